@@ -27,7 +27,7 @@ export interface AccessChangesParts {
   readonly connections: { readonly hub: Hub; readonly sockets: SessionSockets; readonly links: CredentialLinks }
   readonly rules: AuthoredRules
   readonly callerOf: (session: SessionKey) => Caller | undefined
-  /** Other tenants in which rules depend on rights in this one. */
+  /** Other tenants in which rules depend on rights in this tenant. */
   readonly dependentsOf: (tenant: string) => Iterable<string>
   readonly keys: { updateKey(kid: string, stored: StoredSigningKey | undefined): void; rotateOld(): void }
   /** The tenant was deleted; its data has to be removed. */

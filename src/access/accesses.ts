@@ -25,7 +25,7 @@ export interface PublishedUser {
   readonly roles: readonly string[]
   /** The offset at which the user's roles last changed; -1: never. */
   readonly rolesSince: number
-  /** Null: no address. */
+  /** The mail address. Null: no address. */
   readonly email: string | null
 }
 

@@ -49,7 +49,7 @@ const program = `
 `
 
 interface HashRequest {
-  /** Undefined: hash the password instead of comparing it. */
+  /** The hash to compare the password with. Undefined: hash the password. */
   readonly stored?: string
   readonly password: string
 }

@@ -108,7 +108,7 @@ export class Authors {
     return mayGiveRoles
   }
 
-  /** Other tenants in which rules may depend on rights in this one. */
+  /** Other tenants in which rules may depend on rights in this tenant. */
   dependentsOf(tenant: string): Iterable<string> {
     return this.#tenantsByCreator.get(tenant) ?? []
   }

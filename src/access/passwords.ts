@@ -34,7 +34,7 @@ export interface HashRequester {
 
 /** An account that the password may belong to. */
 export interface Candidate {
-  /** Undefined: there is no such account. The check takes as long, and never matches. */
+  /** The stored hash. Undefined: there is no such account. The check takes as long, and never matches. */
   readonly hash: string | undefined
 }
 

@@ -35,7 +35,7 @@ export class ReplayCache {
   #generation = Number.NEGATIVE_INFINITY
   /** The youngest first. */
   #sets: FingerprintSet[] = []
-  /** The last fingerprint: `record` follows `isUsed` at once, and needs the same one. */
+  /** The last fingerprint: `record` follows `isUsed` at once, and needs the same fingerprint. */
   #latest: { readonly jkt: string; readonly jti: string; readonly fingerprint: Fingerprint } | undefined
 
   constructor(options: ReplayCacheOptions) {

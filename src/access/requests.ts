@@ -89,7 +89,7 @@ export interface SignUpRequest {
 export interface EmailRequest {
   readonly caller: Caller
   readonly current: string
-  /** Null: no address. */
+  /** The new address. Null: no address. */
   readonly email: string | null
   readonly origin: SignInOrigin
 }

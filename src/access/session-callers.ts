@@ -103,7 +103,7 @@ function callerOfSession(accesses: Accesses, reference: SessionReference, jkt?: 
   return new SessionCaller(accesses, reference, user, jkt ?? stored.jkt ?? undefined)
 }
 
-/** Undefined: the key was deleted, has expired, or its creator may not grant its roles. */
+/** Undefined: the key was deleted, has expired, or its creator may no longer grant its roles. */
 function activeKey({ authors }: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
   const key = authors.keyOf(tenant, id)
   return key && authors.isKeyActive(tenant, key) ? key : undefined

@@ -43,7 +43,7 @@ export const AlarmStatusRow = z.object({
   since: Timestamp,
   /** Absent for an alarm that was just deleted. */
   severity: Severity.optional(),
-  /** Null: not acknowledged since it last became active. */
+  /** Null: the alarm was not acknowledged since it last became active. */
   acknowledged: Acknowledgement.nullable(),
 })
 

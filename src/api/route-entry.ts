@@ -178,7 +178,7 @@ export function takesIdempotencyKey({ method, access, body }: RouteEntry): boole
   return method !== 'GET' && !body?.isStreamed && !keyless.has(access)
 }
 
-/** Callers of these are often unauthenticated. */
+/** Callers of routes with such an access are often unauthenticated. */
 const keyless: ReadonlySet<RouteEntry['access']> = new Set(['none', 'link', 'proof', 'hook'])
 
 /** The sign-in routes, and the limit of their bodies. Contract 2, changes to 1.3. */

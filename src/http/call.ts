@@ -99,7 +99,7 @@ export type BegunRequest = Pick<Call, 'seed' | 'isRepeated'>
 /**
  * Makes sure that a request repeated under the same `Idempotency-Key` takes effect once. Contract 1.10.
  *
- * It is used for requests that have the header, on routes that change something for an authenticated caller, after all
+ * The guard runs requests that have the header, on routes that change something for an authenticated caller, after all
  * other checks, which give a repeated request the same errors anyway.
  */
 export interface IdempotencyGuard {

@@ -31,7 +31,7 @@ export interface OtherNodes {
   /** Calls `task` if a state read still waits when this node is no longer the owner: another node can answer it. */
   onReadStuck(request: Pick<ForwardableRequest, 'method' | 'path'>, isWaiting: () => boolean, task: () => void): void
   /**
-   * The answer to another node that takes this one for the owner; undefined if this node becomes the owner in time.
+   * The answer to another node that takes this node for the owner; undefined if this node becomes the owner in time.
    */
   notOwner(): Promise<Reply | undefined>
 }

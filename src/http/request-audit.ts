@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 
 /** A request as it is recorded. */
 export interface AuditedRequest {
-  /** Undefined: unknown. */
+  /** The caller, or the user as which the client tries to sign in. Undefined: unknown. */
   readonly user: Principal | Caller | undefined
   readonly address: string
   readonly method: string

@@ -19,11 +19,11 @@ export interface ServerContext {
   readonly load: ServerLoad
   readonly limits: BodyLimits
   readonly metrics: HttpMetrics
-  /** Undefined: this server is not a node of a cluster. */
+  /** The other nodes of the cluster. Undefined: this server is not a node of a cluster. */
   readonly otherNodes: OtherNodes | undefined
-  /** Undefined: `Idempotency-Key` is ignored. */
+  /** Lets repeated requests take effect once. Undefined: `Idempotency-Key` is ignored. */
   readonly idempotency: IdempotencyGuard | undefined
-  /** Undefined: requests are not recorded. */
+  /** The log of changes. Undefined: requests are not recorded. */
   readonly audit: Audit | undefined
   /**
    * Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many from one address

@@ -38,11 +38,11 @@ export interface ServerOptions {
     readonly isProxyTrusted?: boolean
   }
   readonly limits?: ServerLimits
-  /** Absent: this server is not a node of a cluster. */
+  /** The other nodes of the cluster. Absent: this server is not a node of a cluster. */
   readonly otherNodes?: OtherNodes | undefined
-  /** Default: `Idempotency-Key` is ignored. */
+  /** Lets repeated requests take effect once. Default: `Idempotency-Key` is ignored. */
   readonly idempotency?: IdempotencyGuard
-  /** Default: requests are not recorded. */
+  /** The log of changes. Default: requests are not recorded. */
   readonly audit?: Audit
   /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
   readonly redactPath?: (path: string) => string

@@ -123,7 +123,7 @@ export class DevicePort {
     return new Problem('forbidden', `${device} has its own secret, but the connection used other credentials`)
   }
 
-  /** The caller uses `releaseIfEmpty` afterwards if the device may not exist. */
+  /** If the device possibly does not exist, the caller uses `releaseIfEmpty` afterwards. */
   wake(tenant: string, device: string): Activation<Entry> {
     return this.#system.registry.wake(deviceAddress(tenant, device))
   }

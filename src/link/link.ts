@@ -12,13 +12,14 @@ import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** The result of the websocket upgrade. */
+/** The data with which a link is opened: the result of a websocket upgrade, or of an MQTT sign-in. */
 export interface LinkOpening extends ConnectionCredentials {
   readonly codec: LinkCodec
-  /** Absent: the link is a websocket. */
+  /** The device speaks MQTT. Absent: it speaks the link protocol over a websocket. */
   readonly isMqtt?: true
   /**
-   * The base of our URLs as seen by the device: scheme, host, possibly a path. Empty if the Host header is not usable.
+   * The base of the server's URLs as seen by the device: scheme, host, possibly a path. Empty for MQTT, and if the Host
+   * header is not usable.
    */
   readonly origin: string
 }

@@ -375,7 +375,7 @@ export class Links implements SocketHandler<LinkOpening> {
     this.#firmwareListener.left(linked)
   }
 
-  /** Removes a device that the link may not carry any more. Its late frames are no mistake. */
+  /** Removes a device that the link is no longer permitted to carry. Late frames of the device are no mistake. */
   #dismiss(linked: LinkedDevice, why: Problem): void {
     const { link, flakeAddress } = linked
     link.devices.delete(flakeAddress)

@@ -35,7 +35,7 @@ interface StatusChange {
 
 /**
  * Keeps the recorded status of devices correct. A closed link may have had ten thousand devices, and after a start
- * devices that were online before may not reconnect. Contract 3.10.
+ * some devices that were online before do not reconnect. Contract 3.10.
  */
 export class Presence {
   readonly #options: PresenceOptions

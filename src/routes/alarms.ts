@@ -88,7 +88,7 @@ function isThere(context: RouteContext, { tenant, scope }: Caller, action: Actio
   return isVisible(scope, 'alarms', action, alarm, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
-/** Refuses property names if the caller may not read the schema, even names that it has. @throws Problem `invalid` */
+/** Refuses property names, also existing ones, if the caller may not read the schema. @throws Problem `invalid` */
 function mustReadNames({ scope }: Caller, { serviceIdentifier, condition }: AlarmBody): void {
   if (servicesWithin(scope, 'schemas', 'read')(serviceIdentifier)) return
   const details = unknownNamesIn(condition, undefined, 'condition')

@@ -144,7 +144,7 @@ export function handOverRoute(begin: ((node: string) => void) | undefined): Bind
 export interface OwnersCallersOptions extends CallerOptions {
   /** Waits until this node has stored a message of the log. */
   readonly reach: (sequence: number) => Promise<void>
-  /** Undefined: authentication is off. */
+  /** The current caller of a session. Undefined: authentication is off. */
   readonly callerOf: ((session: SessionKey) => Caller | undefined) | undefined
   readonly anonymous: Caller
 }

@@ -70,7 +70,7 @@ export interface RouteContext {
   readonly tickets: Tickets
   readonly firmware: FirmwareContext
   readonly notifications: NotificationContext
-  /** Undefined: history is off. */
+  /** The queries and imports of history. Undefined: history is off. */
   readonly history: HistoryRequests | undefined
   /** Charged before a change whose event contains a whole record. */
   readonly streamShare: ByteAllowance

@@ -46,7 +46,7 @@ export class DeviceSearch {
     this.#tenants.get(tenant)?.published(entry)
   }
 
-  /** Call it when some events may not have been published: all texts are dropped. */
+  /** Call it when events were possibly not published: all texts are dropped. */
   reloaded(): void {
     this.#tenants.clear()
   }
@@ -171,7 +171,7 @@ interface DeviceText {
 
 interface TextRow {
   readonly device: string
-  /** Undefined: not read yet, or changed since. */
+  /** Undefined: the device was not read yet, or has changed since. */
   text: DeviceText | undefined
 }
 

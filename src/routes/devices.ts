@@ -217,7 +217,7 @@ export function existingDevice({ system }: RouteContext, tenant: string, device:
 /** Enough for a few clients that alternate. A filter takes up to about 10 KB. */
 const filtersMax = 64
 
-/** Recently used filters: the next page and a repeated request use the same one. */
+/** Recently used filters: the next page and a repeated request use the same filter. */
 export class DeviceFilters {
   readonly #compiled = new BoundedMap<string, DeviceFilter>(filtersMax)
 

@@ -44,7 +44,7 @@ export function mustMatch(call: Asked, textNow: () => string | undefined): void 
   if ((wanted !== '' && !isAny(wanted)) || (unwanted !== '' && isAny(unwanted))) throw new Problem('changed_meanwhile')
 }
 
-/** Proxies that compress answers change our tags: they add `W/`, which is ignored anyway, or a suffix. */
+/** Proxies that compress answers change the tags: they add `W/`, which is ignored anyway, or a suffix. */
 function withoutProxyChanges(tags: string): string {
   return tags.replace(/-(?:gzip|br|zstd|deflate)"/g, '"')
 }

@@ -19,7 +19,7 @@ import type { EventSocketHandler, EventsOpening } from '#routes/event-socket-han
  */
 const backpressureBytesMax = 16 * 1024 * 1024
 
-/** Above the limit for client messages, so that a message that is too large can be answered with our close code. */
+/** Above the limit for client messages, so that the server can close the socket with a code of its own. */
 const payloadBytesMax = 256 * 1024
 
 /** The limit of names in one filter: each may be a separate topic. */

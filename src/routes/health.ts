@@ -13,7 +13,7 @@ export interface HealthOptions {
   readonly databaseStatus: () => HealthStatus['database']['status']
   /** Proves to callers that may read the data folder that this server uses it. */
   readonly proofOf: (challenge: string) => string
-  /** Absent: this server is not a node of a cluster. */
+  /** The state of the cluster, as this node knows it. Absent: this server is not a node of a cluster. */
   readonly cluster?: { readonly answersReads: boolean; status(): HealthStatus['cluster'] } | undefined
 }
 

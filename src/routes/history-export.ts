@@ -18,8 +18,8 @@ type ExportCall = Call<unknown, api.HistoryExportQuery>
 const defaultAggregates = ['min', 'avg', 'max'] as const
 
 /**
- * The rows of all services of the devices, one service after the other. Each is read when the client has taken the
- * previous rows.
+ * The rows of all services of the devices, one service after the other. A service is read when the client has taken
+ * the previous rows.
  */
 export async function exportHistory(context: RouteContext, call: ExportCall): Promise<Reply> {
   const { caller, query } = call

@@ -48,7 +48,7 @@ function checkSignature({ firmware: { hookSecret }, world }: RouteContext, call:
 
 interface HookTarget {
   readonly tenant: string
-  /** Null: all devices of the project. */
+  /** The named devices. Null: all devices of the project. */
   readonly devices: readonly string[] | null
 }
 
@@ -87,7 +87,7 @@ async function hasDevices({ listing }: RouteContext, tenant: string, project: st
   }
 }
 
-/** Maximum difference between the signer's clock and ours. */
+/** Maximum difference between the clocks of the signer and of this server. */
 const skewSecondsMax = 300
 
 export interface SignedCall {

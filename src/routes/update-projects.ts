@@ -105,7 +105,7 @@ function existingPin(context: RouteContext, { tenant }: Caller, project: string,
 }
 
 /**
- * A new pin needs another permission than a changed one, and maybe on other devices. Contract 1.4.
+ * A new pin needs another permission than a changed pin. A caller may have these on different devices. Contract 1.4.
  * @throws Problem `forbidden`, `not_found`
  */
 function mayPutPin(context: RouteContext, { tenant, scope }: Caller, project: string, device: string): void {

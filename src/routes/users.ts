@@ -130,7 +130,7 @@ export function existingUser({ system }: RouteContext, tenant: string, name: str
   return row
 }
 
-/** Names of a tenant's users. Only those of the page, and one more, are read. */
+/** Names of a tenant's users. Reads only the names of the page, and one more. */
 function userNames(context: RouteContext, tenant: string, after: string, limit = Number.MAX_SAFE_INTEGER): Pages {
   let last = after
   return {

@@ -3,7 +3,7 @@ import * as api from '#api/webauthn'
 import { type Binding, bind } from '#http/call'
 import { notStored, signInOriginOf } from '#routes/sign-in'
 
-/** Routes for WebAuthn. The browser's data is passed on unchanged; our fields are added to it. Contract 2. */
+/** Routes for WebAuthn. Bodies contain the data of the browser unchanged, and fields of this API. Contract 2. */
 export function webauthnRoutes(factors: SecondFactors): Binding[] {
   return [
     bind(api.startWebauthnRegistration, async (call) => {

@@ -7,7 +7,7 @@ import { type Coding, codings, endingOf } from '#routes/pages/content-coding'
 export interface PageFile {
   /** `Content-Type`. */
   readonly type: string
-  /** Its bytes in each available coding; `identity` always exists. */
+  /** The bytes of the file in each available coding; `identity` always exists. */
   readonly bytes: ReadonlyMap<Coding, Uint8Array>
   /** The hash of the content before coding: 22 characters. */
   readonly digest: string

@@ -26,7 +26,7 @@ export function socketsPage(document: AsyncDocument): string {
 
 interface Page {
   readonly title: string
-  /** Its path below the root. */
+  /** The path of the page below the root. */
   readonly current: string
   readonly head: string
   readonly body: string
