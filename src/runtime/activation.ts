@@ -23,7 +23,7 @@ export class Activation<Event> {
   unsavedFrom = 0
   /** The estimated length of the stream in bytes when the actor was queued. */
   bytesBefore = 0
-  /** Its neighbours in the queue. */
+  /** The neighbours in the redo queue. */
   queuedBefore: Activation<Event> | undefined = undefined
   queuedBehind: Activation<Event> | undefined = undefined
 
@@ -35,7 +35,10 @@ export class Activation<Event> {
     this.lastOffset = lastOffset
   }
 
-  /** World.monotonic of the last turn, in whole seconds: a small integer needs no heap object. */
+  /**
+   * World.monotonic of the sweep before the last turn; 0 before the first turn. Whole seconds: a small integer needs no
+   * heap object.
+   */
   get touchedAtMs(): number {
     return this.#touchedAtS * 1000
   }
@@ -48,7 +51,7 @@ export class Activation<Event> {
     return { kind: this.definition.kind, tenant: this.tenant, id: this.id }
   }
 
-  /** Whether events are missing in its snapshot. */
+  /** Whether events are missing in the stored snapshot. */
   get isUnsaved(): boolean {
     return this.unsavedFrom > 0
   }
@@ -77,7 +80,7 @@ export class ActivationIndex<Event> {
     return (this.#kinds.get(kind)?.get(tenant)?.size ?? 0) === 0
   }
 
-  /** There must be none at this address. */
+  /** The address must not have another activation. */
   add(activation: Activation<Event>): void {
     const { kind } = activation.definition
     let tenants = this.#kinds.get(kind)
@@ -94,7 +97,7 @@ export class ActivationIndex<Event> {
     this.#size++
   }
 
-  /** Does nothing if another activation has its address by now. */
+  /** Does nothing if another activation has the address by now. */
   delete(activation: Activation<Event>): void {
     const activations = this.#kinds.get(activation.definition.kind)?.get(activation.tenant)
     if (activations?.get(activation.id) !== activation) return

@@ -7,8 +7,8 @@ import type { ValueReader, ValueWriter } from '#runtime/value-codec'
  * An actor is the only writer of its state, which changes only in its own turns, one at a time. A turn is one
  * synchronous run from a command to a decision. `decide` only reads and never changes anything that a later turn reads,
  * because its decision may be refused: state, caches and rates change in `apply` and `change` only. (Counters of work,
- * and memory used within one turn, are not state.) `apply` changes the state and reads nothing but the event, because a
- * replay calls it again with the same events.
+ * and memory used within one turn, are not state.) `apply` depends only on its arguments, because a replay calls it
+ * again with the same events.
  *
  * The results of a turn (answer, effects, events) are released only after the commit that contains them. A turn may
  * send commands to other actors (`tells`), but cannot wait for their answers.
@@ -35,7 +35,10 @@ export interface ActorDefinition<State, Command, Event> {
    * writes nothing, if there is nothing to store.
    */
   writeSnapshot?(state: State, writer: ValueWriter): boolean
-  /** The ids of the shared records that a snapshot refers to. They stay stored as long as it does. */
+  /**
+   * The ids of the shared records that a snapshot refers to. A shared record stays stored while any snapshot refers to
+   * it.
+   */
   sharedIn?(snapshot: unknown): readonly string[]
   /**
    * Creates the same state as `wake` from the bytes of `writeSnapshot`. Returns undefined for any other bytes: they are
@@ -52,12 +55,16 @@ export interface ActorDefinition<State, Command, Event> {
   /** Applies a change that is not an event. */
   change?(state: State, change: unknown): void
   /**
-   * For written-through actors: a record was stored. Called for each record of a turn after its commit, in their order and
-   * before the effects of the turn, and on a node that applies the commits of another one. Not called at a start, when all
-   * records are read. The actor may have newer records that are not stored, so it must not be read.
+   * For written-through actors: a record was stored. Called after the commit of a turn, for each of its records in
+   * their order, before the effects of the turn. Also called on a node that applies the commits of another one. Not
+   * called at a start, when all records are read. The actor may have newer records that are not stored, so this method
+   * must not read it.
    */
   recordStored?(address: ActorAddress, change: RecordChange): void
-  /** If false, the object of the actor does not exist, and `System.peek` returns undefined. Default: true. */
+  /**
+   * If false, the object of the actor does not exist, and `System.peek` and `System.wake` return undefined. Default:
+   * true.
+   */
   exists?(state: State): boolean
   /** If false, an idle activation stays in memory. Default: true. */
   isForgettable?(state: State): boolean
@@ -74,7 +81,7 @@ export interface ActorDefinition<State, Command, Event> {
   readonly fixedRecords?: readonly string[]
   /**
    * For written-through kinds with very many actors that get one or two commands: the activation ends after each turn.
-   * The next one reads the pending or stored records.
+   * The next turn reads the pending or stored records.
    */
   readonly isBrief?: true
 }
@@ -155,7 +162,7 @@ export interface RecordChange {
   readonly value: unknown
 }
 
-/** An entry of an index of the tenant: a key without a value, found by a scan. */
+/** An entry of an index of the tenant, to add (`isPresent`) or to remove. Entries have no values; scans find them. */
 export interface IndexChange {
   readonly index: string
   readonly entry: string
@@ -175,20 +182,20 @@ export interface Tell {
   readonly command: unknown
 }
 
-/** `bytes`: the weight of the command while it waits for its commit. */
+/** A command, and the actor that answers it. `bytes`: the weight of the command while it waits for its commit. */
 export interface Question<Command> {
   readonly to: ActorAddress<unknown, Command>
   readonly command: Command
   readonly bytes?: number
 }
 
-/** Receives exactly one answer, after the commit. */
+/** Receives exactly one answer or refusal: after the commits that it may reflect, or at once if no turn could run. */
 export interface Responder {
   answered(value: unknown): void
   refused(problem: Problem): void
   /**
-   * Called synchronously within the turn if the refusal is temporary; `refused` follows after the commit. A caller that
-   * numbers its commands must send none after the refused one.
+   * Called before `turn` returns, if the turn ended with a temporary refusal; `refused` follows after the commit. A
+   * caller that numbers its commands must send none after the refused one.
    */
   refusing?(problem: Problem): void
 }
@@ -200,7 +207,7 @@ export function record<Event>(
   return { type: 'record', events, ...more }
 }
 
-/** The effects of a turn, with those of its stored records before them. */
+/** The effects of a turn, with the calls of `recordStored` for its records before them. */
 export function effectsOf<State, Command, Event>(
   definition: ActorDefinition<State, Command, Event>,
   address: ActorAddress,

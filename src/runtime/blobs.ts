@@ -11,16 +11,16 @@ export interface BlobStore {
   /** @throws StorageFailure */
   open(): Promise<void>
   /**
-   * Receives a part of an upload under a name, in order: `from` is its first byte, `size` the length of the whole, or
-   * null if this part is the last. `from` 0 begins again. Only one part at a time for a name. Returns how much is
-   * received now, or the image after the last part.
+   * Receives a part of an upload under a name, in order: `from` is the offset of its first byte; `size` is the length
+   * of the whole upload, or null if this part is the last. `from` 0 begins again. Only one part at a time for a name.
+   * Returns how much is received now, or the image after the last part.
    *
    * If the pieces fail, the bytes before the failure are kept for a day, and the upload may be resumed, also after a
    * restart. After a failed write, the bytes that were on the disk before are kept, unless the disk is full. Of an
    * upload of unknown size nothing is kept.
    *
-   * A part without pieces turns an upload that is already complete into the image: the process may have died before
-   * that.
+   * A part without pieces turns an upload that is already complete into the image: the process may have died before it
+   * had stored the image.
    *
    * `own` records the owner of the image. The upload is kept until `own` succeeds or refuses the image for good: if the
    * process dies, or `own` fails temporarily, a complete upload of known size can be repeated without its bytes.

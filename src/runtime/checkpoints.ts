@@ -19,7 +19,7 @@ const youngRatio = 0.25
 const spreadRatio = 0.7
 /** How much the assumed number of waiting actors decreases each time the stream grows by the limit. */
 const waneRatio = 0.1
-/** How much the limit decreases while the stream grows by one limit. */
+/** How much the factor of the limits decreases while the stream grows by one limit without its factor. */
 const descentRatio = 1 / 16
 
 /**
@@ -33,7 +33,7 @@ const descentRatio = 1 / 16
  */
 export class RedoPace {
   readonly #limits: RedoLimits
-  /** The length of the stream at the last update. */
+  /** The length of the stream at the last update, in events and in bytes. */
   #taken: number
   #bytes = 0
   /** The present factor of the limits; 0 before the first update. */

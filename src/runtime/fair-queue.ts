@@ -1,8 +1,8 @@
 /**
  * A queue of groups that take turns: the first item of each group, then the second of each.
  *
- * Bounded: one group may fill the queue. When it is full, a new item evicts the last item of the largest group, if its
- * own group is smaller by at least two.
+ * Bounded: one group may fill the queue. When it is full, a new item evicts the last item of the largest group, if the
+ * group of the new item is smaller by at least two.
  */
 export class FairQueue<T> {
   readonly #sizeMax: number
@@ -18,12 +18,12 @@ export class FairQueue<T> {
     return this.#size
   }
 
-  /** Whether `add` would accept one more of this group. */
+  /** Whether `add` may be called for this group. */
   hasRoom(group: string): boolean {
     return this.#size < this.#sizeMax || this.#largest.length >= this.#waitingOf(group) + 2
   }
 
-  /** Requires room. Returns the item that was evicted for it. */
+  /** Call it only if `hasRoom`. Returns the item that was evicted for the new one. */
   add(group: string, item: T): T | undefined {
     const evicted = this.#size < this.#sizeMax ? undefined : this.#largest.pop()
     if (evicted === undefined) this.#size++
@@ -60,7 +60,7 @@ export class FairQueue<T> {
     return this.#groups.get(group)?.length ?? 0
   }
 
-  /** If several groups are equally large, the one whose turn comes last. */
+  /** The largest group. Of equally large ones, the group whose turn comes last. */
   get #largest(): T[] {
     let largest: T[] = []
     for (const waiting of this.#groups.values()) if (waiting.length >= largest.length) largest = waiting

@@ -14,7 +14,9 @@ export interface CommitCallback {
 export interface EventListener<Event> {
   /** Called before a series of calls of `released`. */
   beforeRelease(): void
-  /** Returns the amount of work, in small units: the loop yields after a fixed amount. */
+  /**
+   * Returns the amount of work, in small units: the more work, the sooner the gate checks whether to yield to the loop.
+   */
   released(head: StreamHead<Event>, event: Event, offset: number): number
   /** `released` threw at `head.released`. Some listeners may have received the event; later events still follow. */
   lost(head: StreamHead<Event>): void
@@ -24,13 +26,16 @@ export interface GateOptions<Event> {
   readonly world: World
   readonly journal: Journal<Event>
   readonly listener: EventListener<Event>
-  /** Adds the due snapshots to the commit. */
+  /** Called before a commit is sealed, to add the due snapshots. */
   readonly beforeSeal: (now: number) => void
-  /** A commit failed: all waiting callbacks failed, and nothing is accepted until `reopen`. */
+  /** A commit failed: callbacks that waited for a commit have failed, and no change is accepted until `reopen`. */
   readonly failed: (error: unknown) => void
   /** A callback or listener threw, which is a bug. The others still run. */
   readonly bug: (error: unknown) => void
-  /** Limit for bytes that are not stored or published yet. Above it, turns with changes are refused. */
+  /**
+   * Limit for bytes that are not stored or published yet. Above it, the system refuses changes that do not follow from
+   * accepted ones.
+   */
   readonly uncommittedBytesMax: number
   /**
    * The shortest time from the start of one commit to the start of the next, for stores where each commit costs a lot.
@@ -76,8 +81,8 @@ export const commitEventsBounds = [0, 1, 4, 16, 64, 256, 1024, 4096, 16_384]
 
 /**
  * The commit gate. Turns add their events, records and callbacks to the open commit. One commit is written at a time.
- * When it ends, the next one begins with everything that was added in the meantime. After a commit, its events and
- * answers are released in the order of their offsets. If a commit fails, everything that waits is refused.
+ * The next one contains everything that was added in the meantime. After a commit, its events and answers are released
+ * in the order of their offsets. If a commit fails, everything that is not stored is discarded.
  */
 export class Gate<Event> {
   readonly #options: GateOptions<Event>
@@ -126,7 +131,7 @@ export class Gate<Event> {
 
   /**
    * Assigns the next offsets of a stream to these events.
-   * @throws Error if an event cannot be packed; then none is taken
+   * @throws Error if the gate is closed, or if an event cannot be packed; then none is taken
    */
   take(head: StreamHead<Event>, events: readonly Event[], bytes: number): void {
     if (this.#isClosed) throw new Error('cannot take events while the store accepts no writes')
@@ -148,7 +153,7 @@ export class Gate<Event> {
     this.#schedule()
   }
 
-  /** @throws RangeError for an empty value: see {@link Operation} */
+  /** @throws Error if the gate is closed; RangeError for an empty value: see {@link Operation} */
   put(recordKey: string, value: Uint8Array | null): void {
     if (this.#isClosed) throw new Error('cannot put a record while the store accepts no writes')
     if (value?.byteLength === 0) throw new RangeError(`the value of a record must not be empty: ${recordKey}`)
@@ -200,7 +205,7 @@ export class Gate<Event> {
     return new Promise((committed, failed) => this.afterCommit({ committed, failed }))
   }
 
-  /** Discards everything that is not stored, and accepts nothing until `reopen`. */
+  /** Discards everything that is not stored, and accepts no changes until `reopen`. */
   close(problem: Problem): void {
     this.#isClosed = true
     this.closedCount++

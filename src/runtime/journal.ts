@@ -57,7 +57,7 @@ export interface EventPacker<Event> {
   add(events: readonly Event[]): void
 }
 
-/** All changes of one commit. A replicated log could use it too. */
+/** All changes of one commit. */
 export interface SealedCommit<Event> {
   readonly now: number
   readonly streams: readonly StreamPart<Event>[]
@@ -81,7 +81,7 @@ export interface StreamPart<Event> {
  * if it is not retained; `recent` also if it is not in memory. Only committed events are returned.
  */
 export interface StreamReader<Event> {
-  /** The epoch of this process. */
+  /** The present epoch. */
   readonly epoch: string
   /** The first offset that can be read. */
   retainedFrom(tenant: string): number

@@ -16,7 +16,7 @@ interface Watched {
 }
 
 export interface LivenessEvents<S> {
-  /** A ping was not answered before the next one. */
+  /** Nothing was received from the socket between two pings. */
   unanswered?(subject: S): void
   dead(subject: S): void
 }

@@ -8,7 +8,7 @@
  * - After a power loss the streams may end before a checkpoint, and later offsets are then given to other entries. The
  *   projection offers an older checkpoint for this case, and forgets everything after it. It keeps older ones until
  *   `confirm`.
- * - The methods are called one after the other, except `close`.
+ * - The methods are called one after the other.
  */
 export interface Projection {
   /** One word, for metrics and logs. */
@@ -18,7 +18,10 @@ export interface Projection {
    * first.
    */
   open(): Promise<readonly Checkpoint[]>
-  /** Continues from the checkpoint with this index; undefined: sets everything aside, and starts empty. */
+  /**
+   * Continues from the checkpoint with this index; undefined: sets everything aside, and starts empty. `epoch`: the
+   * present epoch of the streams.
+   */
   resume(index: number | undefined, epoch: string): Promise<void>
   /** Adds chunks of the streams, in order. Their bytes are valid during the call only. */
   apply(chunks: readonly StreamChunk[]): Promise<Applied>
@@ -28,8 +31,8 @@ export interface Projection {
    */
   confirm(stored: number): Promise<void>
   /**
-   * The entries of a tenant up to this offset cannot be read any more. `to`: the time at which the next entry was
-   * stored.
+   * The entries of a tenant up to this offset cannot be read any more. `to`: when the next entry was stored, or an
+   * estimate of it, Unix ms.
    */
   skip(tenant: string, offset: number, to: number): Promise<void>
   /** Deletes everything about a tenant, whose entries up to this offset are not applied any more. */

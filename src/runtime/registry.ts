@@ -23,7 +23,7 @@ export class Registry<Event> {
   readonly #journal: Journal<Event>
   readonly #heads = new Map<string, StreamHead<Event>>()
   readonly #activations = new ActivationIndex<Event>()
-  /** Names of the records of written-through actors, by actor. Read at the start and maintained afterwards. */
+  /** The names of the records of each written-through actor without `fixedRecords`. Read at the start, then updated. */
   readonly #recordNames = new Map<string, Set<string>>()
   #gate: Gate<Event> | undefined
   #sweep: Iterator<Activation<Event>> | undefined
@@ -95,7 +95,7 @@ export class Registry<Event> {
     return this.#add(this.#revive(address))
   }
 
-  /** Whether a kind has no activations. */
+  /** Whether a tenant has no activations of a kind. */
   isAsleep(kind: string, tenant: string): boolean {
     return this.#activations.isEmptyOf(kind, tenant)
   }

@@ -1,9 +1,9 @@
 import { type ActorAddress, addressFrom, addressKey } from '#runtime/actor'
 import type { World } from '#runtime/world'
 
-/** About 160 bytes each, because many wait for a day. */
+/** Small, about 160 bytes, because many reminders wait for a day. */
 interface Reminder {
-  /** The key of the actor. */
+  /** `addressKey` of the actor. */
   readonly key: string
   dueAt: number
   /** The index in the heap. */
@@ -16,8 +16,8 @@ const timerMsMax = 2 ** 31 - 1
 const batchMax = 64
 
 /**
- * When actors must be woken: one deadline an actor, stored by the turn that set it. Keeps them in memory in the order
- * of time. Reminders that became due while the server was down fire at the start.
+ * The deadlines at which actors get a `reminder_due` command, one for each actor. Kept in memory in the order of time;
+ * the turn that sets a deadline also stores it. Reminders that became due while the server was down fire at the start.
  */
 export class Reminders {
   readonly #world: World

@@ -2,7 +2,7 @@ import type { World } from '#runtime/world'
 
 /** The length of a slice: other work waits for the event loop at most this long. */
 const defaultMs = 2
-/** The same for background work, which no client waits for. */
+/** The length of a slice of background work, for which no client waits. */
 export const backgroundSliceMs = 1
 
 /** Divides long work into slices, so that the event loop does other work in between. */

@@ -24,7 +24,7 @@ export interface Socket {
   subscribe(topic: string): void
   unsubscribe(topic: string): void
   ping(): void
-  /** Stops reading for a time, if the socket can. Messages that still arrive have to be kept. */
+  /** Stops reading for a time, if the socket can. The receiver must keep messages that still arrive. */
   pause?(): void
   resume?(): void
   /** For a client at another node: the message to send if that node stops, or does not reach this one any more. */

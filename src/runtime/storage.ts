@@ -23,7 +23,7 @@ export interface Storage {
   diskBytes(): Promise<number>
   /** Frees the disk space of deleted rows now; otherwise the store does it later. Reads and writes go on meanwhile. */
   compact(): Promise<void>
-  /** Waits for a pending write and unlocks the folder. Later reads and writes reject. Idempotent. */
+  /** Waits for a pending write and unlocks the folder. Later reads and writes fail. Idempotent. */
   close(): Promise<void>
   /** Present if other nodes write to the store too. */
   readonly shared?: SharedStorage
@@ -75,7 +75,7 @@ export interface Row {
   readonly value: Uint8Array
 }
 
-/** Opens the handles of one store. It stays valid when a handle is closed. */
+/** Opens the handles of one store. A backend stays valid when a handle is closed. */
 export interface StorageBackend {
   /**
    * Whether other nodes have the store too. Each opening then continues where the last one ended, on whichever node it
@@ -83,13 +83,13 @@ export interface StorageBackend {
    */
   readonly isShared?: boolean
   /**
-   * At least this time passes from the beginning of one commit to that of the next. For stores where a commit costs much
-   * more than its changes. Default: 0.
+   * The shortest time from the beginning of one commit to the beginning of the next, for stores where a commit costs
+   * much more than its changes. Default: 0.
    */
   readonly commitEveryMs?: number
   /**
-   * Opens a handle. Only one at a time, also across processes: `StorageFailure('locked')`. A damaged store:
-   * `StorageFailure('damaged')`; not enough space: `StorageFailure('full')`.
+   * Opens a handle. Only one may be open at a time, also across processes.
+   * @throws StorageFailure `locked` if another handle is open, `damaged`, `full` if there is not enough space
    */
   open(): Promise<Storage>
   /** Whether there is space for some minutes of writes and for the headroom. */
@@ -104,8 +104,9 @@ export interface StorageBackend {
  * - `full`: no space left; may be reopened when there is space.
  * - `io`: the disk failed; no writes until the process restarts.
  * - `locked`: another process uses the store.
- * - `damaged`: it can't be read.
- * - `closed`, `poisoned`: this handle cannot be used any more.
+ * - `damaged`: the store can't be read.
+ * - `closed`: this handle was closed.
+ * - `poisoned`: an earlier write failed; this handle never writes again.
  */
 export type StorageFailureCode = 'full' | 'io' | 'locked' | 'damaged' | 'closed' | 'poisoned'
 

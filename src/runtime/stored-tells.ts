@@ -2,14 +2,16 @@ import type { Tell } from '#runtime/actor'
 import type { Gate } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
 
-/** Messages delivered within one commit. The rest is stored, so that no commit grows without limit. */
+/**
+ * The limit of messages delivered within one commit. Further ones are stored, so that no commit grows without limit.
+ */
 export const tellsPerCommitMax = 10_000
 
 export const tellFormat = { name: 'tell', version: 1, upgrades: {} }
 
 /**
- * Messages between actors above the limit of one commit. They are stored in it and delivered in the following commits;
- * each is removed in the commit of the turn that receives it. A crash loses none and repeats none.
+ * Messages between actors, above the limit `tellsPerCommitMax`. The commit stores them, and the following commits
+ * deliver them. A message is removed in the commit of the turn that receives it. A crash loses none and repeats none.
  */
 export class StoredTells<Event> {
   readonly #gate: Gate<Event>
@@ -31,7 +33,7 @@ export class StoredTells<Event> {
     return this.#waiting.length
   }
 
-  /** Delivers a message now, or stores it if this commit has reached its limit. Keeps the order. */
+  /** Delivers a message now, or stores it if this commit has reached its limit or other messages wait. */
   give(tell: Tell): void {
     this.#countCommit()
     if (this.#waiting.length === 0 && this.#ranInCommit < tellsPerCommitMax) {

@@ -13,14 +13,14 @@ export class StreamHead<Event> {
   released: number
   /** Events of the open commit; the first has offset `taken - open.length + 1`. */
   open: Event[] = []
-  /** The same events, packed. */
+  /** The events of `open`, packed; undefined if there are none. */
   packer: EventPacker<Event> | undefined
   readonly redo = new RedoQueue<Event>()
   /** The number of changes without an event. Because of them, two reads at the same offset may differ. */
   silentChanges = 0
   /** All bytes ever taken; only differences are meaningful. Estimated first, corrected after the commit. */
   bytesTaken = 0
-  /** The bytes of the open commit among them. */
+  /** The part of `bytesTaken` in the open commit. */
   bytesOpen = 0
 
   constructor(tenant: string, last: number) {
@@ -30,13 +30,13 @@ export class StreamHead<Event> {
     this.released = last
   }
 
-  /** Skips one offset. Nothing of the stream may be pending. */
+  /** Leaves out one offset. @throws Error if events of the stream are not released yet */
   skipOffset(): void {
     if (this.released < this.taken) throw new Error(`events of ${this.tenant} are on their way`)
     this.skipTo(this.taken + 1)
   }
 
-  /** All events up to this offset are stored. None of them is released here. */
+  /** Continues after this offset. The events up to it are stored, and the gate does not release them. */
   skipTo(offset: number): void {
     this.taken = offset
     this.committed = offset
@@ -67,7 +67,7 @@ class RedoQueue<Event> {
     return this.#first
   }
 
-  /** Called after every event of a redo actor. Only the first since its last snapshot counts. */
+  /** Queues an actor at its first event since its last snapshot. Does nothing for its later events. */
   add(activation: Activation<Event>, from: number, bytesBefore: number): void {
     if (activation.isUnsaved) return
     activation.unsavedFrom = from

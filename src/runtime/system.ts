@@ -30,7 +30,7 @@ export interface SystemOptions<Event>
   extends Pick<GateOptions<Event>, 'world' | 'journal' | 'listener' | 'uncommittedBytesMax' | 'commitEveryMs'> {
   readonly definitions: readonly AnyDefinition<Event>[]
   readonly log: SystemLog
-  /** A commit failed; nothing is taken until the journal is read again. */
+  /** Called by `storageFailed`, also after a failed commit. Turns are refused until the store has been read again. */
   readonly commitFailed: (error: unknown) => void
   /** Default: `redoLimits`. */
   readonly redo?: RedoLimits
@@ -42,7 +42,7 @@ export interface ReminderDue {
   readonly dueAt: number
 }
 
-/** Activations idle for longer are ended: reading their state again takes 10 µs. */
+/** An activation without a turn for this long is ended: reading its state again takes 10 µs. */
 export const forgetAfterMs = 5 * 60_000
 /** The interval of the sweep, the activations checked at once, and the pause after a complete sweep. */
 const sweepEveryMs = 250
@@ -57,7 +57,8 @@ const turnBytes = 256
  * The actors of this process, one turn at a time.
  *
  * - `turn` is synchronous and may be called anywhere except inside a turn.
- * - The responder is called exactly once, after the commit, in the order of the turns.
+ * - The responder is called exactly once: after the commits that the answer may reflect, in the order of the turns; or
+ *   at once, if the system does not serve or the actor cannot be loaded.
  * - A turn that throws changes nothing, is answered with `bug`, and ends its activation.
  */
 export class System<Event> {
@@ -110,7 +111,7 @@ export class System<Event> {
     }
   }
 
-  /** False while the store is read. */
+  /** Whether turns run. False until the store has been read, also after a failed commit. */
   get isServing(): boolean {
     return this.#isServing
   }
@@ -137,7 +138,7 @@ export class System<Event> {
     if (!wasAwake) this.registry.releaseIfEmpty(activation)
   }
 
-  /** Like `turn`, for an activation that the caller has. It must be alive: changes of an ended one would be lost. */
+  /** Like `turn`, for an activation that the caller has. Throws if it has ended, because its changes would be lost. */
   turnOf(activation: Activation<Event>, command: unknown, responder: Responder, bytes = turnBytes): void {
     if (this.#isTurning) {
       this.#isNested = true
@@ -170,15 +171,15 @@ export class System<Event> {
     return new Promise((answered, refused) => this.turn(address, command, { answered, refused }, bytes))
   }
 
-  /** Sends the command that `prepare` returns, without another turn in between. `prepare` may not return a promise. */
+  /** Calls `prepare` and runs the command that it returns, without another turn in between. */
   askAtOnce<const Command>(prepare: () => Question<Command>): Promise<unknown> {
     const { to, command, bytes } = prepare()
     return this.ask(to, command, bytes)
   }
 
   /**
-   * The present state of an actor, possibly not stored, without an activation. Wait for `gate.whenStored` before the state
-   * leaves the server, or use it within `askAtOnce`. @throws Problem `storage`
+   * The present state of an actor, perhaps not stored yet, without an activation. Use the state within `askAtOnce`, or
+   * wait for `gate.whenStored` before the state leaves the server. @throws Problem `storage`
    */
   peek<Seen>(address: ActorAddress<Seen>): Seen {
     if (!this.#isServing) throw new Problem('storage')
@@ -218,13 +219,13 @@ export class System<Event> {
     this.#sweep()
   }
 
-  /** Serves reads from the store, but records nothing, because the store refuses writes. */
+  /** Answers reads from the stored state and records nothing: the store refuses writes, or another node owns it. */
   serveReadOnly(): void {
     this.gate.close(new Problem('storage'))
     this.#isServing = true
   }
 
-  /** Ends all activations. Pending changes are refused. */
+  /** Stops serving: ends all activations and refuses pending changes. */
   forgetAll(problem: Problem): void {
     this.#isServing = false
     this.#cancelSweep?.()
@@ -235,7 +236,7 @@ export class System<Event> {
     this.registry.forgetAll()
   }
 
-  /** Loads a message of an earlier commit that was not delivered. Null: it was delivered. */
+  /** Loads a stored message that waits for delivery. Null: the message was delivered, and waits no longer. */
   loadTell(sequence: number, tell: Tell | null): void {
     this.#tells.load(sequence, tell)
   }
@@ -369,7 +370,7 @@ export class System<Event> {
     this.#options.commitFailed(error)
   }
 
-  /** Checks some activations: idle ones are saved if necessary, and then ended. */
+  /** Regularly checks some activations. An idle one is ended; if it has unsaved changes, it is saved first. */
   #sweep(): void {
     const { world } = this.#options
     this.#cancelSweep?.()

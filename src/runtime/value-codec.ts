@@ -1,8 +1,9 @@
 /**
- * Reads a stored value piece by piece, in the order of its `ValueWriter`, so that only kept objects are created.
+ * Reads a stored value piece by piece, in the order in which a `ValueWriter` wrote it. Only objects that are kept are
+ * created.
  *
- * Any other form ends the reading, and the value is unpacked as a whole instead. So a reader never sees a part of a
- * value, and need not handle other forms.
+ * If the bytes have another form, reading ends and the value is unpacked as a whole instead. So code that uses a reader
+ * need not handle other forms.
  */
 export interface ValueReader {
   /** The number of values that follow. */
