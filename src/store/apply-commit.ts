@@ -18,8 +18,8 @@ export interface Follower {
   /** Finds an activation by the hash of its name; without it, activations are found by address. */
   readonly find?: (nameHash: number) => Activation<Entry> | undefined
   /**
-   * The listener of the commit gate receives the events, and the definitions receive the records (`recordStored`).
-   * False or absent while the store is loaded: views read the whole state afterwards.
+   * Whether the listener of the commit gate receives the events, and the definitions receive the records
+   * (`recordStored`). False or absent while the store is loaded: views read the whole state afterwards.
    */
   readonly isPublished?: boolean
 }
@@ -29,7 +29,7 @@ export interface Follower {
  * decides nothing. The operation is already in the store, and each is applied once: commit by commit, and within a
  * commit in the order of `putSnapshotsFirst`.
  *
- * A start applies the rows that it finds. A node that follows another one applies each commit after the last one.
+ * A start applies the rows that it finds. A node that follows another one applies each commit after the previous one.
  */
 export function applyOperation(follower: Follower, { key, value }: Operation): void {
   const { journal, system, isPublished } = follower

@@ -6,7 +6,7 @@ import type { BlobPart } from '#runtime/blobs'
 export const partAgeMsMax = 24 * 3_600_000
 /** A new image is not swept for this time. */
 export const freshMsMax = 3_600_000
-/** The number of uploads at the same time. */
+/** The limit of uploads at the same time. */
 const receivesMax = 64
 
 /**

@@ -18,10 +18,11 @@ export interface OpenPart {
 }
 
 /**
- * Files of incomplete uploads. A second file for each part records how many of its bytes are synced: after a power loss,
- * bytes that were being written may be zeros. The hash so far stays in memory, or is computed again from the file.
+ * Files of incomplete uploads. A second file for each part records how many of its bytes are synced: after a power
+ * loss, bytes that were being written may be zeros. The hash so far stays in memory, or is computed again from the
+ * file.
  *
- * No method may be called for a name while another call for that name runs.
+ * For each name, only one method may run at a time.
  */
 export class BlobParts {
   readonly #folder: string
@@ -80,7 +81,7 @@ export class BlobParts {
     else if (((await this.#statOf(file))?.size ?? 0) > bytes) await truncate(file, bytes)
   }
 
-  /** Closes the part; it can be opened again. */
+  /** Syncs the part and keeps its hash, so that the part can be opened again. The caller closes the handle. */
   async close(name: string, part: OpenPart): Promise<void> {
     await this.sync(name, part)
     this.#hashes.delete(name)
@@ -117,8 +118,8 @@ export class BlobParts {
   }
 
   /**
-   * Deletes parts that are too old, and complete parts. `owned` returns the names of the uploads with this full length.
-   * Parts in `keep` stay.
+   * Deletes parts that are too old, and complete parts whose image has an owner: `owned` returns the names of the
+   * uploads with this full length that have one. The parts of the names in `keep` stay.
    */
   async sweep(keep: ReadonlySet<string>, owned: (bytes: number) => Iterable<string> = () => []): Promise<void> {
     const entries = await readdir(this.#folder)
@@ -172,7 +173,7 @@ export class BlobParts {
 
 const second = '.whole'
 
-/** The name of a complete part until it is linked to the image. */
+/** The second name of a complete part, which is then renamed to the name of the image. */
 function linkNameOf(file: string): string {
   return `${file}${second}`
 }

@@ -20,11 +20,11 @@ import { freeBytes } from '#store/headroom'
 /** Free space required in addition to the headroom, because the database grows during uploads. */
 const roomBytes = 64 * 1024 * 1024
 /**
- * After this many bytes, they are synced and free space is checked again: other uploads write too, and the length of
+ * After this many bytes, the part is synced and free space is checked again: other uploads write too, and the length of
  * this one may be unknown.
  */
 const stretchBytes = 16 * 1024 * 1024
-/** Old parts are deleted when the next one begins, but not more often than this. */
+/** Old parts are deleted when the next part begins, at most once in this time. */
 const sweepMs = 3_600_000
 const sha256Pattern = /^[0-9a-f]{64}$/
 
@@ -34,7 +34,7 @@ export interface FileBlobsOptions {
   readonly bytesMax: number
   readonly headroomBytes: number
   now(): number
-  /** Called for the log when the disk refuses a write. The caller only receives `storage`. */
+  /** Called for the log when the disk refuses a read or write. The caller only receives `storage`. */
   failed?(error: Error): void
 }
 
@@ -276,8 +276,8 @@ class FileBlobs implements BlobStore {
   }
 
   /**
-   * Runs a step that writes. If the write fails, the synced bytes of the part stay; if the disk is full, the part is
-   * deleted, because it would keep the disk full.
+   * Runs a step that writes. If the write fails, the synced bytes of the part stay; but the part is deleted if it
+   * cannot be resumed, or if the disk is full, because it would keep the disk full.
    */
   async #withCleanUp<T>(name: string, part: BlobPart, step: () => Promise<T>): Promise<T> {
     try {

@@ -14,11 +14,11 @@ import { pack, unpack } from '#store/record-codec'
  * |---|---|
  * | 1 | version of this format |
  * | 8 | time of the commit, Unix ms, float64 |
- * | 8 | bytes of all earlier chunks of the stream, float64: the stream's size is a difference of two |
+ * | 8 | bytes of all earlier chunks of the stream, float64; the size of a stream is a difference of such numbers |
  * | 4 | number of entries |
  * | … | msgpack: `[ids of shapes, entries]` |
  *
- * The head is fixed so that retention and the index can read it without unpacking the entries.
+ * The head has a fixed form, so that it can be read without unpacking the entries.
  */
 const version = 1
 const headBytes = 21
@@ -40,7 +40,7 @@ export interface ChunkHead {
   readonly count: number
 }
 
-/** The entries of one chunk, which lie in the packer's buffer. */
+/** The entries of one chunk. Their bytes are in the buffer of the packer. */
 class PackedEntries implements ShapePlaces {
   readonly startsAt: number
   readonly shapes: Shape[] = []
@@ -195,11 +195,11 @@ export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: Shap
 
 /** Receives the entries of a chunk that is applied again. */
 export interface Replay<Known extends KnownDevice> {
-  /** Without it, `entry` gets the reports too. */
+  /** Finds a device by the hash of its name. Without `find`, `entry` gets the reports too. */
   find?: ((nameHash: number) => Known | undefined) | undefined
-  /** A report that the found device does not hold yet. */
+  /** A report that was not applied to the found device yet. */
   report(known: Known, entry: Entry, offset: number): void
-  /** Any other entry. After a damaged chunk is read again, an entry may come twice. */
+  /** Any other entry. If the fast reader fails within a chunk, the chunk is read again, and an entry may come twice. */
   entry(entry: Entry, offset: number): void
 }
 
@@ -207,8 +207,9 @@ export interface Replay<Known extends KnownDevice> {
 const replayReader = new EntryReader()
 
 /**
- * Goes through the entries of a chunk from an offset on, in order. Reports that their device already holds are left
- * out. Returns the number of entries in the chunk. It may go through a part of a damaged chunk before it throws.
+ * Goes through the entries of a chunk from an offset on, in order. With `find`, reports that were already applied to
+ * their device are left out. Returns the number of entries in the chunk. It may go through a part of a damaged chunk
+ * before it throws.
  */
 export function replayChunk<Known extends KnownDevice>(
   firstOffset: number,
@@ -258,8 +259,8 @@ function unpackEntries(body: Uint8Array, count: number, shapes: ShapesById): rea
 }
 
 /**
- * Calls `add` with a hash for each entry, of the name of its device, service or alarm, without unpacking the chunk. For
- * a damaged chunk it may skip some: the code that unpacks the chunk reports the damage.
+ * Calls `add` for each entry, with a hash of the name of its device, service, alarm or user, without unpacking the
+ * chunk. For a damaged chunk it may skip some: the code that unpacks the chunk reports the damage.
  */
 export function hashNames(bytes: Uint8Array, add: (hash: number) => void): void {
   reader.whole(bytes.subarray(headBytes), () => {

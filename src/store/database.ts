@@ -33,16 +33,16 @@ export interface DatabaseOptions {
   readonly backend: StorageBackend
   readonly journal: StoreJournal
   readonly retention: RetentionLimits
-  /** The first entry of a tenant that a projection still has to read. Default: none. */
+  /** The offset of the first entry of a tenant that a projection still has to read. Default: none. */
   readonly neededFrom?: (tenant: string) => number
   /** Default: `bulkActivationLimits`. */
   readonly bulkActivation?: BulkActivationLimits
   readonly log: DatabaseLog
   /** The store was read again after a failure; `isRewound`: some published events were lost. */
   readonly reloaded: (isRewound: boolean) => void
-  /** Called when a shared store was read. From then on the commits of other nodes are applied. */
+  /** Called when a shared store serves reads. Further commits of other nodes wait until the promise is fulfilled. */
   readonly following?: () => Promise<void>
-  /** Receives the events of the commits of other nodes. */
+  /** The listener of the commit gate, which also receives the events in the commits of other nodes. */
   readonly listener: EventListener<Entry>
 }
 
@@ -61,9 +61,9 @@ export type DatabaseStatus = 'ok' | 'read_only' | 'closed'
 const shapeSweepEveryMs = 3_600_000
 
 /**
- * Opens, reads, writes and closes the store. After a failed write it only reads, until there is space to close and
- * reopen it. A storage handle never writes again after a failure, because it would lose later batches; so the only way
- * back is a new handle, read from the beginning.
+ * Opens, reads, writes and closes the store. After a failed write it only reads. Unless the disk itself failed (`io`),
+ * it closes and reopens the store when there is space. A storage handle never writes again after a failure, because it
+ * would lose later batches; so the only way back is a new handle, read from the beginning.
  */
 export class Database {
   readonly #options: DatabaseOptions
@@ -101,7 +101,8 @@ export class Database {
   }
 
   /**
-   * Opens the store and brings the system to its stored state. Queries are answered once the promise is fulfilled.
+   * Opens the store and brings the system to its stored state. Resolves when commands are accepted: for a shared store,
+   * when this node is its owner; reads are answered before.
    * @throws StorageFailure
    */
   async open(system: System<Entry>): Promise<void> {
@@ -115,7 +116,9 @@ export class Database {
     this.#serve()
   }
 
-  /** Reads the store. For a shared one, also serves reads and applies the commits of other nodes from now on. */
+  /**
+   * Opens and reads the store. If it is shared, also serves reads and applies the commits of other nodes from now on.
+   */
   async #openStore(): Promise<void> {
     this.#hasViews = false
     this.#viewsLoaded = Promise.resolve()
@@ -142,7 +145,7 @@ export class Database {
     if (!isAgain) await this.#loadViews()
   }
 
-  /** Views read the whole state, and get each commit from then on. No commit is applied meanwhile. */
+  /** Lets views read the whole state. From then on they get each commit; no commit is applied meanwhile. */
   async #loadViews(): Promise<void> {
     let loaded = () => {}
     this.#viewsLoaded = new Promise((resolve) => {
@@ -201,14 +204,14 @@ export class Database {
   }
 
   /**
-   * All rows after the last commit. The caller must close the scan.
+   * The rows in this range (default: all) after the last commit. The caller must close the scan.
    * @throws StorageFailure `closed` while the store is being reopened
    */
   snapshot(range: Pick<ScanRange, 'after' | 'before'> = everyKey): Scan {
     return this.#options.journal.storage.scan({ ...range, hasValues: true })
   }
 
-  /** Called by the system when a commit failed. */
+  /** Called by the system when a commit failed, or when this node stopped following a shared store. */
   readonly commitFailed = (error: unknown): void => {
     // The commit was sealed during the close: no caller waits for it, and there is nothing to recover.
     if (this.#isClosed()) return
@@ -228,7 +231,7 @@ export class Database {
     this.#retention.stop()
     this.#cancelSweep?.()
     this.#cancelRetry?.()
-    // A node that waits to become the owner stops waiting.
+    // First, so that a node that waits to become the owner stops waiting.
     if (this.#storage?.shared) await this.#storage.close()
     this.#firstOwned?.reject(new StorageFailure('closed', 'the store was closed'))
     await this.#reopening
@@ -286,7 +289,7 @@ export class Database {
     const { journal, log } = this.#options
     const system = this.#requireSystem()
     try {
-      // The old handle still reads: queries are answered from the stored state until there is space.
+      // The old handle still reads, so queries are answered from the stored state until the store is reopened.
       const storage = journal.storage
       journal.open(storage)
       await loadStore(journal, system, this.#options.bulkActivation)

@@ -74,7 +74,10 @@ function omittable<Name>(name: Name): StoredField<Name> {
   return { name, pack: (value) => value, unpack: (stored) => stored ?? undefined }
 }
 
-/** A field that is stored as its index in `names`, so their order is part of the format. */
+/**
+ * A field that is stored as its index in `names`, so their order is part of the format. An unknown index is read as
+ * `otherwise`.
+ */
 function oneOf<Name>(name: Name, names: readonly string[], otherwise: string): StoredField<Name> {
   return {
     name,
@@ -261,7 +264,7 @@ export function readKnownReport<Known extends KnownDevice>(
   return reader.readKnownReport(reported.code, offset, search)
 }
 
-/** Skips the next entry. Returns the hash of the name after its kind: the name of its device, if it has one. */
+/** Skips the next entry. Returns the hash of the name after its kind. */
 export function skipEntry(reader: EntryReader): number {
   const length = reader.array()
   reader.pass(1)

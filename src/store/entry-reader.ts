@@ -2,7 +2,7 @@ import type { PropertyState, Reported } from '#model/entry'
 import type { Shape } from '#model/shape'
 import { MsgpackReader } from '#store/msgpack-reader'
 
-/** The state of a device in memory: the last entry that it holds. */
+/** A device in memory. `lastOffset`: the offset of the last entry that was applied to it. */
 export interface KnownDevice {
   readonly id: string
   readonly lastOffset: number
@@ -14,7 +14,7 @@ export interface ReportSearch<Known extends KnownDevice> {
   shapeAt(place: number): Shape
 }
 
-/** `entry` is absent if the device already holds it. */
+/** `entry` is undefined if it was already applied to the device. */
 export interface KnownReport<Known extends KnownDevice> {
   readonly known: Known
   readonly entry: Reported | undefined
@@ -26,7 +26,7 @@ export interface KnownReport<Known extends KnownDevice> {
  */
 export class EntryReader extends MsgpackReader {
   /**
-   * Reads a report in the form of the table in `entry-codec`. Returns undefined, and stays where it is, for any other
+   * Reads a report in the form of `reported` in `entry-codec`. Returns undefined, and reads nothing, for any other
    * entry, and for the few reports with one or two further fields, for waiting alarms and throttles.
    */
   readReported(code: number, shapeAt: (place: number) => Shape): Reported | undefined {
@@ -38,7 +38,7 @@ export class EntryReader extends MsgpackReader {
 
   /**
    * Like `readReported`, for a report whose device is found by the hash of its name. The report is skipped, and no
-   * object is made, if the device already holds it.
+   * object is made, if it was already applied to the device.
    */
   readKnownReport<Known extends KnownDevice>(
     code: number,

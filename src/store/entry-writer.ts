@@ -7,7 +7,7 @@ import { MsgpackWriter } from '#store/msgpack-writer'
  */
 export class EntryWriter extends MsgpackWriter {
   /**
-   * Writes a report in the form of the table in `entry-codec` if all its values are numbers, it begins no session, and
+   * Writes a report in the form of `reported` in `entry-codec` if all its values are numbers, it begins no session, and
    * it changes no waiting alarm or throttle. Returns false, and writes nothing, for any other report.
    */
   writeReported(code: number, place: number, entry: Reported): boolean {

@@ -16,9 +16,9 @@ interface Epoch {
 }
 
 /**
- * The names under which offsets were assigned. Each start begins an epoch and stores it before all other writes: after
- * a power loss, or with a restored backup, the same offsets may be given to other events, and only the epoch
- * distinguishes them.
+ * The names under which offsets were assigned. Each start begins an epoch and stores it before the first commit (nodes
+ * with a shared store keep one epoch): after a power loss, or with a restored backup, the same offsets may be given to
+ * other events, and only the epoch distinguishes them.
  */
 export class Epochs {
   readonly #epochs: Epoch[] = []
@@ -38,7 +38,7 @@ export class Epochs {
     return this.#epochs.at(-1)?.name ?? ''
   }
 
-  /** Begins an epoch. When the promise is fulfilled, it survives a power failure. */
+  /** Begins an epoch. When the promise is fulfilled, the epoch survives a power failure. */
   async begin(storage: Storage, name: string, heads: ReadonlyMap<string, number>): Promise<void> {
     const number = (this.#epochs.at(-1)?.number ?? 0) + 1
     const epoch = { number, name, heads: Object.fromEntries(heads) }

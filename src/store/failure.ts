@@ -3,8 +3,9 @@ import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
 const repairAdvice = 'restore a backup, or save what can be saved: npm run admin -- repair'
 
 /**
- * Error texts of LevelDB and the file system, mapped to the codes of the port; the first row that matches counts.
- * LevelDB has no codes for errors of the disk, only the text of `strerror`, and Node never changes its language.
+ * Error texts of LevelDB and the file system, with the code of their `StorageFailure`; the first row that matches
+ * counts. LevelDB has no codes for errors of the disk, only the text of `strerror`, and Node never changes its
+ * language.
  */
 const signs: readonly { readonly code: StorageFailureCode; readonly sign: RegExp; readonly advice: string }[] = [
   {

@@ -20,7 +20,7 @@ export interface Headroom {
   restore(): Promise<void>
 }
 
-/** `headroomBytes` 0 turns the file off: `restore` then removes one left by an earlier configuration. */
+/** `headroomBytes` 0 turns the file off: `restore` then removes a file left by an earlier configuration. */
 export function headroomIn(folder: string, headroomBytes: number, roomBytes: number): Headroom {
   const file = join(folder, 'headroom')
   let last: Promise<unknown> = Promise.resolve()

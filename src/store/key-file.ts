@@ -85,7 +85,10 @@ export async function readKeyFile(folder: string): Promise<Uint8Array | undefine
   }
 }
 
-/** Creates the file whole or not at all, and never replaces one: two processes may start at the same moment. */
+/**
+ * Creates the file whole or not at all, and does not replace one: two processes may start at the same moment. (On a
+ * file system without hard links, the second process replaces the file.)
+ */
 async function make(file: string, random: KeyFileOptions['random']): Promise<string> {
   const text = `${Buffer.from(random(keyBytes)).toString('base64url')}\n`
   const draft = `${file}.${Buffer.from(random(6)).toString('base64url')}`

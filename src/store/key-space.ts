@@ -2,17 +2,17 @@ import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/acto
 
 /**
  * The whole key space. Parts are separated by `/`, which names never contain; `0` is the next character, so a prefix is
- * the range from `prefix/` to `prefix0`. Offsets and times are 14 hexadecimal digits (2⁵³ and more), so that they sort
- * as numbers.
+ * the range from `prefix/` to `prefix0`. Offsets and other numbers have 14 hexadecimal digits (2⁵³ and more), so that
+ * they sort as numbers.
  *
- * All these keys belong to partition 0, which is the whole store. The keys of a further partition begin with its number
- * (`1/stream/…`), so stored data stays readable.
+ * No key begins with a digit. Such keys (`1/stream/…`) are reserved for further partitions of the store, of which there
+ * are none yet.
  *
  * | key | value |
  * |---|---|
  * | `actor/<kind>/<tenant>/<id>` | snapshot of a redo actor |
  * | `part/<kind>/<tenant>/<id>/<name>` | any other record of an actor |
- * | `index/<index>/<tenant>/<entry>` | empty: an index is its keys |
+ * | `index/<index>/<tenant>/<entry>` | one byte without meaning: an index is its keys |
  * | `reminder/<kind>/<tenant>/<id>` | the time at which the actor must wake |
  * | `tell/<sequence>` | a message to an actor that is not delivered yet |
  * | `stream/<tenant>/<offset>` | a chunk of entries, the first with this offset |
@@ -22,8 +22,8 @@ import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/acto
  * | `whole/<tenant>` | after a repair: the offset from which no entry is missing. Earlier positions are not recovered |
  * | `shape/<id>` | content of a shape, for all tenants |
  * | `epoch/<number>` | an epoch: its name and each stream's last offset when it began |
- * | `\u{10ffff}replica` | of a node of a cluster: the last message of the shared log that is in this store. Behind all other keys: a scan
- * of all rows does not read it |
+ * | `\u{10ffff}replica` | of a node of a cluster: the last message of the shared log that is in this store. It follows
+ * all other keys, so that a scan of `everyKey` does not read it |
  * | `format` | the version of this key space |
  */
 export const keys = {
@@ -47,17 +47,17 @@ export function keysBelow(prefix: string): { after: string; before: string } {
   return { after: `${prefix}/`, before: `${prefix}0` }
 }
 
-/** The range of all keys. Keys begin with a lower-case letter. */
+/** The range of all keys but `keys.replica`: they begin with a lower-case letter. */
 export const everyKey = { after: ' ', before: '~' } as const
-/** The same with `keys.replica`, for another node. */
+/** The range of all keys, `keys.replica` included. */
 export const everyKeyOfNode = { after: ' ', before: `${keys.replica}~` } as const
 
 /** The version of this key space. A newer one is refused; older ones are upgraded when the store is opened. */
 export const keySpace: RecordFormat = { name: 'key space', version: 1, upgrades: {} }
 
 /**
- * The prefixes of all keys of a tenant except its stream. Reminders come first: they would wake actors that are deleted
- * after them.
+ * The prefixes of the keys of a tenant, without those of its stream (`stream`, `redo`, `begin`, `whole`). Reminders
+ * come first, because a reminder would wake an actor whose records are already deleted.
  */
 export function tenantPrefixes(
   tenant: string,
@@ -91,12 +91,12 @@ export function tenantOfChunk(key: string): string {
   return key.slice('stream/'.length, key.lastIndexOf('/'))
 }
 
-/** The inverse of `reminder`, and of the actor part of `part`. */
+/** The address in a `snapshot`, `part` or `reminder` key. */
 export function addressOf(key: string): ActorAddress {
   return addressFrom(key.slice(key.indexOf('/') + 1))
 }
 
-/** The name at the end of a `part` key; it may contain `/`, the four parts before it may not. */
+/** The name at the end of a `part` key. The name may contain `/`; the four parts before it never do. */
 export function partNameOf(key: string): string {
   return key.split('/').slice(4).join('/')
 }

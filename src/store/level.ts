@@ -66,7 +66,7 @@ export interface LevelStorageOptions {
   readonly isShared?: boolean
 }
 
-/** A LevelDB store in a folder on a disk. `open` deletes nothing and repairs nothing. */
+/** A LevelDB store in a folder on a disk. `open` refuses a damaged database, and repairs nothing. */
 export function levelStorage(options: LevelStorageOptions): StorageBackend {
   const { folder, headroomBytes, roomBytes, torn = () => {}, isShared = false } = options
   const home = resolve(folder)
@@ -100,7 +100,7 @@ async function openLevel(folder: string, isShared: boolean, torn: (message: stri
     // LevelDB renames CURRENT without a sync. After a power loss, the old manifest could be in use again, and the next
     // log would be read after the previous one, whose end may be lost. On ext4 any fsync is enough.
     await syncFolder(join(found, 'db'))
-    // Files created later next to the database prove that it existed.
+    // Before other files are created next to the database: those files prove that it existed.
     await syncFolder(found)
     return new LevelStorage(database, found)
   } catch (error) {
@@ -131,7 +131,7 @@ export function interruptedRestoreText(folder: string): string {
   return `${folder}: a restore is under way here, or was interrupted; if none is running, empty the folder and restore again`
 }
 
-/** Checks are repeated, because a server that uses the folder may change it during the check. */
+/** The limit of attempts to check a database: a server that uses the folder may change it during the check. */
 const checksMax = 3
 
 /**
@@ -157,8 +157,8 @@ class NamedDamage extends StorageFailure {
 }
 
 /**
- * Finds the damage that made a start fail, or returns the error. LevelDB does not verify checksums of tables, so any
- * error may be its result. Call it after the folder was closed: it reads the whole database.
+ * Finds the damage that made a start fail, or returns the error. LevelDB does not verify checksums of tables, so damage
+ * may cause any error. Call it after the folder was closed: it reads the whole database.
  */
 export async function findDamage(error: unknown, folder: string): Promise<unknown> {
   if (error instanceof NamedDamage || (error instanceof StorageFailure && error.code !== 'damaged')) return error

@@ -28,7 +28,10 @@ export async function loadStore(
   await applyRows(follower, { ...keysBelow('tell'), hasValues: true })
 }
 
-/** Each tenant's first and last chunk, and its redo mark. A tenant without a redo mark has no stream yet. */
+/**
+ * Reads the redo position and the first and last chunk of each tenant. A tenant without a redo position has no stream
+ * yet.
+ */
 async function loadStreams(journal: StoreJournal): Promise<void> {
   const { storage } = journal
   for await (const page of pagesOf(storage, { ...keysBelow('redo'), hasValues: true })) {
@@ -46,7 +49,7 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
         continue
       }
       const head = headOf(last.value)
-      // While a tenant is deleted its redo mark may lie after its last chunk. No offset is assigned twice.
+      // While a tenant is deleted its redo position may lie after its last chunk. No offset is assigned twice.
       stream.last = Math.max(numberOf(last.key) + head.count, stream.redoFrom, stream.wholeFrom) - 1
       stream.bytesEnd = head.bytesBefore + last.value.length
       await loadBeginning(journal, tenant)
@@ -68,8 +71,8 @@ export async function loadBeginning(journal: StoreJournal, tenant: string): Prom
 }
 
 /**
- * Only for write-through actors without a fixed list of record names. Other actors may be as many as devices or
- * sessions, and their names are not needed.
+ * Reads the record names of write-through actors without a fixed list of them. Other actors may be as many as devices
+ * or sessions, and their names are not needed.
  */
 async function loadPartNames(follower: Follower): Promise<void> {
   const { storage } = follower.journal
@@ -85,7 +88,6 @@ async function loadPartNames(follower: Follower): Promise<void> {
   }
 }
 
-/** Applies rows page by page. */
 async function applyRows(follower: Follower, range: ScanRange): Promise<void> {
   for await (const page of pagesOf(follower.journal.storage, range))
     for (const row of page) applyOperation(follower, row)

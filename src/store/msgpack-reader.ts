@@ -143,7 +143,7 @@ export class MsgpackReader implements ValueReader {
     return hash >>> 0
   }
 
-  /** Skips a null; if the next value is not null, returns false and stays where it is. */
+  /** Skips a null. Returns false, and skips nothing, if the next value is not null. */
   passNull(): boolean {
     if (this.#bytes[this.#at] !== 0xc0) return false
     this.#at++
@@ -241,7 +241,7 @@ const noBytes = Buffer.alloc(0)
  */
 const headBytes = [1, 0, 1, 1, 2, 3, 5, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 0, 0, 0, 0, 0, 2, 3, 5, 3, 5, 3, 5]
 
-/** The bytes of a value with such a tag, without the values in a list or an object. */
+/** The bytes of a value with a tag from 0xc0 to 0xdf, without the values in a list or an object. */
 function bytesOf(bytes: Buffer, at: number): number {
   const tag = bytes[at] as number
   const head = headBytes[tag - 0xc0]
@@ -250,7 +250,7 @@ function bytesOf(bytes: Buffer, at: number): number {
   return hasBytes ? head + lengthAt(bytes, at, head) : head
 }
 
-/** The number of values in a list or an object with such a tag. */
+/** The number of values in a list or an object with a tag from 0xc0 to 0xdf; 0 for other values. */
 function childCountOf(bytes: Buffer, at: number): number {
   const tag = bytes[at] as number
   if (tag < 0xdc) return 0

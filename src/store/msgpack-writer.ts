@@ -138,7 +138,7 @@ export class MsgpackWriter implements ValueWriter {
     this.#bytes[this.#at++] = byte
   }
 
-  /** Returns false, and writes nothing, if the text is longer or not ASCII. */
+  /** Returns false, and writes nothing, if the text is longer than `shortTextMax` or not ASCII. */
   #shortAscii(text: string): boolean {
     const { length } = text
     if (length > shortTextMax) return false
@@ -159,7 +159,7 @@ export class MsgpackWriter implements ValueWriter {
     return true
   }
 
-  /** Earlier pieces stay where they are: their users keep the old buffer. */
+  /** Makes space for `count` bytes. Earlier pieces stay in the old buffer, which their users keep. */
   #reserve(count: number): void {
     if (this.#at + count <= this.#bytes.length) return
     const { length } = this
@@ -171,7 +171,7 @@ export class MsgpackWriter implements ValueWriter {
   }
 }
 
-/** The tag of a value with a one-byte form, in fields that usually have one. */
+/** The byte of null, a boolean, an empty array or an empty object; undefined for any other value. */
 function oneByteOf(value: unknown): number | undefined {
   if (value === null) return 0xc0
   if (typeof value === 'boolean') return value ? 0xc3 : 0xc2

@@ -14,7 +14,7 @@ export async function* pagesOfScan(scan: Scan): AsyncGenerator<readonly Row[], v
   try {
     for (let page = await ahead; page.length > 0; page = await ahead) {
       ahead = scan.next(rowsAtATime)
-      // The error is thrown when this page is awaited, which may never happen.
+      // An error is thrown when `ahead` is awaited. The caller may stop before that: then the error is ignored.
       ahead.catch(() => undefined)
       yield page
     }

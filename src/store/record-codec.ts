@@ -30,7 +30,7 @@ export function packRecord(format: RecordFormat, value: unknown): Uint8Array {
 }
 
 /**
- * Upgrades an older record to the current version.
+ * Unpacks a record, and upgrades an older one to the current version.
  * @throws StorageFailure `damaged` if it is not a record, or has a version that this release does not know.
  */
 export function unpackRecord(format: RecordFormat, bytes: Uint8Array): unknown {

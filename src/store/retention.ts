@@ -12,9 +12,9 @@ export interface RetentionLimits {
 }
 
 const everyMs = 1_000
-/** The next commit follows after this time while there is more to delete. */
+/** The next check follows after this time while there is more to delete. */
 const againMs = 20
-/** The number of chunks deleted in one commit, so that no commit grows too large. */
+/** The limit of chunks of one stream that one commit deletes, so that no commit grows too large. */
 const chunksAtATime = 1_024
 
 /**

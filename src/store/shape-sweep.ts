@@ -6,12 +6,15 @@ import { keysBelow } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
 
-/** A sweep reads every device and every retained chunk, so it is made when many shapes are new: a fleet has some hundreds. */
+/**
+ * A sweep reads every device and every retained chunk, so it only runs when this many shapes are new. A fleet has some
+ * hundreds.
+ */
 const newShapesMin = 1_000
 
 /**
  * Deletes stored shapes that no snapshot of a device and no chunk of a retained stream names, if enough shapes are new.
- * Resolves to the number of shapes that were deleted. One sweep at a time.
+ * Resolves to the number of shapes that were deleted. Does nothing while another sweep runs.
  *
  * A shape in use is never deleted. Shapes that are named by any entry packed since the sweep began are noted while it
  * runs. Shapes that were packed before are stored before the chunks are read. Chunks are read before snapshots: an

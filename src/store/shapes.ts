@@ -63,7 +63,7 @@ export class Shapes {
     return this.#keep(shape)
   }
 
-  /** Makes it the shape that was used last. */
+  /** Makes this the most recently used shape, and drops those used longest ago above `propertiesMax`. */
   #keep(shape: Shape): Shape {
     if (this.#known.delete(shape.id)) this.#properties -= shape.properties.length
     this.#known.set(shape.id, shape)

@@ -44,8 +44,9 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   #storage: Storage | undefined
   epochs = new Epochs()
   /**
-   * Buffers for records that are written piece by piece: of the open commit, of the one that is being stored, and a
-   * third, because records written between the sealing of a commit and its writing belong to the commit after it.
+   * Buffers for records that are written piece by piece: one for the open commit, one for the commit that is being
+   * stored, and a third one, because records written between the sealing of a commit and its writing belong to the
+   * commit after it.
    */
   #recordWriters = [recordWriter(), recordWriter(), recordWriter()] as const
   readonly #packers: ChunkPacker[] = []
@@ -55,8 +56,8 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   readonly last = { operations: 0 }
 
   /**
-   * `isSynced`: a stored commit survives a power failure. `retainedBytesMax` is the limit of each stream; data beyond it
-   * need not be in memory.
+   * `isSynced`: a stored commit survives a power failure. `retainedBytesMax` is the limit of each stream; data beyond
+   * this limit need not be in memory.
    */
   constructor(options: { readonly isSynced: boolean; readonly retainedBytesMax?: number }) {
     this.#isSynced = options.isSynced
@@ -193,7 +194,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
       stream.setRedoFrom(redoFromOf(part, stream))
     }
     for (const { stream, retainedFrom, bytesStart } of trims) {
-      // The stream may have been dropped during the read.
+      // The stream may have been dropped since the trim was planned.
       stream.storedFrom = Math.max(stream.storedFrom, retainedFrom)
       stream.retainedFrom = Math.max(stream.retainedFrom, retainedFrom)
       stream.bytesStart = Math.max(stream.bytesStart, bytesStart)

@@ -11,7 +11,10 @@ export interface StreamFollowerOptions {
   /** Called to log an error, and to log that the projection starts empty. */
   readonly failed: (error: unknown) => void
   readonly begunAnew: () => void
-  /** Gives the projection the present state, before the first chunk and after a gap: it lacks earlier entries. */
+  /**
+   * Gives the projection the present state whenever it begins or continues, and after a gap, because it may lack
+   * earlier entries.
+   */
   readonly prepare?: () => Promise<void>
 }
 
@@ -21,13 +24,13 @@ interface Wait {
   readonly reached: () => void
 }
 
-/** The interval at which it looks for new chunks while there are none. */
+/** The interval at which the follower looks for new chunks while there are none. */
 const idleMs = 100
 const failedMs = 5_000
 /** From this share of its time on, the event loop counts as busy. */
 const busyShare = 0.7
 const confirmMsMax = 60_000
-/** The size of chunks that are copied in one turn: about a millisecond of the event loop. */
+/** The total size of the chunks that are copied in one turn: about a millisecond of the event loop. */
 const batchBytes = 512 * 1024
 
 /**
@@ -42,7 +45,7 @@ export class StreamFollower {
   #work: Promise<void> = Promise.resolve()
   #isRunning = false
   #isStopped = true
-  /** The next offset is unknown: after a failure, and when the store lost entries. */
+  /** The next offset is unknown: at first, after a failure, and when the store lost entries. */
   #isLost = true
   /** When a confirmation became due, by `World.monotonic`. */
   #confirmDueAt: number | undefined
@@ -62,18 +65,21 @@ export class StreamFollower {
     return this.#options.projection.name
   }
 
-  /** On a node of a cluster: each node has a projection of its own. */
+  /** Called when a node of a cluster begins to follow another one: each node has a projection of its own. */
   follow(): void {
     this.open()
   }
 
-  /** The store is open. A projection that cannot be opened is tried again and again; the server does not wait. */
+  /**
+   * Called when the store is open. If the projection cannot be opened, the follower tries again and again; the server
+   * does not wait.
+   */
   open(): void {
     this.#isStopped = false
     this.#runAfter(0)
   }
 
-  /** The store was read again after a failure; `isRewound`: it holds less than before. */
+  /** Called when the store was read again after a failure. `isRewound`: the store holds less than before. */
   reloaded(isRewound: boolean): void {
     if (isRewound) this.#lose()
   }
@@ -87,11 +93,11 @@ export class StreamFollower {
     this.stop()
     const { projection, failed } = this.#options
     await this.#work
-    // The server's own store is closed after this.
+    // An error is only logged, because the server must still close its own store.
     await projection.close().catch(failed)
   }
 
-  /** Entries of a tenant before this offset are not needed any more. */
+  /** The projection does not need entries of the tenant before this offset any more. */
   neededFrom(tenant: string): number {
     return this.positionOf(tenant) + 1
   }
@@ -100,7 +106,10 @@ export class StreamFollower {
     return this.#positions.get(tenant) ?? 0
   }
 
-  /** Entries that are stored and not applied yet, and the age of the oldest of them. */
+  /**
+   * `entries`: stored entries that are not applied yet. `ms`: the age of the newest applied chunk of a tenant that has
+   * such entries; the highest of all tenants.
+   */
   get lag(): { readonly entries: number; readonly ms: number } {
     const { journal, world } = this.#options
     let entries = 0

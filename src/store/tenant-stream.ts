@@ -129,7 +129,7 @@ const slabBytesMax = 1024 * 1024
  * oldest ones. So a lasting high load allocates no memory outside the heap. V8 reacts to such allocations with full
  * garbage collections, however large the heap is (measured: half of all CPU time with 10⁶ devices). Until there are
  * enough slabs, this still happens for about every 8 MB of new ones. Shared memory, which V8 does not count, can't be
- * used: with it, the native part of msgpackr reads from an invalid address.
+ * used: from shared memory, the native part of msgpackr reads an invalid address.
  */
 export class ChunkRing {
   readonly #bytesMax: number

@@ -13,7 +13,7 @@ export interface TenantSweepParts {
   readonly indexes: readonly string[]
 }
 
-/** `stop` was called before all data was deleted. */
+/** Thrown if `stop` was called before all data was deleted. */
 export class SweepStopped extends Error {
   constructor(tenant: string) {
     super(`some data of ${tenant} was not deleted`)
@@ -25,9 +25,9 @@ export class SweepStopped extends Error {
  * Deletes the data of a deleted tenant, a page of keys with each commit, while the other tenants go on. After an
  * interruption, also by a crash, it begins again: it keeps no state apart from the remaining data.
  *
- * First it ends the stream, so that a start applies none of its entries again, and then it deletes the data. One row of
- * the tenant remains. The next tenant of the same name continues its offsets, with one left out, so that no position of
- * the old tenant is recovered, not even its last.
+ * First it ends the stream, so that a start applies none of its entries again, and then it deletes the data. At most
+ * the rows `redo`, `begin` and `whole` of the tenant remain. The next tenant of the same name continues its offsets, with
+ * one left out, so that no position of the old tenant is recovered, not even its last.
  */
 export class TenantSweep {
   readonly #parts: TenantSweepParts
@@ -102,7 +102,7 @@ export class TenantSweep {
     return count
   }
 
-  /** After a failed commit the end of the stream may not be stored: then the data must stay. */
+  /** After a failed commit the end of the stream is perhaps not stored: then the data must stay. */
   #check(tenant: string, closedCount: number): void {
     if (this.#isStopped) throw new SweepStopped(tenant)
     const { gate } = this.#parts.system

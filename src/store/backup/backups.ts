@@ -53,7 +53,8 @@ export class Backups {
   /**
    * The caller must iterate to the end, or call `return`.
    * @throws Problem `conflict` while another backup is made, `storage` while the store is being reopened, or if history
-   * cannot be copied; StorageFailure if a row or file can't be read; errors of `turns`
+   * cannot be copied; `overloaded` after `backupMsMax`; StorageFailure if a row or file can't be read; errors of
+   * `turns`
    */
   async *make({ user, hasHistory }: BackupRequest, turns: BackupTurns): AsyncGenerator<Uint8Array> {
     const { world, images, keyFile, log } = this.#parts

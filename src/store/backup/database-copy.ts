@@ -6,7 +6,7 @@ import { isMissing } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
 import { draftPattern } from '#store/level-files/new-database'
 
-/** Attempts to copy a database that another process writes to all the time. */
+/** The limit of attempts to copy a database that another process writes to all the time. */
 const triesMax = 10
 
 /**

@@ -18,7 +18,7 @@ export interface InspectionResult {
   readonly tells: number
   readonly tenants: readonly TenantInspection[]
   readonly images: Size
-  /** The files of its database; none if there is no history. */
+  /** The files of the database of the history; none if there is no history. */
   readonly history: Size
   readonly hasIdentityKey: boolean
 }

@@ -154,7 +154,7 @@ function logsToRead(
 }
 
 export interface LogCheck extends DatabaseCheck {
-  /** For each log, in order, its bytes before the first fault: none for logs after the faulty one. */
+  /** For each log, in order, the number of its bytes before the first fault; 0 for the logs after a fault. */
   readonly wholeBytes: ReadonlyMap<string, number>
 }
 

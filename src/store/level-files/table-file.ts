@@ -20,7 +20,7 @@ export interface BlockPlace {
 }
 
 /**
- * The blocks whose checksum is wrong, filters among them. With `ends`, only the last block of rows is checked.
+ * The blocks whose checksum is wrong, filters among them. With `ends`, only the last of the blocks of rows is checked.
  * @throws InvalidBytes if the footer or the index is damaged: no block can be found then
  */
 export async function damagedBlocks(file: FileHandle, depth: 'ends' | 'whole'): Promise<readonly BlockPlace[]> {

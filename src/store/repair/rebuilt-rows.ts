@@ -7,7 +7,7 @@ import { redoFormat, wholeFormat } from '#store/store-journal'
 
 export interface RebuildResult {
   readonly rows: number
-  /** Kind, tenant and name of rows that can't be unpacked, or whose declaration is missing. */
+  /** The first four parts of the keys of rows that can't be unpacked, or whose shape is missing. */
   readonly leftOut: readonly string[]
   /** Gaps: events that are missing between existing ones. */
   readonly missing: readonly { readonly tenant: string; readonly from: number; readonly upTo: number }[]
@@ -92,7 +92,7 @@ export class RebuiltRows {
     return { rows: this.#rows + added.length, leftOut: this.#leftOut, missing: this.#missing, added }
   }
 
-  /** @throws if it can't be unpacked */
+  /** @throws if the row can't be unpacked */
   #isKept({ key, value }: Row): boolean {
     const [place, first = ''] = key.split('/', 2)
     switch (place) {

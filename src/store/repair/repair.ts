@@ -105,9 +105,10 @@ async function rebuild(database: string, staging: string): Promise<RebuildResult
 }
 
 /**
- * Copies only the undamaged parts of tables and logs: those that the manifest names, or all if no manifest is readable.
- * LevelDB's repair would read everything: files that are no longer in use, which would restore deleted rows; blocks
- * with a wrong checksum; and the part of a log after a fault, although later writes may depend on the missing ones.
+ * Copies only the undamaged parts of tables and logs: those that the manifest names, or all, if the manifest can't be
+ * read or names files that are missing. LevelDB's repair would read everything: files that are no longer in use, which
+ * would restore deleted rows; blocks with a wrong checksum; and the part of a log after a fault, although later writes
+ * may depend on the missing ones.
  */
 async function copyUndamaged(from: string, to: string): Promise<void> {
   const { names } = await filesIn(from)
