@@ -26,8 +26,8 @@ export class SweepStopped extends Error {
  * interruption, also by a crash, it begins again: it keeps no state apart from the remaining data.
  *
  * First it ends the stream, so that a start applies none of its entries again, and then it deletes the data. At most
- * the rows `redo`, `begin` and `whole` of the tenant remain. The next tenant of the same name continues its offsets, with
- * one left out, so that no position of the old tenant is recovered, not even its last.
+ * the rows `redo`, `begin` and `whole` of the tenant remain. The next tenant of the same name continues its offsets,
+ * with one left out, so that no position of the old tenant is recovered, not even its last.
  */
 export class TenantSweep {
   readonly #parts: TenantSweepParts
