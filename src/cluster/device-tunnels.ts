@@ -18,9 +18,9 @@ export interface DeviceTunnelsOptions {
 const { tryLater } = closeCodes
 
 /**
- * Carries the connections of devices to the owner. One connection between the nodes carries all of them, so that the
- * owner decides the order and the acknowledgements. When that connection breaks, or the owner changes, the devices are
- * closed with 1012, and continue after the last frame that was stored. Contract 11.
+ * Carries the connections of devices to the owner. One connection between the nodes carries all of them. The owner
+ * decides the order and acknowledges. When that connection breaks, or the owner changes, the devices are closed with
+ * 1012, and continue after the last frame that was stored. Contract 11.
  */
 export class DeviceTunnels {
   readonly #options: DeviceTunnelsOptions
@@ -99,7 +99,7 @@ export class DeviceTunnels {
   /**
    * Carries a connection that is not a websocket to the owner's websocket of this path. Undefined: this node is the
    * owner.
-   * @throws Problem with which the owner refuses it; `storage` without an owner
+   * @throws Problem with which the owner refuses the connection; `storage` without an owner
    */
   async connect(route: string, socket: Socket): Promise<TunnelledLink | undefined> {
     const { remoteAddress } = socket

@@ -5,7 +5,9 @@ import type { Reply } from '#http/call'
 import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
 import { Problem } from '#model/problem'
 
-/** In the answer of a node that is not the owner: it has not handled the request, or the request may be repeated. */
+/**
+ * Set in the answer of a node that is not the owner: it has not handled the request, or the request may be repeated.
+ */
 const notOwnerHeader = 'x-not-owner'
 
 /** Headers of one connection (RFC 9110 §7.6.1), and those that the node of the client adds to each answer itself. */
@@ -29,7 +31,7 @@ const wholeBytesMax = 8 * 1024
 
 /**
  * Sends requests to the owner. Contract 11: if the owner dies, requests that may be repeated are sent to the next one;
- * any other request may have taken effect, and is answered with 503.
+ * any other request that was already sent may have taken effect, and is answered with 503.
  */
 export class Forwarder implements OtherNodes {
   readonly #node: ClusterNode
@@ -102,7 +104,8 @@ export class Forwarder implements OtherNodes {
   }
 
   /**
-   * Ends requests to a former owner that hangs. Any other former owner answers what it has received, and is waited for.
+   * Ends requests to a former owner that have no answer after `formerOwnerMsMax`. A former owner that works answers
+   * earlier.
    */
   async #abandon(): Promise<void> {
     const former = [...this.#waiting].filter(([, place]) => place !== this.#node.ownerUrl)
@@ -111,7 +114,7 @@ export class Forwarder implements OtherNodes {
     for (const [attempt] of former.filter(isWaiting)) attempt.abort()
   }
 
-  /** Ends a read once there is no owner: an owner without the log waits for the log, but this node can then answer. */
+  /** Ends a read once there is no owner: an owner without the log waits for the log, but this node can answer. */
   async #abandonRead(attempt: AbortController): Promise<void> {
     await this.#node.until(
       () => !this.#waiting.has(attempt) || this.#node.place === undefined,

@@ -6,7 +6,10 @@ import { nodeKeyHeader } from '#cluster/node'
 /** After this time without a byte the other node is treated as stopped. */
 const silenceMsMax = 30_000
 
-/** Requests the image of another node. The bytes are only complete if they end with the end mark of a backup. @throws Error */
+/**
+ * Requests the image of another node. The bytes are only complete if they end with the end mark of a backup.
+ * @throws Error
+ */
 export async function* requestImage(node: URL, key: string): AsyncGenerator<Uint8Array> {
   const ask = node.protocol === 'https:' ? httpsRequest : httpRequest
   const options = { headers: { [nodeKeyHeader]: key }, agent: false, timeout: silenceMsMax }

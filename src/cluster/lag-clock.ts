@@ -1,10 +1,13 @@
-/** How far a node is behind another one: in messages of the log, and by the age of the oldest one that it lacks. */
+/** How far a node is behind another one: in messages of the log, and by the age of the oldest message that it lacks. */
 export interface Lag {
   readonly entries: number
   readonly ms: number
 }
 
-/** Enough for some minutes at two samples a second from each node. A lag that is older is shown as this old. */
+/**
+ * Enough for some minutes at two samples a second from each node. Above this number, the sample after the oldest one is
+ * dropped.
+ */
 const samplesMax = 1_000
 
 /** Measures the lag of a node by the positions that other nodes publish. */

@@ -2,7 +2,7 @@ import type { World } from '#runtime/world'
 
 /** The messages that the log has. */
 export interface LogExtent {
-  /** The first message that it still has. */
+  /** The first message that the log still has. */
   readonly first: number
   readonly last: number
   readonly messages: number
@@ -19,7 +19,7 @@ export interface LogTrimOptions {
     /** Deletes all messages before this one. */
     trim(before: number): Promise<void>
   }
-  /** Called when a message could not be deleted; the next attempt follows. */
+  /** Called when messages could not be deleted; the next attempt follows. */
   readonly failed: (error: unknown) => void
 }
 
@@ -28,8 +28,8 @@ const trimEveryMs = 10_000
 const logBytesMax = 4 * 1024 * 1024 * 1024
 
 /**
- * Deletes the messages of the log that every known node has stored. Each node reads its last message again when it
- * starts, so that one stays, and so does the last message of the log.
+ * Deletes the messages of the log that every known node has stored, and the oldest ones above `logBytesMax`. Each node
+ * reads its last message again when it starts, so that message stays, and so does the last message of the log.
  */
 export class LogTrim {
   readonly #options: LogTrimOptions

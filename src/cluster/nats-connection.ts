@@ -28,7 +28,7 @@ const answersMs = 2_000
 
 /**
  * Connects to one of the servers; waits until one answers. `file`: credentials in the format of NATS, or one line
- * `user:password`. Without it, those of the first URL that has some are used at all servers.
+ * `user:password`. Without a file, the credentials of the first URL that has some are used at all servers.
  * @throws ClusterFailure
  */
 export async function connectToNats(
@@ -44,7 +44,7 @@ export async function connectToNats(
       name: `device-data-backend ${settings.node.name} on ${hostname()}`,
       reconnectTimeWait: 250,
       ...(authenticator && { authenticator }),
-      // Without it, the client uses TLS only where a server offers it.
+      // Without `tls`, the client uses TLS only where a server offers it.
       ...(urls.some(({ protocol }) => protocol === 'tls:') && { tls: {} }),
       ...options,
     })
@@ -65,7 +65,10 @@ export function checkVersion(connection: NatsConnection): void {
   throw new ClusterFailure(`the NATS server at ${connection.getServer()} is ${version}; ${needed} or later is needed`)
 }
 
-/** `connection`: of a system account. @throws ClusterFailure if a server acknowledges messages that are not on disk */
+/**
+ * `connection`: of a system account.
+ * @throws ClusterFailure if a server acknowledges messages that are not on disk, or if no server answers
+ */
 export async function checkSync(connection: NatsConnection): Promise<void> {
   let count = 0
   try {

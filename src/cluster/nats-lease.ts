@@ -20,8 +20,8 @@ const renewEveryMs = 500
 const askEveryMs = 100
 
 /**
- * The lease of the owner: an entry of a bucket whose entries expire. It is renewed in time to survive one lost request.
- * Each node also reads who has it, because requests are forwarded to that node.
+ * The lease of the owner: an entry of a bucket whose entries expire. The lease is renewed in time to survive one lost
+ * request. Each node also reads which node has the lease, because requests are forwarded to that node.
  */
 export class NatsLease implements Lease {
   readonly #world: World
@@ -80,7 +80,9 @@ export class NatsLease implements Lease {
     if (revision !== undefined) await this.#bucket.delete(key, { previousSeq: revision }).catch(() => {})
   }
 
-  /** Gives the lease to another node. If that node does not want it, it expires. @throws errors of NATS */
+  /**
+   * Gives the lease to another node. If that node does not want the lease, the lease expires. @throws errors of NATS
+   */
   async handOver({ name, url }: NodeAddress): Promise<void> {
     while (this.#isAsking) await new Promise<void>((resolve) => this.#world.after(1, resolve))
     const revision = this.#revision
@@ -152,7 +154,7 @@ export class NatsLease implements Lease {
       if (revision === undefined) this.#hold(this.#node)
       for (const { resolve } of this.#waiting.splice(0)) resolve()
     } catch (error) {
-      // Another node has it. After any other error the entry may still be this node's, and is renewed again.
+      // Another node has the lease. After any other error the entry may still be this node's, and is renewed again.
       if (error instanceof Error && /wrong last sequence|exists/i.test(error.message)) this.#revision = undefined
     }
   }

@@ -16,8 +16,8 @@ export interface NatsLogOptions {
  */
 const answerMsMax = 1_000
 /**
- * A consumer that sends nothing for twice this time is gone, for example because its server is. NATS accepts no smaller
- * value.
+ * A consumer that sends nothing for twice this time is gone, for example because its server stopped. NATS accepts no
+ * smaller value.
  */
 const heartbeatMs = 500
 /** How long one request for messages is valid. */
@@ -95,7 +95,7 @@ async function stopIfSilent(messages: ConsumerMessages): Promise<void> {
 
 /**
  * Runs a call without stack traces. The library creates two errors for each request in advance, and their stacks would
- * cost more than the rest of it.
+ * cost more than the rest of the request.
  */
 function withoutStacks<Result>(call: () => Result): Result {
   const { stackTraceLimit } = Error

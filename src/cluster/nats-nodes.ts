@@ -13,10 +13,10 @@ export interface NodeState extends NodeAddress {
 
 const keyPrefix = 'node.'
 const publishEveryMs = 500
-/** How long the log keeps what a stopped node needs. */
+/** How long the log keeps the messages that a stopped node needs. */
 const rememberedMs = 24 * 3_600_000
 
-/** The nodes of a cluster: each publishes its state in an entry that expires when it stops doing so. */
+/** The nodes of a cluster: each publishes its state in an entry, which expires when the node stops publishing. */
 export class NatsNodes {
   readonly #world: World
   readonly #bucket: KV

@@ -48,7 +48,8 @@ const unavailableStatus = 503
 const askAgainMs = 250
 
 /**
- * Connects to NATS and finds or creates the log. Waits for servers that do not answer, or have no leader yet.
+ * Connects to NATS and finds or creates the log. Waits for servers that do not answer, or have no leader yet; calls
+ * `waiting` if that takes more than 5 s.
  * @throws ClusterFailure
  */
 export async function connectNats(settings: NatsSettings, world: World, waiting: () => void): Promise<NatsCluster> {
@@ -113,7 +114,7 @@ async function openCluster(connection: NatsConnection, settings: NatsSettings, w
   }
 }
 
-/** Repeats a step until the servers answer it: those that have just started have no leader for some seconds. */
+/** Repeats a step until the servers answer it: servers that have just started have no leader for some seconds. */
 async function whenAvailable<Value>(world: World, step: () => Promise<Value>): Promise<Value> {
   for (;;) {
     try {
@@ -132,7 +133,7 @@ function subjectOf({ cluster }: NatsSettings): string {
   return `${cluster}.log.0`
 }
 
-/** Returns the bytes of the key file. */
+/** Returns the bytes of the key file. @throws ClusterFailure if the log does not fit the settings or the key */
 async function findOrCreateLog(manager: JetStreamManager, stream: string, settings: NatsSettings): Promise<Uint8Array> {
   const known = await manager.streams.info(stream).catch((error: unknown) => {
     if (isNotFound(error)) return undefined

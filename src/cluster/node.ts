@@ -11,7 +11,7 @@ export interface ClusterNodeParts {
   readonly lease: {
     readonly isHeld: boolean
     readonly holder: NodeAddress | undefined
-    /** Called when another node than before has the lease. */
+    /** Tasks to call when another node than before has the lease. */
     readonly changed: (() => void)[]
     handOver(to: NodeAddress): Promise<void>
   }
@@ -61,7 +61,7 @@ export class ClusterNode {
     this.key = createHmac('sha256', parts.fileKey).update('requests between nodes').digest('base64url')
   }
 
-  /** Whether this node decides: it owns the log, and no other node can have the lease. */
+  /** Whether this node decides: it owns the log, no other node can have the lease, and no hand-over is in progress. */
   get isOwner(): boolean {
     return this.#parts.isWritable() && this.#parts.lease.isHeld && !this.#isHandingOver
   }
@@ -78,7 +78,7 @@ export class ClusterNode {
   }
 
   /**
-   * Begins to make another node the owner: from then on, new requests wait for it.
+   * Begins to make another node the owner. After `answersMs`, new requests wait for the next owner.
    * @param waitForCommits resolves when the pending commits are stored
    * @throws Problem `not_found`, `conflict`
    */
@@ -99,7 +99,7 @@ export class ClusterNode {
         await new Promise<void>((resolve) => world.after(answersMs, resolve))
         await this.#parts.lease.handOver(to)
       } catch {
-        // This node renews its lease, or another one gets it.
+        // This node gets the lease again, or another one does.
       } finally {
         this.#isHandingOver = false
       }
@@ -172,14 +172,14 @@ export class ClusterNode {
   }
 
   /**
-   * Whether this node cannot answer from its own state: it has changes that may not be in the log, or is opening its
-   * store.
+   * Whether this node cannot answer from its own state: it has changes that are perhaps not in the log, or its store
+   * cannot be read.
    */
   get isUnsettled(): boolean {
     return !this.#parts.isSettled()
   }
 
-  /** Where other nodes were, as far as this one knows. */
+  /** The last known URLs of the other nodes. */
   get otherPlaces(): readonly URL[] {
     return this.#parts.nodes.others.map(({ url }) => new URL(url))
   }

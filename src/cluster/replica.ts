@@ -45,9 +45,9 @@ interface Appended {
 const unwrittenBytesMax = 16 * 1024 * 1024
 
 /**
- * The store of one node as a copy of the shared log: each commit that counts is written to it, together with its place
- * in the log. As the owner it also appends commits. A commit is fulfilled when its messages have come back from the
- * log, and it is written to the store.
+ * The store of one node as a copy of the shared log: each commit that counts is written to this store, together with
+ * its place in the log. As the owner the replica also appends commits. A commit is fulfilled when its messages have
+ * come back from the log and the store has written it.
  *
  * When another node has claimed the log, the replica is *fenced*: it applies nothing more and refuses every commit. So
  * reads still match the state in the memory of this node. The store must be opened again.
@@ -99,7 +99,10 @@ export class Replica {
     if (this.#failure) throw this.#failure
   }
 
-  /** Calls `task` once, if another node becomes the owner or if this one can no longer follow. */
+  /**
+   * Calls `task` once: if another node becomes the owner, if the log does not take a commit in time, or if this node
+   * can no longer follow.
+   */
   whenEnded(task: (failure: StorageFailure) => void): void {
     this.#ended = task
   }

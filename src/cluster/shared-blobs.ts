@@ -18,12 +18,12 @@ export interface SharedBlobsOptions {
   now(): number
 }
 
-/** An image may be shared before its reference is stored. */
+/** The bucket keeps an image without a reference for this time, because the reference is stored later. */
 const freshMsMax = 3_600_000
 
 /**
  * Images of a node of a cluster: an upload is complete when the bucket has it too, and a node fetches an image that it
- * lacks when it is first needed. So the images outlive each node.
+ * lacks when the image is first read. So the images outlive each node.
  */
 export class SharedBlobs implements BlobStore {
   readonly #options: SharedBlobsOptions

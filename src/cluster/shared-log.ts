@@ -22,7 +22,7 @@ export interface SharedLog {
 
 /** Permits a node to claim the log. Two nodes may still hold it at once; then only the commits of one count. */
 export interface Lease {
-  /** Waits until this node holds the lease. */
+  /** Waits until this node holds the lease. Rejects if `release` is called before. */
   acquire(): Promise<void>
   release(): Promise<void>
 }

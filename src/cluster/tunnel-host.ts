@@ -20,7 +20,10 @@ import type { World } from '#runtime/world'
 
 /** Where nodes connect to each other, below the base path. */
 export const tunnelPath = '/cluster/tunnel'
-/** Unsent bytes from one node to another, above which their connection is closed. */
+/**
+ * The limit of unsent bytes from one node to another. Above it, the owner closes their connection, and any other node
+ * closes the device connections whose messages it cannot send.
+ */
 export const tunnelBufferBytesMax = 32 * 1024 * 1024
 /** Both ends of a tunnel ping, and close it if the other one does not answer. */
 export const pingEveryMs = 2_000

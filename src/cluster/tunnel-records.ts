@@ -12,11 +12,14 @@ export const recordKinds = {
   binary: 4,
   ping: 5,
   pong: 6,
-  /** The connection is closed (the code in two bytes, then the reason). Each side ignores later records of it. */
+  /**
+   * The connection is closed (the code in two bytes, then the reason). Each side ignores later records of this
+   * connection.
+   */
   closed: 7,
   /**
    * How many bytes of messages were taken since the last such record (four bytes). From the node of the device: the
-   * device has read them. From the owner: they are handled, or the connection is not paused.
+   * device has read them. From the owner: it has received them, and the connection is not paused.
    */
   taken: 8,
   /** From the owner: the last message to the device, sent if its node stops or loses the owner. */
@@ -28,7 +31,7 @@ export const takenBytes = 16 * 1024
 
 /** An upgrade request as the owner needs it. */
 export interface TunnelRequest {
-  /** The route that it asks for: `WebsocketRoute.path`. */
+  /** The route of the request: `WebsocketRoute.path`. */
   readonly route: string
   readonly path: string
   readonly query: string

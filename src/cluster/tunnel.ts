@@ -22,8 +22,8 @@ import type { World } from '#runtime/world'
 /** How long an accepted device may take to open its connection. */
 const joinMsMax = 1_000
 /**
- * Bytes of one device that the owner has not taken, above which nothing more is read from it, if its socket can be
- * paused. Less than what a paused connection of the owner keeps.
+ * Bytes of one device that the owner has not taken, above which nothing more is read from the device, if its socket can
+ * be paused. Less than what a paused connection of the owner keeps.
  */
 const untakenBytesMax = 512 * 1024
 const { restarting } = closeCodes
@@ -100,13 +100,16 @@ export class Tunnel {
     this.#owner.terminate()
   }
 
-  /** This node stops. */
+  /** Closes all device connections, because this node stops. */
   stop(): void {
     for (const link of [...this.#links.values()]) link.stop()
     this.#batches.flush()
   }
 
-  /** Undefined: the other node is not the owner any more. @throws Problem with which the owner refuses it */
+  /**
+   * Undefined: the other node is not the owner any more, or the connection to it broke.
+   * @throws Problem with which the owner refuses the request
+   */
   open(
     request: TunnelRequest,
     addReplyHeader: (name: string, value: string) => void,
@@ -210,7 +213,7 @@ export class TunnelledLink {
     }
   }
 
-  /** Returns false if the connection to the owner has too many unsent bytes. */
+  /** Returns false if the connection to the owner has too many unsent bytes, and always after that. */
   send(data: Uint8Array, isBinary: boolean): boolean {
     // A lost message must not be followed by later ones.
     this.#hasLost ||= this.#tunnel.isFull
