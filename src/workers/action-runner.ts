@@ -44,14 +44,14 @@ export interface ActionRunnerParts {
   readonly failed: (error: unknown) => void
 }
 
-/** The number of devices with an unanswered request, over all actions. */
+/** The limit of devices with an unanswered request, over all actions. */
 const pace = { sliceMs: 1, underWayMax: 256 }
 /**
  * The rate of requests to connected devices. Each request costs about 40 µs, half of it when the device answers.
  * Devices that are asked together also answer together, so without this limit a full burst would delay all other work.
  */
 const requestRate = { countMax: 16, withinMs: 4 }
-/** The number of pages that are being written to the store. Actions are stored one after the other. */
+/** The limit of pages that are being written to the store. Actions are stored one after the other. */
 const storingPace = { sliceMs: 1, underWayMax: 64 }
 /** Outcomes are collected for this long and stored together. */
 const outcomeDelayMs = 50
@@ -65,11 +65,11 @@ const deviceBytes = 32
  * with the permissions that the author has at that moment, and with the present schema. Contract 3.6.
  *
  * - An action is stored before it is acknowledged, and the outcome of each device within moments. After a crash the
- *   action resumes: a device without an outcome is asked again, under the same id (that of the action and the device's
- *   address), and a device never executes the same id twice.
+ *   action resumes: a device without an outcome is asked again, under the same id (the id of the action and the flake
+ *   address of the device), and a device never executes the same id twice.
  * - After a start, devices that were online before may reconnect within the grace period of presence.
- * - A request that is refused because of overload is retried later. So is a request without an answer if nothing could
- *   be stored meanwhile.
+ * - A request that is refused because of overload is retried later. A request without an answer is retried too, if
+ *   nothing could be stored meanwhile.
  */
 export class ActionRunner {
   readonly #parts: ActionRunnerParts
@@ -102,7 +102,7 @@ export class ActionRunner {
     if (this.#isStopped) return
     this.#graceUntil = system.world.monotonic() + graceMs
     this.#resume().catch((error: unknown) => {
-      // After a failed write, `reloaded` opens it again.
+      // After a failed write, `reloaded` resumes the actions.
       if (this.#isStopped || (error instanceof Problem && error.code === 'storage')) return
       failed(error)
       system.world.after(retryMs, () => this.open())
@@ -115,7 +115,7 @@ export class ActionRunner {
 
   /**
    * Resolves when the action is stored. From then on it runs to its end, also in a later process.
-   * @throws Problem `conflict` for too many devices or actions, `overloaded`, `stopping`, `storage`
+   * @throws Problem `conflict` for too many devices or actions, `not_found`, `overloaded`, `stopping`, `storage`
    */
   async begin(action: NewAction): Promise<void> {
     this.#checkLimits(action)
@@ -343,7 +343,7 @@ export class ActionRunner {
     return status !== 'offline' && this.#parts.system.world.monotonic() < this.#graceUntil
   }
 
-  /** Resolves to false if some outcomes could not be stored; they are kept for the next attempt. */
+  /** False if some outcomes could not be stored: they are kept, and devices without an answer are asked again. */
   #storeOutcomes(action: RunningAction): Promise<boolean> {
     action.storing = action.storing.then(() => this.#storeNow(action))
     return action.storing

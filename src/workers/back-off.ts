@@ -3,7 +3,10 @@ import type { World } from '#runtime/world'
 
 const times = { firstMs: 1_000, longestMs: 5 * 60_000, spread: 0.5 }
 
-/** The pause before a failing server is asked again: the time it requests, or twice the previous pause, with jitter. */
+/**
+ * The pause before a failing server is asked again: the time that the server requests, or twice the previous pause,
+ * with jitter.
+ */
 export class BackOff {
   readonly #world: World
   #failures = 0
@@ -24,7 +27,10 @@ export class BackOff {
     return Math.max(this.#until - this.#world.monotonic(), 0)
   }
 
-  /** A failure starts a pause. Failures during a pause do not extend it: their requests were sent before. */
+  /**
+   * A failure starts a pause. During a pause, only a time that the server requests extends it: other requests that fail
+   * were sent before the pause.
+   */
   failed(retryAfterMs: number | undefined): void {
     if (this.waitMs() > 0 && retryAfterMs === undefined) return
     if (this.waitMs() === 0) this.#failures++

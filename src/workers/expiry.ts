@@ -85,7 +85,7 @@ export async function expireKeys(
   }
 }
 
-/** Removes entries from the logs of a tenant that are too old, or more than `entriesMax`. */
+/** Removes the entries of a tenant's logs that are older than `logDays`, or that follow the newest `entriesMax`. */
 export async function expireLogs(
   { system, listing }: ExpiryParts,
   tenant: string,

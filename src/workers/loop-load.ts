@@ -1,6 +1,8 @@
 import type { World } from '#runtime/world'
 
-/** From this share on, the loop is reserved for reports and reads; background work slows down. */
+/**
+ * From this share of its time on, the loop counts as busy: background work slows down in favour of reports and reads.
+ */
 const busyShare = 1 / 2
 
 /** Whether the loop was recently busy for at least this share of its time. */

@@ -2,9 +2,9 @@ import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
 export interface PaceOptions {
-  /** The CPU time after which other work may run. */
+  /** The time after which other work may run. */
   readonly sliceMs: number
-  /** The number of concurrent promises. */
+  /** The limit of concurrent promises. */
   readonly underWayMax: number
 }
 
@@ -71,7 +71,7 @@ export class Pace {
     this.#isStopped = true
   }
 
-  /** Returns at once while the slice lasts. */
+  /** Lets other work run if the slice is over. */
   async #yield(): Promise<void> {
     if (this.#slices.isOver) await this.#slices.next()
     if (this.#isStopped) throw new WorkStopped()

@@ -25,8 +25,8 @@ const listedAtATime = 1_024
 /** The number of alarms that share one pass through the devices. Each has its own progress record. */
 const alarmsPerPass = 256
 /**
- * For up to this many requests, the start of a sweep is stored with its request. For further ones it is stored when
- * their pass begins.
+ * For up to this many waiting requests of a tenant, the start of a sweep is stored with its request. For further
+ * requests it is stored when their pass begins.
  */
 const startsAtOnce = 256
 const pace = { sliceMs: 1, underWayMax: 256 }
@@ -55,9 +55,10 @@ interface Pass {
  * or a role. After a crash it continues. Contract 5.3.
  *
  * A digest identifies everything that affects the evaluation of an alarm. The tenant stores the digest by which all
- * devices were last evaluated, and the digest by which some devices may have been evaluated since. If either differs
- * from the present digest, the devices are due. A device evaluates all its alarms at once, so alarms share a pass.
- * Devices are read without being activated; only those whose state would change are asked to evaluate.
+ * devices were last evaluated, and the digest by which some devices may have been evaluated since. The devices are due
+ * if the first digest differs from the present one, or if there is a second one. A device evaluates all its alarms at
+ * once, so alarms share a pass. Devices are read without being activated; only those whose state would change are asked
+ * to evaluate.
  */
 export class RuleSweep {
   readonly #parts: RuleSweepParts
@@ -74,7 +75,10 @@ export class RuleSweep {
     this.#pace = new Pace(parts.system.world, pace)
   }
 
-  /** The evaluation of an alarm has changed. Call it in the turn of the change, before any device is evaluated. */
+  /**
+   * The evaluation of an alarm has changed. Call it synchronously with the change of the rules, before any device is
+   * evaluated by the new ones.
+   */
   request(tenant: string, alarm: string): void {
     if (this.#isStopped || !isTenantActive(this.#parts.system, tenant)) return
     this.#add(tenant, alarm)
@@ -143,7 +147,7 @@ export class RuleSweep {
 
   async #run(): Promise<void> {
     const { gate } = this.#parts.system
-    // Waits for the commit gate before each pass: changes that the previous rules caused may not be in the index yet.
+    // Waits for the commit gate before each pass: changes by the previous rules are perhaps not in the index yet.
     for (await gate.whenStored(); this.#requests.size > 0; await gate.whenStored()) {
       // While the store takes no writes, no evaluation could be stored.
       if (!gate.isOpen) throw new Problem('storage')
@@ -187,7 +191,7 @@ export class RuleSweep {
   async #runPass(pass: Pass): Promise<void> {
     const { tenant, alarms } = pass
     for (const { alarm } of alarms) this.#storeStart(tenant, alarm)
-    // All devices where the alarm is active, including those to which it is no longer bound.
+    // All devices on which the alarm is or was active, including devices to which it is no longer bound.
     for (const { alarm } of alarms) {
       const rows = this.#parts.listing.entries(alarmIndex, tenant, `${alarm}/`)
       await this.#evaluateIn(pass, rows, (row) => row.slice(alarm.length + 1))

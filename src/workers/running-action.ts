@@ -32,13 +32,13 @@ export class RunningAction {
   readonly tenant: string
   readonly id: string
   readonly stored: StoredAction
-  /** Set when the tenant was deleted or the process stops: nothing more is stored. */
+  /** Set when the action is done, the tenant was deleted, or the process stops: nothing more is stored. */
   isEnded = false
   /** Pages with devices that have no outcome. */
   readonly open: Set<number>
   /** Devices that once did not answer: they may have executed the write, even if this outcome was not stored. */
   readonly unanswered = new Set<string>()
-  /** Serializes the writes. */
+  /** The last write of outcomes; the next one waits for it. */
   storing: Promise<boolean> = Promise.resolve(true)
   readonly #system: System<Entry>
   readonly #unstored = new Map<number, PlacedOutcome[]>()
@@ -116,7 +116,7 @@ export class RunningAction {
     const stored = this.#system.recordOf(address, pageRecord) as StoredPage | undefined
     const tasks = (stored?.devices ?? []).map((device, place) => ({ action: this, page, place, device }))
     this.#tasks = tasks.filter(({ place }) => stored?.outcomes[place] === null).reverse()
-    // Another process finished it, or it has expired.
+    // An earlier process finished this page, or the action has expired.
     if (this.#tasks.length === 0) this.open.delete(page)
   }
 
@@ -125,13 +125,16 @@ export class RunningAction {
   }
 }
 
-/** Limits for one message and for all messages of a device, because an action may have 100 000 devices. */
+/**
+ * The limits of characters for one message and for all messages of a device, because an action may have 100 000
+ * devices.
+ */
 const messageCharactersMax = 128
 const messagesCharactersMax = 1_024
 
-/** The outcome of a device's answer. Lists properties only if it rejected some of them. */
+/** The outcome of a device's answer. Lists properties only if the device rejected some of them. */
 export function outcomeOfWrite({ updates }: WriteOutcome): DeviceOutcome {
-  // In some protocols devices do not answer a write; then it is done once it is sent.
+  // In some protocols devices do not answer a write. Such a write is done once it is sent.
   if (updates.every(({ status }) => status !== 'REJECTED')) return { status: 'OK' }
   let left = messagesCharactersMax
   const shown = updates.map(({ propId, status, message = '' }) => {

@@ -2,14 +2,14 @@
 const atATime = 4_096
 
 /**
- * Merges sorted lists without duplicates into one. Yields regularly; returns undefined if there are more than `countMax`
- * names.
+ * Merges sorted lists without duplicates into one. Yields regularly. Returns undefined if there are more than
+ * `countMax` names.
  */
 export function* sortedUnion(
   lists: readonly (readonly string[])[],
   countMax: number,
 ): Generator<undefined, readonly string[] | undefined> {
-  // Merges pairs, shortest first: each name is read once per doubling of the merged length.
+  // Merges neighbouring lists in pairs: with n lists, each name is read about log2 n times.
   let left = lists
   while (left.length > 1) {
     const merged: (readonly string[])[] = []
