@@ -3,7 +3,7 @@ import { includesName, unionOf } from '#model/device-names'
 import { type EventType, eventKinds } from '#model/event'
 import { type Reach, reachesLists, type Scope } from '#model/scope'
 
-/** The part of its readable events that a client asks for. Absent: everything. Contract 4.2. */
+/** The part of the readable events that a client asks for. An absent field selects everything. Contract 4.2. */
 export interface EventFilter {
   readonly types?: ReadonlySet<string>
   readonly devices?: ReadonlySet<string>
@@ -25,7 +25,7 @@ export interface AudienceClass {
   sockets: number
   /** Its sockets receive nothing until the RESYNC that a change of the access requires. */
   isPaused: boolean
-  /** The last of these RESYNCs, World.monotonic. */
+  /** When the last RESYNC after a change of the access was sent, by `World.monotonic`. */
   resyncedAt: number
 }
 
@@ -76,7 +76,7 @@ export class Audiences {
   readonly #byPrefix = new Map<string, Set<DeviceSet>>()
   /** The lengths of all prefixes, each once. */
   #prefixLengths: readonly number[] = []
-  /** Wide classes by type and service. Cleared when a class is added, removed or redefined. */
+  /** Wide classes by type and service. Cleared when a class is added, removed or resumed. */
   readonly #cached = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()
   #cachedCount = 0
   #nextTopic = 0
@@ -130,7 +130,7 @@ export class Audiences {
 
   /** Ends the pause of `redefine`. Takes about 5 ms for an access whose 18 000 devices have all changed. */
   resume(audience: AudienceClass): void {
-    // Lists that were made during the pause may be those of another scope.
+    // Lists that were cached during the pause may be those of another scope.
     this.#clearCache()
     this.#index(this.#deviceSets.get(deviceSetKeyOf(audience)) as DeviceSet, audience)
     audience.isPaused = false
@@ -294,7 +294,7 @@ function isReached(reach: Reach, device: string | undefined, service: string | u
   )
 }
 
-/** The devices whose events a class receives, over all grants of its scope. */
+/** The devices in the filter of a class, or else those that its scope reaches, over all grants. */
 function devicesOf({ filter, scope }: AudienceClass): Pick<DeviceSet, 'devices' | 'prefixes' | 'isWide'> {
   if (filter.devices) return { devices: filter.devices, prefixes: [], isWide: false }
   const reaches = [...new Set(Object.values(eventKinds).flatMap(({ resource }) => scope.reaches(resource, 'read')))]

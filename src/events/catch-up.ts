@@ -35,7 +35,7 @@ export interface CatchUpOptions {
   readonly publishedTo: (tenant: string) => number
   /** The socket has received everything and is live from this call on. */
   readonly caughtUp: (connection: Connection) => void
-  /** The events that the socket missed are no longer retained. */
+  /** The socket cannot catch up: missed events are no longer retained, or one of them could not be sent. */
   readonly lost: (connection: Connection) => void
   readonly failed: (error: unknown) => void
   /**
@@ -61,7 +61,7 @@ export class CatchUp {
     this.#options = options
   }
 
-  /** Queues a socket that is behind and has room in its buffer. */
+  /** Queues a socket that is behind, unless it is queued or a chunk is being read for it. */
   enqueue(connection: Connection): void {
     if (connection.state !== 'behind' || connection.isQueued || connection.isLoading) return
     connection.isQueued = true
@@ -87,7 +87,9 @@ export class CatchUp {
     if (this.#isRunning) world.soon(() => this.#run())
   }
 
-  /** Sends chunks until the socket has everything, its buffer is full, or the slice is over. */
+  /**
+   * Sends chunks until the socket has everything, its buffer is full, the slice is over, or a chunk must be read first.
+   */
   #send(connection: Connection, slice: Slices): void {
     const { reader, publishedTo, caughtUp, lost, highWaterBytes } = this.#options
     const { tenant } = connection
@@ -204,7 +206,7 @@ export class CatchUp {
   }
 }
 
-/** The socket is slow: events published from now on are stripped of overridden properties. */
+/** The socket is slow: overridden properties are left out of events that are published from now on. */
 function markSlow(connection: Connection, published: number): void {
   connection.unstrippedUntil = Math.min(connection.unstrippedUntil, published)
 }

@@ -29,7 +29,10 @@ export interface HubOptions {
   readonly membersOf: (tenant: string, group: string) => readonly string[] | undefined
   readonly published?: (tenant: string, entry: EntryExceptReport) => void
   readonly failed: (error: unknown) => void
-  /** See `CatchUp`; a live socket falls behind at four times this size. Default: `highWaterBytesOf`. */
+  /**
+   * Above this number of unsent bytes, a socket that is behind is sent no more; a live socket falls behind at four
+   * times this number. Default: `highWaterBytesOf`.
+   */
   readonly highWaterBytes?: number
 }
 
@@ -37,9 +40,9 @@ export interface HubOptions {
 export type Resume = { readonly after: Position } | 'now' | undefined
 
 /**
- * Publishes committed events to sockets. Every event is encoded at most once and published once to each class that may
- * receive it. A socket that is too slow is only unsubscribed: it reads missed events from the stream, and others never
- * wait for it. Contract 4.
+ * Publishes committed events to sockets. For live sockets every event is encoded at most once, and published once to
+ * each class that may receive it. A socket that is too slow is only unsubscribed: it reads missed events from the
+ * stream, and others never wait for it. Contract 4.
  */
 export class Hub implements EventListener<Entry> {
   readonly #options: HubOptions
@@ -49,7 +52,7 @@ export class Hub implements EventListener<Entry> {
   /** Sockets that lost a message since the last release; they cannot be changed inside `dropped`. */
   readonly #lossy: Connection[] = []
   /**
-   * `bytes`: of all deliveries; a character beyond ASCII counts as one. `caughtUp`: events sent again to sockets that
+   * `bytes`: of all deliveries; a character beyond ASCII counts as one. `caughtUp`: events sent later to sockets that
    * missed them.
    */
   readonly counts = { events: 0, publishes: 0, deliveries: 0, bytes: 0, caughtUp: 0, fallen: 0, resyncs: 0 }
@@ -212,8 +215,8 @@ export class Hub implements EventListener<Entry> {
   }
 
   /**
-   * The store was reloaded after a failure. Unpublished entries in it are published now. If it contains less than was
-   * published, no client can resume from its position.
+   * The store was reloaded after a failure. Unpublished entries in it are published now. `isRewound`: the store
+   * contains less than was published, so no client can resume from its position.
    */
   reloaded(lastOf: (tenant: string) => number, isRewound: boolean): void {
     this.beforeRelease()
@@ -337,7 +340,10 @@ export class Hub implements EventListener<Entry> {
     return audiences.receivers(typeOf(entry), deviceOf(entry), serviceOf(entry), this.#boundTo(tenant, entry))
   }
 
-  /** Such events are rare, and a user has few sockets, so they need no topic. Returns the number of sockets. */
+  /**
+   * Sends an event of one user. Such events are rare, and a user has few sockets, so they need no topic. Returns the
+   * number of sockets.
+   */
   #sendToOwner(hub: TenantHub, entry: Entry, offset: number): number {
     const connections = [...hub.ofUser(ownerOf(entry) as string)].filter(
       ({ state, audience }) => state === 'live' && !audience.isPaused && isReceivedBy(audience, typeOf(entry)),

@@ -44,8 +44,8 @@ function removedTexts(removed: readonly RemovedProperty[], isOmitted?: IsOmitted
  * them).
  *
  * Shared parts are encoded once and numbers are written digit by digit: building, flattening, measuring and copying a
- * string would be most of the cost of an event. Undefined for reports with other values than numbers, which are encoded
- * as text.
+ * string would be most of the cost of an event. Undefined if a value is not a number, if the name of the device is not
+ * plain ASCII, or above `bytesMax`: such reports are encoded as text.
  *
  * There is one buffer: the bytes are only valid until the next call.
  */
@@ -118,7 +118,7 @@ const closingBrace = 0x7d
 const headBytesMax = 256
 /** The longest text of a double, −1.2345678901234567e−300, with a comma and a brace. */
 const numberBytesMax = 32
-/** Beyond this number nothing is cached: such events are rare. */
+/** Views of more bytes are not cached: such events are rare. */
 const viewsMax = 8_192
 
 /** Longer events are encoded as text, because the buffer is never freed. */
@@ -157,7 +157,7 @@ function putName(name: string): boolean {
   return true
 }
 
-/** Up to 2⁵³ − 1. */
+/** Writes a natural number up to 2⁵³ − 1. */
 function putNatural(value: number): void {
   if (value <= 0x7fffffff) {
     putDigits(value, digitsOf(value))
@@ -227,7 +227,7 @@ function putText(text: string): void {
  */
 const startsOfShapes = new WeakMap<Shape, readonly string[]>()
 
-/** One property; with `timestamp` in state, without it in events, which have their own time. */
+/** One property; with `timestamp` (unless it is 0) in state, without it in events, which have their own time. */
 export function propertyText(shape: Shape, index: number, state: PropertyState, timestamp?: number): string {
   const end = timestamp === undefined || timestamp === 0 ? '}' : `,"timestamp":${timestamp}}`
   return textOf(shape, startsOf(shape)[index] as string, index, state, end)

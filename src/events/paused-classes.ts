@@ -2,12 +2,15 @@ import type { AudienceClass, Audiences } from '#events/audience'
 import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
-/** Rights may change often, with the members of a group, and each RESYNC makes clients read everything. Contract 12. */
+/**
+ * The shortest time between two RESYNCs of a class. Rights may change often, with the members of a group, and each
+ * RESYNC makes clients read everything. Contract 12.
+ */
 const resyncIntervalMs = 1_000
 
 /**
  * Ends the pauses of classes whose access changed, in slices: from now on they receive what their new access allows, a
- * RESYNC first. A class whose last RESYNC was less than a second ago stays paused until then.
+ * RESYNC first. A class whose last RESYNC was less than a second ago stays paused until the second has passed.
  */
 export function resumeClasses(
   world: World,
@@ -18,7 +21,7 @@ export function resumeClasses(
   const now = world.monotonic()
   const slice = new Slices(world)
   for (let audience = paused.pop(); audience; audience = paused.pop()) {
-    // The pause, or the last socket of the class, may have ended before.
+    // The class may have been resumed before, or its last socket has gone.
     if (!audience.isPaused || audience.sockets === 0) continue
     const early = audience
     const waitMs = early.resyncedAt + resyncIntervalMs - now

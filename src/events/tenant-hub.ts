@@ -49,7 +49,7 @@ export interface Access {
   readonly scope: Scope
 }
 
-/** The user of a socket, and its filter. */
+/** The user, the access and the filter of a socket. */
 export interface Listener extends Access {
   readonly tenant: string
   /** CRN: events for only this user are not sent to others. */
@@ -80,25 +80,25 @@ export interface Connection {
    */
   nextAccess: Access | undefined
   state: 'live' | 'behind' | 'closed'
-  /** While behind: the last offset that was sent or that it may not read. */
+  /** While behind: the last offset that was sent to the socket, or that the socket may not read. */
   position: number
   /**
    * Up to this offset the socket gets every event whole. After it, overridden properties are left out, because the
    * socket was slow. Infinite until it is slow.
    */
   unstrippedUntil: number
-  /** A chunk is being read for it. */
+  /** A chunk is being read for the socket. */
   isLoading: boolean
-  /** It waits in the queue of sockets that can be sent more. */
+  /** The socket waits in the queue of sockets that can be sent more. */
   isQueued: boolean
 }
 
 /**
- * Above this number of unsent bytes, a socket is sent no more until they have drained. The kernel's buffer of some
- * megabytes fills first, so this hardly affects throughput.
+ * The highest limit of unsent bytes: above its limit, a socket that is behind is sent no more until they have drained.
+ * The kernel's buffer of some megabytes fills first, so this hardly affects throughput.
  */
 const highWaterBytesMax = 128 * 1024
-/** With less, sockets would fall behind at every burst of a few events. */
+/** The lowest limit: with less, sockets would fall behind at every burst of a few events. */
 const highWaterBytesMin = 16 * 1024
 /** A live socket falls behind at this multiple of the high-water mark. */
 export const slowHighWaters = 4
@@ -106,8 +106,8 @@ export const slowHighWaters = 4
 const stalledBytesMax = 256 * 1024 * 1024
 
 /**
- * The limit per socket falls with the number of sockets, so that one user with a thousand stalled sockets uses no more
- * memory.
+ * The limit per socket falls with the number of sockets, so that all together stay within `stalledBytesMax`, as far as
+ * the lowest limit permits.
  */
 export function highWaterBytesOf(socketCount: number): number {
   const shareBytes = Math.floor(stalledBytesMax / slowHighWaters / Math.max(socketCount, 1))

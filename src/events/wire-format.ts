@@ -11,8 +11,7 @@ import { type StoredSubscription, subscriptionEntryOf } from '#model/subscriptio
 /**
  * The wire form of every event, and the permission to receive it. §6, contract 4.
  *
- * The text begins with `type`, `timestamp` and `offset`, in this order: the offset of a lost message is read from its
- * first bytes.
+ * The text begins with `type`, `timestamp` and `offset`, in this order, as in `reportedBytes`.
  */
 interface WireForm<E extends Entry> {
   readonly type: (entry: E) => EventType
