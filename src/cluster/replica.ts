@@ -26,7 +26,7 @@ export interface ReplicaOptions {
   readonly logSeconds: Histogram
 }
 
-/** A message that has not come back after this time is appended again: the log may not have it. */
+/** A message that has not come back after this time is appended again, because the log perhaps did not store it. */
 const answerMsMax = 1_000
 /** A commit or claim fails if one of its messages has not come back after this time. Contract 11. */
 const commitMsMax = 15_000

@@ -4,9 +4,9 @@ import type { World } from '#runtime/world'
 export const recordKinds = {
   /** From the node of the device: a device connects (JSON of `TunnelRequest`). */
   open: 0,
-  /** From the owner: the device may connect (JSON of the headers for its answer). */
+  /** From the owner: the connection is accepted (JSON of the headers for its answer). */
   accepted: 1,
-  /** From the owner: the device may not connect (JSON of `TunnelRefusal`), or another node is the owner (no data). */
+  /** From the owner: the connection is refused (JSON of `TunnelRefusal`), or another node is the owner (no data). */
   refused: 2,
   text: 3,
   binary: 4,

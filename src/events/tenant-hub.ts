@@ -80,7 +80,7 @@ export interface Connection {
    */
   nextAccess: Access | undefined
   state: 'live' | 'behind' | 'closed'
-  /** While behind: the last offset that was sent to the socket, or that the socket may not read. */
+  /** While behind: the last offset that was sent to the socket, or that the socket is not permitted to read. */
   position: number
   /**
    * Up to this offset the socket gets every event whole. After it, overridden properties are left out, because the

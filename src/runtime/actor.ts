@@ -140,7 +140,7 @@ export interface Recorded<Event> {
   readonly tells?: readonly Tell[]
   /** Run after the commit, in order, never during a replay. Dropped if the commit fails. */
   readonly effects?: readonly (() => void)[]
-  /** When the next reminder is due, Unix ms; null for never. Absent: unchanged. */
+  /** When the next reminder is due, Unix ms; null for never. Absent if that does not change. */
   readonly reminder?: number | null
   readonly answer?: unknown
 }

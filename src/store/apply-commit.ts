@@ -15,7 +15,7 @@ import { beginFormat, redoFormat, type StoreJournal } from '#store/store-journal
 export interface Follower {
   readonly journal: StoreJournal
   readonly system: System<Entry>
-  /** Finds an activation by the hash of its name; without it, activations are found by address. */
+  /** Finds an activation by the hash of its name. Without `find`, activations are found by address. */
   readonly find?: (nameHash: number) => Activation<Entry> | undefined
   /**
    * Whether the listener of the commit gate receives the events, and the definitions receive the records

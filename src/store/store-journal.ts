@@ -344,7 +344,10 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }
 }
 
-/** Never moves back: a node that followed may queue an actor longer than the node that stored its snapshot. */
+/**
+ * The redo position to store. It never moves back: a node that followed may queue an actor longer than the node that
+ * stored its snapshot.
+ */
 function redoFromOf({ redoFrom }: StreamPart<Entry>, stream: TenantStream): number {
   return Math.max(redoFrom, stream.redoFrom)
 }

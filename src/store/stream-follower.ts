@@ -65,7 +65,7 @@ export class StreamFollower {
     return this.#options.projection.name
   }
 
-  /** Called when a node of a cluster begins to follow another one: each node has a projection of its own. */
+  /** Called on a node of a cluster before it is the owner: each node has a projection of its own. */
   follow(): void {
     this.open()
   }

@@ -22,7 +22,7 @@ export interface RuleSweepParts {
 /** The sweep's progress is stored after this many devices. */
 const devicesPerProgress = 4_096
 const listedAtATime = 1_024
-/** The number of alarms that share one pass through the devices. Each has its own progress record. */
+/** The limit of alarms that share one pass through the devices. Each alarm has its own progress record. */
 const alarmsPerPass = 256
 /**
  * For up to this many waiting requests of a tenant, the start of a sweep is stored with its request. For further

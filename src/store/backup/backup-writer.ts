@@ -17,7 +17,7 @@ export interface BackupSources {
   readonly images: Pick<BlobStore, 'names' | 'sizeOf' | 'read'>
   /** The content of the key file; undefined if there is none. */
   keyFile(): Promise<Uint8Array | undefined>
-  /** The folder of a copy of the history's database. Absent: no history. */
+  /** The folder of a copy of the history's database; absent for a backup without history. */
   readonly history?: string
   /** Unix ms. */
   readonly now: number
