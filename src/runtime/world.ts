@@ -11,7 +11,7 @@ export interface World {
   /** Milliseconds since an arbitrary moment; only differences are meaningful. */
   monotonic(): number
   soon(task: () => void): void
-  /** Like `soon`, but runs the task as if a socket had called it. Connections may only be closed in such tasks. */
+  /** Like `soon`, but runs the task as if a socket had called it. Only such tasks may cut off connections. */
   asInput(task: () => void): void
   /** Runs `task` once after `delayMs`. The returned function cancels it. Does not keep the process alive. */
   after(delayMs: number, task: () => void): () => void
