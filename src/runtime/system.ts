@@ -138,7 +138,7 @@ export class System<Event> {
     if (!wasAwake) this.registry.releaseIfEmpty(activation)
   }
 
-  /** Like `turn`, for an activation that the caller has. Throws if it has ended, because its changes would be lost. */
+  /** Like `turn`, for an activation that the caller has. It must be alive: changes of an ended one would be lost. */
   turnOf(activation: Activation<Event>, command: unknown, responder: Responder, bytes = turnBytes): void {
     if (this.#isTurning) {
       this.#isNested = true
