@@ -56,8 +56,8 @@ const names: Readonly<Record<keyof Notices, true>> = {
 }
 
 /**
- * Carries notices from actors to components that are created later. Listeners are called in the order in which they were
- * added. A notice without a listener is dropped: components read the store when they open.
+ * Carries notices from actors to components that are created later. Listeners are called in the order in which they
+ * were added. A notice without a listener is dropped: components read the store when they open.
  */
 export interface NoticeBus extends Notices {
   /** Notices are not passed on while `isListening` returns false. Default: always true. */
@@ -86,7 +86,7 @@ export function noticeBus(...listeners: readonly NoticeListener[]): NoticeBus {
 
 /**
  * Notices about stored records of users, sessions, keys and roles. They are sent after the commit, before the caller
- * gets its answer. A node that applies the commits of another node sends them too.
+ * gets its answer. A node that applies the commits of another node sends them too, except `signingKeyIsOld`.
  *
  * Each notice contains the committed values. The actor may have uncommitted newer values, so listeners must not read
  * the actor.
@@ -107,7 +107,8 @@ export interface IdentityNotices {
 }
 
 /**
- * Notices for alarms and functions about stored records that affect them, in the order of commits. Undefined: deleted.
+ * Notices for alarms and functions about stored records that affect them, in the order of commits. If the last argument
+ * is undefined, the record was deleted.
  */
 export interface RuleNotices {
   alarmChanged(tenant: string, id: string, stored: StoredAlarm | undefined): void
@@ -124,14 +125,14 @@ export interface ProjectNotices {
    * `release`: its `releaseName`.
    */
   releasesChanged(tenant: string, project: string, before: string | null, after: string | null, release: string): void
-  /** The devices of the project have to be checked. */
+  /** The next scan of the project's devices is stored, and has to run. */
   scanRequested(tenant: string, project: string): void
   rolloutChanged(tenant: string, project: string): void
 }
 
 /** Notices about a turn of an update. Called as effects: after the commit, with the committed state. */
 export interface UpdateNotices {
-  /** Undefined: the record was deleted. */
+  /** `stored` undefined: the record was deleted. */
   updateMoved(tenant: string, device: string, stored: StoredUpdate | undefined): void
   /** The update server has to be asked. */
   updateCheckWanted(tenant: string, device: string, context: UpdateContext): void
@@ -141,7 +142,7 @@ export interface UpdateNotices {
   triggerSettled(tenant: string, device: string, outcome: TriggerOutcome): void
   /** The update may be tried again. */
   updateRetryDue(tenant: string, device: string): void
-  /** An update is done, and the indexes in `rest` were not checked yet. */
+  /** An update is done; the firmwares with the indexes in `rest` were not checked yet. */
   nextUpdateWanted(tenant: string, device: string, by: Trigger, rest: readonly number[]): void
 }
 

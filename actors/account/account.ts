@@ -36,9 +36,9 @@ import type { Entry } from '#model/entry'
 import type { ActorDefinition, RecordChange } from '#runtime/actor'
 
 /**
- * The private part of a user: credentials, second factors and the list of sessions. Holds only hashes and sealed bytes.
- * The public part (name, e-mail address, roles) belongs to the directory, which this actor notifies of changes that
- * others can see.
+ * The private part of a user: credentials, second factors and the list of sessions. Passwords and codes are stored as
+ * hashes, TOTP secrets are sealed. The public part (name, e-mail address, roles) belongs to the directory, which this
+ * actor notifies of changes that others can see.
  */
 export const accountActor: ActorDefinition<AccountState, AccountCommand, Entry> = recordActor({
   kind: 'account',

@@ -23,8 +23,8 @@ export type AccountCommand =
   | SwitchAccount
 
 /**
- * A new invitation code; the previous code becomes invalid. Sent by the directory for a new user, or by a request for a
- * user who has a password.
+ * A new invitation code; the previous code becomes invalid. Sent by the directory for a new user, and by a request that
+ * renews the code of any user.
  */
 export interface Invite {
   readonly type: 'invite'
@@ -44,7 +44,7 @@ export interface RedeemCode {
   readonly passwordHash: string
 }
 
-/** Ends all sessions but `keep`. Answered with `CredentialsChanged`. */
+/** Ends all sessions except `keep`. Answered with `CredentialsChanged`. */
 export interface SetPassword {
   readonly type: 'set_password'
   readonly version: number
@@ -70,7 +70,7 @@ export interface BeginAccountSession {
   readonly version: number
 }
 
-/** Ends all sessions, all but one, or only one. Answered with the number of ended sessions. */
+/** Ends all sessions, all except `keep`, or only the session `only`. Answered with the number of ended sessions. */
 export interface EndSessions {
   readonly type: 'end_sessions'
   readonly keep?: string
@@ -96,7 +96,10 @@ export interface SetTotp {
   readonly keep: string | undefined
 }
 
-/** `isRequired`: the tenant requires a second factor. Answered with `CredentialsChanged`. */
+/**
+ * Ends all sessions except `keep`. `isRequired`: the tenant requires a second factor. Answered with
+ * `CredentialsChanged`.
+ */
 export interface RemoveTotp {
   readonly type: 'remove_totp'
   readonly version: number
@@ -115,7 +118,10 @@ export interface UseRecovery {
   readonly hash: Uint8Array
 }
 
-/** `recovery` is undefined if the account has another factor already. Answered with `CredentialsChanged`. */
+/**
+ * Ends all sessions except `keep`. `recovery`: the hashes of new recovery codes; undefined if the account has another
+ * factor already. Answered with `CredentialsChanged`.
+ */
 export interface AddWebauthn {
   readonly type: 'add_webauthn'
   readonly version: number

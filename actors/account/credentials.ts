@@ -57,8 +57,8 @@ export function decideRedeem(
 }
 
 /**
- * The code of the account if it matches and has not expired. Read outside a turn, because the password is hashed before
- * the turn.
+ * The account's code if it has this hash and has not expired, and the account is not disabled. Read outside a turn,
+ * because the password is hashed before the turn.
  */
 export function codeOf({ credentials }: AccountState, codeHash: Uint8Array, now: number): AccessCode | undefined {
   return credentials && goodCode(credentials, codeHash, now)
@@ -77,7 +77,7 @@ export function decideSetPassword(state: AccountState, command: SetPassword): De
   })
 }
 
-/** Does nothing if the password was changed meanwhile: the new password has a new hash. */
+/** Does nothing if the credentials have changed meanwhile: the hash may be that of an earlier password. */
 export function decideRenewHash({ credentials }: AccountState, command: RenewHash): Decision<Entry> {
   if (command.version !== credentials?.version) return answer(undefined)
   return recordOnly([credentialsChange({ ...credentials, hash: command.passwordHash })])

@@ -24,7 +24,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
 
-/** Contract 2, Second factor. Replaces an existing one. */
+/** Contract 2, Second factor. Replaces the secret and all recovery codes. */
 export function decideSetTotp(state: AccountState, command: SetTotp): Decision<Entry> {
   const { secret, step, recovery } = command
   return changeFactors(state, command, { ...state.factors, totp: { secret, step }, recovery })
@@ -55,14 +55,18 @@ export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { 
 }
 
 /**
- * A wrong factor counts even if it comes before the delay is over. A correct one does not reset the count of the day.
+ * A wrong factor counts even if it comes before the delay is over. A correct factor does not reset the count of the
+ * day.
  */
 export function decideFactorFailed({ factors, credentials }: AccountState, { now }: Turn): Decision<Entry> {
   if (!credentials) return refuse(new Problem('not_found'))
   return recordOnly([factorsChange({ ...factors, wrong: addWrongFactor(factors.wrong, now) })])
 }
 
-/** The recovery codes are removed with the last factor. The last factor stays while the tenant requires one. */
+/**
+ * The recovery codes are removed with the last factor. The last factor is not removed while the tenant requires a
+ * second factor.
+ */
 function removeFactor(
   state: AccountState,
   command: { readonly version: number; readonly keep: string | undefined; readonly isRequired: boolean },
@@ -74,8 +78,8 @@ function removeFactor(
 }
 
 /**
- * Turns a factor on or off. All sessions except one end; the directory is notified if the visible list of factors
- * changes.
+ * Stores the changed factors. All sessions except `exceptSession` end; the directory is notified if the visible list of
+ * factors changes.
  */
 function changeFactors(
   state: AccountState,
@@ -149,12 +153,12 @@ function isCopied(stored: StoredCredential, counter: number): boolean {
 }
 
 /**
- * Contract 2: at most 20 wrong factors a day and account, with growing delays. The day begins with the first wrong
+ * Contract 2: at most 20 wrong factors per account and day, with growing delays. The day begins with the first wrong
  * factor.
  */
 export const wrongFactorsMax = 20
 const dayMs = 24 * 60 * 60 * 1000
-/** Typing errors cost no delay. */
+/** The first wrong factors cause no delay: they may be typing errors. */
 const wrongWithoutDelay = 2
 const delayMsMax = 15 * 60 * 1000
 
@@ -165,8 +169,9 @@ export function addWrongFactor(wrong: WrongFactors | null, now: number): WrongFa
 }
 
 /**
- * Milliseconds until the next factor is checked; 0 for no delay. The third wrong factor causes a delay of one second,
- * each further one doubles it.
+ * Milliseconds until the next factor is checked; 0 for no delay. The third wrong factor of a day causes a delay of one
+ * second, and each further wrong factor doubles the delay, up to 15 minutes. After the last permitted one, the delay
+ * lasts until the end of the day.
  */
 export function factorDelayMs(wrong: WrongFactors | null, now: number): number {
   if (!wrong || isDayOver(wrong, now) || wrong.count <= wrongWithoutDelay) return 0
@@ -176,7 +181,7 @@ export function factorDelayMs(wrong: WrongFactors | null, now: number): number {
   return Math.max(0, Math.min(wrong.last + delayMs, dayEndsAt) - now)
 }
 
-/** The refusal of a factor that came before the delay was over; undefined if the factor may be checked. */
+/** The refusal of a factor while a delay is not over; undefined if a factor may be checked now. */
 export function factorDelayProblem(wrong: WrongFactors | null, now: number): Problem | undefined {
   const delayMs = factorDelayMs(wrong, now)
   if (delayMs === 0) return undefined

@@ -16,9 +16,8 @@ export interface Credentials {
   /** The password hash; null before the first password. */
   readonly hash: string | null
   /**
-   * Raised by every change that affects sign-in: password, factors turned on or off, account disabled or enabled.
-   * Comparing a password takes long, so the caller names the version it compared with, and is refused if the version
-   * has changed.
+   * Raised by every change of the password or the factors, and when the account is disabled. Comparing a password takes
+   * long, so the caller names the version it compared with, and is refused if the version has changed.
    */
   readonly version: number
   readonly code: AccessCode | null
@@ -50,11 +49,13 @@ export interface Factors {
 interface Totp {
   /** Sealed. */
   readonly secret: Uint8Array
-  /** The last step of which a code was accepted. Codes of this step and of earlier ones are used. RFC 6238 §5.2. */
+  /**
+   * The last step of which a code was accepted. Codes of this step and of earlier steps count as used. RFC 6238 §5.2.
+   */
   readonly step: number
 }
 
-/** The fields of https://www.w3.org/TR/webauthn-3/#credential-record that we use. */
+/** The fields of https://www.w3.org/TR/webauthn-3/#credential-record that the server uses. Times are Unix ms. */
 export interface StoredCredential {
   /** Base64url, as sent by the browser. */
   readonly id: string
@@ -64,12 +65,15 @@ export interface StoredCredential {
   readonly counter: number
   readonly transports: readonly string[]
   readonly name: string
-  /** Unix ms. */
   readonly createdAt: number
+  /** Null: the credential was never used. */
   readonly lastUsedAt: number | null
 }
 
-/** Wrong factors of one day, which begins with the first of them, Unix ms. */
+/**
+ * The wrong factors of one day. `since`: the time of the first wrong factor, with which the day begins; `last`: the
+ * time of the latest one. Times are Unix ms.
+ */
 export interface WrongFactors {
   readonly since: number
   readonly count: number

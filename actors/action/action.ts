@@ -13,7 +13,7 @@ import {
   type Turn,
 } from '#runtime/actor'
 
-/** Ids of running actions, which a start of the server continues. */
+/** Running actions, which continue when the server starts: entries `<actionId>`. */
 export const runningActionIndex = 'running_action'
 
 export const actionRecord = 'action'
@@ -54,7 +54,7 @@ function decideBegin({ id, stored }: ActionState, { action }: BeginAction, { now
   })
 }
 
-/** Sent by every page when it is complete. */
+/** Sent when the outcomes of all pages are stored. */
 function decideDone({ id, stored }: ActionState): Decision<Entry> {
   if (!stored || stored.isDone) return answer(undefined)
   return recordOnly([{ name: actionRecord, value: { ...stored, isDone: true } satisfies StoredAction }], {
@@ -63,8 +63,8 @@ function decideDone({ id, stored }: ActionState): Decision<Entry> {
 }
 
 /**
- * Deletes the action after its retention time. If that is not over, because a clock was set back, sets the reminder
- * again.
+ * Deletes the action after its retention time. If that time is not over, because a clock was set back, sets the
+ * reminder again.
  */
 function decideDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)

@@ -4,10 +4,12 @@ import { actionRetentionMs, type DeviceOutcome } from '#model/action'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
 
-/** Devices of one page. Every outcome rewrites the whole page. */
+/** The limit for the devices of one page: storing outcomes rewrites the whole page. */
 export const pageDevicesMax = 100
 
-/** A page is stored before its action and must outlive it. Only the action refers to its pages. */
+/**
+ * A page is stored before its action, and must exist as long as the action does. Only the action refers to its pages.
+ */
 const outlivesMs = 10 * 60_000
 
 export const pageRecord = 'page'
@@ -15,9 +17,9 @@ export const pageRecord = 'page'
 export interface StoredPage {
   /** Unix ms. */
   readonly createdAt: number
-  /** By device identifier. */
+  /** Device identifiers. */
   readonly devices: readonly string[]
-  /** One per device, in the same order; null while there is none. */
+  /** The outcome of each device, in the order of `devices`; null: none yet. */
   readonly outcomes: readonly (DeviceOutcome | null)[]
 }
 
@@ -65,7 +67,7 @@ function decideOutcomes({ stored }: PageState, { outcomes: added }: PutOutcomes)
 }
 
 /**
- * Deletes the page after its retention time. If that is not over, because a clock was set back, sets the reminder
+ * Deletes the page after its retention time. If that time is not over, because a clock was set back, sets the reminder
  * again.
  */
 function decideDue({ stored }: PageState, { now }: Turn): Decision<Entry> {

@@ -32,7 +32,9 @@ import {
 
 export interface DeliveryOptions {
   readonly notices: DeliveryNotices & WebhookNotices
-  /** Maximum number of stored requests of a function. The oldest ones are dropped and only counted. */
+  /**
+   * Maximum number of stored mail requests of a function. Beyond it, the oldest request is dropped and only counted.
+   */
   readonly storedRequestsMax: number
 }
 
@@ -40,9 +42,10 @@ export interface DeliveryOptions {
  * The mail requests and webhooks of one function, one record each, and their numbering. A device sends a request in the
  * commit of the entry that caused it, so either both are stored or neither; recipients are determined later. Mail
  * requests, including those that are only counted, are numbered without gaps. A number without a record belongs to a
- * request that can no longer be mailed. Contract 5.7, 12.
+ * request that was not stored, was dropped, or is no longer needed. Contract 5.7, 12.
  *
- * The actor stays awake and indexed while it stores requests or waiting webhooks. They cause no events.
+ * The actor stays awake while it stores requests or waiting webhooks. It is indexed while webhooks wait, or while some
+ * subscriber has not processed all requests. Requests and webhooks cause no events.
  */
 export function deliveryActor({
   notices,
@@ -242,7 +245,7 @@ function indexedWhen({ function: entry, head, webhooks }: DeliveryState, isPrese
   return isIndexed === isPresent ? [] : [{ index: deliveringIndex, entry, isPresent }]
 }
 
-/** Whether there are requests that some subscriber may not have processed. */
+/** Whether there are requests that some subscriber has possibly not processed yet. */
 export function isWaiting({ seq, trimmed }: DeliveryHead): boolean {
   return seq > trimmed
 }

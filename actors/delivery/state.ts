@@ -2,7 +2,7 @@ import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { StoredWebhook, WebhookAnswer, WebhookResult } from '#model/webhook'
 import type { ActorAddress } from '#runtime/actor'
 
-/** The stored requests of one function. */
+/** The mail requests and webhooks of one function, and the latest results of webhooks. */
 export interface DeliveryState {
   readonly tenant: string
   readonly function: string
@@ -13,7 +13,7 @@ export interface DeliveryState {
    * Waiting webhooks by id, in any order. They are not numbered, because digests count the numbers of mail requests.
    */
   readonly webhooks: Map<string, StoredWebhook>
-  /** The webhooks that finished last, by id. */
+  /** The results of the latest webhooks, by id. */
   readonly results: Map<string, WebhookResult>
 }
 
@@ -53,7 +53,7 @@ export interface AddRequest {
   readonly request: Omit<DeliveryRequest, 'seq'>
 }
 
-/** Number of mail requests beyond the rate, which are counted and not stored. */
+/** Mail requests beyond the rate: they are only counted, and not stored. */
 export interface CountOverflow {
   readonly type: 'overflowed'
   readonly count: number
@@ -71,7 +71,7 @@ export interface AddWebhook {
   readonly request: Pick<StoredWebhook, 'at' | 'device' | 'node' | 'value' | 'previous' | 'cause'>
 }
 
-/** An attempt failed; there will be another one. */
+/** An attempt failed; there will be another attempt. */
 export interface WebhookTried {
   readonly type: 'webhook_tried'
   readonly id: string
@@ -79,7 +79,7 @@ export interface WebhookTried {
   readonly nextAt: number
 }
 
-/** `isTried`: the webhook ended with one more attempt. */
+/** `isTried`: the webhook ended with one more attempt, which `attempts` does not count yet. */
 export interface WebhookEnded extends Pick<WebhookResult, 'id' | 'status' | 'result'> {
   readonly type: 'webhook_ended'
   readonly isTried: boolean

@@ -4,8 +4,8 @@ import type { Entry } from '#model/entry'
 import { type ActorAddress, type ActorDefinition, answer } from '#runtime/actor'
 
 /**
- * The device that signs in with a token. Readers must also check that the device still has this token: it may have been
- * removed, or have another token.
+ * The device that signs in with a token. Readers must also check that the device still has this token: the device may
+ * have been removed, or have another token.
  */
 export interface TokenOwner {
   readonly tenant: string

@@ -16,7 +16,7 @@ export interface AlarmLogRow {
   readonly value?: JsonValue
 }
 
-/** The row of an entry of a device. */
+/** The row for an entry of a device; undefined if the entry is not about an alarm. */
 export function alarmLogRow(entry: Entry, offset: number): IndexChange | undefined {
   if (entry.kind !== 'alarm_changed' && entry.kind !== 'alarm_acknowledged') return undefined
   const row = entry.kind === 'alarm_changed' ? changeOf(entry) : acknowledgementOf(entry)

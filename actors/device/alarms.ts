@@ -19,7 +19,7 @@ export const alarmIndex = 'alarm'
 export interface AlarmsEvaluated {
   readonly type: 'alarms_evaluated'
   readonly waiting: AlarmWaits
-  /** Ids of alarms that were active once and no longer apply to this device. */
+  /** Ids of inactive alarms that were active once and no longer apply to this device. */
   readonly forgotten: readonly string[]
 }
 

@@ -61,8 +61,8 @@ interface EndAlarms {
 }
 
 /**
- * `registrar` and `token` as stored in the device's records. The provisioning key may then register another device, and
- * the token is free.
+ * `registrar` and `token` as stored in the device's records. Afterwards the provisioning key may register another
+ * device, and the token may belong to another device.
  */
 export interface RemoveDevice {
   readonly type: 'remove'
@@ -93,7 +93,7 @@ export interface Hello {
   readonly isConnect: boolean
 }
 
-/** The answer to a HELLO. `seq` is the last stored one of this session, or 0. */
+/** The answer to a HELLO. `seq`: the last stored number of this session, or 0. */
 export interface Welcome {
   readonly flakeAddress: number
   readonly seq: number
@@ -136,7 +136,7 @@ export interface ChangeStatus {
   readonly status: DeviceStatus
 }
 
-/** RFC 7396, validated. Answered with the device's metadata. */
+/** A validated merge patch, RFC 7396. Answered with the device's metadata. */
 export interface PatchMeta {
   readonly type: 'patch_meta'
   readonly patch: JsonObject
@@ -170,7 +170,9 @@ export interface WriteOrder {
   }[]
 }
 
-/** `by`: the resource name of a user or an API key. Answered with the alarm's state on the device. Contract 12, Alarms. */
+/**
+ * `by`: the resource name of a user or an API key. Answered with the alarm's state on the device. Contract 12, Alarms.
+ */
 export interface AcknowledgeAlarm {
   readonly type: 'acknowledge_alarm'
   readonly alarm: string
@@ -179,8 +181,8 @@ export interface AcknowledgeAlarm {
 }
 
 /**
- * Contract 12. `values` by key as received. `isWhole`: they replace all desired values of the service; otherwise null
- * removes one. `id` names the request.
+ * Contract 12. `values` by key as received. `isWhole`: `values` replaces all desired values of the service; otherwise
+ * the value null removes one. `id` names the request.
  */
 export interface SetDesired {
   readonly type: 'set_desired'
@@ -192,8 +194,8 @@ export interface SetDesired {
 }
 
 /**
- * Sent for a connected device. `sent`: ids of the requests that its connection has received. `schemas`: those of the
- * services with desired values.
+ * Sent for a connected device. `sent`: ids of the requests that its connection has received. `schemas`: the schemas of
+ * the services with desired values.
  */
 export interface SendDesired {
   readonly type: 'send_desired'

@@ -17,7 +17,7 @@ export interface Declaration {
   readonly shared: readonly SharedRecord[]
 }
 
-/** A service was declared without values, so there is no event. */
+/** A service was declared with a new shape, but no value changed or was removed, so there is no event. */
 export interface ServiceDeclared {
   readonly type: 'service_declared'
   readonly shape: Shape
@@ -25,8 +25,9 @@ export interface ServiceDeclared {
 
 /**
  * Compares a declaration with the previous one, which it replaces as a whole. Contract 4.6, 7: one event for each
- * service with values that differ. A property that is no longer declared causes one event, and so does one that lost
- * its value because its type changed. Properties without a value are readable and cause no event.
+ * service in which a value or a modifier differs, a property is no longer declared, or a property lost its value
+ * because its type changed; and one for each service that is no longer declared. Properties without a value are
+ * readable and cause no event.
  *
  * A service without properties is not stored: it has nothing to read.
  */
@@ -68,7 +69,7 @@ function statesOf(items: DeclaredService['items']): ReadonlyMap<number, Property
   return states
 }
 
-/** Properties whose value or representation differs from before. */
+/** Properties with a value, if the value, the type or the modifier differs from before. */
 function changedItems(
   before: ServiceState | undefined,
   shape: Shape,
@@ -86,7 +87,7 @@ function changedItems(
   return changed
 }
 
-/** Properties that are no longer declared, or that are declared with another type than that of their value. */
+/** Properties that are no longer declared, or that lose their value because they are declared with another type. */
 function removedBy(before: ServiceState, after: Shape, states: ReadonlyMap<number, PropertyState>): RemovedProperty[] {
   return before.shape.properties
     .filter((property, place) => {

@@ -69,8 +69,8 @@ export function decideSetDesired(
 }
 
 /**
- * The WRITEs that a connection has not received, as `DesiredOrder[]`. A value that the schema does not permit any more
- * is refused instead.
+ * The WRITEs that a connection has not received, as `DesiredOrder[]`. A value that the schema no longer permits becomes
+ * `REJECTED` instead.
  */
 export function decideSendDesired(state: DeviceState, { sent, schemas }: SendDesired, { now }: Turn): Decision<Entry> {
   const { flakeAddress } = state
@@ -115,8 +115,9 @@ export function decideDesiredResult(
 }
 
 /**
- * Ends desired values that the device reports, or whose property it no longer declares. `declared`: the services of a
- * HELLO with their values, because unchanged values are in no entry.
+ * Ends desired values that the device reports, and values that its declaration no longer permits: the property is gone,
+ * read-only or of another type. `declared`: the services of a HELLO with their values, because unchanged values are in
+ * no entry.
  */
 export function endReachedValues(
   state: DeviceState,
@@ -151,7 +152,7 @@ export function endReachedValues(
   return entries.length === 0 ? decision : { ...decision, events: [...decision.events, ...entries] }
 }
 
-/** The entries before the removal of a device. */
+/** The entries that end all desired values before the removal of a device. */
 export function desiredEnds(state: DeviceState, now: number): readonly Entry[] {
   return [...state.desired.keys()].map((service) => setOf(state, service, noItems, now))
 }

@@ -109,7 +109,7 @@ export function deviceActor({
   }
 }
 
-/** The decision for a command, before functions run on it. */
+/** The decision for a command, before the memory limits are checked and functions run. */
 function decideCommand(
   state: DeviceState,
   command: DeviceCommand,

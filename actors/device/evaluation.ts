@@ -9,7 +9,10 @@ import { noRules, type RuleList } from '#rules/rule-list'
 import type { TenantRules } from '#rules/tenant-rules'
 import type { IndexChange } from '#runtime/actor'
 
-/** The result of evaluating a device by its alarms. Contract 5.2, 5.3. */
+/**
+ * The result of evaluating a device by its alarms. It is unfinished if rules were skipped, or if more alarms have to
+ * end. Contract 5.2, 5.3.
+ */
 export interface Evaluation {
   readonly entries: readonly AlarmChanged[]
   /** Alarms that start or stop waiting without an entry. */
@@ -17,11 +20,14 @@ export interface Evaluation {
   /** Ids of inactive alarms that no longer apply to the device. */
   readonly forgotten: readonly string[]
   readonly indexes: readonly IndexChange[]
-  /** When to evaluate again because an alarm waits, Unix ms; undefined: the current reminder is early enough. */
+  /**
+   * When to evaluate again, because an alarm waits or the evaluation is unfinished, Unix ms; undefined: the current
+   * reminder is early enough.
+   */
   readonly reminder: number | undefined
   /** The rules by which the device counts as evaluated; undefined: unchanged. */
   readonly known: RulesKnown | undefined
-  /** Rules that were not evaluated because their authors used up their shares: the number, and some ids for the log. */
+  /** Rules that were not evaluated, because the work of the turn is limited: the number, and some ids for the log. */
   readonly skipped: { readonly count: number; readonly ids: readonly string[] } | undefined
 }
 
@@ -31,15 +37,18 @@ const noEvaluation: Evaluation = {
   ...{ reminder: undefined, known: undefined, skipped: undefined },
 }
 
-/** Marks the device as evaluated by all current rules, unless some were skipped. */
+/** Marks the device as evaluated by all current rules, unless the evaluation is unfinished. */
 export function withKnownRules(evaluation = noEvaluation, known: RulesKnown | undefined): Evaluation {
   return evaluation.known || !known ? evaluation : { ...evaluation, known }
 }
 
-/** Delay until the remaining rules are evaluated, or until alarms are loaded. */
+/**
+ * Delay after which an unfinished evaluation continues, or a reminder that came before the alarms were loaded is
+ * repeated.
+ */
 export const evaluateAgainMs = 1_000
 
-/** Maximum number of alarms that end in one turn. As many may start in one turn. */
+/** Maximum number of alarms that one evaluation ends because they no longer apply to the device. */
 export const endingsMax = turnUnitsMax / transitionUnits
 
 /** Enough ids to find them in the log. */
@@ -132,7 +141,7 @@ export class EvaluationBuilder {
   /**
    * Undefined if nothing changes. If rules were skipped, the next report evaluates all rules. So does a reminder, if
    * this turn made progress.
-   * @param remindedAt only called if an alarm waits
+   * @param remindedAt only called if a reminder is needed
    */
   outcome(remindedAt: () => number | null): Evaluation | undefined {
     const isSkipping = this.#skippedCount > 0

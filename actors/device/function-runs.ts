@@ -19,7 +19,7 @@ import type { Decision, Recorded, Turn } from '#runtime/actor'
 
 const none: readonly string[] = Object.freeze([])
 
-/** Shared: turns are synchronous, so there is never a second one at the same time. */
+/** Shared: turns are synchronous, so two never run at the same time. */
 const runs = new TurnRuns()
 
 /**
@@ -183,7 +183,7 @@ function withStamps(events: readonly Entry[], place: number, throttles: Stamps):
   return events.map((entry, at) => (at === place && entry.kind === 'reported' ? stamped(entry, throttles) : entry))
 }
 
-/** Most results get the same object form, as above. */
+/** Most results get the same object form: objects made by spreading would get many forms, which are slow. */
 function stamped(entry: Reported, throttles: Stamps): Reported {
   if (entry.session !== undefined || entry.alarms !== undefined) return { ...entry, throttles }
   const { kind, device, flakeAddress, shape, at, timestamp, seq, items } = entry

@@ -23,7 +23,7 @@ export interface MemoryLimits extends MemoryBytesMax {
   readonly of: (tenant: string) => TenantMemory
 }
 
-/** 4 MiB: 64 values of the largest size, or 32 000 numbers. The configuration sets the limit of a tenant. */
+/** 4 MiB: 64 values of the largest size, or 34 000 numbers. The configuration sets the limit of a tenant. */
 export const defaultMemory: MemoryBytesMax = {
   deviceBytesMax: 4 * 1024 * 1024,
   tenantBytesMax: Number.POSITIVE_INFINITY,

@@ -12,8 +12,8 @@ export interface PropertyItem {
 /**
  * Whether a later entry contains the property again, so that a client that catches up can skip this one. Only published
  * entries count: others may never be stored.
- * @param lastOffset the last entry applied to the state
- * @param published the last published entry
+ * @param lastOffset offset of the last entry that was applied to the state
+ * @param published offset of the last published entry
  */
 export function isOverridden(state: DeviceState, lastOffset: number, item: PropertyItem, published: number): boolean {
   const found = serviceOf(state, item.service)

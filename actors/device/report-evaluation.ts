@@ -27,16 +27,13 @@ export interface DeviceRules {
   readonly isLoaded: boolean
   /** Numbers since the start of the process. */
   readonly counts: { transitions: number }
-  /**
-   * Some alarms were not evaluated on a device because their authors used up their shares of the turn. `ids` lists some of
-   * them.
-   */
+  /** Some alarms were not evaluated on a device, because the work of a turn is limited. `ids` lists some of them. */
   skipped(tenant: string, device: string, alarms: { readonly count: number; readonly ids: readonly string[] }): void
 }
 
 /**
- * Evaluates a device after a report of one service. Hot path: if the rules are unchanged, only rules that read a changed
- * property are evaluated, because all others keep their result.
+ * Evaluates a device after a report of one service. Hot path: if the rules are unchanged, only rules that read a
+ * changed property are evaluated, because all others keep their result.
  */
 export function evaluateReport(
   state: DeviceState,
@@ -60,7 +57,10 @@ export function evaluateReport(
   return withKnownRules(evaluation, rulesKnownChange(state, view, list))
 }
 
-/** Evaluates the alarms that read a property of the service. The device must have been evaluated by all of `list` before. */
+/**
+ * Evaluates the alarms that read a property that the report changes. The device must have been evaluated by all of
+ * `list` before.
+ */
 function evaluateChangedProperties(
   list: RuleList,
   state: DeviceState,
@@ -108,7 +108,7 @@ function evaluateChanged(
         const { rule } = shaped
         const current = alarms.get(rule.id) ?? neverActive
         const next = nextOf(verdict, current, turn.now, rule)
-        // The alarm continues to wait, and its reminder is set.
+        // The state stays. If the alarm waits, its reminder is set already.
         if (next === current) continue
         builder ??= new EvaluationBuilder(state.device, turn.now)
         builder.changeAlarm(shaped, current, next, after)
@@ -132,9 +132,9 @@ export function isSame(one: PropertyState, other: PropertyState): boolean {
 class ValuesAfter implements ValueSource {
   #service: ServiceState | undefined
   #items: Items = []
-  /** By position in the shape: the index of the last item of this property; 0 if it is not reported. */
+  /** By position in the shape: the index in `#items` of the last value of this property; 0: not reported. */
   #lastAt = new Uint32Array(64)
-  /** By position among the rules: the number of the last report that evaluated it. */
+  /** By position among the rules: the number of the last report for which the rule was evaluated. */
   #evaluatedBy = new Float64Array(64)
   #report = 0
 
@@ -166,7 +166,7 @@ class ValuesAfter implements ValueSource {
   }
 }
 
-/** Shared: an evaluation is synchronous, so there is never a second one at the same time. */
+/** Shared: evaluations are synchronous, so two never run at the same time. */
 const after = new ValuesAfter()
 
 /**
@@ -221,7 +221,7 @@ export function evaluatedAfter(
   )
 }
 
-/** A reminder: an alarm may have waited long enough. If its condition ended before, the reminder changes nothing. */
+/** A reminder is due: an alarm may have waited long enough, or an evaluation is unfinished. */
 export function decideDueAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (state.exists && !rules.isLoaded) return record([], { reminder: turn.now + evaluateAgainMs })
   return decideEvaluate(state, turn, rules)

@@ -34,18 +34,18 @@ export class ServiceState {
     }
   }
 
-  /** Null: declared and never reported. */
+  /** Null: the property has no value. */
   stateOf(index: number): PropertyState {
     const number = this.#numbers[index * perProperty] as number
     return Number.isNaN(number) ? (this.#others?.[index] ?? null) : number
   }
 
-  /** Unix ms; 0 for never reported. */
+  /** Unix ms; 0 for a property without a value. */
   timeOf(index: number): number {
     return this.#numbers[index * perProperty + timePlace] as number
   }
 
-  /** Offset of the entry with the last report, 0 for none. Clients that catch up can skip earlier entries. */
+  /** Offset of the last entry that set the property, 0 for none. Clients that catch up can skip its earlier values. */
   offsetOf(index: number): number {
     return this.#numbers[index * perProperty + offsetPlace] as number
   }

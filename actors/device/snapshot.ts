@@ -34,8 +34,8 @@ import type { ValueReader, ValueWriter } from '#runtime/value-codec'
 export const deviceFormat: RecordFormat = { name: 'device', version: 1, upgrades: {} }
 
 /**
- * Stored as an array, because there may be millions of them. Optional fields after the last one with content are left
- * out.
+ * Stored as an array, because there may be millions of devices. Optional fields after the last one with content are
+ * left out.
  */
 type DeviceSnapshot = readonly [
   ...DeviceFields,
@@ -218,7 +218,7 @@ export function readSnapshot(
   shapeById: (id: string) => Shape,
 ): DeviceState | undefined {
   const length = reader.array()
-  // Few devices have acknowledged alarms or desired values.
+  // Acknowledged alarms and desired values are left to `deviceOf`: few devices have any.
   if (length < 12 || length > 14) return undefined
   const flakeAddress = reader.number()
   const status = statuses.get(reader.text())
@@ -262,7 +262,7 @@ export function readSnapshot(
   }
 }
 
-/** Shares one string among all devices. */
+/** Each status is one string, which all devices share. */
 const statuses: ReadonlyMap<string, DeviceStatus> = new Map(
   (['online', 'idle', 'offline'] as const).map((status) => [status, status]),
 )

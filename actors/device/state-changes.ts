@@ -44,7 +44,7 @@ export function applyChange(state: DeviceState, change: DeviceChange): void {
  * Applies one entry to a device. Also runs at replay, so it depends only on the state and the entry.
  *
  * A replay may contain entries of a device that was removed later. Its snapshot is deleted already, so its entries are
- * ignored until one of them adds the device.
+ * ignored until an entry adds the device.
  */
 export function applyEntry(state: DeviceState, entry: Entry, offset: number): void {
   if (!state.exists && entry.kind !== 'device_added') return
@@ -157,7 +157,10 @@ export function stateAfter(
   return after
 }
 
-/** The rules by which the device was evaluated. Undefined: some rules were skipped, so the next report evaluates all. */
+/**
+ * The rules by which the device was evaluated. Undefined: the tenant has no alarms, or the evaluation is unfinished and
+ * the next report evaluates all rules.
+ */
 export interface RulesKnown {
   readonly type: 'rules_known'
   readonly rules: KnownRules | undefined

@@ -14,7 +14,7 @@ export interface DeviceState {
   flakeAddress: number
   services: readonly ServiceState[]
   status: DeviceStatus
-  /** Unix ms, 0 for never. */
+  /** Unix ms, 0 for never, like `lastConnect`. */
   lastMessage: number
   lastConnect: number
   /** Counted since the server started; counts of earlier processes are not shown. */
@@ -30,11 +30,11 @@ export interface DeviceState {
   throttles: DeviceThrottles
   desired: DeviceDesired
   /**
-   * The rules by which the device was last evaluated completely. Recomputed if missing; not stored, not visible, and not
-   * read by `apply`.
+   * The rules by which the device was last evaluated completely. Recomputed if missing; not stored, not visible, and
+   * not read by `apply`.
    */
   rules: KnownRules | undefined
-  /** The functions that are bound to the device. Not stored either. */
+  /** The functions that are bound to the device. Recomputed if missing; not stored. */
   functions: KnownFunctions | undefined
 }
 
@@ -60,7 +60,7 @@ export interface AlarmState {
   readonly since: number
   /** Since when the condition has held, while that is not long enough, Unix ms; 0: the alarm is not waiting. */
   readonly waitingSince: number
-  /** Absent: not acknowledged since it last became active. */
+  /** Absent: the alarm was not acknowledged since it last became active. */
   readonly acknowledged?: Acknowledgement
 }
 
@@ -102,12 +102,12 @@ export const noAlarms: DeviceAlarms = new AlarmStates()
 export const neverActive: AlarmState = Object.freeze({ isActive: false, since: 0, waitingSince: 0 })
 
 /**
- * When each throttle of a function last passed an event of a device, Unix ms, by `<function>/<node>`, oldest first.
+ * When each throttle of a function last let an event of the device pass, Unix ms, by `<function>/<node>`, oldest first.
  * Only `apply` and `change` modify it.
  */
 export type DeviceThrottles = ReadonlyMap<string, number>
 
-/** By service. Never modified, only replaced. */
+/** The desired values by service. Never modified, only replaced. */
 export type DeviceDesired = ReadonlyMap<string, readonly DesiredItem[]>
 
 /** Shared by all devices without desired values. */

@@ -5,10 +5,13 @@ import type { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
 import { answer, type Decision, type IndexChange, record, refuse, type Turn } from '#runtime/actor'
 
-/** Devices whose stored status is not offline. After a restart they must reconnect or are set offline. */
+/**
+ * Devices whose stored status is not offline: entries `<deviceIdentifier>`. After a restart they must reconnect or are
+ * set offline.
+ */
 export const presentIndex = 'present'
 
-/** A link was opened, or a message came without a link. Causes no event unless the status changes. */
+/** The device sent a HELLO, or a POST without a link. Causes no event unless the status changes. */
 export interface Connected {
   readonly type: 'connected'
   readonly lastMessage: number

@@ -1,7 +1,10 @@
 import { type DeviceState, type DeviceThrottles, noThrottles } from '#actors/device/state'
 import type { Stamps } from '#model/entry'
 
-/** Limit for one device. Beyond it the oldest time is dropped, so its throttle may let a run pass too early. */
+/**
+ * Limit for the throttle times of one device. Beyond it the oldest time is dropped, so its throttle may let a run pass
+ * too early.
+ */
 export const throttlesMax = 256
 
 /** A change without an event: throttle times that no report contains, and throttles to remove. */

@@ -37,7 +37,7 @@ export interface DeviceFunctions {
   skipped(tenant: string, device: string, runs: { readonly count: number; readonly ids: readonly string[] }): void
 }
 
-/** For servers without functions. */
+/** Used between turns, so that an ended turn is not referenced. */
 export const noDeviceFunctions: DeviceFunctions = {
   of: () => undefined,
   storedOf: () => undefined,
@@ -51,16 +51,17 @@ export interface RunsOutcome {
   readonly stamps: Stamps
   readonly requests: readonly Tell[]
   readonly requested: RequestedCounts
-  /** Functions that count the requests after the commit. */
+  /** Called after the commit: these count requests and report skipped functions. */
   readonly effects: readonly (() => void)[]
 }
 
-/** The state of the device between turns. */
+/** Used between turns instead of a device. */
 const noDevice = absentDevice('')
 const nothing: readonly never[] = Object.freeze([])
 
 export const noRequests: RequestedCounts = new Map()
 
+/** The largest count for which an effect is cached. */
 const overflowsKept = 64
 /** Enough ids to find them in the log. */
 const skippedIdsMax = 10
@@ -165,7 +166,8 @@ export class TurnRuns implements RunSink {
     const rate = isMail ? rule.rate : rule.webhookRate
     const requestCount = this.#requested.get(rate) ?? 0
     const ofAll = isMail ? this.#mailCount : (this.#requests?.length ?? 0) - this.#mailCount
-    // Beyond the share of the turn a mail is only counted for the digest, as beyond the rate.
+    // Beyond the author's share of the turn, a request is treated as beyond the rate: a mail is only counted for the
+    // digest, a webhook is dropped.
     if (ruleBudget.isOver || !rate.mayTake(time, requestCount, ofAll)) {
       ruleBudget.charge(overflowUnits)
       this.#overflow(rule, isMail ? undefined : node)

@@ -23,8 +23,8 @@ import type { ActorDefinition, RecordChange } from '#runtime/actor'
 
 /**
  * All users and tenants. One actor, so that names, e-mail addresses and the last administrator are checked in the turn
- * that changes them. Credentials belong to the account actors, which get a command in the same commit. Kept in memory:
- * every request reads it.
+ * that changes them. Credentials belong to the account actors, which get a command in the same commit. The directory
+ * stays in memory, because every request reads it.
  */
 export function directoryActor(notices: IdentityNotices): ActorDefinition<DirectoryState, DirectoryCommand, Entry> {
   return recordActor({

@@ -59,8 +59,8 @@ export class OrderedNames {
 }
 
 /**
- * Binary search: the index of the first element for which the predicate is false. It must be true for all elements
- * before that one, and false for all after it.
+ * Binary search: the index of the first element for which the predicate is false. The predicate must be true for all
+ * elements before that index, and false from there on.
  */
 function partitionPoint(length: number, holds: (index: number) => boolean): number {
   let low = 0

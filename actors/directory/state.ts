@@ -8,9 +8,9 @@ export interface DirectoryState {
   readonly users: Map<string, UserRow>
   /** Ids by folded name: names are unique across all tenants. */
   readonly byName: Map<string, string>
-  /** Ids by folded e-mail address: unique within a tenant. */
+  /** Ids by folded e-mail address, of all tenants. An address is unique within a tenant. */
   readonly byEmail: Map<string, Set<string>>
-  /** Number of addresses by how many users share them. */
+  /** Number of e-mail addresses, by the number of users with the same address. */
   readonly emailUse: Map<number, number>
   /** Folded names of each tenant's users, in order. */
   readonly byTenant: Map<string, OrderedNames>

@@ -8,9 +8,9 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
-/** Limited because each tenant needs a stream, a counter and rows in memory. */
+/** Limited, because each tenant needs a stream, a counter and rows in memory. */
 export const tenantsMax = 10_000
-/** How many users one turn removes at most, so that it is not longer than other turns. */
+/** Maximum number of users that one turn removes, so that the turn is not longer than other turns. */
 export const removedUsersMax = 1_000
 
 /**
@@ -23,7 +23,8 @@ export function decideAddTenant(
   { now }: Turn,
 ): Decision<Entry> {
   const existing = state.tenants.get(tenant.tenantIdentifier)
-  // `existing` may not be stored yet. `record` without events answers after the next commit, or refuses if it fails.
+  // `existing` is possibly not stored yet. `record` without events answers after the next commit, or refuses if it
+  // fails.
   if (existing && isRepeated && isSameTenant(existing, tenant)) return record([], { answer: existing })
   if (existing)
     return refuse(new Problem('conflict', existing.state === 'active' ? 'the tenant exists' : 'it is being deleted'))

@@ -23,10 +23,10 @@ import {
 } from '#runtime/actor'
 
 /**
- * The outcome of a request with an `Idempotency-Key`. Its start is stored before it has effects, and its answer is
- * stored before it is sent. Contract 1.10.
+ * The outcome of a request with an `Idempotency-Key`. The start of the request is stored before its effects, and the
+ * answer is stored before it is sent. Contract 1.10.
  *
- * There may be very many keys. Each is used twice, so its actor leaves memory after each turn.
+ * There may be very many keys. Most get two commands, so their actors leave memory after each turn.
  */
 export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyCommand, Entry> = recordActor({
   kind: 'idempotency',
@@ -67,7 +67,10 @@ function repeatedAnswer({ print, seed, reply }: StoredIdempotencyKey, asked: str
   return reply ? { outcome: 'answered', reply } : { outcome: 'open', seed, isRepeated: true }
 }
 
-/** Stores nothing for a key that has expired or whose tenant was deleted: it would never be removed. */
+/**
+ * Stores nothing if the key was removed meanwhile, because it expired or its tenant was deleted: the answer would never
+ * be removed.
+ */
 function decideFinish({ stored }: IdempotencyState, { reply }: FinishIdempotent): Decision<Entry> {
   if (!stored) return answer(undefined)
   return recordOnly([{ name: answerRecord, value: { ...stored, reply } satisfies StoredIdempotencyKey }])

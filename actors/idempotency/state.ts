@@ -35,7 +35,7 @@ export const answerRecord = 'answer'
 /** How long a key stays assigned to its request. Contract 1.10. */
 export const keyLifetimeMs = 24 * 60 * 60 * 1000
 
-/** True from the moment of expiry on. */
+/** Whether the key has expired; true from the moment of expiry on. */
 export function isOver({ begunAt }: StoredIdempotencyKey, now: number): boolean {
   return now >= begunAt + keyLifetimeMs
 }
@@ -83,7 +83,7 @@ export function idempotencyAddress(
   return idempotencyAddressOf(tenant, hash('sha256', `${user}\n${key}`, 'base64url'))
 }
 
-/** The same address by id, as stored in the index. */
+/** The address for the id of a key, as stored in the index. */
 export function idempotencyAddressOf(tenant: string, id: string): ActorAddress<IdempotencyState, IdempotencyCommand> {
   return { kind: 'idempotency', tenant, id }
 }

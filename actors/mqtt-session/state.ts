@@ -12,9 +12,12 @@ export interface MqttSessionState {
 export interface StoredMqttSession {
   /** Packet identifiers of QoS 2 whose messages are stored, and that the client has not released. */
   readonly open: readonly number[]
-  /** Unix ms. */
+  /** When the session expires if no client is connected, Unix ms. */
   readonly endsAt: number
-  /** Everything up to it was acknowledged. Absent in sessions without subscriptions to events. */
+  /**
+   * The position in the stream up to which the client has acknowledged all events. Absent in sessions without
+   * subscriptions to events.
+   */
   readonly position?: StoredPosition
 }
 
@@ -44,7 +47,10 @@ export const subscriptionsRecord = 'subscriptions'
 
 export type MqttSessionCommand = SaveMqttSession | { readonly type: 'forget' } | ReminderDue
 
-/** Sent in the commit of the change that it belongs to. `devices` or `subscriptions` absent: unchanged. */
+/**
+ * Sent in the commit of the change that it belongs to. `devices` or `subscriptions` absent: unchanged. `position`
+ * absent: the session has no position.
+ */
 export interface SaveMqttSession {
   readonly type: 'save'
   readonly open: readonly number[]

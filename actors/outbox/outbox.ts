@@ -61,7 +61,7 @@ export function outboxAddress(tenant: string): ActorAddress<OutboxState, OutboxC
 /** Sent by subscribers, in the commit that records the outcome of a mail. Absent numbers are 0. */
 export interface CountMails {
   readonly type: 'count'
-  /** Without digests. */
+  /** Mails of a single request. */
   readonly sent?: number
   readonly digests?: number
   /** Requests that were mailed in digests. */

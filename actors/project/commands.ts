@@ -102,7 +102,7 @@ export interface ScanRequest {
 /** The stage of a device's update, as counted by the project. */
 export type Stage = 'running' | 'done' | 'failed' | 'refused'
 
-/** Sent by updates, in the commit of their change. Null: not counted. */
+/** Sent by updates, in the commit of their change. `from` or `to` null: not counted before, or not any more. */
 export interface JobMoved {
   readonly type: 'job_moved'
   readonly release: ReleaseKey

@@ -5,7 +5,7 @@ import { releaseName, type StoredRelease } from '#model/release'
 export interface ReleaseIndex {
   /** The newest release for each index and hardware, by `hardwareKey`. */
   readonly newest: Map<string, StoredRelease>
-  /** All releases of one version, by name. */
+  /** By version: its releases, sorted by name. */
   readonly versions: Map<string, readonly StoredRelease[]>
 }
 

@@ -9,8 +9,8 @@ import { type ReleaseKey, releaseName, releasesMax } from '#model/release'
 import { answer, type Decision, refuse, type Turn } from '#runtime/actor'
 
 /**
- * Contract 6. A release is immutable: uploading the same bytes again has no effect, other bytes are refused. A running
- * rollout continues at once with the new release.
+ * Contract 6. A release is immutable: uploading the same bytes again has no effect, other bytes are refused. If a
+ * rollout of this version is running, it continues at once with the new release.
  */
 export function decidePutRelease(
   state: ProjectState,
@@ -60,7 +60,7 @@ export function decideDeleteRelease(
   })
 }
 
-/** A pin or the rollout names the version, or an update to it is running. */
+/** Whether a pin or the rollout names the version, or an update to the release is running. */
 function isInUse({ pins, rollout, tally }: ProjectState, key: ReleaseKey): boolean {
   if (rollout?.body.firmware === key.firmware || tally.uses[releaseName(key)] !== undefined) return true
   for (const firmware of pins.values()) if (firmware === key.firmware) return true

@@ -90,7 +90,8 @@ function answerOf(rollout: StoredRollout, { counts }: StoredTally): RolloutAnswe
 }
 
 /**
- * Stores the changed rollout. A running one requests a scan of the devices, with the permissions of its current author.
+ * Stores the changed rollout. A running rollout requests a scan of the devices, with the permissions of its current
+ * author.
  */
 function storeRollout(
   state: ProjectState,

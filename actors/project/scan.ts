@@ -9,7 +9,7 @@ import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { answer, type Decision, type IndexChange, type RecordChange, refuse, type Turn } from '#runtime/actor'
 
-/** Scans that wait behind the running one. Requests of one author for one reason are merged. */
+/** Maximum number of scans that wait behind the running scan. Requests of one author for one reason are merged. */
 export const waitingScansMax = 100
 
 /** All scans of a project. */
@@ -23,7 +23,7 @@ interface ScanChanges {
 
 /** The result of requesting a scan. */
 export interface RequestedScan extends ScanChanges {
-  /** False: the scan waits behind another one. */
+  /** False: the scan waits behind another scan. */
   readonly isBegun: boolean
 }
 
@@ -52,7 +52,10 @@ export function withScan(state: ProjectState, request: ScanRequest, rollout: str
   return { ...changesOf(state, withScanRequest(state, request, rollout)), isBegun: !state.scan }
 }
 
-/** The rollout was deleted, so it begins no more updates. If the running scan is for it, it checks no more devices. */
+/**
+ * The rollout was deleted, so it begins no more updates. If the running scan is for the rollout, the scan checks no
+ * more devices.
+ */
 export function withoutRolloutScans(state: ProjectState): ScanChanges {
   if (!isScanning(state)) return { records: [], indexes: [] }
   const { scan } = state
@@ -77,7 +80,10 @@ export function decideScanProgress(state: ProjectState, { cursor, chosen }: Scan
   return recordOnly(changesOf(state, { ...state, scan: { ...scan, cursor, chosen } }).records)
 }
 
-/** The next scan begins. A complete scan for a rollout determines the number of selected devices. */
+/**
+ * The next scan begins. If the scan covered all devices for the current rollout, it determines the number of selected
+ * devices.
+ */
 export function decideScanDone(
   state: ProjectState,
   { chosen, isBegun }: ScanDone,

@@ -80,12 +80,12 @@ export function emptyProject(project: string): ProjectState {
   }
 }
 
-/** Number of releases, pins and rollouts; a project with zero does not exist. */
+/** Number of releases, pins and rollouts. A project without any does not exist. */
 export function itemCount({ releases, pins, rollout }: ProjectState): number {
   return releases.size + pins.size + (rollout ? 1 : 0)
 }
 
-/** Whether it has no records. */
+/** Whether the project has no records. */
 export function isEmpty(state: ProjectState): boolean {
   return itemCount(state) === 0 && !isScanning(state) && state.tally === noTally
 }
@@ -121,7 +121,7 @@ export function putRecord(state: ProjectState, { name, value }: RecordChange): v
   } else throw new Error(`a project has no record ${name}`)
 }
 
-/** Null: deleted. */
+/** `value` null: deletes the entry. */
 function putIn<Value>(map: Map<string, Value>, name: string, value: Value | null): void {
   if (value === null) map.delete(name)
   else map.set(name, value)
@@ -135,7 +135,7 @@ export function projectAddress(tenant: string, project: string): ActorAddress<Pr
 /** Projects with a release, a pin or a rollout: entries `<project>`. */
 export const projectIndex = 'project'
 
-/** Projects with a running scan of their devices: entries `<project>`. */
+/** Projects with a running scan of their devices, or with a scan that a restart must repeat: entries `<project>`. */
 export const scanningIndex = 'walking'
 
 /** A project exists from its first release, pin or rollout until the last one is deleted. */

@@ -33,7 +33,7 @@ export function decideJobMoved(
   return recordOnly(records, { effects: isStopped ? [() => notices.rolloutChanged(tenant, project)] : [] })
 }
 
-/** The new tally and its effect on the rollout: a running one stops when the error threshold is exceeded. */
+/** The new tally and its effect on the rollout: a running rollout stops when the error threshold is reached. */
 export function tallyChanges({ rollout }: ProjectState, tally: StoredTally): TallyChanges {
   if (!rollout) return { records: [tallyChange(tally, false)], isStopped: false }
   const countedFrom = lowered(rollout.countedFrom, tally.counts)
@@ -46,7 +46,7 @@ export function tallyChanges({ rollout }: ProjectState, tally: StoredTally): Tal
   }
 }
 
-/** Stored while there is something to count. */
+/** The tally is stored while the project has a rollout or running updates. */
 export function tallyChange(tally: StoredTally, hasRollout: boolean): RecordChange {
   const isKept = hasRollout || Object.keys(tally.uses).length > 0
   return { name: tallyRecord, value: isKept ? tally : null }

@@ -79,8 +79,8 @@ function decideDue(state: SessionState, { now }: Turn): Decision<Entry> {
 }
 
 /**
- * The number of earlier tokens that are accepted for ten seconds. A client that refreshes more often does not need all
- * of them.
+ * The maximum number of earlier tokens that are accepted for ten seconds. A client that refreshes more often does not
+ * need all of them.
  */
 const rotatedBeforeMax = 16
 

@@ -15,7 +15,7 @@ export interface StoredSession {
   readonly scheme: SessionScheme
   /** Thumbprint of the key that its tokens are bound to; null: not bound. */
   readonly jkt: string | null
-  /** Number of the current refresh token; the first is 1. 0: it has none. */
+  /** Number of the current refresh token; the first is 1. 0: the session has none. */
   readonly number: number
   readonly createdAt: number
   /** When the current refresh token was issued. */
@@ -40,7 +40,9 @@ export const sessionRecord = 'session'
  */
 export const replacedMsMax = 10_000
 
-/** `number`: the refresh token with which the access token was issued. */
+/**
+ * Whether an access token was replaced too long ago. `number`: the number of the refresh token that was issued with it.
+ */
 export function isReplaced(session: StoredSession, number: number, now: number): boolean {
   const age = session.number - number
   if (age <= 0) return false
@@ -48,7 +50,7 @@ export function isReplaced(session: StoredSession, number: number, now: number):
   return replacedAt === undefined || now - replacedAt > replacedMsMax
 }
 
-/** Expired from this moment on, like a token. RFC 7519 §4.1.4. */
+/** Whether the session has expired, like a token. RFC 7519 §4.1.4. */
 export function isOver(session: StoredSession, now: number): boolean {
   return now >= session.endsAt
 }
@@ -89,7 +91,7 @@ export interface RotateSession {
 
 /**
  * - `rotated`: the number of the next token.
- * - `repeated`: the number of the previous token again; its answer may have been lost.
+ * - `repeated`: the number of the current token again; the answer with this token may have been lost.
  * - `reused`: a used token was presented, so the session ends.
  * - `unknown`: the token does not exist or the session has ended; nothing changed.
  */

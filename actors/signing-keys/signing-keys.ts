@@ -15,7 +15,10 @@ import { type ActorDefinition, type Decision, type RecordChange, refuse, type Tu
 export const signsForMs = 90 * 24 * 60 * 60 * 1000
 /** The notice about an old key is repeated after this time. */
 const askAgainMs = 60 * 60 * 1000
-/** Each rotation leaves an old key for hours; rotating in a loop would fill the public key list. */
+/**
+ * The minimum time between two rotations: each leaves an old key for hours, and rotating in a loop would fill the
+ * public key list.
+ */
 export const rotationEveryMs = 60_000
 
 const prefix = 'key/'

@@ -31,8 +31,8 @@ export function signingKeyOf({ keys }: SigningKeysState): StoredSigningKey | und
 export type SigningKeysCommand = AddSigningKey | ReminderDue
 
 /**
- * The new key signs from now on. The others verify until `retireOthersAt`, Unix ms, when the last token signed by them
- * has expired.
+ * The new key signs from now on. The key that signed before verifies until `retireOthersAt`, Unix ms, when the last
+ * token that it signed has expired.
  */
 export interface AddSigningKey {
   readonly type: 'add'

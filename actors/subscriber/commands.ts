@@ -34,7 +34,7 @@ export interface SetLocale {
   readonly isRepeated?: boolean
 }
 
-/** `isByLink`: by the link in a mail; a missing subscription is then no error. */
+/** `isByLink`: the user opened the link in a mail; then a missing subscription is no error. */
 export interface Unsubscribe {
   readonly type: 'unsubscribe'
   readonly id: string
@@ -56,9 +56,9 @@ interface EraseSubscriber {
 export interface AdvanceMail {
   readonly type: 'advance'
   readonly moves: readonly CursorMove[]
-  /** Null: only the cursors move. */
+  /** Null: no mail is counted. */
   readonly outcome: MailOutcome | null
-  /** The values from now on. */
+  /** `hour` and `refusals`: the values from now on. */
   readonly hour: MailState['hour']
   readonly refusals: MailState['refusals']
 }

@@ -22,9 +22,9 @@ export const noMail: MailState = Object.freeze({
 })
 
 /**
- * A mail was sent, or requests were passed over; the next mail has not been tried yet. Subscriptions that ended
- * meanwhile are only counted. Cursors that are stored already, by a write that failed but reached the disk, are not
- * counted twice.
+ * A mail was sent, or requests were passed over; the next mail has not been tried yet. Mails of subscriptions that
+ * ended meanwhile are only counted. Cursors that are stored already, by a write that failed but reached the disk, are
+ * not counted twice.
  */
 export function decideAdvanceMail(
   { tenant, subscriptions, mail }: SubscriberState,
@@ -65,7 +65,7 @@ export function decideMailFailed({ subscriptions, mail }: SubscriberState, { ret
 }
 
 /**
- * The mail state for the remaining subscriptions; null: nothing remains. The current hour and the refusals of the
+ * The mail state for the remaining subscriptions; null: nothing remains. The current period and the refusals of the
  * address stay, so that subscribing again does not give more mails. `now` in Unix ms.
  */
 export function mailAfter(mail: MailState, left: readonly StoredSubscription[], now: number): MailState | null {

@@ -1,7 +1,10 @@
 import { parseCrn } from '#model/crn'
 import type { StoredSubscription } from '#model/subscription'
 
-/** A user with subscriptions. Nothing is stored without them. */
+/**
+ * The subscriptions of a user. After the last one ended, only the current period and the refusals of the address stay
+ * stored.
+ */
 export interface SubscriberState {
   readonly tenant: string
   readonly id: string
@@ -21,8 +24,8 @@ export interface MailState {
   /** Failed attempts of the next mail; null: none. */
   readonly retry: { readonly attempts: number; readonly nextAt: number } | null
   /**
-   * How often in a row the user's address was rejected. `address`: SHA-256, the first 16 hex digits. Null: not since it
-   * last accepted a mail.
+   * How often in a row the user's address was rejected. `address`: SHA-256, the first 16 hex digits. Null: the address
+   * was not rejected since it last accepted a mail.
    */
   readonly refusals: { readonly inRow: number; readonly address: string; readonly restsUntil: number } | null
 }

@@ -74,7 +74,7 @@ export function decideUnsubscribe(
   return isByLink ? answer(undefined) : refuse(new Problem('not_found_empty'))
 }
 
-/** §3.1. If the function ends twice, the second time changes nothing. */
+/** §3.1. If the command comes twice, the second one changes nothing. */
 export function decideTopicEnded(
   state: SubscriberState,
   topic: TopicEnded,

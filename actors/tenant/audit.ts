@@ -1,7 +1,7 @@
 /** The log of changes that users and API keys made or tried. Rows are stored as JSON text. Contract 12, Audit. */
 export const auditIndex = 'audit'
 
-/** As the API returns it. */
+/** A row of the log, as the API returns it. */
 export interface AuditRow {
   /** Unix ms. */
   readonly at: number
@@ -10,7 +10,7 @@ export interface AuditRow {
   readonly name: string
   readonly address: string
   readonly method: string
-  /** Without its query. */
+  /** The path of the request, without its query. */
   readonly path: string
   readonly resourceIdentifier?: string
   readonly status: number

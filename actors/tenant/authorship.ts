@@ -22,7 +22,7 @@ export interface Authoring {
 /** The author of a new object, for quotas. */
 export interface QuotaHolder {
   readonly author?: string | undefined
-  /** Their permission to create covers only some devices. */
+  /** The author's permission to create covers only some devices. */
   readonly isNarrow?: boolean | undefined
 }
 
@@ -33,8 +33,8 @@ export interface QuotaHolder {
 const narrowShare = 0.1
 
 /**
- * The error if one more object would exceed a limit; undefined for none. `creators`: those of all existing objects, as
- * resource names, undefined where not stored. `what`: the plural noun for the error.
+ * The error if one more object would exceed a limit; undefined for none. `creators`: the creators of all existing
+ * objects, as resource names; undefined if not stored. `what`: the plural noun for the error.
  */
 export function quotaFault(
   state: TenantState,
@@ -59,7 +59,7 @@ interface RuleQuota<Stored extends Authored> {
   readonly all: ReadonlyMap<string, Stored>
   readonly max: number
   readonly nodesOf: (stored: Stored) => number
-  /** Limit for the nodes of all of them together. */
+  /** Limit for the nodes of all objects together. */
   readonly nodesMax: number
   readonly what: string
 }
@@ -116,7 +116,7 @@ function ownerOf(state: TenantState, creator: string): string {
   return key?.createdBy ? ownerOf(state, key.createdBy.user) : creator
 }
 
-/** The creator of each. */
+/** The creator of each object. */
 export function creatorsOf(all: ReadonlyMap<string, Pick<Authored, 'createdBy'>>): readonly string[] {
   return [...all.values()].map(({ createdBy }) => createdBy)
 }
@@ -131,7 +131,10 @@ export function authorshipAfter(before: Authored | undefined, author: string, { 
   }
 }
 
-/** The answer to a put that must not be executed; undefined if it may be. `isSame`: an identical object exists. */
+/**
+ * The answer to a put that must not be executed; undefined if the put may be executed. `isSame`: an identical object
+ * exists.
+ */
 export function refusePut<Stored extends Authored>(
   before: Stored | undefined,
   { isNew, author }: Authoring,

@@ -44,7 +44,7 @@ export interface AdmitDevice {
   readonly type: 'admit_device'
   readonly device: string
   readonly meta: JsonObject
-  /** The provisioning key that registers the device. It counts its devices, up to its limit. */
+  /** The provisioning key that registers the device. The key counts its devices, up to its limit. */
   readonly key?: string
   /** SHA-256 of the device's initial secret. */
   readonly secretHash?: Uint8Array
@@ -56,7 +56,7 @@ export interface DeviceGone {
   readonly key?: string
 }
 
-/** Sent by a device whose memory no longer matches the tenant's count. `bytes`: 0 for a small one. */
+/** Sent by a device whose memory no longer matches the tenant's count. `bytes`: 0 for a small device. */
 export interface DeviceSized {
   readonly type: 'device_sized'
   readonly device: string
@@ -88,7 +88,7 @@ export interface PublishJsonNames {
   readonly service: string
 }
 
-/** Answered with whether it is new. Contract 2. */
+/** Answered with whether the role is new. Contract 2. */
 export interface PutRole {
   readonly type: 'put_role'
   readonly role: string
@@ -140,15 +140,15 @@ export interface DeleteKey {
 }
 
 /**
- * Answered with the stored group. `isNew`: the id was generated for it; otherwise the group exists. The caller has
- * checked that the author may reach the old and new members.
+ * Answered with the stored group. `isNew`: the id was generated for this command; otherwise the group must exist. The
+ * caller has checked that the author may reach the old and new members.
  */
 export interface PutGroup {
   readonly type: 'put_group'
   readonly id: string
   readonly isNew: boolean
   readonly body: Pick<StoredGroup, 'name' | 'devices'>
-  /** `crn#user:…`, or the name of the API key that acts as a user. */
+  /** The resource name of the user, or of the API key that acts as a user. */
   readonly author: string
   readonly isNarrow?: boolean
 }
@@ -211,8 +211,8 @@ export interface PutFunction {
 }
 
 /**
- * The receiver of a webhook answered 410, so it wants no more webhooks. The author of the function stays the same.
- * `url`: the URL of the attempt.
+ * The receiver of a webhook answered 410, so no more webhooks are sent to it. The author of the function stays the
+ * same. `url`: the URL of the attempt.
  */
 export interface DisableWebhook {
   readonly type: 'disable_webhook'

@@ -19,7 +19,10 @@ import type { GraphNode } from '#model/graph'
 import { Problem, type ProblemDetail } from '#model/problem'
 import { answer, type Decision, refuse, type Turn, tell } from '#runtime/actor'
 
-/** Contract 5.4. An unchanged function is edited only if the author changes: its runs use the author's permissions. */
+/**
+ * Contract 5.4. An unchanged function is edited only if the author changes: the runs of the function use the author's
+ * permissions.
+ */
 export function decidePutFunction(
   state: TenantState,
   { id, isNew, body, secrets, author, isNarrow }: PutFunction,
@@ -58,8 +61,8 @@ export function decideDisableWebhook(
 }
 
 /**
- * Contract 5.4. Its mail requests and webhooks are deleted in the same commit. Its subscriptions end afterwards, one by
- * one; until then the function is listed in the index of ending topics.
+ * Contract 5.4. The mail requests and webhooks of the function are deleted in the same commit. The subscriptions end
+ * afterwards, one by one; until then the function is listed in the index of ending topics.
  */
 export function decideDeleteFunction(
   { tenant, functions }: TenantState,

@@ -17,7 +17,7 @@ import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor
 
 /** Names in the JSON of devices that declare nothing. Contract 10. */
 
-/** Names of one tenant, in all services together. */
+/** Maximum number of names of one tenant, in all services together. */
 export const jsonNamesMax = 1_000
 const firstPropId = 0x2000
 
@@ -39,7 +39,7 @@ export function decidePublishJsonNames(state: TenantState, { service }: PublishJ
   const published = { name: jsonPublishedRecord(service), value: names.ids.size }
   const schema = extended(state.schemas.get(service) ?? { name: service, generated: true, properties: {} }, names)
   const put = schema && decidePutSchema(state, { type: 'put_schema', service, schema }, turn)
-  // A schema without space for the new names stays as it is: their properties are read by id.
+  // If the schema would become too large, it stays as it is: the properties with the new names are read by id.
   if (put?.type !== 'record') return recordOnly([published])
   return record(put.events, { changes: [published], records: [...(put.records ?? []), published] })
 }

@@ -3,16 +3,16 @@
  * counted backwards, and nothing but the key has to be read.
  */
 
-/** Contract 12. Older entries, and entries beyond this number, are removed regularly. */
+/** Contract 12. Entries older than `logDays`, and entries beyond `logEntriesMax`, are removed regularly. */
 export const logDays = 90
 export const logEntriesMax = 1_000_000
 
-/** `number`: higher for later entries of the same time, Unix ms. */
+/** `at`: Unix ms. `number`: higher for later entries of the same time. */
 export function logEntry(at: number, number: number, text: string): string {
   return `${backwards(at)}${backwards(number)}/${text}`
 }
 
-/** Unix ms. */
+/** The time of an entry, Unix ms. */
 export function timeOfEntry(entry: string): number {
   return Number.MAX_SAFE_INTEGER - Number.parseInt(entry.slice(0, digits), 16)
 }
@@ -31,7 +31,7 @@ export function placeOfEntry(entry: string): string {
   return entry.slice(0, 2 * digits)
 }
 
-/** A place after the entry with this beginning, and before all that follow. */
+/** A place after the entry with this beginning, and before all entries that follow it. */
 export function placeAfter(place: string): string {
   return `${place}0`
 }

@@ -8,7 +8,7 @@ import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /** Maximum number of schemas of one tenant: all are in memory, because reads by name need them. */
 export const schemasMax = 10_000
-/** All schemas of a tenant as JSON text. */
+/** Maximum length of all schemas of a tenant, as JSON text. */
 export const schemaCharactersMax = 64 * 1024 * 1024
 
 /** Contract 3.9. An unchanged schema causes no event. */
@@ -35,7 +35,7 @@ export function decideDeleteSchema(state: TenantState, { service }: DeleteSchema
   })
 }
 
-/** By schema, which is immutable: an edit needs it several times. */
+/** The length of each schema as JSON text, cached because an edit needs it several times. Schemas are immutable. */
 const charactersKnown = new WeakMap<ServiceSchema, number>()
 
 export function charactersOf(schema: ServiceSchema): number {

@@ -37,23 +37,23 @@ export interface TenantState {
 }
 
 /**
- * Progress of evaluating devices by an alarm. The digest covers all inputs of an evaluation: if it differs from the current
- * one, devices still have to be evaluated. It is '' before the first sweep, and during the sweep of a deleted alarm.
+ * Progress of evaluating devices by an alarm. The digest covers all inputs of an evaluation: if it differs from the
+ * current digest, devices still have to be evaluated.
  */
 export interface StoredEvaluated {
-  /** The digest by which all devices were evaluated last. */
+  /** The digest by which all devices were last evaluated; '' before the end of the first sweep. */
   readonly digest: string
-  /** The digest of the running sweep; null for none. */
+  /** The digest of the running sweep; '' if the alarm was deleted; null: no sweep is running. */
   readonly sweeping: string | null
-  /** The last device of the running sweep. */
+  /** The last device that the running sweep has evaluated; '' at its start. */
   readonly cursor: string
 }
 
 /** Names in the JSON of devices. Contract 10. */
 export interface JsonNames {
-  /** In the order of the ids. */
+  /** The id of each name, in the order of the ids. */
   readonly ids: Map<string, number>
-  /** How many of them were added to the schema. */
+  /** How many of them, from the first on, were added to the schema, or did not fit into it. */
   published: number
 }
 
@@ -89,17 +89,19 @@ export type KeyKind = 'api_key' | 'provisioning_key'
 /** A key whose text is its only credential. Times are Unix ms. */
 export interface StoredKey {
   readonly name: string
-  /** SHA-256 of the code's text. */
+  /** SHA-256 of the key's text. */
   readonly hash: Uint8Array
   readonly createdAt: number
-  /** Null: never. */
+  /** Null: the key never expires. */
   readonly expiresAt: number | null
 }
 
 /** Acts as a user with these roles. */
 export interface StoredApiKey extends StoredKey {
   readonly roles: readonly string[]
-  /** The key is suspended while its creator may not give its roles. Absent in keys stored by older versions. */
+  /**
+   * The key is suspended while its creator is not allowed to give its roles. Absent in keys stored by older versions.
+   */
   readonly createdBy?: Principal
 }
 
@@ -189,7 +191,7 @@ export function templateRecord(name: string): string {
   return `${templatePrefix}${name}`
 }
 
-/** Null: deleted. */
+/** `value` null: deletes the entry. */
 export function putIn<Value>(map: Map<string, Value>, id: string, value: unknown): void {
   if (value === null) map.delete(id)
   else map.set(id, value as Value)
@@ -204,7 +206,7 @@ export function keysOf(state: TenantState, kind: KeyKind): ReadonlyMap<string, S
   return kind === 'api_key' ? state.apiKeys : state.provisioningKeys
 }
 
-/** Expired from this moment on. */
+/** Whether the key has expired; true from the moment of expiry on. */
 export function isExpired({ expiresAt }: StoredKey, now: number): boolean {
   return expiresAt !== null && now >= expiresAt
 }
@@ -219,6 +221,6 @@ export const endingIndex = 'ending'
 interface BindingCounts {
   /** Number of devices; a group counts with all members. */
   total: number
-  /** Number of alarms and functions that name each group; zero has no row. */
+  /** Number of alarms and functions that name each group; a group that none names has no row. */
   readonly uses: Map<string, number>
 }

@@ -8,7 +8,7 @@ import { Problem } from '#model/problem'
 import { type StoredTemplate, type TemplateBody, templatesMax } from '#model/template'
 import { type Decision, refuse, type Turn } from '#runtime/actor'
 
-/** All templates of a tenant as JSON text: they are kept in memory, because every mail needs one. */
+/** Maximum length of all templates of a tenant, as JSON text: they are kept in memory, because every mail needs one. */
 export const templateCharactersMax = 16 * 1024 * 1024
 
 /** Contract 5.5. Putting an unchanged template keeps the last editor. */

@@ -48,8 +48,7 @@ import { type ActorDefinition, type RecordChange, record } from '#runtime/actor'
 
 /**
  * One tenant: its schemas, roles, keys, groups, alarms, functions and templates, one record each, and its counters.
- * Kept awake, because every device turn and every request may need it. Schemas and alarms cause events; the others do
- * not.
+ * Kept awake, because every device turn and every request may need it. Only changes of schemas and alarms cause events.
  */
 export function tenantActor(
   notices: IdentityNotices & RuleNotices & TopicNotices,

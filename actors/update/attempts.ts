@@ -15,8 +15,9 @@ export const rememberedMax = 4
 
 /**
  * The remembered attempts after a turn. An attempt counts as soon as it begins. A successful firmware is remembered
- * too, because the device may fall back to the old one. A firmware is forgotten when the device has had it for long
- * enough, when another firmware is chosen, or when a user starts an update.
+ * too, because the device may fall back to the old one. Attempts no longer count when the device has had the firmware
+ * for long enough. When another firmware is chosen, successful firmwares of the same index and the oldest failed ones
+ * are forgotten; when a user starts an update, all firmwares of this index are.
  */
 export function attemptsAfter(
   before: StoredUpdate | undefined,
@@ -40,7 +41,9 @@ export function attemptsAfter(
   return all.map((each) => (each === last ? after : each))
 }
 
-/** Whether a firmware may not begin automatically now: it was tried too often or too recently. */
+/**
+ * Whether an update to this firmware must not begin automatically now, because it was tried too often or too recently.
+ */
 export function isHeldBack(
   attempts: readonly UpdateAttempts[] | undefined,
   { index, offer }: Pick<FoundUpdate, 'index' | 'offer'>,
@@ -70,7 +73,7 @@ function afterMove(last: UpdateAttempts, state: UpdateState, countMax: number, t
   return { ...last, nextAt, doneAt: state === 'done' ? turn.now : null }
 }
 
-/** The last failed attempts of the same index, without successful ones. */
+/** The attempts of other indexes, and the last failed attempts of this index with other firmwares. */
 function failuresToRemember(
   all: readonly UpdateAttempts[],
   { index, firmware }: UpdateAttempts,

@@ -157,8 +157,8 @@ function reportedFirmware({ index }: UpdateContext, firmwares: readonly Firmware
 }
 
 /**
- * The update has timed out, or may be tried again. If neither is true, because a clock was set back, sets the reminder
- * again.
+ * The update has timed out, or may be tried again. If neither is true, because a clock was set back, the reminder is
+ * set again.
  */
 export function decideDueUpdate(actor: UpdateActorState, turn: Turn, parts: UpdateParts): Decision<Entry> {
   const { device, stored } = actor

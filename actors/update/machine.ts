@@ -23,8 +23,9 @@ export const installingMsMax = 24 * 60 * minuteMs
 export const rebootingMsMax = 10 * minuteMs
 
 /**
- * How often an update is offered again to a device that restarts. This is limited because each offer restarts the time
- * limit for the answer, and the offer itself may crash the device.
+ * How often an update that has started is offered again to a device that restarts. An offer without an answer is always
+ * sent again, but restarts the time limit for the answer only so often. Limited, because the offer itself may crash the
+ * device.
  */
 export const resendsMax = 3
 
@@ -70,7 +71,7 @@ interface MachineInput {
 interface EndBeforeStart {
   readonly status: TriggerStatus
   readonly reason: FailureReason
-  /** Message of this server, if the device and the update server sent none. */
+  /** Message of this server, instead of the message of the event. */
   readonly words?: string
 }
 
@@ -88,7 +89,9 @@ const isOther = (seen: MachineInput): boolean =>
 const isOldVersionAgain = ({ context, event }: MachineInput): boolean =>
   event.reported === context.from && event.session !== context.session
 const isWhole = ({ event }: MachineInput): boolean => (event.progress ?? 0) >= 100
-/** The update failed because the device was silent, but its time limits are not over: a progress report revives it. */
+/**
+ * The update failed because the device was silent, but its time limits are not over: a report of the device revives it.
+ */
 const isLate = ({ context: { offer, reason, downloadsUntil, installsUntil }, event: { now } }: MachineInput): boolean =>
   offer !== null &&
   (reason === 'offline' || reason === 'timeout') &&

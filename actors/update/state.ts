@@ -42,28 +42,28 @@ export interface UpdateContext {
   readonly from: string
   /** Null: the update server has not answered yet. */
   readonly offer: OfferedFirmware | null
-  /** Indexes to check when this one is done. */
+  /** Indexes to check when the update is done. */
   readonly rest: readonly number[]
   /** The device's session at the last offer; another session means that the device restarted. */
   readonly session: string
   /** In percent. */
   readonly progress: number | null
   readonly message: string | null
-  /** Why it failed. */
+  /** Why the update failed; null: it has not failed. */
   readonly reason: FailureReason | null
-  /** The answer to the caller that triggered it. §3.2. Null: none yet. */
+  /** The answer to the caller that triggered the update. §3.2. Null: none yet. */
   readonly outcome: TriggerOutcome | null
   /** When the update times out unless there is an event; null: no limit. */
   readonly deadline: number | null
   /** When the download fails even if the device reports progress; 0 before the download. */
   readonly downloadsUntil: number
-  /** The same for the installation. */
+  /** When the installation fails even if the device reports progress; 0 before the installation. */
   readonly installsUntil: number
   readonly beganAt: number
   /** The time and progress of the last published event. */
   readonly toldAt: number
   readonly toldProgress: number
-  /** How often it was offered again after a restart of the device. */
+  /** How often the update was offered again after a restart of the device. */
   readonly resends: number
 }
 
@@ -83,7 +83,7 @@ export interface CountedUpdate {
 export interface UpdateAttempts {
   readonly firmware: string
   readonly index: number
-  /** Id of the rollout that began it. */
+  /** Id of the rollout that chose the firmware; null: no rollout did. */
   readonly rollout: string | null
   /** The trigger of the last attempt. */
   readonly by: Trigger
@@ -136,7 +136,7 @@ export function checkedCorrection(
   return { index: before.context.index, at: now, status: 'idle', message: 'NO_UPDATE' }
 }
 
-/** The published states of all firmwares except the one of the current update. */
+/** The last published states of all firmwares except the firmware of the current update. */
 export function earlierAfter(
   before: StoredUpdate | undefined,
   index: number,

@@ -102,7 +102,7 @@ function reminderOf({ state, context, attempts }: StoredUpdate): number | null {
   return isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
 }
 
-/** Effects run after the turn, when its time and tenant are no longer available, so they are copied here. */
+/** Effects run after the turn, and later turns use the same `Turn` object again, so effects must not read it. */
 function effectsOf(
   tenant: string,
   device: string,

@@ -20,7 +20,7 @@ export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorStat
     records: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
     empty: ({ id }) => ({ device: id, stored: undefined }),
     put,
-    // The record of the same turn contains everything in its entries.
+    // The record of the same turn contains everything that the entries contain.
     apply: () => {},
     decisions: {
       begin: (state, command, turn) => decideBegin(state, command, turn, parts),
