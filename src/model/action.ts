@@ -6,16 +6,16 @@ import { PropertyWrites } from '#model/property-write'
 
 /** An action writes the same values to many devices and records the outcome for each. Contract 3.6. */
 
-/** Devices of one action, those of its groups included: enough for a whole fleet. */
+/** Maximum number of devices of one action, including those of its groups: enough for a whole fleet. */
 export const actionDevicesMax = 100_000
 
-/** The actions that run at the same time in a tenant. */
+/** Maximum number of actions that run at the same time in a tenant. */
 export const actionsRunningMax = 100
 
-/** The running actions of one user: two users together cannot block a tenant. */
+/** Maximum number of running actions of one user: two users together cannot block a tenant. */
 export const actionsOfAuthorMax = 40
 
-/** Properties of one action. */
+/** Maximum number of properties of one action. */
 export const actionKeysMax = 64
 
 /** The same limit as for one write. */
@@ -53,8 +53,8 @@ export const ActionBody = z
 export type ActionBody = Readonly<z.infer<typeof ActionBody>>
 
 /**
- * The outcome on one device. `NOT_FOUND`: the device does not exist, or does not offer the service, or the user may not
- * change it; the answer does not say which. `INVALID`: the device does not accept the value.
+ * The outcome on one device. `NOT_FOUND`: the device does not exist, or does not offer the service, or the user is not
+ * allowed to change it; the answer does not say which. `INVALID`: the device does not accept the value.
  */
 export const outcomeStatuses = ['OK', 'REJECTED', 'DEVICE_OFFLINE', 'DEVICE_TIMEOUT', 'NOT_FOUND', 'INVALID'] as const
 export type OutcomeStatus = (typeof outcomeStatuses)[number]
@@ -65,7 +65,7 @@ const DeviceOutcome = z.object({
   updates: z
     .array(z.object({ propId: z.number(), status: z.enum(['OK', 'REJECTED']), message: z.string().optional() }))
     .optional(),
-  /** With `INVALID`. */
+  /** With `INVALID`: why each value is not accepted. */
   details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 })
 export type DeviceOutcome = Readonly<z.infer<typeof DeviceOutcome>>
@@ -75,7 +75,10 @@ const ActionCounts = z.object({
   total: z.number(),
   PENDING: z.number(),
   ...Object.fromEntries(outcomeStatuses.map((status) => [status, z.number()])),
-  /** With `desired`: stored values, whether the devices have received them or not. */
+  /**
+   * With `desired`: the number of devices whose desired values are stored, whether or not the devices have received
+   * them.
+   */
   applied: z.number().optional(),
 })
 export type ActionCounts = Record<'total' | 'PENDING' | OutcomeStatus, number> & { applied?: number }

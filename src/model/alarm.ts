@@ -6,7 +6,7 @@ import { ServiceIdentifier, ServiceReference, Timestamp } from '#model/identifie
 
 /** Alarms: conditions on properties of devices. §1.3, contract 5.3. */
 
-/** Alarms of a tenant. */
+/** Maximum number of alarms of a tenant. */
 export const alarmsMax = 10_000
 
 /**
@@ -30,8 +30,8 @@ export type Severity = z.infer<typeof Severity>
 
 /**
  * An alarm in a request. `condition` reads properties of `serviceIdentifier`, by the names of its schema or as
- * `0x2000`. `forSeconds` is how long it has to hold, in server time. The alarm applies to the devices in `devices` and
- * `groups` together; if both are absent, to all devices, and if they are empty, to none.
+ * `0x2000`. `forSeconds` is how long the condition has to hold, in server time. The alarm applies to the devices in
+ * `devices` and `groups` together; if both are absent, to all devices, and if they are empty, to none.
  */
 export const AlarmBody = z.strictObject({
   name: BoundName,
@@ -46,7 +46,7 @@ export type AlarmBody = Readonly<z.infer<typeof AlarmBody>>
 
 /**
  * A stored alarm. `updatedBy` is its author, whose permissions count when it is evaluated. `updatedBy` and `createdBy`
- * are resource names. Times are Unix ms; `edit` grows with every change.
+ * are resource names. Times are Unix ms; `edit` is a random number that differs after every change.
  */
 export interface StoredAlarm {
   readonly name: string
@@ -54,7 +54,7 @@ export interface StoredAlarm {
   readonly serviceIdentifier: string
   readonly condition: Condition
   readonly forSeconds: number
-  /** Null: not given. If both are null, the alarm applies to all devices. */
+  /** Null: not given. If `devices` and `groups` are null, the alarm applies to all devices. */
   readonly devices: readonly string[] | null
   readonly groups: readonly string[] | null
   readonly createdBy: string
@@ -62,7 +62,7 @@ export interface StoredAlarm {
   readonly updatedBy: string
   readonly updatedAt: number
   readonly edit: number
-  /** The time of the last change of its condition or service, Unix ms; absent before the first change. */
+  /** The time of the last change of the condition or service, Unix ms; absent before the first change. */
   readonly conditionAt?: number
 }
 
@@ -72,7 +72,10 @@ const commentCharactersMax = 500
 export const AcknowledgeBody = z.strictObject({ comment: z.string().trim().max(commentCharactersMax).optional() })
 export type AcknowledgeBody = Readonly<z.infer<typeof AcknowledgeBody>>
 
-/** A user or an API key acknowledged an alarm on a device. `by`: its resource name; `at`: Unix ms. Contract 12. */
+/**
+ * A user or an API key acknowledged an alarm on a device. `by`: the resource name of the user or API key; `at`: Unix
+ * ms. Contract 12.
+ */
 export const Acknowledgement = z.object({ by: z.string(), at: Timestamp, comment: z.string().nullable() })
 export type Acknowledgement = Readonly<z.infer<typeof Acknowledgement>>
 

@@ -1,6 +1,9 @@
 import { type Scope, scopeOf } from '#model/scope'
 
-/** The credential that a caller's access depends on: when it ends, so do the caller's requests and sockets. */
+/**
+ * The credential that a caller's access depends on: when the credential ends, the caller's requests and sockets end
+ * too.
+ */
 export interface SessionKey {
   readonly kind: 'session' | 'api_key'
   readonly tenant: string
@@ -25,13 +28,13 @@ export interface Caller {
   readonly roles: readonly string[]
   readonly scope: Scope
   /**
-   * Names the scope within the tenant. Callers with the same roles share it, and so do the audience classes of their
-   * sockets.
+   * Names the scope within the tenant. Callers with the same roles share this name, and so do the audience classes of
+   * their sockets.
    */
   readonly access: string
   /**
-   * The offset in the tenant's stream at which the scope last changed for this caller; -1 if it never did. Contract
-   * 4.4.
+   * The offset in the tenant's stream at which the scope last changed for this caller; -1 if the scope never changed.
+   * Contract 4.4.
    */
   readonly scopeSince: number
   /** Undefined if the access can't end: authentication is off, or the caller is unauthenticated. */
@@ -41,14 +44,14 @@ export interface Caller {
   /** False once the session ended or the scope changed: running answers are then cut off. */
   isCurrent(): boolean
   /**
-   * The present state of this caller: the same object while it is current, one with other permissions after a change,
-   * or undefined once the session ended. Call it after each wait for more of a request.
+   * The present state of this caller: the same object while it is current, an object with other permissions after a
+   * change, or undefined once the session ended. Call `now` after each wait for more of a request.
    * @throws Problem `storage` while the store is being read
    */
   now(): Caller | undefined
 }
 
-/** The caller of a request that needs no authentication: it has no permissions. */
+/** The caller of a request that needs no authentication. This caller has no permissions. */
 export const unauthenticated: Caller = {
   tenant: '',
   user: '',

@@ -4,8 +4,8 @@ import { deviceIdentifierOf, isServerMadeId, isShortName, isTenantIdentifier } f
 /**
  * Resource names, `crn#<type>:<id>`: the unique name of a resource in the API. §2.1, contract 1.7.
  *
- * A tenant is named by itself. A resource with an id created by the server is named by that id. A resource named by users
- * is named by its tenant and that name, since two tenants may choose the same.
+ * A tenant is named by itself. A resource with an id created by the server is named by that id. A resource named by
+ * users is named by its tenant and that name, because two tenants may choose the same name.
  */
 
 /** Where the id of each type comes from. */
@@ -51,7 +51,10 @@ export const ResourceIdentifier = z
   })
 export type ResourceIdentifier = z.infer<typeof ResourceIdentifier>
 
-/** The parts of a resource name in their normal forms; undefined if it is not one. The inverse of `formatCrn`. */
+/**
+ * The parts of a resource name in their normal forms; undefined if the text is no resource name. The inverse of
+ * `formatCrn`.
+ */
 export function parseCrn(text: string): Crn | undefined {
   if (text.length > crnCharactersMax) return undefined
   const [, type, first, name] = crnPattern.exec(text) ?? []

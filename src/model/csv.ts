@@ -1,7 +1,8 @@
 import { Problem } from '#model/problem'
 
 /**
- * A row of a CSV file, and the line on which it begins, from 1. `fields` undefined: its quotation marks do not match.
+ * A row of a CSV file, and the line on which it begins, from 1. `fields` undefined: the quotation marks of the row do
+ * not match.
  */
 export interface CsvRow {
   readonly line: number
@@ -16,7 +17,9 @@ export class CsvReader {
   readonly #rowCharactersMax: number
   #text = ''
   #at = 0
-  /** The next quotation mark, or the end of the text. It is searched once, not again for each row before it. */
+  /**
+   * The place of the next quotation mark, or the end of the text. Found once, not again for each row before this place.
+   */
   #quoteAt = -1
   #read = 0
   #line = 1
@@ -27,8 +30,8 @@ export class CsvReader {
   }
 
   /**
-   * Yields the rows that this text completes, and undefined for empty lines, so that the caller may pause.
-   * @throws Problem `bad_request` for a row that is too long
+   * Yields complete rows, once enough text was collected, and undefined for empty lines, so that the caller may pause.
+   * @throws Problem `bad_request` for an incomplete row that is too long
    */
   *push(text: string): Generator<CsvRow | undefined> {
     this.#text += text

@@ -9,7 +9,7 @@ export const requestAgeMsMax = 86_400_000
 /** The limit for a text value in a request, in UTF-16 units: a subject and some lines. */
 const storedCharactersMax = 1_024
 
-/** The limit for an array. One more element is stored if there were more. */
+/** The limit for the elements of an array. From a longer array, one more element is stored, as a mark. */
 const elementsMax = 64
 
 /** The end of a text that was cut. */
@@ -17,7 +17,7 @@ const ellipsis = '…'
 
 /** One event that reached one `email` node. Times are Unix ms. */
 export interface DeliveryRequest {
-  /** Its number among the function's requests, from 1. */
+  /** The number of the request among the function's requests, from 1. */
   readonly seq: number
   readonly at: number
   readonly device: string
@@ -29,7 +29,7 @@ export interface DeliveryRequest {
   readonly cause: DeliveryCause
 }
 
-/** The trigger. `alarm`: its id. */
+/** The trigger. `alarm`: the id of the alarm. */
 export type DeliveryCause =
   | { readonly on: 'property'; readonly service: string; readonly propId: number }
   | { readonly on: 'alarm'; readonly alarm: string }
@@ -54,7 +54,7 @@ export function storedRequestsMax(mailsPerHourMax: number): number {
 export const skipReasons = [
   /** The function is deleted or disabled, or no longer bound to the device. */
   'unbound',
-  /** The user is deleted or may not sign in. */
+  /** The user is deleted, or cannot sign in. */
   'disabled',
   /** The user may not read the device, or not subscribe to the function. */
   'forbidden',
@@ -64,14 +64,14 @@ export const skipReasons = [
   'resting',
   'no_template',
   'too_large',
-  /** The mail server refused it permanently. */
+  /** The mail server refused the mail permanently. */
   'rejected',
   /** The mail was retried for a day. */
   'expired',
 ] as const
 export type SkipReason = (typeof skipReasons)[number]
 
-/** The part of a value that is stored with a request, with a mark if it was cut. An error is not a value. */
+/** The part of a value that is stored with a request, with a mark if it was cut; null for an error. */
 export function storedValue(value: PropertyState | boolean | string): JsonValue {
   if (typeof value === 'string') return storedText(value)
   if (Array.isArray(value)) {

@@ -5,8 +5,8 @@ import { PropertyValue } from '#model/property-type'
 /** Desired values: a device gets them when it is connected, until it has them or refuses them. Contract 12. */
 
 /**
- * `PENDING`: not sent yet. `SENT`: sent, and not answered; it is sent again after each HELLO. `REJECTED`: refused by the
- * device, or no longer permitted by the schema.
+ * `PENDING`: not sent yet. `SENT`: sent, and not answered; it is sent again after each HELLO. `REJECTED`: refused by
+ * the device, or no longer permitted by the schema.
  */
 export const desiredStatuses = ['PENDING', 'SENT', 'REJECTED'] as const
 export type DesiredStatus = (typeof desiredStatuses)[number]
@@ -15,16 +15,16 @@ export type DesiredStatus = (typeof desiredStatuses)[number]
 export interface DesiredItem {
   readonly propId: number
   readonly value: PropertyValue
-  /** When it was requested, Unix ms. */
+  /** When the value was requested, Unix ms. */
   readonly since: number
   /** Names the request: all values of one request are sent in one WRITE. */
   readonly id: string
   readonly status: DesiredStatus
-  /** Why it was refused. */
+  /** Why the value was refused. */
   readonly message?: string
 }
 
-/** By decimal propId, as the API returns it. */
+/** Desired values by decimal propId, as the API returns them. */
 export const DesiredValues = z.record(
   z.string(),
   z.object({
@@ -44,7 +44,7 @@ export function desiredValuesOf(items: readonly DesiredItem[]): DesiredValues {
   return Object.fromEntries(shown)
 }
 
-/** The stored form. The order of the statuses is part of it. */
+/** The stored form. It depends on the order of `desiredStatuses`. */
 export type PackedDesired = readonly (readonly [
   propId: number,
   value: PropertyValue,

@@ -1,6 +1,6 @@
-/** Bindings: the devices that groups and alarms apply to. Contract 5.1, 5.3. */
+/** Bindings: the devices that alarms and functions apply to. Contract 5.1, 5.3. */
 
-/** Devices by name and devices of groups, together; if both are absent, all present and future devices. */
+/** Devices by name and devices of groups, together; if both are null, all present and future devices. */
 export interface DeviceBinding {
   readonly devices: readonly string[] | null
   readonly groups: readonly string[] | null
@@ -30,14 +30,14 @@ export function bindingLists({ devices, groups }: DeviceBinding, membersOf: Memb
   return lists
 }
 
-/** Whether the binding includes this device. A deleted group includes none. */
+/** Whether the binding includes this device. A deleted group includes no device. */
 export function isBoundTo({ devices, groups }: DeviceBinding, device: string, membersOf: MembersOf): boolean {
   if (devices === null && groups === null) return true
   if (isMember(devices ?? [], device)) return true
   return groups?.some((group) => isMember(membersOf(group) ?? [], device)) ?? false
 }
 
-/** Lists of names are sorted by UTF-16 units. */
+/** Whether a list includes a name. Lists of names are sorted by UTF-16 units. */
 export function isMember(members: readonly string[], device: string): boolean {
   let [low, high] = [0, members.length]
   while (low < high) {

@@ -8,7 +8,7 @@ export type Names = ReadonlySet<string> | DeviceNames | '*'
 /** A group at one moment. */
 export interface GroupMembers {
   readonly id: string
-  /** Changes with the members. */
+  /** A random number that differs after every change of the group. */
   readonly edit: number
   readonly members: ReadonlySet<string>
 }
@@ -16,7 +16,7 @@ export interface GroupMembers {
 /** Devices by name, by prefix and by group. */
 export class DeviceNames {
   readonly names: ReadonlySet<string>
-  /** Without the star. */
+  /** The prefixes, without the star. */
   readonly prefixes: readonly string[]
   readonly groups: readonly GroupMembers[]
 
@@ -35,7 +35,7 @@ export class DeviceNames {
   }
 }
 
-/** A group by its id; undefined if there is none. */
+/** Finds a group by its id; undefined if there is none. */
 export type GroupOf = (group: string) => GroupMembers | undefined
 
 export function includesName(names: Names, name: string): boolean {
@@ -53,7 +53,7 @@ export interface DeviceUnion {
  */
 const unions = new WeakMap<readonly { readonly devices: Names }[], DeviceUnion>()
 
-/** The devices of all reaches together; those of `*` are left out. */
+/** The devices of all reaches together; reaches with `*` are left out. */
 export function unionOf(reaches: readonly { readonly devices: Names }[]): DeviceUnion {
   let union = unions.get(reaches)
   if (!union) {
@@ -73,7 +73,7 @@ export function unionOf(reaches: readonly { readonly devices: Names }[]): Device
   return union
 }
 
-/** Caches the set for each use of a grant: a group may be edited often, and a role may name 10 000 devices. */
+/** Caches the set of each list: a grant is read again after each edit of a group, and may name 10 000 devices. */
 const setsOfNames = new WeakMap<readonly string[], ReadonlySet<string> | '*'>()
 
 /** The names without the prefixes, or `*`. */
@@ -91,7 +91,10 @@ export function prefixesIn(devices: readonly string[]): readonly string[] {
   return devices.filter((name) => name.length > 1 && name.endsWith('*')).map((name) => name.slice(0, -1))
 }
 
-/** A device identifier, or the beginning of one with a star. */
+/**
+ * The normal form of a device identifier, or of the beginning of an identifier with a star; undefined for any other
+ * text.
+ */
 export function deviceOrPrefixOf(text: string): string | undefined {
   if (!text.endsWith('*')) return deviceIdentifierOf(text)
   const prefix = text.slice(0, -1)

@@ -12,8 +12,8 @@ import type { StoredSubscription } from '#model/subscription'
  * An entry of the stream: a fact that is decided and stored. One entry has one offset and is sent to clients as one
  * event. The stored form is in `src/store/entry-codec.ts`, the wire form in `src/events/wire-format.ts`.
  *
- * `at` is the server's time of the turn, Unix ms. Entries of a device contain its identifier and flakeAddress, so that
- * they can be sent long after the device was deleted.
+ * `at` is the server's time of the turn, Unix ms. Entries of a device contain the names and numbers that their events
+ * need, so that events can be sent long after the device was deleted.
  */
 export type Entry =
   | DeviceAdded
@@ -61,7 +61,7 @@ export interface PropertyError {
   readonly error: string
 }
 
-/** A property has a value, an error, or null: declared, but not reported yet. */
+/** A property has a value, an error, or null: declared, without a value. */
 export type PropertyState = PropertyValue | PropertyError | null
 
 /** Indexes into the shape's properties and their states, alternating: index, state, index, state … */
@@ -78,30 +78,30 @@ export interface Reported {
   readonly timestamp: number
   /** Number of the message in its session; 0 for reports without one. */
   readonly seq: number
-  /** Set when this report begins a session. */
+  /** The id of the session, if this report begins it. */
   readonly session?: string
   readonly items: Items
-  /** Alarms that started or stopped waiting with this report; absent if none did. It is not part of any event. */
+  /** Alarms that started or stopped waiting with this report; absent if none did. Not part of any event. */
   readonly alarms?: AlarmWaits
-  /** Throttles that passed an event with this report; absent if none did. It is not part of any event. */
+  /** Throttles that let an event pass with this report; absent if none did. Not part of any event. */
   readonly throttles?: Stamps
 }
 
 /**
- * Ids of alarms and the time since when each waits, Unix ms, alternating; 0: it no longer waits. Contract 5.3,
+ * Ids of alarms and the time since when each waits, Unix ms, alternating; 0: the alarm no longer waits. Contract 5.3,
  * `forSeconds`.
  */
 export type AlarmWaits = readonly (string | number)[]
 
 /**
- * Throttles of functions as `<functionId>/<nodeId>`, and the time at which each last passed an event of this device,
+ * Throttles of functions as `<functionId>/<nodeId>`, and the time at which each last let an event of this device pass,
  * Unix ms, alternating. Contract 5.4.
  */
 export type Stamps = readonly (string | number)[]
 
 /**
- * A device declared a service again; `items` holds the differences, `removed` the properties that are no longer
- * declared.
+ * A device declared a service. `items` holds the values that differ from before, `removed` the properties that are no
+ * longer declared or lost their value.
  */
 export interface Declared {
   readonly kind: 'declared'
@@ -115,7 +115,7 @@ export interface Declared {
 
 export interface RemovedProperty {
   readonly propId: number
-  /** Lower-case name of its type. */
+  /** Lower-case name of the type. */
   readonly type: string
   readonly modifier: number
 }
@@ -135,7 +135,7 @@ export interface StatusChanged {
   readonly device: string
   readonly at: number
   readonly status: DeviceStatus
-  /** 0 for never, like `lastConnect`. */
+  /** Unix ms, 0 for never, like `lastConnect`. */
   readonly lastMessage: number
   readonly lastConnect: number
   readonly numConnects: number
@@ -212,11 +212,11 @@ export interface AlarmChanged {
   readonly alarm: string
   readonly at: number
   readonly isActive: boolean
-  /** Unix ms. The time of the change, which may be before it is published. */
+  /** The time of the change, Unix ms. It may be earlier than `at`. */
   readonly since: number
   /** The alarm no longer applies to this device, and its state there is deleted. */
   readonly isEnded?: true
-  /** The value of the first property in its condition, possibly cut. It is not part of the event. */
+  /** The value of the first property in the condition, possibly cut. Not part of the event. */
   readonly value?: JsonValue
 }
 
@@ -226,7 +226,7 @@ export interface DesiredSet {
   readonly device: string
   readonly service: string
   readonly at: number
-  /** All of them after the change, sorted by propId. */
+  /** All desired values of the service after the change, sorted by propId. */
   readonly items: readonly DesiredItem[]
 }
 
@@ -238,14 +238,13 @@ export interface AlarmAcknowledged {
   readonly at: number
   /** The `since` of the acknowledged state. */
   readonly since: number
-  /** `crn#user:…`, or the resource name of an API key. */
+  /** The resource name of a user or an API key. */
   readonly by: string
   readonly comment?: string
 }
 
 /**
- * An update of a device's firmware changed its state. It is not an entry of the device itself and is not part of its
- * state. Contract 6.
+ * An update of a device's firmware changed its state. This entry does not change the device's own state. Contract 6.
  */
 export interface UpdateChanged {
   readonly kind: 'update_changed'
@@ -253,7 +252,7 @@ export interface UpdateChanged {
   readonly at: number
   readonly index: number
   readonly status: UpdateState
-  /** The target version, once it is known. */
+  /** The version to install, once it is known. */
   readonly firmware?: string
   /** In percent. */
   readonly progress?: number
@@ -264,7 +263,7 @@ export interface UpdateChanged {
 export interface Subscribed {
   readonly kind: 'subscribed'
   readonly at: number
-  /** The owner: `crn#user:…`, or the name of the API key that acts as one. */
+  /** The owner: the resource name of a user, or of an API key that acts as a user. */
   readonly user: string
   /** The whole subscription after the change. */
   readonly stored: StoredSubscription
@@ -279,7 +278,7 @@ export interface Unsubscribed {
   readonly kind: 'unsubscribed'
   readonly at: number
   readonly user: string
-  /** Its id. */
+  /** The id of the subscription. */
   readonly subscription: string
 }
 

@@ -17,14 +17,17 @@ import { ServiceSchema } from '#model/service-schema'
 
 /**
  * The event types of a tenant's stream, one row for each: the resource on which read permission is required, the parts
- * of it that the event concerns, its audience, and its shape on the wire. §6, contract 4.
+ * of the resource that the event concerns, its audience, and its shape on the wire. §6, contract 4.
  */
 export interface EventKind {
   /** Read permission on this resource is required. */
   readonly resource: Resource
   /** The subscriber's devices must include `deviceIdentifier`. */
   readonly hasDevice: boolean
-  /** The subscriber's services must include `serviceIdentifier`, in the same grant as the device if there is one. */
+  /**
+   * The subscriber's services must include `serviceIdentifier`; if the event has a device, in the same grant as the
+   * device.
+   */
   readonly hasService: boolean
   /** The subscriber's devices must include all devices that the resource in the event is bound to. Contract 5.1. */
   readonly isBound?: true
@@ -43,8 +46,8 @@ const whole = z.record(z.string(), z.unknown())
 
 export const eventKinds = {
   /**
-   * One for each UPDATE of a device, with its items in order. `timestamp` is the device's own if it gave a plausible
-   * one.
+   * One for each UPDATE of a device, with its items in order, and for each service whose declaration changed something.
+   * `timestamp` is the device's own time if the device sent a plausible one.
    */
   OBJECT_UPDATED: {
     resource: 'service',
@@ -90,7 +93,7 @@ export const eventKinds = {
     shape('NOTIFICATION_SUBSCRIPTION_UPDATE', { ...resource, payload: whole }),
   ),
   NOTIFICATION_UNSUBSCRIBE: ownerEvent(shape('NOTIFICATION_UNSUBSCRIBE', { ...resource, payload: nothing })),
-  /** `payload` is the alarm, `{}` when deleted. */
+  /** `payload` is the alarm; `{}` if the alarm was deleted. */
   ALARM_CONFIG_UPDATE: {
     resource: 'alarms',
     hasDevice: false,
@@ -139,7 +142,7 @@ export type EventOf<T extends EventType> = Readonly<z.infer<(typeof eventKinds)[
 /** Any event of the stream, as sent. */
 export type StreamEvent = { [T in EventType]: EventOf<T> }[EventType]
 
-/** Validates any event; one of an unknown type fails. */
+/** Validates any event; events of an unknown type are refused. */
 export const StreamEvent = z.discriminatedUnion(
   'type',
   Object.values(eventKinds).map((kind) => kind.schema) as unknown as [z.ZodObject],

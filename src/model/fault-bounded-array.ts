@@ -22,7 +22,8 @@ const FaultBoundedArray = z.core.$constructor('FaultBoundedArray', (array: z.Zod
 /**
  * Like `z.array`, but stops at as many faults as an error lists. Each fault costs some microseconds, so thousands of
  * invalid elements would block the event loop for longer than thousands of valid ones. The elements after the last
- * fault are missing then: a later check of the array also ends at `detailsMax` issues, before it reads them.
+ * fault are missing then: a later check of the array also ends at `detailsMax` issues, before it reads the missing
+ * elements.
  */
 export function faultBoundedArray<Item extends z.ZodType>(item: Item): z.ZodArray<Item> {
   return new FaultBoundedArray({ type: 'array', element: item }) as unknown as z.ZodArray<Item>

@@ -24,15 +24,14 @@ export function byPrecedence(a: string, b: string): number {
 
 /**
  * Whether a device that is updated `from` one version to the `target` has reached it according to its report: the
- * reported version is the target, or has the same precedence and is not the one it came from.
+ * reported version is the target, or has the same precedence and is not the `from` version.
  */
 export function hasReachedVersion(reported: string, target: string, from: string): boolean {
   return reported === target || (reported !== from && precedenceOf(reported, target) === 0)
 }
 
 /**
- * Whether a device that had reached the `target` now reports the version it came `from`, or one older than the
- * `target`.
+ * Whether a device that had reached the `target` now reports the `from` version, or a version older than the `target`.
  */
 export function hasFallenBack(reported: string, target: string, from: string): boolean {
   return !hasReachedVersion(reported, target, from) && (reported === from || isNewer(target, reported))

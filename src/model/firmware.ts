@@ -25,7 +25,7 @@ export interface TriggerOutcome {
   readonly message?: string
 }
 
-/** In the order in which an update goes through them; the last three are final. Contract 6. */
+/** In the order in which an update goes through them. It ends in one of the last three, or in `idle`. Contract 6. */
 export const updateStates = [
   'idle',
   'checking',
@@ -45,10 +45,15 @@ export type UpdateState = (typeof updateStates)[number]
 export const UpdateStatus = z.enum(updateStates.map((state) => state.toUpperCase() as Uppercase<UpdateState>))
 export type UpdateStatus = z.infer<typeof UpdateStatus>
 
-/** A device's error message is cut to this length: it is stored, and sent to all subscribers. */
+/**
+ * Messages of devices and of the update server are cut to this length: they are stored, and sent to all subscribers.
+ */
 export const updateMessageCharactersMax = 256
 
-/** How an update begins: a device connects, the schedule, the update server, or a user's request. */
+/**
+ * How an update begins: a device connects, the schedule, a call of the update server or a scan for a rollout (`hook`),
+ * or a user's request.
+ */
 export type Trigger = 'connect' | 'cron' | 'hook' | 'post'
 
 /** The progress of the update of a firmware, as its events describe it. `progress` in percent, `at` in Unix ms. */
@@ -61,7 +66,7 @@ export const UpdateEntry = z.object({
 })
 export type UpdateEntry = Readonly<z.infer<typeof UpdateEntry>>
 
-/** One firmware of a device as the API returns it. `update` from depth 2 on, if there ever was one. */
+/** One firmware of a device as the API returns it. `update` from depth 2 on, if there ever was an update. */
 export const FirmwareEntry = z.object({
   firmware: FirmwareVersion,
   hardware: ShortName.optional(),

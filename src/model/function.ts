@@ -9,7 +9,7 @@ import type { ProblemDetail } from '#model/problem'
 
 /** Functions: graphs that run on events of a device. §2.6, contract 5.4. */
 
-/** Functions of a tenant. */
+/** Maximum number of functions of a tenant. */
 export const functionsMax = 1_000
 
 /**
@@ -36,14 +36,14 @@ export type FunctionPatch = Readonly<z.infer<typeof FunctionPatch>>
 
 /**
  * A stored function. `updatedBy` is its author, whose permissions count when it runs. `updatedBy` and `createdBy` are
- * resource names. Times are Unix ms; `edit` grows with every change.
+ * resource names. Times are Unix ms; `edit` is a random number that differs after every change.
  */
 export interface StoredFunction extends DeviceBinding {
   readonly name: string
   readonly enabled: boolean
   /** Without the secrets of webhooks. */
   readonly graph: Graph
-  /** Absent: it has no webhooks. */
+  /** The secrets of the webhooks; absent if there are none. */
   readonly secrets?: readonly StoredWebhookSecret[]
   readonly createdBy: string
   readonly createdAt: number
@@ -89,18 +89,18 @@ export function functionEntryOf(id: string, stored: StoredFunction): FunctionEnt
 export interface NamedAlarm {
   readonly node: string
   readonly place: number
-  /** Its id. */
+  /** The id of the alarm. */
   readonly alarm: string
 }
 
-/** In the order of the nodes. The tenant checks whether the alarms exist. */
+/** The alarms that a graph names, in the order of the nodes. The tenant checks whether the alarms exist. */
 export function alarmsIn({ nodes }: Graph): readonly NamedAlarm[] {
   return nodes.flatMap((node, place) =>
     node.type === 'trigger' && node.on === 'alarm' ? [{ node: node.id, place, alarm: node.alarmId }] : [],
   )
 }
 
-/** The names of the templates. */
+/** The names of the templates that a graph uses. */
 export function templatesIn({ nodes }: Graph): ReadonlySet<string> {
   return new Set(nodes.flatMap((node) => (node.type === 'email' ? [node.template] : [])))
 }

@@ -2,7 +2,7 @@ import { DeviceNames, type GroupMembers, type Names } from '#model/device-names'
 import { actions, type Grant, permissionsOf, type Reach, resources, type Scope } from '#model/scope'
 
 /**
- * Whether a scope includes everything that these grants allow: users may not give, edit or reset more than their own
+ * Whether a scope includes everything that these grants allow: users must not give, edit or reset more than their own
  * grants allow. Contract 2, Model.
  *
  * `*` as a resource is covered only by `*`, because it also means resources that later releases add. A grant without
@@ -14,7 +14,7 @@ export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
 
 /**
  * Whether a scope includes what these grants would allow on these devices. Here the scope includes the members of its
- * groups. In `covers` it does not, because a grant by name would outlast a membership.
+ * groups. In `covers` the scope does not, because a grant by name would outlast a membership.
  */
 export function coversOn(mine: Scope, grants: readonly Grant[], devices: readonly string[]): boolean {
   const theirs = grants.map((grant) => ({ ...grant, devices: [...devices], groups: [] }))
@@ -47,8 +47,8 @@ function groupTerm(id: string): string {
 }
 
 /**
- * Finds the indexes of the grants that hold a name. Built when first needed: often one grant alone covers the other
- * one.
+ * Finds the indexes of the grants that hold a name. Built when first needed: often one grant of the scope alone covers
+ * the given grant.
  */
 class GrantNames {
   readonly reaches: readonly Reach[]

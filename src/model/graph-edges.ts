@@ -19,8 +19,8 @@ export function nodeMessage(id: string, message: string): string {
 }
 
 /**
- * All faults of the edges, each with its node; each node and edge must be valid by itself. A check that another fault
- * makes impossible is left out.
+ * All faults of the edges, each with its node; each node and edge must already be valid by itself. A check that another
+ * fault makes impossible is left out.
  */
 export function edgeFaults(graph: Graph): readonly JsonFault[] {
   const named = namingFaults(graph)

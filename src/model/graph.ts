@@ -10,10 +10,10 @@ import { WebhookSecret, WebhookUrl } from '#model/webhook'
 
 /** The graph of a function: triggers, and the nodes after them. Contract 5.4. */
 
-/** Contract 5.4. */
+/** Maximum number of nodes. Contract 5.4. */
 export const graphNodesMax = 64
 
-/** A few predecessors for each node. */
+/** Enough for four predecessors of each node. */
 export const graphEdgesMax = 256
 
 /** As JSON: graphs drawn by users take some KB. A function is one record, read and written whole. */
@@ -22,7 +22,7 @@ export const graphBytesMax = 65_536
 /** A week: anything less frequent belongs in a report. */
 export const throttleSecondsMax = 604_800
 
-/** A property of a service changed its value, or changed to this one. */
+/** The value of a property changed, or changed to the value `to`. */
 export interface PropertyTrigger {
   readonly id: string
   readonly type: 'trigger'
@@ -37,12 +37,12 @@ export interface AlarmTrigger {
   readonly id: string
   readonly type: 'trigger'
   readonly on: 'alarm'
-  /** Without a prefix. */
+  /** The id, without the prefix of a resource name. */
   readonly alarmId: string
   readonly to?: 'active' | 'inactive'
 }
 
-/** A device connected or disconnected. */
+/** The status of a device changed, or changed to `to`. */
 export interface StatusTrigger {
   readonly id: string
   readonly type: 'trigger'
@@ -78,15 +78,15 @@ export interface WebhookNode {
   readonly id: string
   readonly type: 'webhook'
   readonly url: string
-  /** Only in requests, and in the answer to the request that made it. */
+  /** Only in requests, and in the answer to the request that created the secret. */
   readonly secret?: string
-  /** False: nothing is sent, because the receiver answered 410. */
+  /** False: nothing is sent. The receiver answered 410, or a user set it. */
   readonly enabled?: boolean
 }
 
 export type GraphNode = TriggerNode | ConditionNode | ThrottleNode | EmailNode | WebhookNode
 
-/** An edge leads from one node id to the next. */
+/** Each edge leads from one node to another, by their ids. */
 export interface Graph {
   readonly nodes: readonly GraphNode[]
   readonly edges: readonly (readonly [from: string, to: string])[]
@@ -94,13 +94,13 @@ export interface Graph {
 
 const NodeId = ShortName
 
-/** By its id or its resource name; the result is the id. Contract 1.7. */
+/** An alarm, by its id or its resource name; the result is the id. Contract 1.7. */
 const AlarmReference = z
   .string()
   .refine((text) => alarmIdOf(text) !== undefined, 'must be the id of an alarm or its resource name')
   .overwrite((text) => alarmIdOf(text) ?? text)
 
-/** As a number, or as in paths: `"0x2000"`; the result is the number. */
+/** The id of a property, as a number, or as in paths: `"0x2000"`; the result is the number. */
 const PropertyReference = z.union([PropertyId, z.string().transform(parsePropertyKey).pipe(PropertyId)], {
   error: 'must be the id of a property, such as 8192 or "0x2000"',
 })
@@ -175,15 +175,15 @@ const edgesFew = z
   .array(z.unknown())
   .max(graphEdgesMax, { abort: true, error: `must be at most ${graphEdgesMax} edges` })
 
-/** Every node and edge by itself. */
+/** Validates every node and edge by itself. */
 const GraphParts = z.strictObject({
   nodes: nodesFew.pipe(z.array(GraphNode)),
   edges: edgesFew.pipe(z.array(z.tuple([NodeId, NodeId]))),
 })
 
 /**
- * 1–64 nodes, each reached from a trigger; no edge leads to a trigger or from a mail or webhook; no cycle; all connected. The
- * fault of a node has its id in front: `node "hot": must be …`. Contract 5.4.
+ * 1–64 nodes, each reached from a trigger; no edge leads to a trigger or from a mail or webhook; no cycle; all
+ * connected. The fault of a node has its id in front: `node "hot": must be …`. Contract 5.4.
  */
 export const Graph: z.ZodType<Graph> = z.unknown().transform((value, context): Graph => {
   const result = GraphParts.safeParse(value)
@@ -215,7 +215,7 @@ function isGraphName(name: string): boolean {
   return graphNames.has(name) || (name.startsWith(metaStart) && name.length > metaStart.length)
 }
 
-/** The id of a node in a value that may not be a graph. */
+/** The id of a node in a value that is possibly no graph. */
 function idAt(value: unknown, place: number): string | undefined {
   const id = (value as { readonly nodes: readonly ({ readonly id?: unknown } | null | undefined)[] }).nodes[place]?.id
   return NodeId.safeParse(id).data

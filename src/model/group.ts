@@ -4,18 +4,21 @@ import { faultBoundedArray } from '#model/fault-bounded-array'
 import { DeviceIdentifier, isServerMadeId, Timestamp } from '#model/identifier'
 import { printable } from '#model/printable-text'
 
-/** Groups: named sets of devices for alarms and actions. Contract 5.1. */
+/** Groups: named sets of devices, for alarms, functions, actions, roles and rollouts. Contract 5.1. */
 
-/** Groups of a tenant: one for each region, customer or model. */
+/** Maximum number of groups of a tenant: one for each region, customer or model. */
 export const groupsMax = 1_000
 
-/** Devices of one group, and of any list of devices in a binding: with more it should apply to all. */
+/**
+ * Maximum number of devices of one group, and of any list of devices in a binding: a longer list should be replaced by
+ * all devices.
+ */
 export const boundDevicesMax = 10_000
 
-/** Groups in one binding. */
+/** Maximum number of groups in one binding. */
 export const boundGroupsMax = 100
 
-/** A name on a screen; need not be unique. */
+/** The limit for names that are shown on a screen. They need not be unique. */
 export const boundNameCharactersMax = 128
 
 export const BoundName = printable(boundNameCharactersMax)
@@ -29,7 +32,7 @@ export const GroupReference = z
   .refine((text) => groupIdOf(text) !== undefined, 'must be the id of a group or its resource name')
   .overwrite((text) => groupIdOf(text) ?? text)
 
-/** Ids, sorted, without duplicates. */
+/** Ids of groups, sorted, without duplicates. */
 export const BoundGroups = z.array(GroupReference).max(boundGroupsMax).overwrite(sortedOnce)
 
 export const GroupBody = z.strictObject({ name: BoundName, devices: BoundDevices })
@@ -38,7 +41,10 @@ export type GroupBody = Readonly<z.infer<typeof GroupBody>>
 export const GroupPatch = GroupBody.partial()
 export type GroupPatch = Readonly<z.infer<typeof GroupPatch>>
 
-/** A stored group. Users are given by resource name; times are Unix ms; `edit` grows with every change. */
+/**
+ * A stored group. Users are given by resource name; times are Unix ms; `edit` is a random number that differs after
+ * every change.
+ */
 export interface StoredGroup {
   readonly name: string
   readonly devices: readonly string[]
@@ -78,7 +84,7 @@ function groupIdOf(text: string): string | undefined {
   return isServerMadeId(text) ? text : idOfCrn(text, 'group')
 }
 
-/** By UTF-16 units, independent of the language of the machine. */
+/** Sorts by UTF-16 units, independent of the language of the machine. */
 function sortedOnce(names: readonly string[]): string[] {
   return [...new Set(names)].sort()
 }

@@ -14,14 +14,14 @@ const span = z.string().refine((text) => {
   return count !== undefined && Number(count) <= countMax
 }, `must be a span such as 12h, 30d, 6w or 2y with at most ${countMax} units, "forever", or "0" for none`)
 
-/** Absent spans are those of the server. */
+/** For absent spans, the configuration of the server counts. */
 export const HistoryRetention = z.union(
   [z.literal(false), z.strictObject({ raw: span.optional(), hourly: span.optional(), daily: span.optional() })],
   'must be false, or an object of raw, hourly and daily',
 )
 export type HistoryRetention = z.infer<typeof HistoryRetention>
 
-/** Infinity for `forever`. */
+/** The span in ms; infinity for `forever`. */
 export function spanMs(text: string): number {
   if (text === 'forever') return Number.POSITIVE_INFINITY
   const [, count = '0', unit = 'h'] = spanPattern.exec(text) ?? []

@@ -31,13 +31,13 @@ const devicePattern = /^(?:(?![#%*,/:?\\])[!-~](?![#%*,/:?\\])[ -~])?[a-zA-Z0-9=
 /** Contract 1.8. */
 const servicePattern = /^(?!(?:__proto__|\.{1,2})$)[A-Za-z0-9._:-]+$/
 
-/** Contract 1.8, of role, template, project, hardware. */
+/** Contract 1.8: names of roles, templates, projects and hardware. */
 const shortNamePattern = /^(?!(?:__proto__|\.{1,2})$)[A-Za-z0-9._-]+$/
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const tenantPattern = /^[a-z0-9-]+$/
 
-/** §2.1, subscriptionId; the alphabet of all ids that the server makes. */
+/** The form of all ids that the server makes. §2.1, subscriptionId. */
 const serverMadeIdPattern = /^[0-9A-HJ-NP-Za-km-z]{9,16}$/
 
 /** The strict form, https://semver.org. */
@@ -62,7 +62,10 @@ export function deviceIdentifierOf(text: string): string | undefined {
   return text.toUpperCase()
 }
 
-/** Printable ASCII without spaces: ThingsBoard lets people choose the token of a device. Contract 10. */
+/**
+ * Whether a text can be the token of a device: printable ASCII without spaces, because ThingsBoard lets people choose
+ * it. Contract 10.
+ */
 export function isDeviceToken(text: string): boolean {
   return /^[!-~]{16,64}$/.test(text)
 }
@@ -144,7 +147,10 @@ export function isPropertyId(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= uint32Max && Number.isInteger(value)
 }
 
-/** Parses decimal digits, or `0x` and hex digits of either case; undefined for any other text. §2.1. */
+/**
+ * Parses the id of a property: decimal digits, or `0x` and hex digits of either case. Undefined for any other text.
+ * §2.1.
+ */
 export function parsePropertyKey(text: string): number | undefined {
   if (hexKeyPattern.test(text)) return Number.parseInt(text.slice(2), 16)
   if (!decimalKeyPattern.test(text)) return undefined
@@ -152,7 +158,7 @@ export function parsePropertyKey(text: string): number | undefined {
   return id <= uint32Max ? id : undefined
 }
 
-/** Lower-case hex of at least four digits: 0x2000. Contract 1.8. */
+/** The id of a property as lower-case hex of at least four digits: 0x2000. Contract 1.8. */
 export function formatPropertyIdHex(id: number): string {
   return `0x${id.toString(16).padStart(4, '0')}`
 }

@@ -5,7 +5,7 @@ import { utf8BytesOf } from '#model/text'
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
 export type JsonObject = { readonly [key: string]: JsonValue }
 
-/** The path in a value, outermost key first, and what is wrong there. */
+/** A fault of a value: the path in the value, outermost key first, and the reason. */
 export interface JsonFault {
   readonly path: readonly (string | number)[]
   readonly message: string
@@ -40,7 +40,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Bytes of the value as JSON text in UTF-8. The value must have no fault: one too deep would overflow the stack. */
+/**
+ * Bytes of the value as JSON text in UTF-8. The value must have no fault: a value that is too deep would overflow the
+ * stack.
+ */
 export function jsonBytesOf(value: JsonValue): number {
   return utf8BytesOf(JSON.stringify(value))
 }

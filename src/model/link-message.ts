@@ -22,19 +22,22 @@ import { PropertyValue } from '#model/property-type'
  * (contract 1.5). Values are checked against their property's type later; here they must only be present.
  */
 
-/** Services of one device. Contract 3.11. */
+/** Maximum number of services of one device. Contract 3.11. */
 export const servicesMax = 64
 
-/** Properties of one service; also the updates in one message, so that one event stays readable. Contract 3.11. */
+/**
+ * Maximum number of properties of one service, and of updates in one message, so that one event stays readable.
+ * Contract 3.11.
+ */
 export const propertiesMax = 1_024
 
-/** Updates in one `POST /link`: enough for several full services. They are stored as one change. */
+/** Maximum number of updates in one `POST /link`: enough for several full services. They are stored in one commit. */
 export const postUpdatesMax = 4_096
 
-/** A UUID as text. Contract 7. */
+/** The length of a UUID as text. Contract 7. */
 export const sessionCharactersMax = 36
 
-/** Index of a firmware: DEVICE_DISCOVERY numbers its items by sixteen times the index. */
+/** The largest index of a firmware: DEVICE_DISCOVERY numbers its items by sixteen times the index. */
 export const firmwareIndexMax = 255
 
 /** The server assigns the id of a command, and the device returns it unchanged. */
@@ -43,7 +46,7 @@ export const commandIdCharactersMax = 36
 /** An error message of a device: long enough for a line on a screen. */
 export const messageCharactersMax = 1_024
 
-/** Unacknowledged messages on one link. Contract 7. */
+/** Maximum number of unacknowledged UPDATEs on one link. Contract 7. */
 export const linkWindowMessages = 1_024
 
 /** No lone surrogates, as in values: storing them as UTF-8 would change them. */
@@ -186,8 +189,8 @@ export const ByeMessage = z.object({ type: z.literal('BYE'), flakeAddress: Flake
 export type ByeMessage = Readonly<z.infer<typeof ByeMessage>>
 
 /**
- * `seq`: the last stored one of this session, otherwise 0. `secret`: once, at the first registration by a provisioning
- * key.
+ * `seq`: the number of the last stored message of this session; 0 if there is none. `secret`: once, at the first
+ * registration by a provisioning key.
  */
 export const WelcomeMessage = z.object({
   type: z.literal('WELCOME'),
@@ -232,7 +235,7 @@ export const FirmwareMessage = z.object({
 })
 export type FirmwareMessage = Readonly<z.infer<typeof FirmwareMessage>>
 
-/** An error for the message `seq`, for the device, or, without either, for the link. */
+/** An error for the message `seq` or for the device; without `seq` and `flakeAddress`, for the link. */
 export const ErrorMessage = z.object({
   type: z.literal('ERROR'),
   code: z.enum(linkErrorCodes),
@@ -251,7 +254,8 @@ export type LongDeviceMessage = Readonly<z.infer<typeof LongDeviceMessage>>
 
 /**
  * A message other than UPDATE, without validating lists that may hold thousands of items: services and results are read
- * one by one, up to the first fault. Validating all at once would block the server, and for longer if each has a fault.
+ * one by one, up to the first fault. Validating all items at once would block the server, and for longer if each item
+ * has a fault.
  */
 export const MessageHead = z.discriminatedUnion('type', [HelloHead, ResultHead, FirmwareStatusMessage, ByeMessage])
 
@@ -280,7 +284,7 @@ export const LinkBody = z.strictObject({
 })
 export type LinkBody = Readonly<z.infer<typeof LinkBody>>
 
-/** Objects whose values in one field are unique, after normalisation. */
+/** An array of objects whose values in one field are unique, after normalisation. */
 function uniqueBy<K extends string, S extends z.ZodType<Record<K, unknown>>>(field: K, item: S, itemsMax: number) {
   return faultBoundedArray(item)
     .max(itemsMax, { abort: true })

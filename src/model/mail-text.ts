@@ -7,7 +7,7 @@ import { utf8BytesOf } from '#model/text'
 /** The last fallback of every locale. */
 export const lastLocale = 'en'
 
-/** Code points of a subject, as written and as rendered: mail programs show less. */
+/** Maximum number of code points of a subject, as written and as rendered: mail programs show less. */
 export const subjectCharactersMax = 256
 
 /** The texts of a template in one locale, see `TemplateText` in `#model/template`. */
@@ -19,12 +19,12 @@ interface LocaleTexts {
 
 type Locales = Readonly<Record<string, LocaleTexts>>
 
-/** The size of subject, text and HTML together, in UTF-8. Contract 5.5. */
+/** Maximum size of subject, text and HTML together, in UTF-8. Contract 5.5. */
 export const renderedBytesMax = 262_144
 
 /** A rendered mail. */
 export interface RenderedText {
-  /** The locale in which it was found. */
+  /** The locale of the texts. */
   readonly locale: string
   /** One line of at most 256 code points. */
   readonly subject: string
@@ -96,7 +96,7 @@ function inLines(value: string): string {
   return value.replace(/\r\n?/g, '\n').replace(/[^\P{Cc}\t\n]/gu, ' ')
 }
 
-/** By code points, so that none is cut in half. */
+/** Cuts between code points. */
 function shortened(subject: string): string {
   if (subject.length <= subjectCharactersMax) return subject
   const characters = [...subject]

@@ -4,11 +4,14 @@ import { isJsonObject, type JsonObject, type JsonValue, jsonBytesOf, jsonWithin 
 
 /** The metadata of a device, and the part of it that users change. §2.5, contract 3.10. */
 
-/** `online`: connected and answering. `idle`: a ping is unanswered. `offline`: no link. */
+/**
+ * `online`: connected and answering, or reported by HTTP in the last minute. `idle`: connected, but a ping is
+ * unanswered. `offline`: neither.
+ */
 export const DeviceStatus = z.enum(['online', 'idle', 'offline'])
 export type DeviceStatus = z.infer<typeof DeviceStatus>
 
-/** 64 KiB as JSON, of a patch and of its result: metadata is read whole into every list. */
+/** The limit for a patch and for its result: 64 KiB as JSON: metadata is read whole into every list. */
 export const metaBytesMax = 65_536
 
 /** Nesting of objects and arrays, the outermost counted, so that recursive merging is safe. */
@@ -24,7 +27,10 @@ const anyJson = z.unknown() as unknown as z.ZodType<JsonValue>
 export const Meta = jsonWithin(z.record(z.string(), anyJson), { depthMax: metaDepthMax, bytesMax: metaBytesMax })
 export type Meta = JsonObject
 
-/** A merge patch of `meta`, RFC 7396: `null` deletes, any other value replaces or merges. Same limits. */
+/**
+ * A merge patch of `meta`, RFC 7396: `null` deletes, any other value replaces or merges. The limits are those of
+ * `Meta`.
+ */
 export const MetaPatch = Meta
 export type MetaPatch = JsonObject
 

@@ -10,13 +10,13 @@ import { utf8BytesOf } from '#model/text'
  * template can reach or call anything outside the data.
  */
 
-/** Tags of one text. */
+/** Maximum number of tags of one text. */
 export const tagsMax = 1_000
 
-/** Nesting of sections. */
+/** Maximum nesting of sections. */
 export const sectionDepthMax = 16
 
-/** The length of a tag, with braces. The time to find its end grows with the square of its white space. */
+/** Maximum length of a tag, with braces. The time to find its end grows with the square of its white space. */
 export const tagCharactersMax = 256
 
 /**
@@ -163,7 +163,7 @@ class OwnContext extends Mustache.Context {
   }
 }
 
-/** `path`: the name split at its dots, empty without any. Null is found, undefined is not. */
+/** `path`: the name split at its dots; empty if it has none. A name with the value null counts as found. */
 function foundIn(view: JsonValue, name: string, path: readonly string[], steps: Steps): JsonValue | undefined {
   if (typeof view !== 'object' || view === null) return undefined
   const whole = ownOf(view, name)
@@ -176,7 +176,7 @@ function foundIn(view: JsonValue, name: string, path: readonly string[], steps: 
   return value
 }
 
-/** Only own properties. A text has one too: `length`. */
+/** Reads only own properties. A text has an own property too: `length`. */
 function ownOf(value: JsonValue | undefined, key: string): JsonValue | undefined {
   if (value === undefined || value === null || !Object.hasOwn(value as JsonObject, key)) return undefined
   return (value as JsonObject)[key]
@@ -193,7 +193,7 @@ function textOf(value: JsonValue, steps: Steps): string {
 
 /**
  * Finds tags that the library would accept, or take long to refuse. It finds the same tags as the library, as long as
- * none changes the delimiters.
+ * no tag changes the delimiters.
  */
 function tagFaultOf(text: string): MustacheFault | undefined {
   let depth = 0

@@ -2,8 +2,8 @@ import { z } from 'zod'
 
 /**
  * A name that users give and read: 1 to `charactersMax` visible characters (code points), with single spaces of any
- * kind only between them. Two names that look alike may still differ; code that must treat them as one compares folded
- * forms.
+ * kind only between them. Two names that look alike may still differ; code that must treat such names as equal compares
+ * their folded forms.
  */
 export function printable(charactersMax: number) {
   return (

@@ -1,12 +1,15 @@
 /**
- * An expected error, as data. Any other error is a bug: it is logged whole and answered with an empty 500.
+ * An expected error, as data. Any other error is a bug: it is logged whole, and the answer is a 500 without details.
  *
  * For each code the table gives its HTTP status (contract 1.3), the shape of the body, and whether a retry can help.
  * Link frames carry `link`, the code that devices receive (contract 7).
  */
 export interface ProblemKind {
   readonly status: number
-  /** The content of the body: empty, `{error}`, `{message}` or `{error:"Validation Error",details}`. */
+  /**
+   * The content of the body: empty, `{error}`, `{message}`, `{error:"Validation Error",details}`, or for a bug
+   * `{error,message,statusCode}`.
+   */
   readonly body: 'empty' | 'error' | 'message' | 'details' | 'server_error'
   readonly text: string
   readonly isTemporary?: boolean

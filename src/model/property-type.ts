@@ -36,7 +36,9 @@ export interface PropertyType {
   accept(value: unknown): PropertyValue | undefined
 }
 
-/** 64 KiB a value, contract 3.11: of a STRING its UTF-8, of a BINARY its bytes, of an array its JSON text. */
+/**
+ * The limit for one value, 64 KiB, contract 3.11: a STRING counts in UTF-8, a BINARY its bytes, an array its JSON text.
+ */
 export const valueBytesMax = 65_536
 
 /** The largest finite single-precision number, IEEE 754: (2 − 2⁻²³) · 2¹²⁷. */
@@ -94,7 +96,7 @@ export const propertyTypes: ReadonlyMap<string, PropertyType> = new Map(
     .map((type) => [type.name, type]),
 )
 
-/** By both spellings in use, so that a lookup builds no string. */
+/** The types by both spellings in use, so that a lookup builds no string. */
 const byEitherName = new Map(
   [...propertyTypes.values()].flatMap((type) => [[type.name, type] as const, [type.wireName, type] as const]),
 )

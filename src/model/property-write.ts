@@ -43,7 +43,9 @@ export function readKey(text: string): PropertyKey {
   return type === undefined ? { name: text } : { propId, type }
 }
 
-/** The index of the key's property in a declaration; undefined if there is none, or none of that type. */
+/**
+ * The index of the key's property in a declaration; undefined if there is none, or if the property has another type.
+ */
 export function placeOf(key: PropertyKey, shape: Shape, schema: ServiceSchema | undefined): number | undefined {
   if ('name' in key) {
     const propId = schema && propIdOfName(schema, key.name)
@@ -54,7 +56,7 @@ export function placeOf(key: PropertyKey, shape: Shape, schema: ServiceSchema | 
   return shape.properties[place]?.type.name === key.type ? place : undefined
 }
 
-/** The normal form of a value, or why it may not be written, as the text after the property's name. */
+/** The normal form of a value, or why the value is refused, as the text after the property's name. */
 export type CheckedValue = { readonly value: PropertyValue } | { readonly fault: string }
 
 /**
@@ -77,7 +79,10 @@ export function checkWrittenValue(
   return fault === undefined ? { value: taken } : { fault }
 }
 
-/** The value of an enumeration name. The declared type, not the one in the schema, decides whether it is 1 or true. */
+/**
+ * The value of an enumeration name. The declared type, not the type in the schema, decides whether the value is 1 or
+ * true.
+ */
 function valueNamed(
   schema: ServiceSchema,
   propId: number,
@@ -89,7 +94,10 @@ function valueNamed(
   return type.accept(typeof value === 'boolean' && type.name !== 'bool' ? Number(value) : value)
 }
 
-/** For numbers, and for each number of an array. `rangeMin` is inclusive, `rangeMax` exclusive. Contract 3.9. */
+/**
+ * Why a number, or a number of an array, is out of range; undefined if none is. `rangeMin` is inclusive, `rangeMax`
+ * exclusive. Contract 3.9.
+ */
 function rangeFaultOf(
   type: PropertyType,
   { rangeMin, rangeMax }: PropertySchema,

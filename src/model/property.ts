@@ -14,7 +14,7 @@ export const Modifier = z.object({
 })
 export type Modifier = Readonly<z.infer<typeof Modifier>>
 
-/** As devices declare it: missing flags are false. Contract 3.8. */
+/** A modifier as devices declare it: missing flags are false. Contract 3.8. */
 export const PartialModifier = Modifier.partial()
 export type PartialModifier = Readonly<z.infer<typeof PartialModifier>>
 

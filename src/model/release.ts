@@ -4,16 +4,16 @@ import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName, Timestamp } from 
 
 /** Releases of the embedded update server, and pins that hold devices at a version. Contract 6. */
 
-/** Projects of a tenant. */
+/** Maximum number of projects of a tenant. */
 export const projectsMax = 1_000
 
-/** Releases of a project: years of weekly ones. */
+/** Maximum number of releases of a project: years of weekly releases. */
 export const releasesMax = 1_000
 
-/** Pins of a project: all are in memory. */
+/** Maximum number of pins of a project: all are in memory. */
 export const pinsMax = 100_000
 
-/** The unique key of a release in its project. `hardware` null: for any. */
+/** The unique key of a release in its project. `hardware` null: for any hardware. */
 export interface ReleaseKey {
   readonly firmware: string
   readonly hardware: string | null
@@ -21,7 +21,8 @@ export interface ReleaseKey {
 }
 
 /**
- * A stored release. Its image is found by `sha256`; `size` in bytes, `createdAt` in Unix ms; a user by resource name.
+ * A stored release. Its image is found by `sha256`; `size` in bytes, `createdAt` in Unix ms; `createdBy` is a resource
+ * name.
  */
 export interface StoredRelease extends ReleaseKey {
   readonly sha256: string

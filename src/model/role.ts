@@ -9,10 +9,10 @@ import { Grant, type Resource, resources } from '#model/scope'
 export const RoleName = ShortName
 export type RoleName = z.infer<typeof RoleName>
 
-/** Each grant is checked for every item of a list. */
+/** Maximum number of grants of a role: each is checked for every item of a list. */
 export const roleGrantsMax = 100
 
-/** As JSON. A role is one record, read and written whole. */
+/** Maximum size of a role as JSON: a role is one record, read and written whole. */
 export const roleBytesMax = 256 * 1024
 
 /** Each prefix is compared with every device of a list, and each group has up to 10 000 members. */
@@ -38,11 +38,11 @@ const Grants = z
 export const RoleGrants = z.unknown().transform((body, context): { readonly grants: readonly Grant[] } => {
   const isOne = isGrantDirectly(body)
   const payload = { value: isOne ? { grants: [body] } : body, issues: [] }
-  // Not `safeParse`, which makes a text for every issue: there may be thousands, and only the first hundred are
-  // returned.
+  // Not `safeParse`, which makes a text for every issue: there may be thousands of issues, and only the first hundred
+  // are returned.
   const { value, issues } = Grants._zod.run(payload, { async: false }) as z.core.ParsePayload<z.output<typeof Grants>>
   if (issues.length === 0) return value
-  // Paths are those in the body that was sent.
+  // The paths of the errors refer to the body that was sent.
   for (const issue of issues) context.issues.push(isOne ? { ...issue, path: issue.path?.slice(2) } : issue)
   return z.NEVER
 })
@@ -52,7 +52,7 @@ export type RoleGrants = z.infer<typeof RoleGrants>
 export const RoleEntry = z.object({
   name: RoleName,
   grants: z.array(Grant),
-  /** Built into the server; it can't be changed. */
+  /** True for a role that is built into the server and can't be changed. */
   builtIn: z.boolean(),
   resourceIdentifier: ResourceIdentifier,
 })

@@ -7,7 +7,7 @@ import { FirmwareVersion, Timestamp } from '#model/identifier'
 /** A week: a longer window would always be open. */
 export const windowMinutesMax = 10_080
 
-/** The attempts for one device. */
+/** Maximum number of attempts for one device. */
 export const attemptsMax = 100
 
 /** The automatic attempts for one device and firmware if there is no rollout, or it sets no number. */
@@ -26,9 +26,9 @@ export const CronPattern = z
   .regex(/^[0-9a-z*,/?#-]+(?: [0-9a-z*,/?#-]+){4,5}$/i, 'must be a cron expression of 5 or 6 fields')
 
 /**
- * The body of a rollout. `percent` of the devices, or of those in `groups`, are selected by their names. The rollout
- * stops when at least `errorThresholdPercent` of the finished devices failed. Updates only begin while the window is
- * open: from each time that `cron` gives, in UTC, for `minutes`.
+ * The body of a rollout. `percent` of the devices, or of the devices in `groups`, are selected by their names. The
+ * rollout stops when at least `errorThresholdPercent` of the finished devices failed. Updates only begin while the
+ * window is open: from each time that `cron` gives, in UTC, for `minutes`.
  */
 export const RolloutBody = z.strictObject({
   firmware: FirmwareVersion,
@@ -40,7 +40,7 @@ export const RolloutBody = z.strictObject({
 })
 export type RolloutBody = Readonly<z.infer<typeof RolloutBody>>
 
-/** `stopped`: automatically, because of failures. */
+/** `stopped`: the server stopped the rollout, because of failures. */
 export const rolloutStates = ['running', 'paused', 'stopped'] as const
 export type RolloutState = (typeof rolloutStates)[number]
 
@@ -49,7 +49,7 @@ export type RolloutState = (typeof rolloutStates)[number]
  * `updatedBy` and `createdBy` are resource names. Times are Unix ms.
  */
 export interface StoredRollout {
-  /** Changes with the firmware, so attempts of an earlier rollout no longer count. */
+  /** Another firmware gets another id, so attempts of an earlier rollout no longer count. */
   readonly id: string
   readonly body: RolloutBody
   readonly state: RolloutState
@@ -63,7 +63,7 @@ export interface StoredRollout {
 
 const count = z.int().min(0)
 
-/** The number of devices in each state. `chosen`: as of the last scan. */
+/** The number of devices in each state. `chosen`: the number of selected devices at the last scan. */
 export const RolloutCounts = z.object({ chosen: count, running: count, done: count, failed: count, refused: count })
 export type RolloutCounts = Readonly<z.infer<typeof RolloutCounts>>
 

@@ -45,7 +45,8 @@ const grantGroupsMax = 100
 
 /**
  * A grant: its permissions apply only to its own devices and services. `*` means any; `PREFIX*` means devices whose
- * identifiers begin with PREFIX. `groups`: their current members count too. Contract 2, Model; contract 12.
+ * identifiers begin with PREFIX. `groups`: the current members of these groups count too. Contract 2, Model; contract
+ * 12.
  */
 export const Grant = z.strictObject({
   permissions: entriesWithin(
@@ -61,7 +62,7 @@ export const Grant = z.strictObject({
 })
 export type Grant = z.infer<typeof Grant>
 
-/** The part of a grant for one resource and action: its devices and services together. */
+/** The devices and services of a grant, to which its permissions apply. */
 export interface Reach {
   readonly devices: Names
   readonly services: Names
@@ -73,7 +74,7 @@ export interface Reach {
  */
 export interface Scope {
   readonly grants: readonly Grant[]
-  /** One for each grant. */
+  /** The reach of each grant, in the order of `grants`. */
   readonly reachOfGrants: readonly Reach[]
   /** Equal for scopes with the same grants in any order and spelling, and the same members of their groups. */
   readonly fingerprint: string
@@ -124,8 +125,8 @@ export function reachesService(
 }
 
 /**
- * Whether the scope includes each of these devices, in any grant; with a service, in the same grant as that service.
- * For all devices `*` is required. An empty list only needs the permission itself.
+ * Whether the scope includes each of these devices, in any grant; if a service is given, in the same grant as this
+ * service. For all devices, a grant with `*` is required. An empty list only needs the permission itself.
  */
 export function reachesEvery(
   scope: Scope,
@@ -148,7 +149,8 @@ export function reachesEvery(
 }
 
 /**
- * Like `reachesEvery`, for several lists. A scope with `*` is not compared with them: they may have a million names.
+ * Like `reachesEvery`, for several lists. A scope with `*` is not compared with the lists: they may have a million
+ * names.
  */
 export function reachesLists(
   scope: Scope,
@@ -166,7 +168,7 @@ export function reachesLists(
  */
 const longList = 256
 
-/** By reaches, then by list. Neither is ever changed in place. */
+/** The results by reaches, then by list. Reaches and lists are never changed in place. */
 const known = new WeakMap<readonly Reach[], WeakMap<readonly string[], boolean>>()
 
 function knownOf(reaches: readonly Reach[], devices: readonly string[], find: () => boolean): boolean {
@@ -234,7 +236,7 @@ class GrantedScope implements Scope {
   /** Shared by all resources of the grant. */
   readonly reachOfGrants: readonly Reach[]
   readonly #known = new Map<string, readonly Reach[]>()
-  /** By the indexes of the grants: most resources are given by the same ones. */
+  /** The lists of reaches, by the indexes of the grants: most resources are given by the same grants. */
   readonly #lists = new Map<string, readonly Reach[]>()
   #fingerprint: string | undefined
 

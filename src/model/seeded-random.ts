@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 
-/** The random bytes for all ids that one request makes. */
+/** The length of a seed. All ids that one request makes are derived from one seed. */
 export const seedBytes = 16
 
 /**
  * Bytes derived from a seed alone; each call returns the next ones. Code that makes ids from them makes the same ids
- * again when it repeats, even after a crash. They are SHA-256 of the seed and a counter, so all are equally likely.
+ * again when it repeats, even after a crash. The bytes are SHA-256 of the seed and a counter, so all values are equally
+ * likely.
  *
  * Never for secrets: the seed is stored in clear.
  */

@@ -5,21 +5,21 @@ import { entriesWithin, jsonWithin } from '#model/json-value'
 import { type PropertyValue, propertyTypes } from '#model/property-type'
 
 /**
- * The schema of a service, written by users: names, units, enumerations, ranges. It describes raw values, which are
- * stored without it. Devices need not follow it; only writes of users are checked against it. Unknown fields are
- * kept unchanged. §2.4, contract 3.8, 3.9.
+ * The schema of a service, written by users: names, units, enumerations, ranges. A schema describes raw values, which
+ * are stored without it. Devices need not follow the schema; only writes of users are checked against it. Unknown
+ * fields are kept unchanged. §2.4, contract 3.8, 3.9.
  */
 
-/** As many as a device can declare, contract 3.11. */
+/** As many properties as a device can declare, contract 3.11. */
 export const schemaPropertiesMax = 1_024
 
 /** The widest known enumeration is a byte, with 256 values; this is four times as many. */
 export const enumEntriesMax = 1_024
 
-/** A line on a screen. */
+/** The limit for a text of one line. */
 export const schemaNameCharactersMax = 256
 
-/** A page of text; it is sent with every list of schemas. */
+/** The limit for a text of a page: it is sent with every list of schemas. */
 export const schemaTextCharactersMax = 4_096
 
 /** Levels of nested values in unknown fields: enough for settings of a user interface, and safe to recurse into. */
@@ -104,7 +104,7 @@ export function enumNameOf(schema: ServiceSchema, propId: number, value: Propert
   return entries && Object.hasOwn(entries, key) ? entries[key]?.name : undefined
 }
 
-/** The value with this enumeration name; the first if two share it. The inverse of `enumNameOf`. */
+/** The value with this enumeration name; the first value if two share it. The inverse of `enumNameOf`. */
 export function enumValueOf(schema: ServiceSchema, propId: number, name: string): PropertyValue | undefined {
   const property = propertySchemaOf(schema, propId)
   const [key] = Object.entries(property?.enum ?? {}).find(([, entry]) => entry.name === name) ?? []
@@ -143,8 +143,8 @@ function checkNames(properties: Readonly<Record<string, { readonly name: string 
 }
 
 /**
- * A record whose keys are converted to their canonical form (`formOf`). It is refused if a key has no such form, or if
- * two keys have the same one.
+ * A record whose keys are converted to their canonical form (`formOf`). The record is refused if a key has no such
+ * form, or if two keys have the same form.
  */
 function keyedBy<S extends z.ZodType>(
   formOf: (key: string) => string | undefined,
@@ -175,7 +175,10 @@ function hexOf(key: string): string | undefined {
   return id === undefined ? undefined : formatPropertyIdHex(id)
 }
 
-/** Integers of up to 64 bits, or any number as JavaScript writes it. */
+/**
+ * The decimal form of an integer with up to 20 digits, of `0x` and hex digits, or of any number as JavaScript writes
+ * it; undefined for any other text.
+ */
 function decimalOf(key: string): string | undefined {
   if (/^0[xX]/.test(key)) return parsePropertyKey(key)?.toString()
   if (/^(?:0|-?[1-9][0-9]{0,19})$/.test(key)) return key

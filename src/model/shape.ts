@@ -2,7 +2,7 @@ import type { PropertyType } from '#model/property-type'
 
 /**
  * A declared service: its properties with their types and modifiers. Immutable and interned: a fleet of equal devices
- * shares one, and stored entries name it by its id.
+ * shares one shape, and stored entries name the shape by its id.
  */
 export interface Shape {
   /** Derived from the content: equal declarations have equal ids. */

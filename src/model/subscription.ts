@@ -6,10 +6,10 @@ import { type Resource, reachesLists, type Scope } from '#model/scope'
 
 /** Subscriptions of users to functions. §2.6, contract 5.6. */
 
-/** Subscriptions of one user or API key. */
+/** Maximum number of subscriptions of one user or API key. */
 export const subscriptionsMax = 100
 
-/** To one function. */
+/** Maximum number of subscribers of one function. */
 export const subscribersMax = 10_000
 
 /** §2.6; only `email` is delivered. */
@@ -36,12 +36,12 @@ export interface StoredSubscription {
   readonly function: string
   readonly type: 'email'
   readonly locale: string
-  /** The owner: `crn#user:…`, or the name of the API key that acts as one. */
+  /** The owner: the resource name of a user, or of an API key that acts as a user. */
   readonly createdBy: string
   readonly createdAt: number
   /**
-   * The origin of the request that created it, `https://host`: links in mails lead there if no public URL is set; ''
-   * for none.
+   * The origin of the request that created the subscription, `https://host`: links in mails lead there if no public URL
+   * is set; '' for none.
    */
   readonly origin: string
 }
@@ -78,8 +78,8 @@ export function maySubscribe(scope: Scope, bound: DeviceBinding, membersOf: Memb
 }
 
 /**
- * Whether a scope may read a resource, and some service of it, for all bound devices, with the present members of
- * groups.
+ * Whether a scope may read a resource of all bound devices, with the present members of groups. `service`: the grants
+ * must include this service.
  */
 export function mayReadAll(
   scope: Scope,

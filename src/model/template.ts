@@ -9,16 +9,16 @@ import { utf8BytesOf } from '#model/text'
 
 /** Templates of mails, by locale. Contract 5.5. */
 
-/** Templates of a tenant. */
+/** Maximum number of templates of a tenant. */
 export const templatesMax = 1_000
 
-/** Locales of one template. */
+/** Maximum number of locales of one template. */
 export const templateLocalesMax = 64
 
-/** The size of one text. */
+/** Maximum size of one text. */
 export const templateTextBytesMax = 32_768
 
-/** The size of a template as JSON: four texts of full size. */
+/** Maximum size of a template as JSON: four texts of full size. */
 export const templateBytesMax = 131_072
 
 const Subject = z

@@ -18,7 +18,10 @@ export type TenantName = z.infer<typeof TenantName>
 /** RFC 1035 §2.3.4. */
 const hostCharactersMax = 253
 
-/** Labels of a name, an IPv4 address, or an IPv6 address in brackets; optionally a port, which must then match. */
+/**
+ * Labels of a name, an IPv4 address, or an IPv6 address in brackets; optionally a port: then requests must have the
+ * same port.
+ */
 const hostPattern =
   /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
 

@@ -9,7 +9,7 @@ export interface UpdateQuery {
   readonly firmware: string
   readonly hardware?: string
   readonly index: number
-  /** No user requested it: then rollouts apply. */
+  /** True if no user requested the update: then rollouts apply. */
   readonly isAutomatic: boolean
 }
 
@@ -22,9 +22,9 @@ export interface OfferedFirmware {
   readonly size: number
   /** The device is pinned to this version, even if it is older. */
   readonly isPinned: boolean
-  /** Null: an image in this server's store; its URL is made when the offer is sent. */
+  /** Null: the image is in this server's store, and its URL is made when the offer is sent. */
   readonly url: string | null
-  /** The rollout that offers it; null without one. */
+  /** The rollout that offers the firmware; null: no rollout does. */
   readonly rollout: { readonly id: string; readonly maxAttempts: number } | null
 }
 

@@ -6,8 +6,8 @@ import { printable } from '#model/printable-text'
 /** Users. Contract 2. */
 
 /**
- * Contract 1.8. A colon would end the name in a Basic credential; a slash would end the tenant in one of the device
- * link.
+ * Contract 1.8. A colon would end the name in a Basic credential; a slash would end the tenant in a credential of the
+ * device link.
  */
 export const UserName = printable(64)
   .regex(/^[^:/]*$/, 'must not contain : or /')
@@ -68,14 +68,14 @@ export const Password = z
   }, `must be from ${passwordCharactersMin} to ${passwordCharactersMax} characters`)
 export type Password = z.infer<typeof Password>
 
-/** A password to be verified: any that was once valid. */
+/** A password to be verified. Every password that once was valid is accepted here. */
 export const SubmittedPassword = z
   .string()
   .max(8 * passwordCharactersMax)
   .overwrite(normalPassword)
 export type SubmittedPassword = z.infer<typeof SubmittedPassword>
 
-/** `invited`: has a code and no password yet. */
+/** `invited`: the user has no password yet. */
 export const userStates = ['invited', 'active', 'disabled'] as const
 export const UserState = z.enum(userStates)
 export type UserState = z.infer<typeof UserState>

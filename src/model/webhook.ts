@@ -12,7 +12,7 @@ import type { JsonValue } from '#model/json-value'
 export const waitingWebhooksMax = 10_000
 export const waitingBytesMax = 64 * 1024 * 1024
 
-/** The latest deliveries of a function that can be read. */
+/** Maximum number of deliveries of a function that can be read: the latest ones. */
 const deliveriesShown = 100
 
 const urlCharactersMax = 2_048
@@ -62,7 +62,7 @@ const hourlyAttempts = 24
 /** Ms between attempts, at most. */
 export const retryDelayMsMax = hour
 
-/** Ms until the next attempt after this number of failed ones; undefined: there is none. */
+/** Ms until the next attempt after this number of failed attempts; undefined: there is no further attempt. */
 export function retryDelayMs(attempts: number): number | undefined {
   if (attempts > firstDelaysMs.length + hourlyAttempts) return undefined
   return firstDelaysMs[attempts - 1] ?? hour
@@ -79,7 +79,7 @@ export interface StoredWebhook {
   readonly value: JsonValue
   readonly previous: JsonValue
   readonly cause: DeliveryCause
-  /** Failed attempts. */
+  /** Number of failed attempts. */
   readonly attempts: number
   readonly nextAt: number
   /** The result of the last attempt: the HTTP status, or a reason. Null: none yet. */
@@ -101,18 +101,18 @@ const webhookFaults = [
   'unbound',
   /** The node was changed or disabled. */
   'disabled',
-  /** The author of the function may not read the event. */
+  /** The author of the function is not allowed to read the event. */
   'forbidden',
   /** The stored secret cannot be read with this `identity.key`. */
   'secret',
-  /** Too many were waiting. */
+  /** Too many webhooks of the tenant were waiting. */
   'overflow',
-  /** Too many were requested. */
+  /** The function, or all functions of the tenant together, requested too many webhooks. */
   'rate',
 ] as const
 export type WebhookFault = (typeof webhookFaults)[number]
 
-/** A finished delivery. `time`: of its end, Unix ms. */
+/** A finished delivery. `time`: when it ended, Unix ms. */
 export interface WebhookResult extends Pick<StoredWebhook, 'id' | 'node' | 'attempts' | 'result'> {
   readonly status: 'DELIVERED' | 'FAILED' | 'DROPPED'
   readonly time: number
@@ -142,7 +142,7 @@ export function resultsWith(
   return { row: added, removed: id }
 }
 
-/** The latest row of dropped webhooks. It is always listed: otherwise deliveries would soon displace it. */
+/** The latest row of dropped webhooks. This row is always listed: otherwise deliveries would soon displace it. */
 function lastDropOf<Row extends Pick<WebhookDelivery, 'status' | 'time'>>(rows: Iterable<Row>): Row | undefined {
   let last: Row | undefined
   for (const row of rows) if (row.status === 'DROPPED' && (!last || row.time >= last.time)) last = row
@@ -150,8 +150,8 @@ function lastDropOf<Row extends Pick<WebhookDelivery, 'status' | 'time'>>(rows: 
 }
 
 /**
- * A delivery as the API returns it: without its content. `time`: that of the event while it waits, then that of its
- * end.
+ * A delivery as the API returns it: without its content. `time`: when the event happened while the delivery waits;
+ * afterwards, when the delivery ended.
  */
 export const WebhookDelivery = z.object({
   id: z.string(),
@@ -167,7 +167,7 @@ export const WebhookDelivery = z.object({
 })
 export type WebhookDelivery = Readonly<z.infer<typeof WebhookDelivery>>
 
-/** The latest deliveries, the latest first, and always the one that was dropped last. */
+/** The latest deliveries, the latest first, and always the latest row of dropped webhooks. */
 export function deliveriesOf(
   waiting: Iterable<StoredWebhook>,
   results: Iterable<WebhookResult>,
