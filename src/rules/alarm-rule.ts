@@ -15,8 +15,9 @@ export interface ValueSource {
 }
 
 /**
- * Whether a condition holds. Undefined if there is no result: a property that it names has no value, or its evaluation
- * failed. `skipped` if its author has used up their share of the turn. Undefined and `skipped` count as errors.
+ * Whether a condition holds. Undefined if there is no result: a property that the condition reads without a default has
+ * no value, or the evaluation failed. `skipped` if the author has used up their share of the turn, or the turn has
+ * compiled too much. Failures and `skipped` count as errors.
  */
 type Verdict = boolean | undefined | 'skipped'
 
@@ -27,7 +28,8 @@ export interface EvaluationCounts {
 }
 
 /**
- * Values by slot for the current evaluation. Evaluation is synchronous, so no other one needs them at the same time.
+ * Values by slot for the current evaluation. Evaluations are synchronous, so no other evaluation needs them at the same
+ * time.
  */
 const values: unknown[] = []
 
@@ -49,12 +51,12 @@ export class AlarmRule {
   readonly author: string
   /** A unique number that is never reused, by which rule lists are found. */
   readonly serial: number
-  /** The meaning of its property names. */
+  /** The meaning of the property names in the condition. */
   readonly #resolved: ResolvedNames
   readonly #counts: EvaluationCounts
   /**
-   * The rule for the shape and author position that were requested last. It stays usable after an edit of another
-   * alarm: the new list of a device then shares this rule.
+   * The rule for the shape and author position that were requested last. The shaped rule stays usable after an edit of
+   * another alarm: the new list of a device then shares it.
    */
   #shaped: ShapedRule | undefined
 
@@ -118,13 +120,13 @@ export class ShapedRule {
     this.#compiled = undefined
   }
 
-  /** The value of the first property in the condition; null if it has none. */
+  /** The value of the first property in the condition; null if this property has no value. */
   valueIn(source: ValueSource): JsonValue {
     const [place = -1] = this.places
     return place < 0 ? null : readableValue(storedValue(source.at(place)))
   }
 
-  /** Allocates nothing. */
+  /** Allocates nothing, except when the condition is compiled. */
   evaluate(source: ValueSource): Verdict {
     const known = this.#compiled
     if (!ruleBudget.turnTo(this.author) || ((!known || known.isCold) && !ruleBudget.mayCompile)) {
@@ -152,7 +154,7 @@ export class ShapedRule {
   }
 }
 
-/** A condition, independent of the schema. Parsed and compiled once: it may have hundreds of nodes. */
+/** A condition, independent of the schema. Parsed and compiled once, because it may have hundreds of nodes. */
 export class ReadCondition {
   /** The names by slot, in the order in which `compile` assigns slots. */
   readonly names: readonly string[]

@@ -33,8 +33,8 @@ function reachOfAuthor(scope: Scope, resource: Resource, service?: string): Auth
 }
 
 /**
- * The reaches of many authors at one time. Each is computed once, because thousands of alarms have few authors.
- * `forget` must be called after a change of permissions.
+ * Caches the reaches of authors: each is computed once, because thousands of alarms have few authors. `forget` must be
+ * called after a change of permissions.
  */
 export class AuthorReaches {
   readonly #scopeOf: (author: string) => Scope

@@ -21,13 +21,14 @@ const devicesAtOnce = 256
 export type BindingKind = 'rules' | 'groups'
 
 /**
- * The rules and groups that name a device. All devices with the same ones share a profile: there are thousands of
- * devices, and few profiles. Callers cache here what they compute for a device.
+ * The rules and groups that name a device. All devices with the same rules and groups share a profile: there are
+ * thousands of devices, and few profiles. Callers cache here what they compute for a device.
  */
 export class Profile<T> {
   readonly key: string
   readonly rules: readonly string[]
   readonly groups: readonly string[]
+  /** Number of devices with this profile. */
   devices = 0
   /** The computed value, and the version of its inputs. */
   cached: T | undefined
@@ -52,7 +53,7 @@ export class Bindings<T> {
   /** The profile of devices that no rule or group names. */
   readonly #unnamed = new Profile<T>(keyOf([], []), [], [])
   readonly #runInSlices: RunInSlices
-  /** Changes in order. Slices work on the first one. */
+  /** Changes in order. Slices work on the first change. */
   readonly #pending: PendingChange<T>[] = []
   #isRunning = false
   /** Profiles created during pending changes. `of` may have created some that no device uses. */
@@ -187,7 +188,7 @@ class PendingChange<T> implements BindingChange {
     return this.#beforeAt + this.#afterAt > 0
   }
 
-  /** The next device that is in only one of the lists. */
+  /** The next device that is in only one of the two lists. */
   next(): { readonly device: string; readonly isNamed: boolean } | undefined {
     for (;;) {
       const old = this.before[this.#beforeAt]

@@ -13,16 +13,16 @@ import {
 } from '#rules/rule-budget'
 
 /**
- * Inlining evaluates constant parts during compilation. An error there would fail the compilation, even if the part is
- * in a branch that is never taken.
+ * Inlining is off, because it evaluates constant parts during compilation: an error would fail the compilation, even in
+ * a branch that is never taken.
  */
 const logic = new LogicEngine(operators, { disableInline: true, disableInterpretedOptimization: true })
 logic.truthy = isTrue
 
 /**
  * Compiled functions of recent conditions, by their form: the condition without names and literals. Most alarms of a
- * fleet differ only in those, and V8 does not optimize code that runs once per thousand alarms (measured: 120–500 ns a
- * evaluation with one function for each alarm, 10–40 ns with a shared one; compiling takes 70 µs).
+ * fleet differ only in names and literals, and V8 does not optimize code that runs once per thousand alarms (measured:
+ * 120–500 ns per evaluation with one function for each alarm, 10–40 ns with a shared one; compiling takes 70 µs).
  */
 const forms = new Map<string, Form>()
 
@@ -55,7 +55,7 @@ export function compile(condition: Condition): CompiledCondition {
  * than a comparison.
  */
 export class CompiledCondition {
-  /** The names that it reads; the index of a name is its slot. */
+  /** The names that the condition reads; the index of a name is its slot. */
   readonly names: readonly string[]
   /** The number of slots, from the first on, that must have a value: their names are read without a default. */
   readonly neededCount: number
@@ -79,13 +79,16 @@ export class CompiledCondition {
     this.#nodes = parts.nodes
   }
 
-  /** The next evaluation may make V8 compile the form, and then costs as much as `compile`. */
+  /**
+   * Whether V8 may still have to compile the form during the next evaluation, which then costs much more
+   * (`coldNodeUnits`).
+   */
   get isCold(): boolean {
     return this.#form.coldRunsLeft > 0
   }
 
   /**
-   * Whether the condition holds for these values, which are given by slot, null for none. They are not modified or
+   * Whether the condition holds for these values, which are given by slot, null for none. The list is not modified or
    * retained.
    *
    * @throws if there is no result: an operand is not a number, `in` exceeds its limit, or the turn exceeds its work

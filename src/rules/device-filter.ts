@@ -12,9 +12,9 @@ import { indexIn, readPropertyName } from '#rules/property-name'
 import { filterUnitsMax, ruleBudget, serviceUnits } from '#rules/rule-budget'
 
 /**
- * Conditions over whole devices, for searching. They read `deviceIdentifier`, `status`, `meta`, fields of it
- * (`meta.site.floor`), properties (`services.<serviceIdentifier>.<name or 0x-id>`), and whether the device has a service
- * (`services.<serviceIdentifier>`). Contract 3.7.
+ * Conditions over whole devices, for searching. They read `deviceIdentifier`, `status`, `meta`, fields of the metadata
+ * (`meta.site.floor`), properties (`services.<serviceIdentifier>.<name or 0x-id>`), and whether the device has a
+ * service (`services.<serviceIdentifier>`). Contract 3.7.
  *
  * Identifiers, names and keys may contain dots. So `services.` is followed by the longest identifier of a service of
  * the device after which a dot comes, and then by one whole name. In `meta`, at every level, the whole rest is tried as
@@ -23,7 +23,10 @@ import { filterUnitsMax, ruleBudget, serviceUnits } from '#rules/rule-budget'
 export interface DeviceFilter {
   /** False if the condition reads only device identifiers: then `deviceWithName` is enough. */
   readonly needsState: boolean
-  /** Also false if a named property has no value, or if the condition fails or exceeds its limit. */
+  /**
+   * Also false if a property that is read without a default has no value, or if the condition fails or exceeds its
+   * limit.
+   */
   matches(device: FilteredDevice, source: FilterSource): boolean
 }
 
@@ -75,7 +78,8 @@ export function compileFilter(condition: Condition): DeviceFilter {
   const compiled = compile(condition)
   const { names, neededCount } = compiled
   const getters = names.map((name) => getterOf(name) as Get)
-  // A property without a default; missing `meta` and `status` are null.
+  // Whether a missing value makes the filter false: only for properties without a default. Missing `meta` and `status`
+  // are null.
   const isNeeded = names.map((name, slot) => slot < neededCount && name.startsWith(servicesStart))
   const values: unknown[] = names.map(() => null)
   return {

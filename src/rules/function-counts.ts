@@ -1,13 +1,13 @@
 /** Counts since the process started. */
 export interface FunctionCounts {
   runs: number
-  /** Conditions without a result. */
+  /** Conditions that failed, and triggers that were not run because the share of their author was used up. */
   errors: number
   /** Requests of mails. */
   requests: number
-  /** Requests of mails that were only counted. */
+  /** Requests of mails that were only counted, because the rate or the share of the turn was used up. */
   overflown: number
-  /** Webhooks beyond the rate. */
+  /** Requested webhooks that were dropped, because the rate or the share of the turn was used up. */
   webhooksDropped: number
 }
 

@@ -16,7 +16,8 @@ export class FunctionGraph {
   /** The function's id. */
   readonly id: string
   /**
-   * Keys of its throttles, `<function>/<node>`. With them devices store when each throttle last let something through.
+   * Keys of the throttles, `<function>/<node>`. Under these keys, devices store when each throttle last let an event
+   * through.
    */
   readonly throttles: ReadonlySet<string>
   readonly #nodes: readonly GraphNode[]
@@ -44,7 +45,10 @@ export class FunctionGraph {
     return node.on === 'alarm' ? value === (node.to === 'active') : value === node.to
   }
 
-  /** `trigger`: its index among the nodes. Its `to` is not checked: callers check `fits` first. */
+  /**
+   * Runs the graph from a trigger. `trigger`: its index among the nodes. Callers check `fits` first: `run` does not
+   * check the `to` of the trigger.
+   */
   run(trigger: number, input: RunInput, sink: RunSink, trace?: RunTrace): void {
     const start = this.#steps[this.#positions[trigger] as number] as Step
     trace?.entered(start.node)
@@ -159,7 +163,7 @@ export interface RunInput {
   time: number
   /** Called only if a condition reads metadata. Null: the author may not read it, see `mayReadMeta`. */
   meta: () => JsonObject | null
-  /** When a throttle last let something of this device through, Unix ms. `key`: `<functionId>/<nodeId>`. */
+  /** When a throttle last let an event of this device through, Unix ms. `key`: `<functionId>/<nodeId>`. */
   passedAt: (key: string) => number | undefined
 }
 
@@ -167,7 +171,7 @@ export interface RunInput {
 export interface RunSink {
   stamped(key: string): void
   reached(node: EmailNode | WebhookNode): void
-  /** A condition had no result. */
+  /** A condition failed. A condition that lacks a value is no failure. */
   failed(): void
 }
 
@@ -178,18 +182,24 @@ export interface RunTrace {
   stopped(node: GraphNode, because: string): void
 }
 
-/** `no value`: a name that is read without a default has no value. `error`: there is no result. */
+/**
+ * `no value`: a name that is read without a default has no value. `error`: the evaluation failed, or the work of the
+ * turn is used up.
+ */
 type Verdict = 'true' | 'false' | 'no value' | 'error'
 
 /**
- * Values by slot for the current evaluation. Evaluation is synchronous, so no other one needs them at the same time.
- * The first value is null, because V8 would store a list of only numbers unboxed, and box each at every read.
+ * Values by slot for the current evaluation. Evaluations are synchronous, so no other evaluation needs them at the same
+ * time. The first value is null, because V8 would store a list of only numbers unboxed, and box each at every read.
  */
 const values: unknown[] = [null]
 
 const metaStart = 'meta.'
 
-/** A condition of a graph, evaluated over one event. Allocates only when it reads nested fields of `meta`. */
+/**
+ * A condition of a graph, evaluated over one event. Allocates only when it is compiled, or reads nested fields of
+ * `meta`.
+ */
 class GraphCondition {
   readonly #condition: ReadCondition
   /** By slot: the path after `meta.`, undefined for all other names. */

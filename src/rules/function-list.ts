@@ -14,7 +14,7 @@ export interface FunctionRule extends FunctionRates {
   /** The function's id. */
   readonly id: string
   readonly graph: FunctionGraph
-  /** Keys of its throttle times. */
+  /** Keys of the throttle times of the function. */
   readonly throttles: ReadonlySet<string>
   /** The resource name of the last editor. */
   readonly author: string
@@ -55,7 +55,7 @@ export class FunctionList {
   readonly ofStatus: readonly AuthorTriggers[]
   readonly #listed: readonly ListedFunction[]
   readonly #metaReaders: ReadonlySet<FunctionRule>
-  /** The position of each author. */
+  /** The position of each author in this list. */
   readonly #authors: ReadonlyMap<string, number>
   readonly #byAlarm: ReadonlyMap<string, readonly AuthorTriggers[]>
   /** The triggers by shape; null if none matches. */

@@ -11,11 +11,11 @@ import { turnUnitsMax } from '#rules/rule-budget'
 import { TenantFunctions } from '#rules/tenant-functions'
 
 export interface FunctionViewsParts {
-  /** The maximum number of mails to one subscriber. It determines the rate of requests. */
+  /** The maximum number of mails to one subscriber in an hour. It determines the rate of requests. */
   readonly mailsPerHourMax: number
-  /** Stored requests of one function; by default derived from the mails. */
+  /** Maximum number of stored requests of one function. Default: derived from `mailsPerHourMax`. */
   readonly storedRequestsMax?: number
-  /** The current permissions of an author, by resource name; none for a deleted one. */
+  /** The current permissions of an author, by resource name; empty for a deleted author. */
   scopeOf(tenant: string, author: string): Scope
   readonly runInSlices: RunInSlices
   readonly log: { info(fields: object, message: string): void }
@@ -44,7 +44,7 @@ export class FunctionViews {
   readonly #tenants = new Map<string, TenantEntry>()
   /** Tenants with enabled functions. */
   readonly #active = new Map<string, TenantFunctions>()
-  /** The rate for all functions together. */
+  /** The rate for mails of all functions of all tenants together. */
   readonly #rate = rateOfAll()
   /**
    * The last number of a version or rule. Numbers are unique across tenants and reloads, because versions and rules are
@@ -111,12 +111,13 @@ export class FunctionViews {
     }
   }
 
-  /** `stored` is undefined if the function was deleted. The next two methods work in the same way. */
+  /** `stored` undefined: the function was deleted. */
   functionChanged(tenant: string, id: string, stored: StoredFunction | undefined): void {
     if (!stored) this.overflows.forget(tenant, id)
     this.#change(tenant, ({ view }) => view.functionChanged(id, stored))
   }
 
+  /** `stored` undefined: the template was deleted. */
   templateChanged(tenant: string, name: string, stored: StoredTemplate | undefined): void {
     this.#change(tenant, ({ templates }) => {
       if (stored) templates.set(name, stored)
@@ -124,6 +125,7 @@ export class FunctionViews {
     })
   }
 
+  /** `stored` undefined: the group was deleted. */
   groupChanged(tenant: string, id: string, stored: StoredGroup | undefined): void {
     this.#change(tenant, ({ view }) => view.groupChanged(id, stored))
   }

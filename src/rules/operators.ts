@@ -10,7 +10,7 @@ import { ruleBudget } from '#rules/rule-budget'
  * 5.0.7, have errors:
  * - all comparisons of a condition share one variable `prev`, which is written before the right side is evaluated and
  *   read after it: with a comparison inside, as in `{"<":[1,{"if":[{"<":["a","b"]},10,20]}]}`, the left side of the
- *   inner one is read;
+ *   inner comparison is read;
  * - a literal that is not a number makes arithmetic fail at compile time, even in a branch that is never taken;
  * - `==` treats `null` as 0, so that floor 0 would count as no floor;
  * - `min` and `max` reject text that is a number, and allocate an array each time;
@@ -31,7 +31,7 @@ type Apply = (...args: never[]) => unknown
 export const searchesMax = 1_048_576
 
 /**
- * V8 searches for texts up to this length in time linear in the searched text; for longer ones it takes up to 0.3 ns
+ * V8 searches for texts up to this length in time linear in the searched text; for longer texts it takes up to 0.3 ns
  * for each pair of characters.
  */
 const linearCharactersMax = 250
@@ -98,14 +98,14 @@ export const operators: Readonly<Record<string, unknown>> = {
   '/': calling((left: unknown, right: unknown) => finite(numberOf(left) / numberOf(right))),
   '%': calling((left: unknown, right: unknown) => finite(numberOf(left) % numberOf(right))),
   in: calling(isIn),
-  /** `[slot]`, or `[slot, index of the default]`. */
+  /** Arguments: `[slot]`, or `[slot, index of the default]`. */
   value: {
     compile: ([slot, place]: readonly unknown[]) =>
       place === undefined ? `context.values[${slot}]` : `(context.values[${slot}] ?? context.constants[${place}])`,
   },
-  /** `[index]`. */
+  /** Arguments: `[index]` of the constant. */
   constant: { compile: ([place]: readonly unknown[]) => `context.constants[${place}]` },
-  /** `[index]` of the requested names. */
+  /** Arguments: `[index]` of the requested names. */
   lacking: {
     compile: ([place]: readonly unknown[], state: BuildState) =>
       state.compile`${synchronous(namesLacking)}(context.values, context.constants[${place}])`,
@@ -117,7 +117,7 @@ function calling(apply: Apply): { compile: Compile } {
 }
 
 /**
- * Compares two arguments, or three: then the second must be between the others. All are evaluated before the
+ * Compares two arguments, or three: then the second must be between the others. All arguments are evaluated before the
  * comparison.
  */
 function ordering(isBefore: (left: unknown, right: unknown) => boolean): { compile: Compile } {

@@ -7,19 +7,19 @@ import { propIdOfName, type ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 
 /**
- * The property names in conditions. `0x2000` and `0x2000.FLOAT` are ids; the second one only has a meaning while the
- * property has that type. All others are names of the service's schema. Contract 5.3.
+ * The property names in conditions. `0x2000` and `0x2000.FLOAT` are ids; the second form only has a meaning while the
+ * property has that type. All other texts are names in the service's schema. Contract 5.3.
  */
 export interface PropertyReference {
   readonly propId: number
-  /** Any type, if absent. */
+  /** Undefined: any type. */
   readonly type: PropertyType | undefined
 }
 
 /** `0x` with an id, and optionally a type after a dot. */
 const idPattern = /^(0[xX][0-9a-fA-F]{1,8})(?:\.([A-Za-z0-9-]+))?$/
 
-/** The meaning of the name under this schema; undefined if it currently has none. */
+/** The meaning of the name under this schema; undefined if the name currently has no meaning. */
 export function readPropertyName(name: string, schema: ServiceSchema | undefined): PropertyReference | undefined {
   const place = placeOfId(name)
   if (place) return place
@@ -27,7 +27,7 @@ export function readPropertyName(name: string, schema: ServiceSchema | undefined
   return propId === undefined ? undefined : { propId, type: undefined }
 }
 
-/** Position in the shape; −1 if it is missing. */
+/** Position of the property in the shape; −1 if it is missing. */
 export function indexIn(shape: Shape, place: PropertyReference | undefined): number {
   const index = place && shape.indexOf.get(place.propId)
   if (index === undefined) return -1

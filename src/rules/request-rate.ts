@@ -1,6 +1,6 @@
 /**
- * A token bucket for requests: `atOnce` requests at once, and then `perSecond`, by the server time of turns. It also
- * checks the limit of all functions together.
+ * A token bucket for requests: `atOnce` requests at once, and then `perSecond`, by the server time of turns. If the
+ * bucket is part of a shared limit (`#all`), it also checks and reduces that limit.
  */
 export class RequestRate {
   readonly #all: RequestRate | undefined
@@ -25,7 +25,7 @@ export class RequestRate {
     return this.#leftAt(now) - ofFunction >= 1 && this.#all?.mayTake(now, ofAll, ofAll) !== false
   }
 
-  /** Takes the requests that `mayTake` has allowed. */
+  /** Takes requests that `mayTake` has allowed. */
   take(now: number, count: number): void {
     this.#left = this.#leftAt(now) - count
     this.#at = now
@@ -40,7 +40,7 @@ export class RequestRate {
   }
 }
 
-/** The number of requests by the rate that limits them. */
+/** The number of requests of a turn, by the rate that limits them. */
 export type RequestedCounts = ReadonlyMap<Pick<RequestRate, 'take'>, number>
 
 /**

@@ -6,8 +6,9 @@ import { type BindingChange, Bindings, type Profile, type RunInSlices } from '#r
 export class RuleBindings<T> {
   readonly #groups = new Map<string, StoredGroup>()
   readonly #bindings: Bindings<T>
-  /** The rules bound to all devices. `#byGroup`: the rules that name each group. */
+  /** The rules that are bound to all devices. */
   readonly #common = new OrderedIds()
+  /** The rules that name each group. */
   readonly #byGroup = new Map<string, OrderedIds>()
 
   constructor(runInSlices: RunInSlices) {
@@ -26,7 +27,7 @@ export class RuleBindings<T> {
     return [...ids].sort()
   }
 
-  /** The bound devices, as a list of lists, or all. */
+  /** The bound devices, as a list of lists, or `*` for all. */
   boundOf(bound: DeviceBinding): readonly (readonly string[])[] | '*' {
     if (isBoundToAll(bound)) return '*'
     return [bound.devices ?? [], ...(bound.groups ?? []).map((group) => this.membersOf(group) ?? [])]
@@ -60,7 +61,7 @@ export class RuleBindings<T> {
     })
   }
 
-  /** `before` or `after` is undefined if the rule was, or is, bound to nothing. */
+  /** Changes the binding of a rule. Undefined: the rule was or is bound to no device. */
   bind(id: string, before: DeviceBinding | undefined, after: DeviceBinding | undefined): void {
     if (after && isBoundToAll(after)) this.#common.add(id)
     else this.#common.delete(id)
@@ -104,7 +105,7 @@ export class RuleBindings<T> {
   }
 }
 
-/** Ids that are sorted at reading. Sorting ten thousand takes 8 ms; with one new id after sorted ones, 1 ms. */
+/** Ids that are sorted when they are read. Sorting ten thousand takes 8 ms; with one new id after sorted ones, 1 ms. */
 class OrderedIds {
   #ids = new Set<string>()
   #isOrdered = true

@@ -1,17 +1,18 @@
 /**
- * Limits the work of rules in one device turn. A unit of cost is about one nanosecond, and at most four
- * (`test/actors/rule-budget.test.ts` measures the most expensive turns).
+ * Limits the work of rules in one device turn, and of a filter on one device. A unit of cost is about one nanosecond,
+ * and at most four (`test/actors/rule-budget.test.ts` measures the most expensive turns).
  *
  * Each author of rules on the device has an equal share, so that the rules of one author cannot prevent those of others
  * from being evaluated.
  */
 class RuleBudget {
   #share = Number.POSITIVE_INFINITY
-  /** Units spent by the current author. `#spentBefore`: those of the other authors, by position. */
+  /** Units spent by the current author. */
   #spent = 0
   #author = 0
+  /** Units spent by the other authors, by position. */
   #spentBefore: number[] = []
-  /** Units spent on compiling, by the rules of all authors. */
+  /** Units spent on compiling, for the rules of all authors. */
   #compiled = 0
 
   /** `authors`: the number of authors; positions begin at 0. */

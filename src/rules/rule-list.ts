@@ -17,7 +17,7 @@ export interface ServiceRules {
  */
 export class RuleList {
   readonly rules: readonly AlarmRule[]
-  /** The position of each author. */
+  /** The position of each author in this list. */
   readonly #authors: ReadonlyMap<string, number>
   /** The rules by shape; null if none reads it. */
   readonly #byShape = new WeakMap<Shape, ServiceRules | null>()
@@ -88,7 +88,7 @@ function shapedRules(
       if (place < 0) continue
       const list = readers[place]
       if (!list) readers[place] = [shaped.length]
-      // Two names may mean one property.
+      // Two names of one condition may mean the same property.
       else if (list[list.length - 1] !== shaped.length) list.push(shaped.length)
     }
     shaped.push(inShape)
@@ -113,8 +113,9 @@ export class InternedLists<List> {
   }
 
   /**
-   * Drops lists that were not used lately, when there are twice as many as after the last sweep. A caller that still
-   * holds a dropped list gets another object with the same content, which only costs a repeated check.
+   * Drops lists that were not used lately, when there are more than twice as many lists as after the last sweep. A
+   * caller that still holds a dropped list gets another object with the same content, which only costs a repeated
+   * check.
    */
   sweep(version: number): void {
     if (this.#lists.size <= this.#sizeMax) return

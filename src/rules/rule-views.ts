@@ -8,7 +8,7 @@ import { turnUnitsMax } from '#rules/rule-budget'
 import { type StoredRules, TenantRules } from '#rules/tenant-rules'
 
 export interface RuleViewsParts {
-  /** The current permissions of an author, by resource name; none for a deleted one. */
+  /** The current permissions of an author, by resource name; empty for a deleted author. */
   scopeOf(tenant: string, author: string): Scope
   /** Called for an alarm by which devices must be evaluated again, or whose state they must lose. */
   sweep(tenant: string, alarm: string): void
@@ -90,15 +90,17 @@ export class RuleViews {
     if (before) this.#sweepOthers(before)
   }
 
-  /** `stored` is undefined if the alarm was deleted. The next two methods work in the same way. */
+  /** `stored` undefined: the alarm was deleted. */
   alarmChanged(tenant: string, id: string, stored: StoredAlarm | undefined): void {
     this.#change(tenant, (view) => (view.alarmChanged(id, stored) ? [id] : []))
   }
 
+  /** `stored` undefined: the group was deleted. */
   groupChanged(tenant: string, id: string, stored: StoredGroup | undefined): void {
     this.#change(tenant, (view) => view.groupChanged(id, stored))
   }
 
+  /** `schema` undefined: the schema was deleted. */
   schemaChanged(tenant: string, service: string, schema: ServiceSchema | undefined): void {
     this.#change(tenant, (view) => view.schemaChanged(service, schema))
   }

@@ -23,7 +23,10 @@ export interface TenantFunctionsParts {
   next(): number
   /** The rates of one function. */
   newRates(): FunctionRates
-  /** Called for an enabled function whose author cannot read its subject on any device. */
+  /**
+   * Called for an enabled function that cannot run: its author can read functions on no device, or the subject of no
+   * trigger on any device.
+   */
   reportSilenced(fn: string, stored: StoredFunction): void
 }
 
@@ -31,18 +34,19 @@ export interface TenantFunctionsParts {
 interface FunctionView {
   readonly stored: StoredFunction
   readonly rule: Rule
-  /** Devices on which the author may read functions, and metadata. */
+  /** Devices on which the author may read functions. */
   readonly own: AuthorReach
+  /** Devices on which the author may read metadata. */
   readonly meta: AuthorReach
   readonly triggers: readonly (PlacedTrigger & { readonly reach: AuthorReach })[]
   readonly isSilent: boolean
   /** Equal if all reaches are equal. */
   readonly digest: string
-  /** Set if the function is the same on all devices it is bound to. */
+  /** Set if the function is the same on all devices that it is bound to. */
   readonly everywhere: ListedFunction | undefined
 }
 
-/** There is one object for each graph and author. Other edits of the function keep it. */
+/** There is one object for each graph and author of a function. Other edits of the function keep this object. */
 interface Rule extends FunctionRule {
   /** A unique number that is never reused, by which lists are found. */
   readonly serial: number
@@ -50,9 +54,9 @@ interface Rule extends FunctionRule {
 
 /** The functions of a profile's devices. */
 interface ProfileFunctions {
-  /** In the order of their ids, without silenced ones. */
+  /** In the order of their ids, without silenced functions. */
   readonly views: readonly FunctionView[]
-  /** Their list, if each of these functions is the same on every device. */
+  /** The list of these functions, if each is the same on every device. */
   readonly list: FunctionList | undefined
 }
 
@@ -62,7 +66,7 @@ export class TenantFunctions {
   /** Stored functions, including disabled ones. */
   readonly #stored = new Map<string, StoredFunction>()
   readonly #views = new Map<string, FunctionView>()
-  /** Kept across edits, because new rates would allow more mails. */
+  /** Kept across edits, because new rates would allow more mails and webhooks. */
   readonly #rates = new Map<string, FunctionRates>()
   readonly #bindings: RuleBindings<ProfileFunctions>
   readonly #lists = new InternedLists<FunctionList>()

@@ -25,9 +25,9 @@ interface AlarmView {
 
 /** The rules of a profile's devices. */
 interface ProfileRules {
-  /** In the order of their ids, without those whose author can read no device. */
+  /** In the order of their ids, without alarms whose author can read no device. */
   readonly views: readonly AlarmView[]
-  /** Their list, if every author reaches every device. */
+  /** The list of these rules, if every author reaches every device. */
   readonly list: RuleList | undefined
 }
 
@@ -104,7 +104,7 @@ export class TenantRules {
     this.#publish()
   }
 
-  /** @returns whether its evaluations may differ from before. */
+  /** @returns whether evaluations of the alarm may differ from before. */
   alarmChanged(id: string, stored: StoredAlarm | undefined): boolean {
     const before = this.#alarms.get(id)
     this.#bindings.bind(id, before?.stored, stored)
@@ -114,7 +114,7 @@ export class TenantRules {
     return before?.digest !== this.digestOf(id)
   }
 
-  /** @returns the alarms that name the group. */
+  /** @returns the alarms that name the group, if their evaluations may differ from before. */
   groupChanged(id: string, stored: StoredGroup | undefined): readonly string[] {
     return this.#renew(this.#bindings.groupChanged(id, stored))
   }
@@ -196,5 +196,5 @@ export class TenantRules {
   }
 }
 
-/** 132 bits. */
+/** 22 characters in base64url are 132 bits. */
 const digestCharacters = 22
