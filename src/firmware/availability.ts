@@ -6,7 +6,7 @@ import type { World } from '#runtime/world'
 const freshMs = 60_000
 /** For this long, a device without an update is not checked again when it reconnects. */
 const restMs = 10 * 60_000
-/** Rows of one generation; there are two generations. A row takes about 150 bytes. */
+/** Maximum number of rows of one generation; there are two generations. A row takes about 150 bytes. */
 const rowsMax = 100_000
 /** The largest number of projects remembered as doubtful; above it, all projects count as doubtful. */
 const doubtedMax = 10_000
@@ -15,22 +15,22 @@ const doubtedMax = 10_000
 interface Row {
   readonly query: UpdateQuery
   readonly isAvailable: boolean
-  /** World.monotonic. */
+  /** World.monotonic, ms. */
   readonly answeredAt: number
   /** Number of the query: answers to queries from before the project became doubtful do not count. */
   readonly number: number
 }
 
 /**
- * Whether updates are available, from the last answer of the update server for each device and index. Rows that are
- * read or written stay; above the limit the oldest rows are dropped.
+ * Whether updates are available, from the last answer of the update server for each device and index. Above the limit,
+ * rows that were not read or written lately are dropped.
  */
 export class Availability {
   readonly #world: World
   #young = new Map<string, Row>()
   #old = new Map<string, Row>()
   #number = 0
-  /** By project: the number of the last query before it became doubtful. */
+  /** By project: the number of the last query before the project became doubtful. */
   readonly #doubted = new Map<string, number>()
   #allDoubted = 0
 
@@ -65,13 +65,13 @@ export class Availability {
     return this.#isWithin(this.#rowOf(query), freshMs)
   }
 
-  /** Whether the last answer was "no update", at most some minutes ago. */
+  /** Whether the last answer was "no update", is at most ten minutes old and not doubtful. */
   isRecentlyNone(query: UpdateQuery): boolean {
     const row = this.#rowOf(query)
     return row?.isAvailable === false && this.#isWithin(row, restMs)
   }
 
-  /** From now on, known answers for the project may be wrong. */
+  /** Known answers for the project may be wrong: they no longer count as fresh. */
   doubt(tenant: string, project: string): void {
     if (this.#doubted.size >= doubtedMax) {
       this.#doubted.clear()

@@ -15,7 +15,7 @@ const atOnceMax = 16
  * bytes.
  */
 const waitingMax = 100_000
-/** Limited, because a query may fail for a reason of its own while others succeed. */
+/** Maximum number of attempts for a query, because one query may fail for a reason of its own while others succeed. */
 const triesMax = 5
 /** Queue position after all queries with a waiting caller. */
 const lastPosition = Number.MAX_VALUE
@@ -28,8 +28,8 @@ export interface CheckQueueParts {
 }
 
 /**
- * Position in the queue. `random`: so that servers do not ask for devices in the order of their connections.
- * `next`: for a waiting caller, before all queries that are not overdue. `last`: after all others; no caller waits.
+ * Position in the queue. `random`: so that devices are not checked in the order of their connections. `next`: for a
+ * waiting caller, before all queries that are not overdue. `last`: after all others; no caller waits.
  */
 export type QueuePosition = 'random' | 'next' | 'last'
 
@@ -37,25 +37,30 @@ type Answered = (offered: OfferedFirmware | undefined) => void
 
 interface QueuedCheck {
   query: UpdateQuery
-  /** The position in the queue, as World.monotonic. */
+  /** The position in the queue: a World.monotonic time, ms. */
   at: number
   tries: number
-  /** The project changed after the query was sent: later callers do not join it. */
+  /** The project changed after the query was sent: later callers do not join the query. */
   isOutdated: boolean
   waiters: { readonly answered: Answered; readonly failed: (error: unknown) => void }[]
 }
 
 /**
- * Sends the automatic queries to an update server, at a limited rate. Each firmware of a device is in the queue once.
- * While the server fails, one query at a time is sent, after a growing pause. A failed query is retried some times.
+ * Sends queries to an update server at a limited rate: all queries except checks by hand. Each firmware of a device is
+ * in the queue once. While the server fails, one query at a time is sent, after a growing pause. A failed query is
+ * retried some times.
  *
- * A waiting query resolves to undefined if one with another version of the same firmware replaces it.
+ * A waiting query resolves to undefined if a query with another version of the same firmware replaces it.
  */
 export class CheckQueue {
   readonly #parts: CheckQueueParts
   readonly #waiting = new Map<string, QueuedCheck>()
+  /** Queries that were sent and are not answered yet. */
   readonly #underWay = new Set<QueuedCheck>()
-  /** By `at`. A query that moved is in it twice; only the entry with its current `at` counts. */
+  /**
+   * The waiting queries by `at`. A query that moved is in this queue twice; only the entry with its current `at`
+   * counts.
+   */
   readonly #order = new TimeQueue<QueuedCheck>()
   /** Number of waiting queries that are not in the last position. */
   #inFront = 0
@@ -97,7 +102,7 @@ export class CheckQueue {
     return (waiting && isSame(waiting.query, query)) || this.#underWayFor(query) !== undefined
   }
 
-  /** The server answers again: queries that waited for that continue. */
+  /** Sends the next queries, as far as the rate and the server permit. Call it when the server answers again. */
   continue(): void {
     const { backOff, world } = this.#parts
     this.#cancel?.()
@@ -131,7 +136,7 @@ export class CheckQueue {
     for (const { waiters } of all) for (const { failed } of waiters) failed(new Problem('stopping'))
   }
 
-  /** The waiting query that another one may join. */
+  /** The sent query, without an answer yet, that this query may join. */
   #underWayFor(query: UpdateQuery): QueuedCheck | undefined {
     const key = keyOf(query)
     for (const check of this.#underWay) {
@@ -160,7 +165,7 @@ export class CheckQueue {
     return place === 'next' ? now : now + randomFraction(this.#parts.world) * (this.#inFront / perSecond) * 1_000
   }
 
-  /** Moves a query forward only. */
+  /** Moves a query forward, never back. */
   #move(waiting: QueuedCheck, at: number): void {
     if (at >= waiting.at) return
     if (at < lastPosition && waiting.at >= lastPosition) this.#inFront++
@@ -168,7 +173,7 @@ export class CheckQueue {
     this.#order.add(at, waiting)
   }
 
-  /** Milliseconds until there is a token: 0 if there is one. */
+  /** Milliseconds until there is a token; 0: there is one now. */
   #tokenMs(): number {
     const now = this.#parts.world.monotonic()
     this.#tokens = Math.min(this.#tokens + ((now - this.#countedAt) * perSecond) / 1_000, bucketMax)

@@ -54,8 +54,8 @@ export class EmbeddedUpdateServer implements UpdateServer {
   }
 
   /**
-   * Keeps the actor awake, because the next device asks soon; but only if the project has content, because devices may
-   * send any project name.
+   * Keeps the actor awake, because the next device asks soon. Projects without content are not kept awake, because
+   * devices may send any project name.
    */
   #projectOf({ tenant, project }: UpdateQuery): ProjectState {
     const { system } = this.#parts
@@ -79,7 +79,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
 
 type Window = NonNullable<RolloutBody['window']>
 
-/** Whether a window is open between two moments, the second one excluded. Unix ms. */
+/** Whether a window is open from one moment to another, the latter excluded. Unix ms. */
 interface Span {
   readonly isOpen: boolean
   readonly from: number
@@ -93,7 +93,7 @@ interface Span {
 export class OpenWindows {
   readonly #spans = new WeakMap<Window, Span>()
 
-  /** Same result as `isOpen`. */
+  /** Same result as the function `isOpen`. */
   isOpen(window: Window | undefined, now: number): boolean {
     if (!window) return true
     let span = this.#spans.get(window)
@@ -125,13 +125,15 @@ interface ReleaseChoice {
 /**
  * The release of a project that answers a query. In this order:
  *
- * 1. A pinned device gets the pinned version, older or newer, unless it has it already. If no release of the version
- *    fits, it gets none. A version that has releases, but none for this firmware index, does not pin this firmware.
- * 2. For an automatic check with a rollout, it gets the rollout's version if that is newer and `selects` returns
- *    true; otherwise none.
- * 3. Otherwise it gets the newest release, if that is newer.
+ * 1. A pinned device gets the pinned version, older or newer, unless it has this version already. If no release of the
+ *    version fits, the device gets none. A version that has releases, but none for this firmware index, does not pin
+ *    this firmware.
+ * 2. For an automatic check with a rollout, the device gets the rollout's version if that is newer and `selects`
+ *    returns true; otherwise none.
+ * 3. Otherwise the device gets the newest release, if that is newer than its firmware.
  *
- * A release fits by index, and by hardware unless it is for any hardware; a release for the exact hardware wins.
+ * A release fits by index, and by hardware unless it is for any hardware. Of two fitting releases of one version, the
+ * release for the exact hardware wins.
  */
 function chooseRelease(
   project: ProjectState,

@@ -7,12 +7,12 @@ import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerF
 import { Histogram } from '#runtime/histogram'
 import type { World } from '#runtime/world'
 
-/** Short, because a user who triggers an update then also waits for the device. */
+/** The time limit for an answer. Short, because a user who triggers an update afterwards also waits for the device. */
 const answerMsMax = 5_000
 /** The largest number of concurrent requests, automatic and manual. */
 const socketsMax = 80
 const urlCharactersMax = 2_048
-/** Seconds. */
+/** Upper bounds of the buckets of the histogram, in seconds. */
 export const updateServerSecondsBounds = [0.01, 0.05, 0.25, 1, 2.5, 5]
 /** Several tenants may have a device of the same name, so names have the tenant as prefix, except in this tenant. */
 const unnamedTenant = 'default'
@@ -41,11 +41,11 @@ export interface ExternalUpdateServerOptions {
  * {url}/projects/:project/devices/:deviceIdentifier/update?firmware=&hardware=&index=`. Contract 6, External.
  *
  * An offer counts only if it is newer or pinned. Errors never contain the token; the server's address and the
- * connection error are in their cause only.
+ * connection error are only in the cause of an error.
  */
 export class ExternalUpdateServer implements UpdateServer {
   readonly isEmbedded = false
-  /** Number of answers by result. Busy: 429 or 503. Failed: invalid or missing. */
+  /** Number of answers by result. Busy: 429 or 503. Failed: another status, or an invalid or missing answer. */
   readonly counts = { offered: 0, none: 0, busy: 0, failed: 0 }
   readonly seconds = new Histogram(updateServerSecondsBounds)
   readonly #base: URL

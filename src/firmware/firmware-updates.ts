@@ -24,7 +24,7 @@ export interface FirmwareUpdatesParts {
   readonly images: BlobStore
   /** Undefined: the embedded server. */
   readonly server: UpdateServer | undefined
-  /** Missing options have their defaults. */
+  /** Missing options have the values of `defaultUpdateOptions`. */
   readonly options: Partial<UpdateOptions> | undefined
   /** How long a device has to answer an offer. */
   readonly offerTimeoutMs: number
@@ -107,7 +107,7 @@ export class FirmwareUpdates {
     this.#continueStored()
   }
 
-  /** The store was read again after a failed write. */
+  /** Call it when the store was read again after a failed write. */
   reloaded(): void {
     this.updater.reloaded()
     this.#continueStored()

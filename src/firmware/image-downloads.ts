@@ -6,14 +6,11 @@ const defaultAtOnceMax = 64
 const defaultBytesPerSecondMax = 32 * 1024 * 1024
 /** A request that waits longer for a slot is refused as overloaded. */
 const waitMsMax = 30_000
-/** Above this, requests are refused at once. */
+/** Maximum number of waiting requests: above it, requests are refused at once. */
 const waitingMax = 1000
-/**
- * Downloads and waiting requests of one requester; above this they are refused, so that one device cannot block the
- * others.
- */
+/** Maximum number of downloads and waiting requests of one requester, so that one device cannot block the others. */
 const perAskerMax = 8
-/** Pieces read at the same time: the database uses the same threads. */
+/** Maximum number of pieces that are read at the same time: the database uses the same threads. */
 const readsMax = 4
 
 export interface ImageDownloadsParts {
@@ -31,9 +28,9 @@ interface WaitingDownload {
 /**
  * Serves images with limits on concurrency and total rate, so that device reports are still processed.
  *
- * Contract: slots are given in the order of the requests. A slot is released when the last byte was taken, the iterator
- * is returned, a read fails or the signal aborts, whichever comes first. The next piece is read after the previous one
- * was taken.
+ * Contract: slots are given in the order of the requests. A slot is released when the caller asks for more after the
+ * last byte, when the iterator is returned, a read fails or the signal aborts, whichever comes first. The next piece is
+ * read after the previous one was taken.
  */
 export class ImageDownloads {
   readonly #images: ImageDownloadsParts['images']
@@ -59,9 +56,10 @@ export class ImageDownloads {
   }
 
   /**
-   * The bytes from `from` to before `to`, once there is a slot. The caller must iterate or return it once. `requester`:
-   * for the limits.
-   * @throws Problem `overloaded` if the wait is too long or the requester has too many downloads
+   * The bytes from `from` to before `to`, once there is a slot. The caller must iterate or return the result once.
+   * `requester`: for the limits.
+   * @throws Problem `overloaded` if the wait is too long or aborted, or if too many requests wait, of all requesters or
+   * of this one
    */
   async begin(
     sha256: string,
@@ -200,7 +198,9 @@ class Download implements AsyncIterableIterator<Uint8Array> {
 
 const over = { done: true, value: undefined } as const
 
-/** Bytes may be sent this much early: timers fire late and in whole milliseconds, and that must not reduce the rate. */
+/**
+ * Bytes may be sent this much too early: timers fire late and in whole milliseconds, and that must not reduce the rate.
+ */
 const aheadMs = 50
 
 /** Above this load, bytes take twice the time, so that the event loop serves device reports first. */
@@ -219,7 +219,7 @@ class BytePace {
     this.#freeAt = world.monotonic()
   }
 
-  /** Resolves when this many bytes may be sent. They count from now on, even if they are never sent. */
+  /** Resolves when this many bytes may be sent. The bytes count from now on, even if they are never sent. */
   take(byteCount: number): Promise<void> {
     const now = this.#world.monotonic()
     this.#freeAt = Math.max(this.#freeAt, now)

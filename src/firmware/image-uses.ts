@@ -15,7 +15,7 @@ export interface ImageUsesParts {
   readonly images: Pick<BlobStore, 'remove' | 'sweep' | 'sizeOf'>
   /** A failed read is retried; an image whose removal failed is removed at the next start. */
   readonly failed: (error: unknown) => void
-  /** Called after each load if images are missing or damaged. */
+  /** Called after each load if images are missing or incomplete. */
   readonly lost: (images: readonly LostImage[]) => void
 }
 
@@ -40,28 +40,29 @@ const diskRetryMs = 60_000
  * - An image that a stored release refers to is never removed: the removal happens after the commit that ended its last
  *   use.
  * - No image is removed before all stored releases were read.
- * - An image without a release, because the process died before storing that, is removed at the next start.
- * - An image that a release refers to and that is incomplete is reported, and is not served until it is uploaded again.
+ * - An image without a release, because the process died before storing the release, is removed at the next start.
+ * - If the file of an image that a release refers to is missing or incomplete, this is reported, and the image is not
+ *   served until it is uploaded again.
  */
 export class ImageUses {
   readonly #parts: ImageUsesParts
   /** By SHA-256: `<tenant>/<project>/<release>`. */
   readonly #names = new Map<string, Set<string>>()
-  /** By SHA-256: number of uploads that are about to refer to it. */
+  /** By SHA-256: number of uploads that are about to refer to the image. */
   readonly #holds = new Map<string, number>()
   readonly #removals = new Map<string, Promise<void>>()
   /**
-   * Images whose last use may have ended while no image could be removed: to check after the load, or when no caller
-   * needs all images kept.
+   * Images whose last use may have ended while no image could be removed. They are checked after the load, or when no
+   * caller needs all images kept.
    */
   readonly #unsure = new Set<string>()
-  /** By SHA-256: the expected size, for all images read. */
+  /** By SHA-256: the expected size of all images, during a load. */
   readonly #sizes = new Map<string, number>()
   readonly #lost = new Set<string>()
   /** Number of callers that need all images kept. */
   #keepers = 0
   #sweep: Promise<void> | undefined
-  /** Incremented by each load, so that an earlier one ends. */
+  /** Incremented by each load, so that an earlier load ends. */
   #readings = 0
   #isRead = false
   #isStopped = false
@@ -114,19 +115,19 @@ export class ImageUses {
   }
 
   /**
-   * Whether a release refers to the image or is about to; true for all images before the load ends or while all are
-   * kept.
+   * Whether a release refers to the image or is about to; true for all images before the load ends or while all images
+   * are kept.
    */
   isNamed(sha256: string): boolean {
     return !this.#isRead || this.#keepers > 0 || this.#names.has(sha256) || this.#holds.has(sha256)
   }
 
-  /** Whether the stored file has the wrong size for the image. */
+  /** Whether the file of the image is missing or has the wrong size. */
   isLost(sha256: string): boolean {
     return this.#lost.has(sha256)
   }
 
-  /** Call it for each project. */
+  /** A release was stored or deleted. */
   releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {
     const name = nameOf(tenant, project, release)
     if (after !== null) this.#add(after, name)
@@ -142,7 +143,7 @@ export class ImageUses {
 
   /**
    * Keeps an uploaded image while its release is being stored, which is `work`: other releases may end their use of the
-   * same bytes meanwhile. Removes it afterwards if no release refers to it.
+   * same bytes meanwhile. Afterwards removes the image if no release refers to it.
    * @throws Problem `overloaded` if the image was just removed; errors of `work`
    */
   async keepWhile<Value>(sha256: string, work: () => Promise<Value>): Promise<Value> {
@@ -163,8 +164,8 @@ export class ImageUses {
   }
 
   /**
-   * Keeps the images that are in use, because data read from the store now may refer to them. Call the returned
-   * function once to end this.
+   * Removes no images until the returned function is called, because data read from the store now may refer to them.
+   * Call that function once.
    */
   keepAll(): () => void {
     this.#keepers++
@@ -183,7 +184,7 @@ export class ImageUses {
         for (const project of projects) this.#readProject(tenant, project)
       }
     }
-    // A deletion that was read may not be stored yet.
+    // A deletion that was read is possibly not stored yet.
     await system.gate.whenStored(closedCount)
   }
 

@@ -2,7 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request a
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import type { World } from '#runtime/world'
 
-/** Largest accepted answer; a description of an update is much smaller. */
+/** Maximum size of an answer; a description of an update is much smaller. */
 const bodyBytesMax = 64 * 1024
 
 /** The answer took too long. */
@@ -17,7 +17,7 @@ export class AnswerTooLate extends Error {
 export interface Answer {
   readonly status: number
   readonly retryAfter: string | undefined
-  /** The text of a 200; it may be invalid JSON. */
+  /** The text of a 200, which may be invalid JSON; empty for any other status. */
   readonly text: string
 }
 

@@ -9,7 +9,7 @@ export interface UpdateOptions {
   readonly isHookForPinsOnly: boolean
   /** When all devices are checked: a cron pattern of five or six fields, UTC. */
   readonly autoUpdate: string | undefined
-  /** Automatic updates at the same time that have not finished their download. */
+  /** Maximum number of automatic updates at the same time that have not finished their download. */
   readonly underWayMax: number
 }
 
@@ -25,14 +25,14 @@ export interface UpdateSettings {
   readonly images: BlobStore
   /** Default: 256 MiB. */
   readonly imageBytesMax?: number
-  /** Default: the embedded one. */
+  /** Default: the embedded update server. */
   readonly server?: UpdateServer
   readonly options?: Partial<UpdateOptions>
   /** How long a device has to answer an offer. Default 10 s. */
   readonly offerTimeoutMs?: number
   /** The key with which the update server signs its calls. Default: none, so no call is accepted. */
   readonly hookSecret?: string
-  /** The public URLs of images for devices. Default: the host of their connection. */
+  /** The public URLs of images for devices. Default: a URL with the host of the device connection. */
   readonly publicUrls?: readonly string[]
 }
 

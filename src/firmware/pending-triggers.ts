@@ -6,7 +6,7 @@ import { isOfTenant, tenantKey } from '#model/tenant'
 import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import type { World } from '#runtime/world'
 
-/** Most waiting requests: each keeps a connection open. */
+/** Maximum number of waiting requests: each keeps a connection open. */
 export const pendingTriggersMax = 10_000
 
 export interface PendingTrigger {
@@ -22,7 +22,7 @@ export interface PendingTrigger {
 export class PendingTriggers {
   readonly #world: World
   readonly #timeoutMs: number
-  /** By tenant and device; the value ends the wait of each request. */
+  /** By tenant and device: the waiting requests, each with the function that ends its wait. */
   readonly #waiting = new Map<string, Map<PendingTrigger, () => void>>()
   #size = 0
 
@@ -105,7 +105,7 @@ type Offered = OfferedFirmware | undefined
 
 /**
  * The queries to the update server about a device: one for each firmware, by index. Empty without a project or
- * firmware. `only`: these indexes.
+ * firmware. `only`: queries only for firmwares with these indexes.
  */
 export function queriesOf(
   tenant: string,
@@ -122,7 +122,10 @@ export function queriesOf(
     })
 }
 
-/** The first firmware of a device with a wanted update. Synchronous if all answers are. An error ends the search. */
+/**
+ * The first firmware of a device with a wanted update. Synchronous if all answers are synchronous. An error ends the
+ * search.
+ */
 export function firstUpdate(
   queries: readonly UpdateQuery[],
   ask: (query: UpdateQuery) => Offered | Promise<Offered>,

@@ -26,7 +26,7 @@ export interface ProjectScansParts {
   readonly failed: (error: unknown) => void
 }
 
-/** Concurrent checks of one project: its update server gets at most this many at once. */
+/** `underWayMax`: concurrent checks of one project. */
 const pace = { sliceMs: 1, underWayMax: 64 }
 /** The position of a scan is stored after this many devices. */
 const devicesPerProgress = 1_024
@@ -55,17 +55,21 @@ interface ScanTarget {
 export class ProjectScans {
   readonly #parts: ProjectScansParts
   readonly #pace: Pace
-  /** By tenant and project: running scans, and waiting ones in order. */
+  /** Running scans, by tenant and project. */
   readonly #running = new Map<string, ScanTarget>()
+  /** Waiting scans in order, by tenant and project. */
   readonly #waiting = new Map<string, ScanTarget>()
   /** By tenant and project: number of checked devices whose updates wait for a slot. */
   readonly #held = new Map<string, number>()
-  /** Whether the scans of the previous process were resumed: for all projects, or for these. */
+  /** Whether the scans that the store contained were resumed for all projects. */
   #isResumed = false
+  /** By tenant and project: the projects for which scans were resumed so far. */
   readonly #resumed = new Set<string>()
   /** Scans that finished before the resumption of their project. */
   readonly #early = new Map<string, ScanTarget>()
-  /** How often the store was read. Checks that ran during a reload may have been lost. */
+  /**
+   * How often the store was read. A scan that ran during a reload is repeated, because its checks may have been lost.
+   */
   #readings = 0
   #isStopped = false
 
@@ -116,7 +120,7 @@ export class ProjectScans {
     }
   }
 
-  /** Call it before the update server stops: devices whose check fails then count as unchecked. */
+  /** Call it before the update server stops: devices whose checks fail because of the stop then count as unchecked. */
   stop(): void {
     this.#isStopped = true
     this.#pace.stop()
@@ -166,7 +170,7 @@ export class ProjectScans {
     this.#parts.system.world.after(retryMs, () => this.scanRequested(tenant, project))
   }
 
-  /** Undefined: nothing left to scan. */
+  /** The next scan; undefined: there is nothing left to scan. */
   #scanOf(target: ScanTarget): StoredScan | undefined {
     const { system } = this.#parts
     this.#check(target)
@@ -204,7 +208,7 @@ export class ProjectScans {
     return !isKnown || this.#held.has(key)
   }
 
-  /** Counts one more waiting update. Call the returned function when it no longer waits. */
+  /** Counts one more waiting update. Call the returned function when the update no longer waits. */
   #hold(target: ScanTarget): () => void {
     const readings = this.#readings
     const key = tenantKey(target.tenant, target.project)
@@ -255,7 +259,7 @@ export class ProjectScans {
     return this.#parts.system.wake(projectAddress(tenant, project)).scan?.devices?.length === 0
   }
 
-  /** The rollout that the scan started with, in its current state; undefined if another one replaced it. */
+  /** The rollout that the scan started with, in its current state; undefined if it was deleted or replaced. */
   #rolloutOf({ tenant, project }: ScanTarget, scan: StoredScan): StoredRollout | undefined {
     const { rollout } = this.#parts.system.wake(projectAddress(tenant, project))
     return rollout?.id === scan.rollout ? rollout : undefined

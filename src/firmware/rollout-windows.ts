@@ -32,12 +32,11 @@ const listedAtATime = 256
 
 /**
  * Starts a scan of a project's devices when the window of its rollout opens: devices that connected while it was closed
- * were skipped. A window that opened while the server was down and is still open counts as opening at the start.
- * Contract 6.
+ * were skipped. A window that is open when the store is read counts as opening then. Contract 6.
  */
 export class RolloutWindows {
   readonly #parts: RolloutWindowsParts
-  /** By tenant and project: next openings of running rollouts. */
+  /** By tenant and project: the next opening of the window of a running rollout. */
   readonly #openings = new Map<string, Opening>()
   #cancel: (() => void) | undefined
   #isStopped = false
@@ -46,7 +45,7 @@ export class RolloutWindows {
     this.#parts = parts
   }
 
-  /** A rollout was created, paused, resumed, stopped or deleted, and that is stored. */
+  /** A rollout was created, changed, paused, resumed, stopped or deleted, and the change is stored. */
   rolloutChanged(tenant: string, project: string): void {
     const { system } = this.#parts
     // While the store is being read, changes are ignored: `open` handles them afterwards.
@@ -91,7 +90,7 @@ export class RolloutWindows {
     }
   }
 
-  /** Records the next opening. Returns the rollout if it runs and has a window. */
+  /** Records the next opening of the window. Returns the rollout if it runs and has a window. */
   #note(tenant: string, project: string): StoredRollout | undefined {
     const { system } = this.#parts
     const key = tenantKey(tenant, project)
@@ -128,7 +127,7 @@ export class RolloutWindows {
     this.#wait()
   }
 
-  /** If a failed write refuses the scan, the next `open` starts it, because the window is still open then. */
+  /** If a failed write refuses the scan, the next `open` starts it, if the window is still open then. */
   #scan(tenant: string, project: string, { updatedBy: author }: StoredRollout): void {
     const request = { by: 'rollout', devices: null, author } as const
     const command: ProjectCommand = { type: 'scan', request }
@@ -148,7 +147,7 @@ export function isSelected(project: string, { body }: StoredRollout, device: str
   return shareOf(`${project}/${firmware}/${device}`) * 100 < percent
 }
 
-/** From 0 to below 1, from the first four bytes of the SHA-256. */
+/** A number from 0 to below 1, from the first four bytes of the SHA-256. */
 function shareOf(name: string): number {
   return createHash('sha256').update(name).digest().readUInt32BE(0) / 2 ** 32
 }

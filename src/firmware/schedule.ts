@@ -60,7 +60,7 @@ export class UpdateSchedule {
     this.#cancel?.()
   }
 
-  /** A failed write is reported elsewhere; it is retried when the store accepts writes. */
+  /** A failed write is reported elsewhere. Returns how long to wait before the next attempt, ms. */
   #failed(error: unknown): number {
     if (!(error instanceof Problem)) this.#parts.failed(error)
     return scheduleRetryMs
@@ -146,7 +146,7 @@ export function isOpen(window: { readonly cron: string; readonly minutes: number
   return begun !== undefined && begun <= now
 }
 
-/** Only computes times: a `Cron` without a callback starts no timer. */
+/** A `Cron` without a callback only computes times, and starts no timer. */
 function patternOf(cron: string, year: number): Cron | undefined {
   const fields = cron.split(/ +/)
   if (fields.length === 5) fields.unshift('0')

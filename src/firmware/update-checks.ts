@@ -39,7 +39,7 @@ export class UpdateChecks {
   }
 
   /**
-   * A check by hand: skips the queue, also during a pause after failures. Synchronous with the embedded server.
+   * A check by hand: skips the queue, even during a pause after failures. Synchronous with the embedded server.
    * @throws UpdateServerBusy, UpdateServerFailed; Problem `overloaded`
    */
   now(query: UpdateQuery): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
@@ -58,8 +58,8 @@ export class UpdateChecks {
   }
 
   /**
-   * Whether an update is known to be available, synchronously; undefined: unknown. An old answer is refreshed in the
-   * background.
+   * Whether an update is known to be available, synchronously; undefined: unknown. An unknown or old answer is
+   * refreshed in the background.
    */
   knownOf(query: UpdateQuery): boolean | undefined {
     if (this.#parts.server.isEmbedded) return this.#parts.server.check(query) !== undefined
@@ -68,8 +68,8 @@ export class UpdateChecks {
   }
 
   /**
-   * Waits up to `waitMs` for an answer if it is unknown or old, unless none can arrive in that time. Then it returns
-   * the last known answer, or false.
+   * Whether an update is available. If the answer is unknown or old, waits for a new answer for up to `waitMs`, unless
+   * none can arrive in that time. Without a new answer, returns the last known answer, or false.
    */
   async freshOf(query: UpdateQuery, waitMs: number): Promise<boolean> {
     if (this.#parts.server.isEmbedded) return this.knownOf(query) ?? false
@@ -80,13 +80,13 @@ export class UpdateChecks {
     return this.#availability.lastOf(query) ?? false
   }
 
-  /** Known answers for a project may be wrong from now on. They are shown until the next check. */
+  /** Known answers for a project may be wrong from now on. They are still shown until the next check. */
   forgetProject(tenant: string, project: string): void {
     this.#availability.doubt(tenant, project)
     this.#queue.markOutdated(tenant, project)
   }
 
-  /** Refuses waiting queries. */
+  /** Refuses the queries that wait or are not answered yet. */
   stop(): void {
     this.#queue.stop()
   }
@@ -120,7 +120,7 @@ export class UpdateChecks {
     }
   }
 
-  /** Queues the query, unless it is queued already. */
+  /** Queues the query, unless it is queued or sent already. */
   #refresh(query: UpdateQuery): void {
     if (!this.#queue.has(query)) void this.#resolve(query, 'last')
   }

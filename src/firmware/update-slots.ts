@@ -5,7 +5,10 @@ import { backgroundSliceMs, Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 import { isBusy } from '#workers/loop-load'
 
-/** The largest number of updates that wait for a slot. Above it, the next trigger finds the update again. */
+/**
+ * The largest number of updates that wait for a slot. Above it, updates are dropped, and found again by their next
+ * trigger.
+ */
 export const waitingMax = 100_000
 
 /** An update without a message for this long loses its slot, although it may still complete. */
@@ -13,7 +16,8 @@ export const silentMs = 60_000
 
 /**
  * Updates started per second, and at once after a pause. The cost of an update, from the offer to the reconnected
- * device, must not delay device reports. With long downloads, slots become free more slowly than this.
+ * device, must not delay device reports. With long downloads, updates start more slowly, because slots become free more
+ * slowly.
  */
 export const startsPerSecond = 128
 
@@ -30,7 +34,10 @@ export interface UpdateSlotsOptions<T extends SlotRequest> {
   readonly world: World
   /** Number of slots. */
   readonly countMax: number
-  /** A waiting update has a slot now and returns it if no update starts. Must not throw. */
+  /**
+   * Called with a waiting update that has a slot now. The function must call `leave` if no update starts, and must not
+   * throw.
+   */
   readonly begin: (waited: T) => void
 }
 
@@ -42,7 +49,7 @@ export class UpdateSlots<T extends SlotRequest> {
   /** World.monotonic of the last message of each update, by tenant and device; the oldest first. */
   readonly #slots = new Map<string, number>()
   readonly #waiting = new Map<string, T>()
-  /** World.monotonic of the end of all starts at the permitted rate. */
+  /** World.monotonic at which all starts until now fit the permitted rate. */
   #pacedUntil = Number.NEGATIVE_INFINITY
   #isBeginning = false
   #cancel: (() => void) | undefined
@@ -70,7 +77,7 @@ export class UpdateSlots<T extends SlotRequest> {
     return this.#slots.has(key) || this.#waiting.has(key)
   }
 
-  /** Takes a slot if one is free and no other update waits. */
+  /** Takes a slot if one is free, no other update waits and the rate permits a start. */
   take(tenant: string, device: string): boolean {
     if (this.#waiting.size > 0 || this.#slots.size >= this.#options.countMax || this.#earlyMs() > 0) return false
     this.#paced()
@@ -170,14 +177,12 @@ export class UpdateSlots<T extends SlotRequest> {
   }
 }
 
-/** The states of an update, in the order in which it passes through them. */
-
 /** Whether the device reported that the update started. */
 export function hasBegunAt(state: UpdateState): boolean {
   return isWithin(state, 'started', 'rebooting')
 }
 
-/** Whether an update uses a slot: the automatic ones that may still have to download do. */
+/** Whether an update uses a slot: automatic updates do that may still have to download. */
 export function needsSlot({ state, context }: StoredUpdate): boolean {
   return context.by !== 'post' && isWithin(state, 'offering', 'downloading')
 }

@@ -27,7 +27,7 @@ export interface UpdateStarterParts {
 }
 
 /**
- * Starts the updates that have no waiting request: automatic updates and those of further firmwares of a device. It
+ * Starts the updates that have no waiting request: automatic updates, and updates of further firmwares of a device. It
  * asks the update server first and starts an update only if there is one, so nothing is stored when a fleet without
  * updates reconnects. If a step fails, the next trigger finds the update again.
  */
@@ -35,7 +35,7 @@ export class UpdateStarter {
   readonly #parts: UpdateStarterParts
   readonly #slots: UpdateSlots<WaitingCandidate>
   readonly #grace: ReconnectGrace
-  /** The stored updates that are running, by tenant and device. They may be slightly out of date. */
+  /** The stored updates that are running, by tenant and device. They can be slightly out of date. */
   readonly #running = new Map<string, StoredUpdate>()
   /** Number of running updates in each state. */
   readonly states = Object.fromEntries(updateStates.map((state) => [state, 0])) as Record<UpdateState, number>
@@ -65,7 +65,7 @@ export class UpdateStarter {
     return this.#running.get(tenantKey(tenant, device))
   }
 
-  /** Records the stored update of a device; undefined if it was deleted. */
+  /** Records the stored update of a device; undefined: the update was deleted. */
   setStored(tenant: string, device: string, stored: StoredUpdate | undefined): void {
     const key = tenantKey(tenant, device)
     this.#forget(key)
@@ -82,7 +82,7 @@ export class UpdateStarter {
     this.#slots.renew(tenant, device)
   }
 
-  /** Call after the store was read, at the start or again: gives devices time to reconnect. */
+  /** Call it each time the store was read: gives devices time to reconnect. */
   open(): void {
     this.#grace.open(graceMs)
   }
@@ -98,8 +98,8 @@ export class UpdateStarter {
   }
 
   /**
-   * Call when a device has reconnected. If connecting is not a trigger itself, the device is checked for the trigger
-   * that waited for it, or for a retry that it missed while it was offline.
+   * Call when a device has reconnected. If connecting is no trigger, the device is checked for the trigger that waited
+   * for the device, or for a retry that was due while the device was offline.
    */
   returned(tenant: string, device: string): void | Promise<void> {
     const awaited = this.#grace.take(tenant, device)
@@ -108,7 +108,7 @@ export class UpdateStarter {
     return awaited ? Promise.resolve(start).finally(awaited.release) : start
   }
 
-  /** The trigger of the retry that is due; undefined if none is. */
+  /** The trigger of the retry that is due; undefined if no retry is due. */
   retryOf(tenant: string, device: string): Pick<UpdateCandidate, 'by' | 'isForRollout'> | undefined {
     const { system } = this.#parts
     const waiting = waitingAttempts(updateNow(system, tenant, device)?.attempts ?? [])
@@ -228,16 +228,15 @@ export class UpdateStarter {
 }
 
 /**
- * The current state of a device, which may not be stored yet. Undefined if the device does not exist, or while the
- * store is being read.
+ * The current state of a device, possibly not stored yet. Undefined if the device does not exist, or while the store is
+ * being read.
  */
 export function deviceNow(system: System<Entry>, tenant: string, device: string): DeviceState | undefined {
   return system.isServing ? system.peek(deviceAddress(tenant, device)) : undefined
 }
 
 /**
- * The last update of a device, which may not be stored yet. Undefined if there was none, or while the store is being
- * read.
+ * The last update of a device, possibly not stored yet. Undefined if there was none, or while the store is being read.
  */
 export function updateNow(system: System<Entry>, tenant: string, device: string): StoredUpdate | undefined {
   if (!system.isServing) return undefined
@@ -248,8 +247,8 @@ export function updateNow(system: System<Entry>, tenant: string, device: string)
  * Whether a trigger applies to a device. Contract 6, Options. A device that refuses automatic updates is updated only
  * by `POST`, even if a version is pinned.
  *
- * `isPinned`: whether the offered version is the pinned one. Callers that do not know yet pass true, which never
- * excludes an update.
+ * `isPinned`: whether the offered version is the pinned one. Callers that do not know the offered version yet pass
+ * true, which never excludes an update.
  */
 export function isApplicable(
   trigger: Trigger,
@@ -267,7 +266,8 @@ const automatic: Readonly<Record<Exclude<Trigger, 'post'>, (options: UpdateOptio
 }
 
 /**
- * Called when a device has to wait. Returns a function that is called when the wait is over, unless the process dies.
+ * Called when a device has to wait. Returns a function that is called when the wait is over. That function is not
+ * called if the process dies, or if the candidates are dropped (`clear`).
  */
 type Hold = () => () => void
 
@@ -298,8 +298,8 @@ function waitingOf(candidate: UpdateCandidate): WaitingCandidate {
 
 /**
  * Devices that were connected when the previous process died and have not reconnected yet. A missed schedule, an
- * interrupted project scan and waiting updates continue before the devices reconnect; devices that they would skip are
- * checked when they reconnect.
+ * interrupted project scan and waiting updates continue before the devices reconnect; devices that would be skipped
+ * then are checked when they reconnect.
  */
 export class ReconnectGrace {
   readonly #world: World
@@ -331,7 +331,7 @@ export class ReconnectGrace {
     this.#awaited.set(tenantKey(waiting.tenant, waiting.device), waiting)
   }
 
-  /** Removes and returns the candidate that waited for a device; undefined if none did. */
+  /** Removes and returns the candidate that waited for a device to reconnect; undefined if there is none. */
   take(tenant: string, device: string): WaitingCandidate | undefined {
     const key = tenantKey(tenant, device)
     const waiting = this.#awaited.get(key)

@@ -41,7 +41,10 @@ export interface TriggerRequest {
   readonly signal: AbortSignal
 }
 
-/** The update server's time limit and a margin, in addition to the time for an offer. */
+/**
+ * How long a request by hand waits in addition to the time for an offer: the update server's time limit and a margin.
+ * Ms.
+ */
 const waitedMoreMs = 40_000
 const resuming = { sliceMs: 1, underWayMax: 64 }
 const listedAtATime = 256
@@ -54,8 +57,8 @@ const noAddress = 'no address of this server is known'
  *
  * - The state of an update is in its actor. Only counts, the order of starts and waiting requests are kept here; a
  *   process that dies loses only the requests.
- * - Actions of an update (asking, offering) follow from a stored turn of its actor. Missed actions are handled by its
- *   deadline.
+ * - Actions of an update (asking, offering) follow from a stored turn of its actor. If an action is missed, the
+ *   deadline of the update ends it.
  * - A request by hand is answered within `offerTimeoutMs` plus 40 s.
  */
 export class Updater implements FirmwareListener, UpdateNotices {
@@ -118,7 +121,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     })
   }
 
-  /** Call it before device connections are closed: a closed connection is no information about a device afterwards. */
+  /** Call it before device connections are closed: afterwards, a closed connection has no meaning for an update. */
   stop(): void {
     this.#isStopped = true
     this.#pace.stop()
@@ -133,7 +136,8 @@ export class Updater implements FirmwareListener, UpdateNotices {
   }
 
   /**
-   * By hand: applies also to devices that refuse automatic updates. Joins a running update.
+   * Starts an update by hand, also for devices that refuse automatic updates. If an update is running, the request
+   * joins it.
    * @throws Problem `not_found`, `overloaded`, `storage`, `stopping`
    */
   async trigger({ tenant, device, seed, signal }: TriggerRequest): Promise<TriggerOutcome> {
@@ -143,7 +147,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const known = system.peek(deviceAddress(tenant, device))
     const stored = updateNow(system, tenant, device)
     const id = Buffer.from(seed).toString('hex')
-    // This request may also have been made before, and its update may be over.
+    // An earlier request with the same seed may have begun an update, which may be over.
     const isThere = stored !== undefined && (isRunning(stored.state) || stored.context.id === id)
     const linked = links.linkedOf(tenant, device)
     const isLinked = linked?.link.isOpen === true
@@ -180,7 +184,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
   }
 
   /**
-   * Automatic: starts an update if there is one for the device and the trigger applies. Resolves when the update
+   * Starts an automatic update if there is one for the device and the trigger applies. Resolves when the update
    * started, waits for its slot or is not needed, so that scans can wait for it.
    * @throws Problem `overloaded` if `checkOptions` have a `hold` and too many updates wait
    */
@@ -268,7 +272,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     this.#soon(tenant, device, by, { only: rest })
   }
 
-  /** After all other effects of the same turn. */
+  /** Checks the device after all other effects of the same turn. */
   #soon(tenant: string, device: string, by: Trigger, checkOptions: CheckOptions = {}): void {
     this.#parts.system.world.soon(() => void this.consider(tenant, device, by, checkOptions))
   }
@@ -337,8 +341,8 @@ export class Updater implements FirmwareListener, UpdateNotices {
 }
 
 /**
- * Whether an update needs the reconnection of its device: it is running, a failed one succeeded after all, or a
- * completed one was reverted.
+ * Whether an update needs the reconnection of its device: the update is running, a failed update succeeded after all,
+ * or a completed update was reverted.
  */
 function concernsReturn({ state, context }: StoredUpdate, reported: readonly Firmware[]): boolean {
   if (isRunning(state)) return true
