@@ -6,7 +6,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn, tell } from '#runtime/actor'
 
-/** Contract 2, Sessions. */
+/** Maximum number of sessions of an account. Contract 2, Sessions. */
 export const sessionsMax = 100
 
 /** Contract 2: the account must be active and its credentials unchanged since the caller read them. */

@@ -125,7 +125,7 @@ export interface PostedUpdate {
   readonly serviceIdentifier: string
   readonly propId: number
   readonly value: unknown
-  /** Instead of the value. */
+  /** The error that the device reports instead of a value. */
   readonly error?: string
   readonly timestamp: number | undefined
 }

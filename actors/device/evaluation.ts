@@ -31,7 +31,7 @@ export interface Evaluation {
   readonly skipped: { readonly count: number; readonly ids: readonly string[] } | undefined
 }
 
-/** Changes nothing. */
+/** An evaluation that changes nothing. */
 const noEvaluation: Evaluation = {
   ...{ entries: [], waiting: [], forgotten: [], indexes: [] },
   ...{ reminder: undefined, known: undefined, skipped: undefined },

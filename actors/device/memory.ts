@@ -48,8 +48,9 @@ const shapeBytesPerProperty = 88
 export const countedBytesStep = 16 * 1024
 
 interface Size {
-  /** Without the shapes. */
+  /** Bytes without the shapes of the services. */
   readonly own: number
+  /** Bytes with the shapes of the services. */
   readonly whole: number
 }
 

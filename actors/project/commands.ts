@@ -49,7 +49,7 @@ export interface DeletePin {
   readonly device: string
 }
 
-/** `id`: for a new rollout. Answered with `RolloutAnswer`. */
+/** `id`: the id of the rollout, if it is new. Answered with `RolloutAnswer`. */
 export interface PutRollout {
   readonly type: 'put_rollout'
   readonly body: RolloutBody

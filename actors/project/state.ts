@@ -14,8 +14,9 @@ export interface ProjectState {
   readonly pins: ReadonlyMap<string, string>
   readonly rollout: StoredRollout | undefined
   readonly tally: StoredTally
-  /** The running scan, and the next ones in order. */
+  /** The running scan. */
   readonly scan: StoredScan | undefined
+  /** The waiting scans, in order. */
   readonly nextScans: readonly ScanRequest[]
   /** Completed scans with devices that still waited for their update when this was stored. */
   readonly openScans: readonly ScanRequest[]

@@ -65,7 +65,7 @@ export interface TenantCounters {
 
 /** Memory of the larger devices of a tenant when they are awake (`actors/device/memory.ts`). */
 export interface TenantMemory {
-  /** For all of these devices together. */
+  /** Bytes of all these devices together. */
   bytes: number
   readonly byDevice: Map<string, number>
 }
@@ -96,7 +96,7 @@ export interface StoredKey {
   readonly expiresAt: number | null
 }
 
-/** Acts as a user with these roles. */
+/** An API key, which acts as a user with these roles. */
 export interface StoredApiKey extends StoredKey {
   readonly roles: readonly string[]
   /**
@@ -105,9 +105,9 @@ export interface StoredApiKey extends StoredKey {
   readonly createdBy?: Principal
 }
 
-/** Registers devices. */
+/** A provisioning key, with which devices register. */
 export interface StoredProvisioningKey extends StoredKey {
-  /** Null: no limit. */
+  /** The limit for `devices`; null: no limit. */
   readonly maxDevices: number | null
   /** Registered devices that still exist. */
   readonly devices: number

@@ -30,7 +30,7 @@ export interface BeginUpdate {
   readonly found: FoundUpdate | null
 }
 
-/** A newer firmware for one of the device's indexes. */
+/** A firmware to install at one of the device's indexes: it is newer, or the device is pinned to it. */
 export interface FoundUpdate {
   readonly index: number
   readonly from: string

@@ -20,7 +20,7 @@ export interface StoredUpdate {
   readonly machine: number
   readonly state: UpdateState
   readonly context: UpdateContext
-  /** By index and firmware, in the order of their last begin. */
+  /** One for each index and firmware, in the order in which they were last begun. */
   readonly attempts: readonly UpdateAttempts[]
   readonly counted: CountedUpdate | null
   /** The last published states of the device's other firmwares. */

@@ -22,7 +22,7 @@ export function principalKey({ tenant, user }: Principal): string {
 export interface Caller {
   /** Bare tenant id. */
   readonly tenant: string
-  /** CRN of the user, or of the API key that acts as one. */
+  /** CRN of the user, or of the API key that acts as a user. */
   readonly user: string
   readonly name: string
   readonly roles: readonly string[]

@@ -18,16 +18,19 @@ import { type JsonFault, type JsonValue, jsonBytesOf } from '#model/json-value'
 /** Validated by the schema `Condition`. */
 export type Condition = JsonValue
 
-/** Operator applications, literals and literal arrays of one condition. Contract 5.2. */
+/** Maximum number of operator applications, literals and literal arrays of one condition. Contract 5.2. */
 export const conditionNodesMax = 256
 
-/** Operators and literal arrays inside each other. Contract 5.2. */
+/** Maximum nesting of operators and literal arrays. Contract 5.2. */
 export const conditionDepthMax = 16
 
-/** As JSON: 256 nodes with ordinary names and texts need half of it. Conditions are stored, and sent in events. */
+/**
+ * Maximum size of a condition as JSON: 256 nodes with ordinary names and texts need half of it. Conditions are stored,
+ * and sent in events.
+ */
 export const conditionBytesMax = 16_384
 
-/** As JSON, of a condition in a query string: the part of a URL that remains for it. */
+/** Maximum size as JSON of a condition in a query string: the part of a URL that remains for it. */
 export const filterBytesMax = 8_192
 
 /** The limit for the name of a property in a schema. */

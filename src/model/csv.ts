@@ -38,7 +38,7 @@ export class CsvReader {
     if (this.#text.length - this.#read >= stepCharacters) yield* this.#rows()
   }
 
-  /** The remaining rows. */
+  /** Yields the remaining rows. */
   *end(): Generator<CsvRow | undefined> {
     this.#isEnded = true
     yield* this.#rows()

@@ -86,7 +86,7 @@ export function namesOf(names: readonly string[]): ReadonlySet<string> | '*' {
   return set
 }
 
-/** Without the star. */
+/** The prefixes in a list of devices, without the star. */
 export function prefixesIn(devices: readonly string[]): readonly string[] {
   return devices.filter((name) => name.length > 1 && name.endsWith('*')).map((name) => name.slice(0, -1))
 }

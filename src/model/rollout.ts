@@ -4,7 +4,7 @@ import { FirmwareVersion, Timestamp } from '#model/identifier'
 
 /** Rollouts update a part of a fleet automatically. Contract 6. */
 
-/** A week: a longer window would always be open. */
+/** A week, in minutes. */
 export const windowMinutesMax = 10_080
 
 /** Maximum number of attempts for one device. */

@@ -40,7 +40,7 @@ export type Action = (typeof actions)[number]
 export const grantDevicesMax = 10_000
 export const grantServicesMax = 100
 
-/** Groups of one grant, like those of a binding. */
+/** Maximum number of groups of one grant, as in a binding. */
 const grantGroupsMax = 100
 
 /**

@@ -28,7 +28,7 @@ export interface OfferedFirmware {
   readonly rollout: { readonly id: string; readonly maxAttempts: number } | null
 }
 
-/** The update server can't answer now: 429 or 503. */
+/** The update server can't answer now (429 or 503), or too many queries wait for it. */
 export class UpdateServerBusy extends Error {
   readonly retryAfterMs: number | undefined
 
