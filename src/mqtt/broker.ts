@@ -13,19 +13,21 @@ export interface FreeMessage {
   readonly payload: Uint8Array
   readonly qos: Qos
   readonly properties?: Properties | undefined
-  /** When it expires, by `World.monotonic`. MQTT 5.0 §3.3.2.3.3. */
+  /** When the message expires, by `World.monotonic`. MQTT 5.0 §3.3.2.3.3. */
   readonly expiresAt: number
 }
 
 /** A client with subscriptions, or the persistent session of a client that is disconnected. */
 interface Subscriber {
   readonly key: string
-  /** Undefined: disconnected. */
+  /** Undefined while the client is disconnected. */
   client: Client | undefined
   readonly subscriptions: Map<string, FreeSubscription>
-  /** The messages that the session keeps while its client is away. */
+  /** The messages that the client had not acknowledged when it disconnected. */
   unacknowledged: UnacknowledgedMessages | undefined
+  /** Messages that arrived since the client disconnected. */
   readonly queue: FreeDelivery[]
+  /** The memory of `unacknowledged` and `queue`. */
   bytes: number
   /** When the session ends if its client stays away, by `World.monotonic`. */
   endsAt: number
@@ -34,7 +36,7 @@ interface Subscriber {
 interface FreeSubscription {
   readonly subscriber: Subscriber
   readonly subscription: Subscription
-  /** The name and filter of a shared subscription. */
+  /** The whole filter of a shared subscription, `$share/<name>/<filter>`. Undefined for other subscriptions. */
   readonly share: string | undefined
 }
 
@@ -59,7 +61,7 @@ interface FreeDelivery {
 /** Contract 10. */
 const retainedMax = 10_000
 const bytesMax = 64 * 1024 * 1024
-/** Publishing one message to this many clients takes up to 20 ms. */
+/** Finding this many receivers of one message takes up to 20 ms. */
 const subscriptionsMax = 50_000
 const levelsMax = 200_000
 /** Comparing a topic with this many levels takes some milliseconds. */
@@ -89,16 +91,16 @@ export class Broker {
   readonly #scans: RetainedScan[] = []
   /** Messages that are not delivered to all receivers yet. */
   readonly #publications: Iterator<undefined, void>[] = []
-  /** The memory of these messages, of retained messages, and of messages for sessions whose clients are away. */
+  /** The memory of messages in `#publications`, of retained messages, and of messages for disconnected clients. */
   #bytes = 0
-  /** For each shared subscription a counter, by which its members take turns. */
+  /** A counter for each shared subscription. Its members take turns by this counter. */
   readonly #turns = new Map<string, number>()
 
   constructor(options: BrokerOptions) {
     this.#options = options
   }
 
-  /** Returns false if there are too many subscriptions. */
+  /** Returns false if a new subscription would exceed a limit of the broker. */
   subscribe(key: string, client: Client, subscription: Subscription): boolean {
     const { topic } = subscription
     const subscriber = this.#subscriberOf(key, client)
@@ -125,7 +127,7 @@ export class Broker {
     if (subscriber.subscriptions.size === 0 && !subscriber.unacknowledged) this.#subscribers.delete(key)
   }
 
-  /** Continues the session of a client, and sends what it missed. */
+  /** Continues the session of a client, and sends the messages that the client missed. */
   resume(key: string, client: Client): void {
     const subscriber = this.#subscribers.get(key)
     if (!subscriber) return
@@ -140,7 +142,7 @@ export class Broker {
     }
   }
 
-  /** The client disconnected. `endsAt` undefined: its session ends now. */
+  /** The client disconnected. If `endsAt` is undefined, the session ends now. */
   left(key: string, endsAt: number | undefined): void {
     const subscriber = this.#subscribers.get(key)
     if (!subscriber) return
@@ -153,7 +155,7 @@ export class Broker {
     subscriber.endsAt = endsAt
   }
 
-  /** Leaves out messages for which there is no space, like messages that arrive while the client is away. */
+  /** Drops messages that would exceed `bytesMax`. */
   #withinLimit(subscriber: Subscriber, kept: UnacknowledgedMessages | undefined): UnacknowledgedMessages | undefined {
     const hasSpace = ({ delivery }: { readonly delivery: Delivery }) => {
       const bytes = bytesOf(delivery)
@@ -184,7 +186,10 @@ export class Broker {
       if (message.expiresAt <= now) this.#dropRetained(message.topic)
   }
 
-  /** Retains a message; an empty one deletes. Returns false if there is no space. MQTT-3.3.1-5, MQTT-3.3.1-6. */
+  /**
+   * Retains a message. An empty payload deletes the retained message. Returns false if there is no space.
+   * MQTT-3.3.1-5, MQTT-3.3.1-6.
+   */
   retain(message: FreeMessage): boolean {
     const { topic, payload } = message
     const before = this.#retained.get(topic)
@@ -199,16 +204,16 @@ export class Broker {
     return true
   }
 
-  /** Sends the retained messages that match a new subscription, in slices. Subscriptions are processed in turn. */
+  /** Sends the retained messages that match a new subscription, in slices, one subscription after another. */
   sendRetained(client: Client, subscription: Subscription): void {
     this.#scans.push({ client, subscription, levels: subscription.topic.split('/'), retained: this.#retained.values() })
     if (this.#scans.length === 1) runInSlices(this.#options.world, () => this.#scanNext())
   }
 
-  /** A message that changes during the scan moves to the end, so no older message is sent after a newer one. */
+  /** A retained message that is replaced during the scan moves to the end of the map, and is sent then. */
   #scanNext(): boolean {
     const { client, subscription, levels, retained } = this.#scans[0] as RetainedScan
-    // The client has unsubscribed, or subscribed again.
+    // The client has disconnected, unsubscribed, or subscribed again.
     const isOver = client.isClosed || client.subscriptions.get(subscription.topic) !== subscription
     const next = isOver || !this.#options.mayReceive(client) ? undefined : retained.next()
     if (!next || next.done) this.#scans.shift()
@@ -221,7 +226,7 @@ export class Broker {
 
   /**
    * Delivers a message in slices, because each receiver of a large message costs some milliseconds. Later messages wait
-   * until it is delivered. Returns false if too many wait.
+   * until this message is delivered. Returns false if other messages wait and no space is left.
    */
   publish(message: FreeMessage, from: Client | undefined, isRetained: boolean, delivered: () => void): boolean {
     const bytes = bytesOf(message)
@@ -271,7 +276,8 @@ export class Broker {
   }
 
   /**
-   * The member of a shared subscription whose turn it is. Disconnected members are only chosen if all are disconnected.
+   * The member of a shared subscription whose turn it is. A disconnected member is chosen only if no connected member
+   * may receive the message.
    */
   #next(share: string, members: readonly FreeSubscription[]): FreeSubscription | undefined {
     const present = members.filter(({ subscriber: { client } }) => client && this.#options.mayReceive(client))
@@ -330,7 +336,10 @@ export class Broker {
   }
 }
 
-/** One delivery for all matching subscriptions of a client, with the highest QoS. MQTT-3.3.4-2. */
+/**
+ * One delivery for all matching subscriptions of a client, with the highest QoS of these, but not above the QoS of the
+ * message. MQTT-3.3.4-2.
+ */
 function deliveryOf(message: FreeMessage, subscriptions: readonly Subscription[], isRetained: boolean): Delivery {
   const { topic, payload, properties } = message
   const identifiers = subscriptions.flatMap(({ identifier }) => identifier ?? [])

@@ -47,7 +47,7 @@ export interface ClientParts {
   readonly end: (reason: Reason, message: string) => void
 }
 
-/** If a client has not read more than this number of bytes, it is disconnected. */
+/** A client with more unread bytes is disconnected. */
 const unsentBytesMax = 1024 * 1024
 
 /** A client that has signed in, until its connection ends. */
@@ -57,14 +57,14 @@ export class Client {
   readonly version: ProtocolVersion
   /** The same connection as a socket, for modules that use sockets. */
   readonly socket: ClientSocket
-  /** Packet identifiers of QoS 2 between PUBREC and PUBREL. */
+  /** Packet identifiers of received messages with QoS 2, until PUBREL. */
   readonly open = new Set<number>()
   /** Subscriptions by topic filter. */
   readonly subscriptions = new Map<string, Subscription>()
   readonly outgoing: OutgoingMessages
   /** The number of messages of the client that are not acknowledged yet. */
   inFlight = 0
-  /** Called when the client has read what was sent. */
+  /** Called when the client can take further messages. */
   onDrained: () => void = () => {}
   isClosed = false
   readonly #parts: ClientParts
@@ -88,7 +88,7 @@ export class Client {
     return this.#parts.transport.unsentBytes()
   }
 
-  /** Returns false, and sends nothing, if the packet is too large for the client. MQTT-3.1.2-24. */
+  /** Returns false, and sends nothing, if the client is closed or the packet is too large for it. MQTT-3.1.2-24. */
   send(packet: Uint8Array, mayWait = false): boolean {
     if (this.isClosed || packet.length > this.#parts.packetBytesMax) return false
     this.#parts.transport.send(packet, mayWait)
@@ -120,7 +120,10 @@ export class Client {
     return isSent
   }
 
-  /** Sends PUBACK or PUBREC. In 3.1.1 a refusal is also a message on `v1/errors`. Contract 10. */
+  /**
+   * Sends PUBACK for QoS 1, PUBREC for QoS 2. A client of 3.1.1 gets a refusal as a message on `v1/errors`.
+   * Contract 10.
+   */
   acknowledge({ packetId, qos, topic }: Pick<ClientMessage, 'packetId' | 'qos' | 'topic'>, refusal?: Refusal): void {
     if (refusal && this.version === 4) {
       const payload = JSON.stringify({ topic, message: refusal.message })
@@ -136,13 +139,13 @@ export class Client {
   }
 }
 
-/** The number of messages in flight to one client. Each may be as large as an event. */
+/** The limit of unacknowledged messages to one client. Each may be as large as an event. */
 const windowMax = 1_024
 
 /** The topic on which a client of 3.1.1 receives refusals. */
 const errorsTopic = 'v1/errors'
 
-/** The reasons of the close codes that websockets get. */
+/** The reason that replaces each close code of websockets. */
 const reasonsByCode: Readonly<Record<CloseReason['code'], Reason>> = {
   4400: reasons.payloadInvalid,
   4401: reasons.notAuthorized,
@@ -154,15 +157,15 @@ const reasonsByCode: Readonly<Record<CloseReason['code'], Reason>> = {
 }
 
 /**
- * A client as a socket of `src/runtime`: messages become publications on one topic. A server cannot ping in MQTT, so
- * the module that uses the socket answers pings. The keep alive detects a client that has gone.
+ * A client as a socket of `src/runtime`. The module that uses the socket publishes its messages, and answers its pings,
+ * because an MQTT server cannot ping. The keep alive detects a client that has gone.
  */
 export class ClientSocket implements Socket {
   readonly #client: Client
   /** Set by the module that uses the socket. */
   onMessage: (message: string | Uint8Array) => void = () => {}
   onPing: () => void = () => {}
-  /** Topics of events. */
+  /** The topics of events. Undefined for a socket that receives no events. */
   topics: LocalTopics | undefined
   readonly #subscribed = new Set<string>()
 

@@ -32,7 +32,7 @@ const connectMsMax = 10_000
 const packetBytesMax = 256 * 1024
 const receiveMaximum = 1_024
 const topicAliasMaximum = 64
-/** Reading stops at this many unanswered messages until half are answered. At least the window of a connection. */
+/** Reading stops at this many unanswered messages, until half are answered. Less than `linkWindowMessages`. */
 const inFlightMax = 1_000
 /** Shared by all connections. */
 export interface ConnectionContext {
@@ -41,7 +41,7 @@ export interface ConnectionContext {
   readonly topics: Topics
   /** @throws Problem `unauthorized`, `too_many_requests`, `storage`, `stopping` */
   readonly principalOf: (connect: Connect, address: string) => Principal | Promise<Principal>
-  /** Called when a client has signed in. An older connection with its identifier ends. */
+  /** Called when a client has signed in. Ends an older connection of the same client. */
   readonly accepted: (connection: Connection, client: Client) => void
   readonly closed: (connection: Connection) => void
   readonly afterCommit: (callback: CommitCallback) => void
@@ -90,14 +90,14 @@ export class Connection {
     this.end(reasons.malformedPacket, 'MQTT needs binary frames')
   }
 
-  /** The client has read everything that was sent. */
+  /** The transport can take further bytes. */
   drained(): void {
     this.#client?.onDrained()
   }
 
   /**
-   * Ends the connection after a packet was dropped, because the client does not read. In a later task: a connection may
-   * not be closed while a packet is sent.
+   * Ends the connection after a packet was dropped, because the client does not read. Ends in a later task, because a
+   * connection must not be closed while a packet is sent.
    */
   unread(): void {
     this.#context.world.soon(() => this.end(reasons.quotaExceeded, 'the client does not read'))
@@ -111,11 +111,11 @@ export class Connection {
 
   /** No packet arrived in time. MQTT-3.1.2-22. */
   expired(): void {
-    // Packets that wait for their turn were not late.
+    // Packets that wait for their turn arrived in time.
     if (!this.#reader.isWaiting) this.end(reasons.keepAliveTimeout, 'no packet within 1.5 × keep alive')
   }
 
-  /** Disconnects the client. Its will is published, unless it was deleted. */
+  /** Disconnects the client, and publishes its will. */
   end(reason: Reason, message: string): void {
     if (this.#isClosed) return
     if (this.#isConnected && this.#version === 5) this.#transport.send(writeDisconnect(reason, message))
@@ -123,7 +123,7 @@ export class Connection {
     this.#close()
   }
 
-  /** A message was answered: continues to read if reading was stopped. */
+  /** A message was answered: reading continues if it was stopped and at most half of `inFlightMax` are unanswered. */
   #answered(client: Client): void {
     client.inFlight--
     if (this.#reader.isPaused && client.inFlight <= inFlightMax / 2) this.#resume()
@@ -219,7 +219,7 @@ export class Connection {
     }
   }
 
-  /** Keeps later packets until a signature is checked. */
+  /** Keeps later packets until the credentials are checked. */
   #awaitPrincipal(connect: Connect, principal: Promise<Principal>): void {
     this.#reader.pause()
     principal.then(
@@ -244,7 +244,7 @@ export class Connection {
     const isNamed = connect.clientId !== ''
     const clientId = isNamed ? connect.clientId : Buffer.from(world.random(12)).toString('hex')
     const offered = connect.properties ?? {}
-    // MQTT 3.1.1 has no session expiry interval, so its sessions last as long as possible. MQTT-3.1.2-4.
+    // MQTT 3.1.1 has no session expiry interval, so its persistent sessions last as long as possible. MQTT-3.1.2-4.
     const expiryS = this.#version === 5 ? (offered.sessionExpiryInterval ?? 0) : connect.clean ? 0 : foreverS
     this.#keepAliveMs = connect.keepalive * 1_500
     this.deadlineMs = this.#keepAliveMs > 0 ? world.monotonic() + this.#keepAliveMs : Number.POSITIVE_INFINITY

@@ -54,7 +54,7 @@ export class Connections {
     return this.#open.size
   }
 
-  /** Undefined if there are too many connections; the transport is then closed. */
+  /** Closes the transport and returns undefined if the server stops or has too many connections. */
   opened(transport: Transport): Connection | undefined {
     if (this.#isStopping || this.#open.size >= connectionsMax) {
       transport.close()
@@ -107,7 +107,7 @@ export class Connections {
     try {
       this.#context.topics.disconnected(client)
     } catch (error) {
-      // The store is closed.
+      // Thrown if the store is closed.
       if (!(error instanceof Problem)) throw error
     }
   }

@@ -4,8 +4,9 @@ import type { ProtocolVersion, Qos } from '#mqtt/packet'
 import { malformed, PacketFault, protocolError, type Reason, reasons, returnCodeOf } from '#mqtt/reason-codes'
 
 /**
- * All packets except PUBLISH and its acknowledgements. They are rare, so a package unpacks them after our own framing.
- * A schema checks the result, because the package accepts misplaced and repeated properties, and any bytes as text.
+ * All packets except PUBLISH and its acknowledgements, and the properties of PUBLISH. They are rare, so the package
+ * `mqtt-packet` unpacks them after our own framing. A schema checks the result, because the package accepts misplaced
+ * and repeated properties, and any bytes as text.
  */
 
 /** Unpacking 32 KiB of the shortest strings or properties takes some milliseconds. */
@@ -18,7 +19,7 @@ const uint32 = z.int().min(0).max(0xffff_ffff)
 const uint16 = z.int().min(0).max(0xffff)
 const packetIdentifier = z.int().min(1).max(0xffff)
 const bytes = z.instanceof(Uint8Array)
-/** The package replaces invalid UTF-8 by U+FFFD, which is therefore refused too: no client has a reason to send it. */
+/** The package replaces invalid UTF-8 by U+FFFD. U+FFFD is refused, because no client has a reason to send it. */
 const text = z.string().refine((value) => !/[\0\uFFFD]/.test(value), 'must be UTF-8 without U+0000')
 const userProperties = z.record(text, z.union([text, z.array(text)])).optional()
 
@@ -112,7 +113,7 @@ const Publish = z.object({ cmd: z.literal('publish'), properties: PublishPropert
 
 const protocolName = Buffer.from([0, 4, ...Buffer.from('MQTT')])
 
-/** The client speaks another version of MQTT; `version` is the nearest one. */
+/** The client speaks an unsupported version of MQTT. `version` is the nearest supported version. */
 export class UnsupportedVersion extends PacketFault {
   readonly version: ProtocolVersion
 
@@ -132,7 +133,7 @@ export function readConnect(first: number, body: Uint8Array): Connect {
   }
   if (version !== 4 && version !== 5) throw new UnsupportedVersion(version < 4 ? 4 : 5, `version ${version}`)
   const connect = unpack(Connect, first, body, version)
-  // MQTT-3.1.2-22; MQTT 5.0 allows it.
+  // Only MQTT 5.0 allows a password without a user name. MQTT-3.1.2-22 of 3.1.1.
   if (version === 4 && connect.password && connect.username === undefined) throw malformed('a password without a name')
   return connect
 }
@@ -153,7 +154,7 @@ export function readDisconnect(first: number, body: Uint8Array, version: Protoco
 }
 
 /**
- * Reads the properties of a PUBLISH, which begin at `at`. Returns them and where they end.
+ * Reads the properties of a PUBLISH, which begin at `at`. `end` is the place after the last property.
  * @throws PacketFault
  */
 export function readPublishProperties(body: Uint8Array, at: number): { properties: Properties; end: number } {
@@ -236,7 +237,7 @@ export function writeConnack(
   )
 }
 
-/** `granted`: a QoS, or a reason of 0x80 and above. */
+/** `granted` has a QoS, or a reason of 0x80 and above, for each subscription. */
 export function writeSuback(version: ProtocolVersion, messageId: number, granted: readonly number[]): Uint8Array {
   const codes = granted.map((code) => (version === 4 && code > 2 ? 0x80 : code))
   return generate({ cmd: 'suback', messageId, granted: codes }, { protocolVersion: version })

@@ -14,7 +14,7 @@ import type { Connect } from '#mqtt/control-packets'
 const tokenName = 'token'
 const keyName = 'key'
 
-/** The principal of all clients while authentication is off: it may act as any device, and as a program. */
+/** The principal of all clients while authentication is off. It may act as any device, and as a program. */
 const everyone: Principal = {
   key: '',
   tenant: defaultTenant,
@@ -25,8 +25,8 @@ const everyone: Principal = {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Finds the principal of a CONNECT. `identity` undefined: authentication is off. Wrong credentials count as a failed
- * sign-in; wrong credentials of programs are also in the audit. Contract 10.
+ * Finds the principal of a CONNECT. If `identity` is undefined, authentication is off. Wrong credentials count as a
+ * failed sign-in. Every refusal of a program is in the audit. Contract 10.
  * @throws Problem `unauthorized`, `too_many_requests`
  */
 export function principalFinder(
@@ -82,7 +82,7 @@ function programOf(caller: Caller): Principal {
   return { key: principalKey(caller), tenant: caller.tenant, caller }
 }
 
-/** @throws Problem `unauthorized` for bytes that are no text */
+/** @throws Problem `unauthorized` for bytes that are not UTF-8 */
 function textOf(password: Uint8Array): string {
   try {
     return utf8.decode(password)

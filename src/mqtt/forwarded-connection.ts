@@ -6,7 +6,7 @@ import type { Socket } from '#runtime/socket'
 interface Carrier {
   /** Returns false if too many bytes wait. */
   send(data: Uint8Array, isBinary: boolean): boolean
-  /** The client has read what was sent. */
+  /** The client can take further bytes. */
   drained(): void
   leave(code: number): void
 }
@@ -20,7 +20,7 @@ export class ForwardedConnection implements Socket {
   #carrier: Carrier | undefined
   #isClosed = false
 
-  /** `carry` resolves to undefined if this node has become the owner. Then the client has to connect again. */
+  /** `carry` resolves to undefined if this node has become the owner. The client then has to connect again. */
   constructor(transport: Transport, carry: (client: Socket) => Promise<Carrier | undefined>) {
     this.#transport = transport
     transport.pause()
@@ -28,7 +28,7 @@ export class ForwardedConnection implements Socket {
   }
 
   async #open(carry: (client: Socket) => Promise<Carrier | undefined>): Promise<void> {
-    // After a refusal, the client has to connect again, too.
+    // The client also has to connect again if `carry` rejects.
     this.#carrier = await carry(this).catch(() => undefined)
     if (!this.#carrier) this.#transport.close()
     else if (this.#isClosed) this.#carrier.leave(closeCodes.tryLater.code)
@@ -40,7 +40,7 @@ export class ForwardedConnection implements Socket {
     if (this.#carrier?.send(chunk, true) === false) this.end()
   }
 
-  /** The client has read what was sent. */
+  /** The transport can take further bytes. */
   drained(): void {
     this.#carrier?.drained()
   }
@@ -77,7 +77,7 @@ export class ForwardedConnection implements Socket {
   }
 
   end(): void {
-    // The transport may still deliver bytes. After a lost one, the owner must not get any of them.
+    // The transport may still deliver bytes. The owner must not get bytes after a gap.
     this.#carrier?.leave(closeCodes.tryLater.code)
     this.#carrier = undefined
     this.#transport.close()

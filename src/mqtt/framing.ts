@@ -3,8 +3,8 @@ import { malformed, PacketFault, reasons } from '#mqtt/reason-codes'
 /** Type and flags, and up to four bytes of the remaining length. */
 const headBytesMax = 5
 /**
- * The first size of the buffer for an unfinished packet. It grows with the bytes that arrive, not with the announced
- * length.
+ * The first size of the buffer for an unfinished packet. The buffer grows with the bytes that arrive, not with the
+ * announced length.
  */
 const heldBytesMin = 256
 
@@ -23,15 +23,16 @@ export class PacketFraming {
   bytesMax: number
   #held: Uint8Array | undefined
   #heldBytes = 0
-  /** The length of the head that was read last. `#packetBytes`: the length of its packet. */
+  /** The length of the head that was read last. */
   #headBytes = 0
+  /** The length of the packet with this head, 0 if more bytes are needed to know the length. */
   #packetBytes = 0
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax
   }
 
-  /** The bytes of an unfinished packet. */
+  /** The number of bytes of the unfinished packet. */
   get heldBytes(): number {
     return this.#heldBytes
   }
@@ -67,7 +68,7 @@ export class PacketFraming {
     return undefined
   }
 
-  /** Adds bytes to the unfinished packet, up to its end. Returns how many. */
+  /** Adds bytes to the unfinished packet, up to its end. Returns the number of bytes added. */
   #hold(held: Uint8Array, chunk: Uint8Array, at: number): number {
     const isHeadKnown = this.#heldBytes >= 2 && this.#packetBytes > 0
     const wanted = isHeadKnown ? this.#packetBytes - this.#heldBytes : 1
@@ -84,9 +85,7 @@ export class PacketFraming {
     return count
   }
 
-  /**
-   * Sets the lengths of the packet that begins here. The length of the packet is 0 if more bytes are needed to know it.
-   */
+  /** Sets `#headBytes` and `#packetBytes` for the packet that begins at `from`. */
   #readHead(bytes: Uint8Array, from: number, end: number): void {
     this.#packetBytes = 0
     let length = 0

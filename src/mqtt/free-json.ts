@@ -10,9 +10,9 @@ import { schemaNameCharactersMax } from '#model/service-schema'
 /** An object or an array is represented by its JSON text. */
 export type FreeValue = boolean | number | string
 
-/** Values of one time. */
+/** Values with one timestamp. */
 export interface FreeValues {
-  /** Unix ms; undefined: now. */
+  /** Unix ms. Undefined means now. */
   readonly timestamp: number | undefined
   readonly values: readonly (readonly [name: string, value: FreeValue])[]
 }
@@ -55,7 +55,7 @@ function withinLimit(times: FreeValues[]): FreeValues[] {
   return times
 }
 
-/** The type of a property that has this value first. */
+/** The type of a property whose first value is `value`. */
 export function freeTypeOf(value: FreeValue): PropertyType {
   const name = typeof value === 'number' ? 'float64' : typeof value === 'boolean' ? 'bool' : 'string'
   return propertyTypeOf(name) as PropertyType

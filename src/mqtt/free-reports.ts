@@ -24,32 +24,35 @@ export interface FreeReportsParts {
 /** Telemetry and attributes have a schema each. Contract 10. */
 export type FreeService = 'telemetry' | 'attributes'
 
-/** A schema is stored, and sent to all its readers, at most once in this time. */
+/** A schema is stored, and sent to all its readers, at most once in this interval. */
 const publishedEveryMs = 1_000
 /** The weight of a message in the queue of commits, besides its bytes. */
 const overheadBytes = 200
 
 /**
- * Reports free-form JSON as properties of a device. A new name gets the next id in its tenant. The type of a property
- * is decided by its first value on the device. Contract 10.
+ * Reports free-form JSON as properties of a device. A new name gets the next id of its service in the tenant. The
+ * first value on a device decides the type of the property. Contract 10.
  */
 export class FreeReports {
   readonly #parts: FreeReportsParts
-  /** When the names of a service were published last (World.monotonic), by `<tenant>/<service>`. */
+  /**
+   * When the names of a service were published last, or will be published next (World.monotonic), by
+   * `<tenant>/<service>`.
+   */
   readonly #published = new Map<string, number>()
 
   constructor(parts: FreeReportsParts) {
     this.#parts = parts
   }
 
-  /** The ids of the names of all devices of the tenant. */
+  /** The ids of all names that devices of the tenant have sent, by name. */
   idsOf(tenant: string, service: string): ReadonlyMap<string, number> {
     return this.#parts.system.wake(tenantAddress(tenant)).jsonNames.get(service)?.ids ?? noIds
   }
 
   /**
-   * Reports a message in one commit. `refused` is called after the commit. @throws Problem for a message that is
-   * refused as a whole
+   * Reports a message in one commit. Calls `refused` after the commit if the device refuses the report.
+   * @throws Problem for a message that is refused before it reaches the device
    */
   report(
     { tenant, device }: LinkedDevice,
@@ -142,7 +145,7 @@ export class FreeReports {
     }
     if (last === undefined || now - last >= publishedEveryMs) publish()
     else if (last <= now) {
-      // A time in the future, so that no second publication is planned before it.
+      // A time in the future, so that no second publication is planned before this one.
       this.#published.set(key, last + publishedEveryMs)
       system.world.after(last + publishedEveryMs - now, publish)
     }
@@ -152,13 +155,13 @@ export class FreeReports {
 const noAnswer = { answered: () => {}, refused: () => {} }
 const noIds: ReadonlyMap<string, number> = new Map()
 
-/** All services of the device, this one with its new shape. */
+/** The shapes of all services of the device. `shape` replaces the shape of its service. */
 function declared({ services }: DeviceState, shape: Shape): NonNullable<Post['services']> {
   const others = services.filter((service) => service.shape.serviceIdentifier !== shape.serviceIdentifier)
   return [...others.map((service) => service.shape), shape].map((each) => ({ shape: each, items: [] }))
 }
 
-/** A value of another type becomes an error of its property. */
+/** A value that does not have the type of its property becomes an error of the property. */
 function updatesOf(shape: Shape, times: readonly FreeValues[], ids: ReadonlyMap<string, number>): PostedUpdate[] {
   const { serviceIdentifier } = shape
   return times.flatMap(({ timestamp, values }) =>

@@ -30,7 +30,7 @@ export interface FreeTopicsParts {
 /** Topics that only servers use. MQTT 5.0 §4.7.2. */
 const serverTopic = /^\$(?:SYS|share)(?:\/|$)/
 
-/** The limit of wills that wait for their delay. Further ones are published at once. */
+/** The limit of wills that wait for their delay. Further wills are published at once. */
 const delayedMax = 10_000
 const delayedBytesMax = 64 * 1024 * 1024
 
@@ -53,7 +53,7 @@ export class FreeTopics {
     this.#received = received
   }
 
-  /** Whether the topic or filter is outside `v1/`. */
+  /** Whether the topic or filter is outside `v1/`, and such topics are enabled. */
   includes(topic: string): boolean {
     return this.#isOn && topic !== 'v1' && !topic.startsWith('v1/')
   }
@@ -91,13 +91,13 @@ export class FreeTopics {
     return will
   }
 
-  /** `expiryMs`: how long the session lasts from now on; 0: it ends. */
+  /** `expiryMs`: how long the session lasts from now on. If 0, the session ends now. */
   disconnected(client: Client, expiryMs: number): void {
     const broker = this.#brokers.get(client.principal.tenant)
     broker?.left(keyOf(client), expiryMs > 0 ? this.#world.monotonic() + expiryMs : undefined)
   }
 
-  /** Drops all messages and subscriptions, because another node answers now. */
+  /** Drops all messages, subscriptions and wills, because another node answers now. */
   clear(): void {
     this.#brokers.clear()
     for (const { cancel } of this.#wills.values()) cancel()
@@ -162,7 +162,7 @@ export class FreeTopics {
     this.#wills.set(key, { bytes, cancel: this.#world.after(delayMs, publish), publish })
   }
 
-  /** If it returns false, `delivered` is not called. */
+  /** Returns false if there is no space. `delivered` is then not called. */
   #publish(client: Client, message: Omit<FreeWill, 'delayMs'>, delivered = () => {}): boolean {
     const broker = this.#brokerOf(client)
     const { topic, qos, isRetained, properties } = message

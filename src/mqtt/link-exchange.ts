@@ -25,14 +25,14 @@ export class LinkExchange {
     this.#sessions = sessions
   }
 
-  /** Whether the message was accepted before: then it is only answered. */
+  /** Whether the message was accepted before. A repeated message is only answered. */
   isRepeated(client: Client, { qos, packetId }: ClientMessage): boolean {
     return qos === 2 && client.open.has(packetId)
   }
 
   /**
-   * Answers a message that was handed to its device, or that is repeated. If the connection ends before the commit, it
-   * is never answered: the client sends the message again.
+   * Answers a message that was handed to its device, or that is repeated. If the connection ends before the commit, the
+   * message is never answered, and the client sends it again.
    */
   answer(client: Client, { link, frames, taken }: ClientLink, message: ClientMessage, answer: Answer): void {
     const { qos, packetId } = message
@@ -57,8 +57,8 @@ export class LinkExchange {
   }
 
   /**
-   * Frees an identifier of QoS 2. `released` runs when that is stored, even after a repeated PUBREL, because the client
-   * then uses the identifier for another message.
+   * Frees an identifier of QoS 2. If the session is persistent, `released` runs when the change is stored, even after a
+   * repeated PUBREL, because the client then uses the identifier for another message.
    */
   release(client: Client, packetId: number, released: (isKnown: boolean) => void): void {
     const isKnown = client.open.delete(packetId)

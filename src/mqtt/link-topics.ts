@@ -28,7 +28,7 @@ export class LinkTopics {
     this.#parts = parts
   }
 
-  /** `devices`: those that the session of the client had connected. */
+  /** `devices`: the devices that the session of the client had connected. */
   connected(client: Client, devices: SessionDevices): void {
     const { world, links } = this.#parts
     const { link: credentials } = client.principal
@@ -61,7 +61,7 @@ export class LinkTopics {
     exchange.answer(client, known, message, answer)
   }
 
-  /** Devices were added or removed: the session must be stored with the change, before their next message. */
+  /** After a HELLO or BYE, stores the devices in the session, in the same commit. */
   #noteDevices(client: Client, { link, frames }: ClientLink): void {
     const { sessions } = this.#parts
     frames.hasNewDevices = false

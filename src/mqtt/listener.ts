@@ -8,12 +8,12 @@ import type { World } from '#runtime/world'
 
 export interface ListenerOptions {
   readonly world: World
-  /** Undefined: the connection is refused. */
+  /** Returns undefined to refuse the connection. */
   readonly opened: (transport: TcpTransport) => OpenedConnection | undefined
   readonly host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number
-  /** Absent: plain TCP. */
+  /** If absent, the server uses plain TCP. */
   readonly tls?: TlsFiles | undefined
 }
 
@@ -31,7 +31,7 @@ export interface Listener {
   close(): void
 }
 
-/** A TLS handshake costs a millisecond. A client that does not finish it in this time is cut off. */
+/** The connection is closed if the TLS handshake takes longer. */
 const handshakeMsMax = 10_000
 /** The number of connections that may wait to be accepted, for example when many devices reconnect at once. */
 const backlog = 4_096
@@ -46,7 +46,7 @@ export function listen({ world, opened, host, port, tls }: ListenerOptions): Pro
     accept(opened, socket, new TcpTransport(world, socket, packetFlush)),
   )
   server.maxConnections = connectionsMax
-  // Emitted for a client that does not speak TLS.
+  // Emitted if a TLS handshake fails.
   server.on('tlsClientError', (_, socket: Socket) => socket.destroy())
   return new Promise((resolve, reject) => {
     server.once('error', () => {

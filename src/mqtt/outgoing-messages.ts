@@ -17,7 +17,7 @@ interface Unacknowledged {
   readonly delivery: Delivery
   /** The offset of its event in the stream. */
   readonly offset?: number | undefined
-  /** The session keeps the message, because it cannot be read again from elsewhere. */
+  /** Whether the session keeps the message, because it cannot be read again from elsewhere. */
   readonly isKept?: boolean
   /** Whether PUBREC was received. */
   isReleased?: boolean
@@ -29,7 +29,7 @@ export interface UnacknowledgedMessages {
   readonly queue: readonly Unacknowledged[]
 }
 
-/** If more bytes than this are sent and not acknowledged, further messages wait. Each may be as large as a packet. */
+/** While this many sent bytes are not acknowledged, further messages wait. A message may be as large as a packet. */
 const sentBytesMax = 1024 * 1024
 /** If more bytes than this wait, the client is disconnected. */
 const queuedBytesMax = 4 * 1024 * 1024
@@ -40,8 +40,8 @@ const packetIdentifierMax = 0xffff
 const firstFailure = 0x80
 
 /**
- * Messages with QoS 1 and 2 to one client. At most as many are unacknowledged as the client takes at once (receive
- * maximum); the others wait here, in order. MQTT 5.0 §4.3, §4.9.
+ * Messages with QoS 1 and 2 to one client. While `windowMax` messages or `sentBytesMax` bytes are unacknowledged,
+ * further messages wait here, in order. MQTT 5.0 §4.3, §4.9.
  */
 export class OutgoingMessages {
   readonly #client: Receiver
@@ -51,7 +51,7 @@ export class OutgoingMessages {
   #queue: Unacknowledged[] = []
   #lastIdentifier = 0
   #sentBytes = 0
-  /** The memory of messages that were not sent yet. */
+  /** The memory of the messages in `#queue`. */
   queuedBytes = 0
 
   constructor(client: Receiver, windowMax: number) {
@@ -108,7 +108,7 @@ export class OutgoingMessages {
     }
   }
 
-  /** Sends all kept messages again, under the same identifiers. MQTT-4.4.0-1. */
+  /** Sends the kept messages: those sent before again, with the same packet identifiers. MQTT-4.4.0-1. */
   resume({ sent, queue }: UnacknowledgedMessages): void {
     for (const [packetId, message] of sent) {
       this.#add(packetId, message)

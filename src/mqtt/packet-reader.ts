@@ -3,7 +3,7 @@ import type { PacketTurns } from '#mqtt/packet-turns'
 import { PacketFault, reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
 
-/** The limit of bytes that a client may send while nothing is read: websockets cannot be paused. */
+/** The limit of bytes that arrive while reading is paused. Websockets cannot be paused. */
 const backlogBytesMax = 2 * 1024 * 1024
 /** The memory of a part of the backlog, besides its bytes. */
 const partOverheadBytes = 200

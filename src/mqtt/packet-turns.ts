@@ -3,16 +3,16 @@ import type { World } from '#runtime/world'
 /** How long packets are processed before other work of the event loop runs. */
 const sliceMs = 8
 /**
- * A longer turn had an expensive packet. The next one then waits as long as this one took, so packets use at most half
- * of the CPU.
+ * A longer turn had an expensive packet. The next turn then waits as long as the expensive turn took, up to
+ * `waitMsMax`, so packets use about half of the CPU at most.
  */
 const expensiveMs = 2 * sliceMs
-/** The longest wait: a pause of the process during a turn must not delay the next one for long. */
+/** The longest wait. A pause of the process during a turn must not delay the next turn for long. */
 const waitMsMax = 50
 
 /** A connection with packets that wait. */
 export interface WaitingPackets {
-  /** Processes packets until the turn is over. If some are left, it is added again. */
+  /** Processes packets until the turn is over. If packets are left, adds this object to the turns again. */
   takeWaiting(): void
 }
 

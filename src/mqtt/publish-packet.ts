@@ -16,7 +16,7 @@ export interface Publication {
 }
 
 /**
- * Reads PUBLISH by hand, because it is the most frequent packet. Only properties go through the package.
+ * Reads PUBLISH by hand, because it is the most frequent packet. `mqtt-packet` reads only the properties.
  * MQTT 5.0 §3.3.
  * @throws PacketFault
  */
@@ -128,7 +128,7 @@ export function writeDelivery(message: Delivery, version: ProtocolVersion): Uint
 /** The packet that was written last, by message: many clients get the same message. */
 const packets = new WeakMap<Delivery, { readonly version: ProtocolVersion; readonly packet: Uint8Array }>()
 
-/** The same for a message without packet identifier, which is encoded once for all clients of a version. */
+/** Like `writeDelivery`, for a message without packet identifier. Successive clients of a version share the packet. */
 export function writeSharedDelivery(message: Delivery, version: ProtocolVersion): Uint8Array {
   const known = packets.get(message)
   if (known?.version === version) return known.packet

@@ -10,7 +10,7 @@ const brace = 0x7b
 const bracket = 0x5b
 
 /**
- * The codec of one client. Its messages may be in JSON or msgpack; the server uses the form of the client's last one.
+ * The codec of one client, whose messages may be in JSON or msgpack. The server uses the form of the last message.
  * PUBACK and PUBREC replace ACK. Contract 10.
  */
 export class PublishedFrames implements LinkCodec {

@@ -13,12 +13,12 @@ export function readerKindOf(filter: string): ReaderKind | undefined {
 /** The level in place of a device or a service that an event does not have. */
 export const absentLevel = '~'
 
-/** A name as one level of a topic. The inverse of `nameOfLevel`. */
+/** A name as one level of a topic. */
 export function levelOf(name: string): string {
   return name.replace(/[/+#%]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** Undefined if the level is not a name in this form. */
+/** The inverse of `levelOf`. Undefined if the level is not percent-encoded correctly. */
 export function nameOfLevel(level: string): string | undefined {
   try {
     return decodeURIComponent(level)

@@ -106,7 +106,10 @@ export class ReaderTopics {
     this.#listen(reader, position ?? 'lost')
   }
 
-  /** The position up to which everything is acknowledged. Undefined: the present values must be sent again. */
+  /**
+   * The position up to which everything is acknowledged. Undefined if the client reads no events, or if the present
+   * values must be sent again.
+   */
   positionOf(client: Client): Position | undefined {
     const reader = this.#readers.get(client)
     const position = reader && this.#parts.hub.positionOf(client.socket)
@@ -144,7 +147,10 @@ export class ReaderTopics {
     return reader
   }
 
-  /** Subscribes to the events that the filters need, from the position of the client. */
+  /**
+   * Subscribes to the events that the filters need. Continues at the position of the client, or at `from` if the client
+   * was not subscribed.
+   */
   #listen(reader: Reader, from?: Position | 'lost'): void {
     const { hub } = this.#parts
     const { socket, principal } = reader.client
@@ -152,7 +158,7 @@ export class ReaderTopics {
     reader.hasValues = [...reader.filters.keys()].some((filter) => readerKindOf(filter) !== 'events')
     const before = reader.isListening ? (hub.positionOf(socket) ?? 'lost') : from
     this.#leave(reader)
-    // If the session has ended, its connection is ended elsewhere.
+    // If the sign-in session has ended, `SessionSockets` ends the connection.
     const caller = principal.caller?.now()
     if (reader.filters.size === 0 || !caller) return
     reader.isListening = true
@@ -199,7 +205,7 @@ export class ReaderTopics {
     return deliveries
   }
 
-  /** Makes the client read everything again. */
+  /** Reports a gap to subscribers of events, and sends the present values for other filters again. */
   #resync(reader: Reader, text: string): void {
     const filters = [...reader.filters.values()]
     const ofEvents = filters.filter(({ text: filter }) => readerKindOf(filter) === 'events')
@@ -249,7 +255,7 @@ export class ReaderTopics {
         const state = system.peek(deviceAddress(tenant, device)) as DeviceState | undefined
         if (!state?.exists) continue
         const messages = [...this.#present(caller, state, levels)]
-        // After the commit: the state may not be stored yet.
+        // After the commit, because the last changes might not be stored yet.
         if (messages.length > 0) {
           port.whenStored(() => {
             for (const delivery of messages.flatMap((message) => deliveryTo(reader, message, true) ?? []))

@@ -31,7 +31,7 @@ export const reasons = {
 
 export type Reason = (typeof reasons)[keyof typeof reasons]
 
-/** Return codes of CONNACK in MQTT 3.1.1 §3.2.2.3. All others become "server unavailable". */
+/** Return codes of CONNACK in MQTT 3.1.1 §3.2.2.3. All other reasons become "server unavailable". */
 const returnCodes: ReadonlyMap<Reason, number> = new Map<Reason, number>([
   [reasons.success, 0],
   [reasons.unsupportedVersion, 1],

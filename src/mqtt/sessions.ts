@@ -21,16 +21,16 @@ import type { System } from '#runtime/system'
  * connected. Contract 10.
  */
 const expiryMsMax = 7 * 24 * 60 * 60_000
-/** A connected session is saved again after this time at the latest, so that it does not expire. */
+/** The stored end of a connected session is postponed after this time, so that the session does not expire. */
 const renewedEveryMs = 24 * 60 * 60_000
-/** The number of sessions renewed in one second. */
+/** The limit of sessions that one call of `renew` stores. */
 const renewedAtOnceMax = 100
-/** The number of sessions that one principal may begin while this process runs. */
+/** The limit of sessions that one principal may begin while this process runs. */
 const sessionsOfOneMax = 10_000
 /** The limit of devices that a continued session connects before their HELLO. Each HELLO stores all their names. */
 export const sessionDevicesMax = 128
 
-/** A persistent session whose client is connected. */
+/** The session of a connected client. */
 export interface Session {
   /** Packet identifiers of QoS 2 whose messages are stored and not released yet. */
   readonly stored: Set<number>
@@ -39,7 +39,7 @@ export interface Session {
   position: StoredPosition | undefined
   expiryMs: number
   readonly isContinued: boolean
-  /** Unix ms. */
+  /** When the stored session expires, in Unix ms. */
   endsAt: number
 }
 
@@ -74,8 +74,9 @@ export class Sessions {
   }
 
   /**
-   * Continues the stored session of the client, or begins another one. `isPresent`: a session was continued. `expiryMs`
-   * 0: the session ends with the connection. @throws Problem `storage`
+   * Continues the stored session of the client, or begins another session. `isPresent`: a session was continued. If
+   * `expiryMs` is 0, or the principal began too many sessions, the session ends with the connection.
+   * @throws Problem `storage`
    */
   begin(client: Client, isClean: boolean, expiryMs: number): { isPresent: boolean; session: Session } {
     const { principal, clientId } = client
@@ -140,7 +141,7 @@ export class Sessions {
     this.#moved.add(client)
   }
 
-  /** The client has gone: the session ends later. */
+  /** The client has gone. The session ends after `expiryMs`. */
   left(client: Client): void {
     const session = this.#open.get(client)
     if (!session) return
@@ -196,7 +197,7 @@ export class Sessions {
     this.#turn(client, { type: 'save', open: [...stored], endsAt, position, ...changed })
   }
 
-  /** Never refused for overload: the command belongs to a message that was accepted. */
+  /** Passes 0 bytes, because the command of an accepted message must not be refused for overload. */
   #turn({ principal, clientId }: Client, command: MqttSessionCommand): void {
     const address = mqttSessionAddress(principal.tenant, principal.key, clientId)
     this.#system.turn(address, command, ignoreAnswer, 0)

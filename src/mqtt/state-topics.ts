@@ -13,7 +13,7 @@ import type { System } from '#runtime/system'
 /** A message on a topic of a value or a status. */
 export interface StateMessage {
   readonly levels: readonly string[]
-  /** Empty if there is no value any more. */
+  /** Empty if the property has no value any more, or the device was deleted. */
   readonly payload: string
 }
 
@@ -60,7 +60,7 @@ export interface StateEvent {
   }[]
 }
 
-/** The changes of an event. A property that is removed or in error has no value any more. */
+/** The messages for the changes of an event. A property that is removed or in error has no value any more. */
 export function* changeMessages(system: System<Entry>, caller: Caller, event: StateEvent): Generator<StateMessage> {
   const { type, deviceIdentifier = '', serviceIdentifier = '' } = event
   const device = levelOf(deviceIdentifier)
@@ -74,7 +74,7 @@ export function* changeMessages(system: System<Entry>, caller: Caller, event: St
   }
 }
 
-/** Names by the schema if the caller may read it. */
+/** Names properties by the schema if the caller may read the schema, and otherwise by their hexadecimal ids. */
 function namesFor(system: System<Entry>, { tenant, scope }: Caller, service: string): (propId: number) => string {
   const mayRead = servicesWithin(scope, 'schemas', 'read')(service)
   const schema = mayRead ? system.wake(tenantAddress(tenant)).schemas.get(service) : undefined

@@ -32,7 +32,7 @@ export interface ThingsBoardParts {
  */
 interface Peer extends ClientLink {
   readonly socket: ClientSocket
-  /** The names of the gateway's devices as the gateway writes them. */
+  /** The names of the gateway's devices as the gateway writes them, by device identifier. */
   readonly names: Map<string, string>
   /** Writes that the client has not answered, by the number in their topic, the oldest first. */
   readonly requests: Map<number, PendingRequest>
@@ -57,7 +57,7 @@ const gatewayPrefix = 'v1/gateway/'
 const attributeRequest = 'attributes/request/'
 const rpcResponse = 'rpc/response/'
 const requestsMax = 1_024
-/** The limit of devices in a message: each may be connected, and stored. */
+/** The limit of devices in a message. Each device may have to be connected and stored. */
 const devicesMax = 128
 const keysMax = 1_024
 
@@ -85,7 +85,10 @@ export class ThingsBoardTopics {
     exchange.answer(client, peer, message, answer)
   }
 
-  /** The device is connected from now on. Returns false if the client is neither a device nor a gateway. */
+  /**
+   * Connects the device if the filter is for topics of a single device. Returns false if the client is neither a device
+   * nor a gateway.
+   */
   subscribed(client: Client, filter: string): boolean {
     const peer = this.#peerOf(client)
     if (!peer) return false
@@ -121,7 +124,7 @@ export class ThingsBoardTopics {
     return peer
   }
 
-  /** Runs a task. A refusal is kept for the answer to the message, after those of earlier messages. */
+  /** Runs a task. A refusal becomes the answer to the message, after the answers to earlier messages. */
   #attempt(peer: Peer, task: () => void): void {
     try {
       task()
@@ -218,7 +221,7 @@ export class ThingsBoardTopics {
     this.#parts.reports.report(linked, service, times, bytes, (problem) => this.#refuse(peer, problem))
   }
 
-  /** The device that the client is. @throws Problem `forbidden` */
+  /** Connects the device that the client is. Undefined if the connection is refused. @throws Problem `forbidden` */
   #own({ principal }: Client, peer: Peer): LinkedDevice | undefined {
     const device = principal.link?.device ?? principal.me
     if (device === undefined) throw new Problem('forbidden', 'these credentials are not those of a single device')
@@ -293,7 +296,7 @@ export class ThingsBoardTopics {
     return Object.fromEntries(values)
   }
 
-  /** Attributes are not answered, so a write to them is done once it is sent. Contract 10. */
+  /** Devices do not answer writes to attributes, so such a write is done once it is sent. Contract 10. */
   #write(client: Client, peer: Peer, { flakeAddress, id, serviceIdentifier: service, updates }: WriteMessage): void {
     const linked = peer.link.devices.get(flakeAddress)
     if (!linked) return
@@ -361,7 +364,7 @@ function keysOf(text: string): string[] {
   return text.split(',', keysMax)
 }
 
-/** The number of a request, because devices expect one. A repeated write has the same number. */
+/** The number of a request, because devices expect a number. A repeated write has the same number. */
 function numberOf(id: string): number {
   return hash('sha256', id, 'buffer').readUInt32BE(0) >>> 1
 }

@@ -1,4 +1,4 @@
-/** Levels of a topic or a filter: each costs time in every comparison. */
+/** The limit of levels of a topic or a filter. Each level costs time in every comparison. */
 export const topicLevelsMax = 64
 const topicBytesMax = 1_024
 
@@ -29,14 +29,14 @@ function levelCount(text: string): number {
 }
 
 /**
- * Whether a topic matches a filter; both are valid. A wildcard at the beginning matches no topic that begins with `$`.
+ * Whether a valid topic matches a valid filter. A wildcard at the beginning matches no topic that begins with `$`.
  * MQTT 5.0 §4.7.
  */
 export function isMatching(filter: string, topic: string): boolean {
   return isMatchingLevels(filter.split('/'), topic.split('/'))
 }
 
-/** The same for the levels of both. */
+/** Like `isMatching`, for the levels of the filter and the topic. */
 export function isMatchingLevels(filter: readonly string[], topic: readonly string[]): boolean {
   if (topic[0]?.startsWith('$') && (filter[0] === '+' || filter[0] === '#')) return false
   for (const [place, level] of filter.entries()) {

@@ -101,7 +101,7 @@ export class Topics {
     this.#exchange.release(client, packetId, released)
   }
 
-  /** Drops everything: another node answers now, and no client is connected here. */
+  /** Drops the free topics, because another node answers now. */
   clear(): void {
     this.#free.clear()
   }
@@ -128,7 +128,7 @@ export class Topics {
     else answer({ reason: reasons.topicNameInvalid, message: `${topic} is not a topic of this server` })
   }
 
-  /** The connection ended without DISCONNECT. The will of a device is sent before the device is offline. */
+  /** Publishes the will when a connection ends. The will of a device is sent before the device is offline. */
   publishWill(client: Client, { topic, payload, qos, retain, properties = {} }: NonNullable<Connect['will']>): void {
     if (!isTopicName(topic)) return
     const { willDelayInterval = 0, ...passed } = properties
@@ -185,7 +185,7 @@ export class Topics {
 const linkTopic = 'v1/link'
 /** Contract 10. */
 export const subscriptionsMax = 100
-/** Positions are stored at this interval. After a kill of the process, the events since then are sent again. */
+/** Positions are stored every ten ticks (seconds). After a kill of the process, later events are sent again. */
 const positionedEveryTicks = 10
 
 /** Topics that clients receive without a subscription; subscribing to them is accepted. */

@@ -10,14 +10,14 @@ import type { World } from '#runtime/world'
 export interface Transport {
   /** The address of the client, as far as it is known. */
   readonly address: string
-  /** `mayWait`: later packets may be sent together with it. */
+  /** `mayWait`: the packet may wait for a short time, to be sent together with later packets. */
   send(packet: Uint8Array, mayWait?: boolean): void
   /** Bytes that the client has not read yet. */
   unsentBytes(): number
   /** Stops reading, if the transport can: packets that still arrive have to be kept. */
   pause(): void
   resume(): void
-  /** Sets the last packet to a client at another node. See `Socket`. */
+  /** Sets the last packet to a client at another node. See `Socket.setFarewell`. */
   setFarewell?(packet: Uint8Array): void
   /** Sends everything, then closes. Never calls back before it returns. */
   close(): void
@@ -29,14 +29,15 @@ const lingerMs = 5_000
 /** When more bytes than this wait, they are sent at once. */
 const waitingBytesMax = 16 * 1024
 const waitPerWriteTime = 3
-/** The longest wait: a pause of the process during the writes must not delay the next ones for long. */
+/** The longest wait. A pause of the process during the writes must not delay the next writes for long. */
 const waitMsMax = 100
 /** The number of connections to flush between two reads of the clock. */
 const flushedAtOnce = 16
 
 /**
  * Sends packets that may wait, for all connections together. A write costs as much as some hundred packets in it. So
- * the next packets wait three times as long as the last writes took. With few connections this wait is negligible.
+ * the next packets wait three times as long as the last writes took, up to `waitMsMax`. With few connections this wait
+ * is negligible.
  */
 export class PacketFlush {
   readonly #world: World
@@ -83,18 +84,18 @@ export class PacketFlush {
   }
 }
 
-/** A TCP or TLS connection. All packets of one cycle of the event loop are one write. */
+/** A TCP or TLS connection. Packets are collected for at least one cycle of the event loop, and written together. */
 export class TcpTransport implements Transport {
   readonly address: string
   readonly #socket: NetSocket
   readonly #world: World
   readonly #packetFlush: PacketFlush
   #packets: Uint8Array[] = []
-  /** The bytes of these packets. */
+  /** The length of `#packets` in bytes. */
   #packetBytes = 0
   #isFlushDue = false
   #isClosing = false
-  /** Called when the client has read what was sent. */
+  /** Called when the socket can take further bytes. */
   onDrained: () => void = () => {}
 
   constructor(world: World, socket: NetSocket, packetFlush: PacketFlush) {
@@ -186,7 +187,7 @@ export class WebsocketTransport implements Transport {
     return this.#socket.bufferedBytes()
   }
 
-  /** A websocket of this node cannot be paused. One of another node can, if the client uses TCP there. */
+  /** A websocket of this node cannot be paused. A client of another node can, if it uses TCP there. */
   pause(): void {
     this.#socket.pause?.()
   }

@@ -8,7 +8,7 @@ interface Opening {
   readonly address: string
 }
 
-/** The largest message. It may hold many packets, or a part of one. MQTT-6.0.0-2. */
+/** The largest message. A message may hold many packets, or a part of a packet. MQTT-6.0.0-2. */
 const messageBytesMax = 512 * 1024
 /** Larger than the limit of unread bytes at which a client is disconnected. */
 const backpressureBytesMax = 4 * 1024 * 1024
