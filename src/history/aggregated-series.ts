@@ -15,7 +15,7 @@ import type { HistoryStore } from '#history/history-store'
 import { Points } from '#history/points'
 import type { AggregateName } from '#model/aggregate'
 
-/** The length of all texts in one answer, to limit memory. */
+/** The limit of characters of all texts in one answer. */
 export const charactersMax = 8 * 1024 * 1024
 
 export interface AggregationOptions {
@@ -52,8 +52,9 @@ export async function aggregateSeries(
 interface SeriesFeed {
   readonly store: Pick<HistoryStore, 'storage' | 'pause'>
   readonly series: number
-  /** The points, and in `marks` the marks, that are not in blocks yet. */
+  /** The points that are not in blocks yet. */
   readonly values: readonly Piece[]
+  /** The marks that are not in blocks yet. */
   readonly marks: readonly Piece[]
   readonly buckets: Buckets
   /** Whether summaries of hours may replace points. */
@@ -62,8 +63,8 @@ interface SeriesFeed {
 }
 
 /**
- * Passes all points and marks of a series to an aggregation, in order. Returns the first marks in the span of the
- * buckets.
+ * Passes all points (or summaries) and marks of a series to an aggregation, in order. Returns the first marks in the
+ * span of the buckets.
  */
 async function feed(aggregation: Aggregation, options: SeriesFeed): Promise<Points> {
   const { store, series, buckets, mayBeSummed, marksMax } = options
@@ -102,7 +103,7 @@ async function feed(aggregation: Aggregation, options: SeriesFeed): Promise<Poin
         await store.pause()
         continue
       }
-      // These points have expired; only their summaries are left.
+      // Some points of the day have expired, so only the summary is complete.
     }
     feedSummary(aggregation, summary, end)
     const after = summary.lastTime + 1
@@ -114,7 +115,7 @@ async function feed(aggregation: Aggregation, options: SeriesFeed): Promise<Poin
 
 function feedSummary(aggregation: Aggregation, summary: DaySummary, end: number): void {
   const { hours } = summary
-  // The summaries already take later marks into account.
+  // Marks after the first point are already in the summaries.
   const firstTime = hours[0]?.firstTime ?? Number.POSITIVE_INFINITY
   if (summary.firstMark > 0 && summary.firstMark < firstTime) aggregation.mark(summary.firstMark)
   for (const hour of hours) if (hour.firstTime < end) aggregation.summary(hour)

@@ -29,12 +29,12 @@ export function hasAggregate(
   return name === 'duration' ? type === 'bool' || isEnum === true : isNumeric(type)
 }
 
-/** The value of an aggregate of one bucket, as in JSON. A value that was in the series is wrapped, as it is stored. */
+/** The value of an aggregate of one bucket, as in JSON. A value of the series itself is wrapped, in its stored form. */
 export type AggregateValue = number | null | { readonly value: SeriesValue } | Readonly<Record<string, number>>
 
 /**
- * The values of an aggregate, one for each bucket. Numbers are in a typed array, with NaN where there is no value: V8
- * would move long lists to its old generation, and collect that one as a whole after some queries.
+ * The values of an aggregate, one for each bucket. Numbers are in a typed array, with NaN for a missing value. V8 would
+ * move long lists to its old generation, and collect the whole old generation after some queries.
  */
 export type AggregateColumn = Float64Array | AggregateValue[]
 
@@ -44,7 +44,7 @@ function isNumber(name: AggregateName): boolean {
   return !aggregatesWithoutNumber.includes(name)
 }
 
-/** Arrays of earlier aggregations, used again by the next ones. Longer arrays are not kept. */
+/** Arrays of earlier aggregations, for use by later aggregations. Arrays above `spareLengthMax` are not kept. */
 const spareNumbers: Float64Array[] = []
 const spareMax = 16
 const spareLengthMax = 16_384
@@ -63,7 +63,7 @@ interface Held {
 
 /**
  * Aggregates the points (or summaries) and the marks of one series, which arrive in order of time. Points before the
- * first bucket only set the value that holds when it begins.
+ * first bucket only set the value that holds at its start.
  */
 export class Aggregation {
   readonly #buckets: Buckets
@@ -73,9 +73,9 @@ export class Aggregation {
   readonly #holds: boolean
   readonly #hasDuration: boolean
   readonly #charactersMax: number
-  /** An aggregate depends on the last value before each bucket. */
+  /** Whether an aggregate depends on the last value before each bucket. */
   readonly needsBefore: boolean
-  /** Short summaries of days are enough. */
+  /** Whether short summaries of days are enough. */
   readonly isShort: boolean
   /** The value that held at the start of the bucket. */
   #held: Held | undefined
@@ -91,7 +91,7 @@ export class Aggregation {
   characters = 0
   readonly columns: AggregateColumn[]
 
-  /** Texts beyond `charactersMax` characters are left out; `characters` is then above that limit. */
+  /** Texts beyond `charactersMax` characters become null. `characters` is then above `charactersMax`. */
   constructor(buckets: Buckets, names: readonly AggregateName[], now: number, charactersMax: number) {
     this.#charactersMax = charactersMax
     this.#buckets = buckets
@@ -125,7 +125,7 @@ export class Aggregation {
     }
   }
 
-  /** Adds a summary of points, which all belong to the bucket of the first one. */
+  /** Adds a summary of points that all belong to one bucket. */
   summary(summary: Summary): void {
     if (summary.firstTime < this.#buckets.from) {
       this.#held = { value: summary.last, time: summary.lastTime, until: summary.until }
@@ -144,7 +144,7 @@ export class Aggregation {
     else if (this.#held && time >= this.#held.time) this.#held.until = Math.min(this.#held.until, time)
   }
 
-  /** Call it after the last point, before the columns are read. */
+  /** Must be called after the last point, before the columns are read. */
   end(): void {
     this.#goTo(this.#buckets.count)
     this.times = this.times.subarray(0, this.#count)
@@ -153,7 +153,7 @@ export class Aggregation {
     }
   }
 
-  /** Call it when the columns are not needed any more. */
+  /** Lets later aggregations use the arrays. The columns must not be read afterwards. */
   release(): void {
     for (const column of [this.times, ...this.columns]) {
       if (!(column instanceof Float64Array) || spareNumbers.length >= spareMax) continue
@@ -206,7 +206,7 @@ export class Aggregation {
       const name = this.#names[place] as AggregateName
       const column = this.columns[place] as AggregateColumn
       if (column instanceof Float64Array) {
-        // Not by a method: each number that it returns would be an object.
+        // Not in a method, because each number that a method returns would be an object.
         if (count > 0 && name === 'avg') column[at] = sum / count
         else if (count > 0 && name === 'min') column[at] = min
         else if (count > 0 && name === 'max') column[at] = max
@@ -217,7 +217,7 @@ export class Aggregation {
     if (this.#hasDuration) this.#durations = {}
   }
 
-  /** NaN: there is no value. */
+  /** NaN if there is no value. */
   #numberOf(name: AggregateName): number {
     const { count, sum, squares, first, last, rise } = this.#summary
     if (name === 'count') return count

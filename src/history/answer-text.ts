@@ -5,7 +5,7 @@ import { statusKind } from '#history/series-table'
 import type { TextPieces } from '#history/text-pieces'
 import { DeviceStatus } from '#model/meta'
 
-/** An object as JSON, to which fields can be added. */
+/** An object as JSON without the closing brace, so that fields can be added. */
 export function openJsonObject(fields: object): string {
   return JSON.stringify(fields).slice(0, -1)
 }

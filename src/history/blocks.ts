@@ -34,7 +34,7 @@ function* columnsOf(storage: Storage, series: number, day: number, sequences: re
       const { blocks = [], markBlocks = [] } = readDay(storage, series - (series % 2), day) ?? {}
       const present = series % 2 === 0 ? blocks : markBlocks
       if (present.includes(sequence)) continue
-      // A write has stored the day again since its summary was read. The new blocks replace all others.
+      // The day was stored again since `sequences` were read. The new blocks replace all others.
       yield* columnsOf(storage, series, day, present)
       return
     }
@@ -65,7 +65,7 @@ export function* piecesOfDay(
   yield* fresh.slice(next)
 }
 
-/** The points of this day in those pieces, as one list. */
+/** The points of `piecesOfDay` on that day, as one list sorted by time. */
 export function pointsOfDay(...args: Parameters<typeof piecesOfDay>): Points {
   const [, , day] = args
   const all = new Points(columnPoints)
@@ -121,7 +121,7 @@ export async function readDayBefore(storage: Storage, series: number, day: numbe
 }
 
 /**
- * The sequence of the newest block of a series or its marks, on the days of these points and marks; 0: there is none.
+ * The sequence of the newest block of a series or its marks, on the days of these points and marks. 0 if there is none.
  */
 export function newestBlock(storage: Storage, series: number, points: Points, marks: Points): number {
   let newest = 0
@@ -161,7 +161,7 @@ export interface BlocksOptions {
   readonly pieces: () => readonly [points: readonly Piece[], marks: readonly Piece[]]
   /** At least the highest sequence of the pieces. */
   readonly sequence: number
-  /** The points and marks of the series in runs that are not merged now. They stay there. */
+  /** The points and marks of the series in runs that are not merged now. They also stay in these runs. */
   readonly others: () => Pieces
 }
 
@@ -170,8 +170,8 @@ const current = new DaySummary()
 
 /**
  * Returns the changes that store points of a series, and its marks, in blocks. If they are later than all others of
- * their day, they are added to its summary; otherwise the whole day is read and stored again. So the same points may be
- * stored twice.
+ * their day, they are added to its summary; otherwise the whole day is read and stored again. So it changes nothing to
+ * store the same points again.
  *
  * For each of its times, a block holds the newest point of all runs up to its sequence.
  */
@@ -197,7 +197,7 @@ export function storeInBlocks(options: BlocksOptions): Operation[] {
       [...columnsOf(storage, series + 1, day, before.markBlocks)],
     ] as const
     if (mergePieces(stored[0]).count < before.count) {
-      // Some points have expired, so late points cannot be put between them any more: they are dropped.
+      // Some points of the day have expired, so the day cannot be stored again. Late points are dropped.
       const end = before.lastTime + 1
       const rest = [newPoints, newMarks].map((each) => pointsBetween(each, end, Number.POSITIVE_INFINITY)) as [
         Points,

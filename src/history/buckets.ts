@@ -81,7 +81,7 @@ const bucketsMax = 100_000
 /** The limit of buckets or points in one answer, over all its series. */
 export const cellsMax = 1_000_000
 
-/** The fault of a query with too many buckets. Counts the buckets of the requested interval, before it is raised. */
+/** The fault of a query with too many buckets. Ignores that the retention may require a longer interval. */
 export function bucketFault(from: number, to: number, interval: number, series: number): QueryFault | undefined {
   const count = Math.ceil(to / interval) - Math.floor(from / interval)
   if (count <= bucketsMax && count * series <= cellsMax) return undefined
@@ -93,7 +93,7 @@ interface RetainedBuckets {
   readonly buckets: Buckets
   readonly interval: number
   readonly zone: string
-  /** Summaries of hours are enough for these buckets. */
+  /** Whether summaries of hours are enough for these buckets. */
   readonly mayBeSummed: boolean
 }
 
@@ -108,8 +108,8 @@ export function leastRetained(list: readonly Retained[]): Retained {
 }
 
 /**
- * The buckets of a span, with an interval that the remaining data permits. If this is a part of a longer span, `since`
- * is the start of that one.
+ * The buckets of a span, with an interval that the remaining data permits. If the span is a part of an export, `since`
+ * is the start of the whole export.
  */
 export function retainedBuckets(
   { from, to }: { readonly from: number; readonly to: number },

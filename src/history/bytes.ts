@@ -54,7 +54,7 @@ export class ByteWriter {
 
 /** Reads the bytes of a `ByteWriter`. Reading past the end throws, because the row must be damaged. */
 export class ByteReader {
-  /** Includes the checksum after the end, because a reader of bits may look at some bytes more than it needs. */
+  /** Includes the checksum after the end, because a reader of bits reads some bytes beyond the end. */
   readonly bytes: Buffer
   readonly #end: number
   at = 0

@@ -14,7 +14,7 @@ export interface WalkTarget {
   readonly table: SeriesTable
   readonly columns: Columns
   readonly retentions: Retentions
-  /** Decides which points are too old, Unix ms. */
+  /** Unix ms. Determines which points are too old. */
   readonly now: number
   removed(device: SeriesOfDevice): void
 }
@@ -48,7 +48,7 @@ export function walkChunk(
   for (const [index, entry] of events.entries()) if (firstOffset + index >= from) applyEntry(tenant, entry, target)
 }
 
-/** Returns false, and stays before the entry, if it is not a report. */
+/** Returns false, and stays before the entry, if the entry is not a report. */
 function walkReport(tenant: string, shapeAt: (place: number) => Shape, target: WalkTarget): boolean {
   const before = reader.place
   const length = reader.array()
@@ -85,8 +85,8 @@ function walkName(tenant: string, table: SeriesTable): SeriesOfDevice {
 }
 
 /**
- * The known device of this name. If its address differs, skipped entries have deleted the device and created it again:
- * then a new one replaces it.
+ * Returns `device` if its address is equal or unknown. If its address differs, skipped entries have deleted the device
+ * and created another one of the same name, so a new device replaces it.
  */
 export function ofAddress(
   device: SeriesOfDevice,
@@ -132,7 +132,7 @@ function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
       columns.push(id, entry.at, DeviceStatus.options.indexOf(entry.status))
       return
     }
-    // A skipped entry may have deleted a device of this name.
+    // Before `device_added`, a skipped entry may have deleted a device of this name.
     case 'device_added':
     case 'device_removed': {
       const device = table.find(tenant, entry.device)
@@ -168,7 +168,7 @@ function isKeptBy(
   }
 }
 
-/** Adds a mark to the series of each removed property. A property that never had a value has no series. */
+/** Adds a mark for each removed property that has a series. */
 function markRemoved(
   device: SeriesOfDevice,
   service: string,

@@ -74,7 +74,7 @@ export function decodeColumn(reader: ByteReader, points: Points): void {
   points.count += count
 }
 
-/** Writes only the values of some points, which are few. */
+/** Writes only values, without times and count, of at most as many points as `numbers` has elements. */
 export function encodeValues(points: Points, from: number, to: number, writer: ByteWriter): void {
   writer.reserve(headBytesMax + (to - from) * pointBytesMax)
   const formAt = writer.at++
@@ -171,7 +171,10 @@ function wholesOf(values: Float64Array, from: number, to: number): number {
   return wholesOfSingles(values, from, to) ? singlesForm : bytesForm
 }
 
-/** Returns the number of decimal digits that all values need; -1 if they are not decimal numbers of this size. */
+/**
+ * Returns the number of decimal digits that all values need, or -1 if a value needs more than `digitsMax` digits or is
+ * too large.
+ */
 function decimalWholesOf(values: Float64Array, from: number, to: number, isSingle: boolean): number {
   let digits = 0
   let scale = 1
@@ -226,7 +229,7 @@ function leastIfDirect(count: number): number | undefined {
     let max = min
     let minDifference = Number.POSITIVE_INFINITY
     let maxDifference = Number.NEGATIVE_INFINITY
-    // The first number has no difference, so it gets that of the second one.
+    // The first number has no difference, so it gets the difference of the second number.
     before = begin === 0 ? min - ((wholes[1] as number) - min) : before
     for (let index = begin; index < end; index++) {
       const whole = wholes[index] as number

@@ -2,7 +2,7 @@ import type { Points } from '#history/points'
 
 /**
  * Points of all series in the order in which they came: columns for the series, the time and the value. This is the
- * fastest form to append to. When it is full, it is sorted by series and stored.
+ * fastest form to append to. `HistoryStore` sorts the points by series and stores them.
  */
 export class Columns {
   #series: Int32Array
@@ -10,7 +10,7 @@ export class Columns {
   #values: Float64Array
   readonly #texts = new Map<number, string>()
   #textCharacters = 0
-  /** The series with the greatest id. */
+  /** The greatest id of a series. */
   #greatest = 0
   count = 0
 
@@ -55,7 +55,7 @@ export class Columns {
     }
   }
 
-  /** The series in order, each with the indexes of its points for `take`. A counting sort. */
+  /** The series in order, each with a function that appends its points to a list. A counting sort. */
   *bySeries(): Iterable<{ readonly series: number; take(points: Points): void }> {
     const ends = new Int32Array(this.#greatest + 2)
     for (let index = 0; index < this.count; index++) {

@@ -4,13 +4,13 @@ import { hourMs } from '#history/history-keys'
 import { Points, type SeriesValue } from '#history/points'
 import { Summary } from '#history/summary'
 
-/** The summaries of one day of a series, and where its points are. */
+/** The summaries of one day of a series, and the blocks with its points. */
 export class DaySummary {
-  /** One for each hour with points, in order. If `isWhole`, the first one summarizes the day up to some time. */
+  /** A summary for each hour with points, in order. If `isWhole`, the first summary is of the day up to some time. */
   readonly hours: Summary[] = []
   /** Whether the first summary is that of the day, not of an hour. */
   isWhole = false
-  /** 0: no marks. */
+  /** The times of the first and the last mark. 0 if there are no marks. */
   firstMark = 0
   lastMark = 0
   /**
@@ -49,7 +49,7 @@ export class DaySummary {
     return this.hours.length > 0 && !this.isWhole
   }
 
-  /** Adds points and marks that are later than all before. Both are settled. */
+  /** Adds points and marks that are later than all before. Both must be settled. */
   add(points: Points, marks: Points): void {
     if (marks.count > 0) {
       this.firstMark ||= marks.times[0] as number
@@ -78,7 +78,7 @@ export class DaySummary {
     return hour
   }
 
-  /** Merges all summaries into one of the whole day. Returns false if there are none of hours. */
+  /** Merges all summaries into one of the whole day. Returns false if the day has no summaries of hours only. */
   mergeHours(): boolean {
     if (!this.hasHours) return false
     const [day, ...others] = this.hours.splice(0) as [Summary, ...Summary[]]
@@ -89,9 +89,9 @@ export class DaySummary {
   }
 }
 
-/** The summary of the day up to some time, and those of 24 hours. */
+/** The limit of summaries in a day: one of the day up to some time, and 24 of hours. */
 const hoursMax = 25
-/** The indexes at which the fields begin. Those before `first` are enough for most queries. */
+/** The indexes in `fields` at which the fields begin. The fields before `first` are enough for most queries. */
 const countAt = 0
 const firstTimeAt = countAt + hoursMax
 const spanAt = firstTimeAt + hoursMax
@@ -200,7 +200,7 @@ function setField(at: number, value: SeriesValue): void {
 }
 
 /**
- * A sum of decimal numbers may differ from a decimal number only by rounding errors. Then this number takes fewer
+ * If a sum of decimal numbers differs from a decimal number only by rounding errors, the decimal number takes fewer
  * bytes, and is nearer to the exact sum.
  */
 function decimal(sum: number): number {

@@ -9,7 +9,7 @@ import type { Series } from '#history/series-table'
 import { TextPieces } from '#history/text-pieces'
 import type { AcrossName } from '#model/aggregate'
 
-/** Devices whose points are in memory together. */
+/** The number of devices whose points are in memory together. */
 const devicesAtATime = 1_000
 
 /** One aggregate of one property, over many devices. Contract 9. */

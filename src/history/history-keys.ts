@@ -7,7 +7,7 @@ import { sortableHex } from '#store/key-space'
  * | key | value |
  * |---|---|
  * | `format` | the version of this key space |
- * | `device/<tenant>/<device>` | the series of a device, with their ids |
+ * | `device/<tenant>/<device>` | the address of a device, and its series with their ids |
  * | `run/<run>` | a run: points of many series, and the checkpoint after it |
  * | `page/<run>/<series>` | a page of a run, with the first series in it |
  * | `block/<series>/<day>/<sequence>` | points of one series and day |

@@ -5,9 +5,11 @@ export interface HistoryLimits {
   readonly unstoredMax: number
   /** The number of runs of one level at which they are merged. */
   readonly runsMax: number
+  /** A merge stores a series with this many points in blocks. */
   readonly blockPointsMin: number
-  /** How long points are kept, and (`hoursMs`) summaries of hours. */
+  /** How long points are kept. */
   readonly rawMs: number
+  /** How long summaries of hours are kept. */
   readonly hoursMs: number
   /** The largest size of all history on the disk. Infinity: no limit. */
   readonly bytesMax: number

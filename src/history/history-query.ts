@@ -7,7 +7,7 @@ export interface QueriedProperty {
   readonly type: string
   readonly name?: string
   readonly unit?: string
-  /** Its values have names, so the duration of each can be counted. */
+  /** Whether the values have names, so that the duration of each value can be counted. */
   readonly isEnum?: boolean
 }
 
@@ -17,7 +17,7 @@ export interface QueriedService {
   readonly service: string
   /** The properties that the device declares. */
   readonly declared: readonly QueriedProperty[]
-  /** Only these properties; undefined: all. */
+  /** Undefined: all properties. */
   readonly propIds: readonly number[] | undefined
   /** The path at which a wrong property is reported. */
   readonly path: string
@@ -69,7 +69,7 @@ export interface QueryFault {
   readonly message: string
 }
 
-/** The answer as JSON in UTF-8, or what is wrong with the question. */
+/** The answer as JSON, CSV or NDJSON in UTF-8, or the faults of the query, or `unknown` if the service is unknown. */
 export type HistoryAnswer =
   | {
       readonly pieces: readonly Uint8Array[]
@@ -91,6 +91,6 @@ export interface AskedSeries extends QueriedProperty {
   readonly device: string
   readonly service: string
   readonly id: number | undefined
-  /** The question named this property. */
+  /** Whether the query named this property. */
   readonly isNamed: boolean
 }

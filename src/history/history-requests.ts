@@ -30,7 +30,10 @@ interface Waiter {
   readonly refuse: (error: Problem) => void
 }
 
-/** Answers requests from the history, once it contains everything that sockets had received before the request. */
+/**
+ * The requests to the history of one process. They can wait until the history contains everything that sockets have
+ * received.
+ */
 export class HistoryRequests {
   readonly #options: HistoryRequestsOptions
   #running = 0
@@ -83,7 +86,7 @@ export class HistoryRequests {
    * @throws Problem `history_behind`, `storage`
    */
   async importPoints(tenant: string, series: readonly Omit<ImportedSeries, 'tenant'>[]): Promise<number> {
-    // First, so that a device that was just added is not taken for an earlier one of its name.
+    // First, so that a device that was just added is not taken for an earlier device of the same name.
     await this.reach(tenant)
     try {
       const { service, sync } = this.#options
@@ -106,7 +109,7 @@ export class HistoryRequests {
       await sync()
       await service.compact(stored)
     }
-    // The failure is logged elsewhere.
+    // `History` reports a failed merge.
     this.#compacting ??= compacting()
       .catch(() => {})
       .finally(() => {

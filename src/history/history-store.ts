@@ -30,7 +30,7 @@ import { keysBelow, numberOf } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
-/** Long texts are stored earlier, because they take memory. */
+/** Points are stored earlier if their texts have more characters, because these take memory. */
 const unstoredCharactersMax = 8 * 1024 * 1024
 
 const keySpace = { name: 'key space of the history', version: 1, upgrades: {} }
@@ -43,7 +43,7 @@ const deadFormat = { name: 'deleted series of the history', version: 1, upgrades
  * checkpoint, in one batch. Points that were not stored when the process ended are read from the stream again.
  *
  * Runs of one level are merged into one of the next. In a merge, a series with enough points becomes *blocks* of one
- * day, with summaries of its hours; so there are few rows, however often devices report. A merge deletes nothing before
+ * day, with summaries of its hours; so there are few rows, however often devices report. A merge deletes no run before
  * its end, and is repeated if it was interrupted. Points of one series and time replace each other by the sequences of
  * runs and blocks.
  *
@@ -52,7 +52,7 @@ const deadFormat = { name: 'deleted series of the history', version: 1, upgrades
  */
 export class HistoryStore {
   readonly storage: Storage
-  /** Long queries wait for it from time to time, so that chunks and other queries have their turn. */
+  /** Long queries call `pause` from time to time, so that chunks and other queries have their turn. */
   readonly pause: () => Promise<void>
   readonly #shapes: ShapesById
   readonly #limits: HistoryLimits
@@ -108,7 +108,7 @@ export class HistoryStore {
     this.#table.nextId = nextId
   }
 
-  /** The checkpoints from which history can continue, the newest first. Up to the last one, all runs were merged. */
+  /** The checkpoints from which history can continue, newest first. All runs up to the last checkpoint are merged. */
   get checkpoints(): readonly TimedCheckpoint[] {
     const fresh = this.#runs.filter(({ level }) => level === 0).map(({ checkpoint }) => checkpoint)
     return [...fresh.reverse(), this.#base]
@@ -120,7 +120,7 @@ export class HistoryStore {
     const isKept = (run: Run, place: number) => place <= last || run.level > 0
     const dropped = this.#runs.filter((run, place) => !isKept(run, place))
     const operations: Operation[] = []
-    // Newest first: if several runs deleted a device, the row from the oldest one counts.
+    // Newest first, because the row from the oldest run counts if several runs deleted a device.
     for (const run of dropped.toReversed()) {
       operations.push(...deletionOf(run))
       for (const [key, value] of run.removed) operations.push({ key, value }, ...undead(value))
@@ -141,7 +141,7 @@ export class HistoryStore {
     for await (const page of pagesOf(this.storage, { ...keysBelow('dead'), hasValues: true }))
       for (const { key, value } of page) this.#dead.set(numberOf(key), unpackRecord(deadFormat, value) as number)
     await deleteStrayPages(this.storage, this.#runs)
-    // Stores the checkpoint with the new epoch: the main store forgets the old one after many starts.
+    // Stores the checkpoint with the new epoch, because the main store forgets the old epoch after many starts.
     if (checkpoint.epoch !== epoch) await this.flush()
   }
 
@@ -268,7 +268,7 @@ export class HistoryStore {
     return all ? confirmed : this.#fullLevel(confirmed)
   }
 
-  /** There are enough runs to be merged, confirmed or not, and no merge is running. */
+  /** Whether there are enough runs to be merged, confirmed or not, and no merge is running. */
   get isMergeDue(): boolean {
     return this.#merging === undefined && this.#fullLevel(this.#runs).length > 0
   }

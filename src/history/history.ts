@@ -26,7 +26,7 @@ const flushEveryMs = 10_000
 const roomEveryMs = 1_000
 /** How often everything is merged into blocks. */
 const mergeAllEveryMs = 24 * 3_600_000
-/** The same while history takes too much space. */
+/** How often everything is merged into blocks while history takes too much space. */
 const cutEveryMs = 600_000
 
 /** History, in this thread or in another one. */
@@ -64,7 +64,7 @@ export class History implements HistoryService {
   #cancelFlush: (() => void) | undefined
   #mergedAllAt = 0
   #isConfirmDue = false
-  /** A row could not be read: the next `open` sets this history aside and creates a new one. */
+  /** Whether a row could not be read. The next `open` then sets this history aside and creates a new one. */
   #isDamaged = false
   #hasRoom = false
   #roomCheckedAt = Number.NEGATIVE_INFINITY
@@ -129,13 +129,13 @@ export class History implements HistoryService {
     }).catch(() => {})
   }
 
-  /** Merges what was confirmed, then runs `after`. A failure is also reported. */
+  /** Merges what was confirmed, then runs `after`. Reports a failure unless the store was closed. */
   #merge(all: boolean, after: (store: HistoryStore, pause: () => Promise<void>) => Promise<void>): Promise<void> {
     const { store } = this
     const pause = async () => {
       await this.#pause()
       await this.#assertRoom()
-      // The history is being closed: the merge is made again after the next start.
+      // The history is being closed. The merge is repeated after the next start.
       if (this.#store !== store) throw new StorageFailure('closed', 'history is closed')
     }
     const merged = store.merge({ all, pause }).then(() => after(store, pause))

@@ -10,7 +10,7 @@ export interface MergeOptions {
   readonly runs: readonly Run[]
   /** All other runs. */
   readonly otherRuns: readonly Run[]
-  /** A series with this many points is stored in blocks; one with fewer goes into the merged run. */
+  /** A series with this many points is stored in blocks. A series with fewer points goes into the merged run. */
   readonly blockPointsMin: number
   /** Whether the points of a series must be kept. */
   readonly isNeeded: (series: number) => boolean
@@ -21,9 +21,9 @@ export interface MergeOptions {
 const operationsMax = 512
 
 /**
- * Merges runs into one of the next level, and series with enough points into blocks. Nothing is deleted: an interrupted
- * merge is repeated from the same runs, with the same result. Returns the merged run, or undefined if everything is in
- * blocks.
+ * Merges runs into one of the next level, and series with enough points into blocks. No run is deleted, so an
+ * interrupted merge is repeated from the same runs, with the same result. Returns the merged run, or undefined if
+ * everything is in blocks.
  */
 export async function mergeRuns(options: MergeOptions): Promise<Run | undefined> {
   const { storage, runs, otherRuns, blockPointsMin, isNeeded, pause } = options
@@ -34,7 +34,7 @@ export async function mergeRuns(options: MergeOptions): Promise<Run | undefined>
   const cursors = runs.map((run) => new RunCursor(storage, run))
   const pages = new PageWriter(name)
   const [values, marks] = [new SeriesInRuns(runs), new SeriesInRuns(runs)]
-  // The runs of the lowest level are newer than all blocks.
+  // Runs of level 0 are newer than all blocks.
   const hasMerged = runs.some((run) => run.level > 0)
   let operations: Operation[] = []
   const write = async () => {
@@ -91,7 +91,7 @@ class SeriesInRuns {
     return (this.#runs.at(next < 0 ? -1 : next - 1) as Run).sequence
   }
 
-  /** Takes the points of a series from the cursors that are at it. `isKept`: its points are needed. */
+  /** Takes the points of a series from the cursors at this series. If `isKept` is false, the points are passed over. */
   take(cursors: readonly RunCursor[], series: number, isKept: boolean): void {
     this.#points.clear()
     for (let place = 0; place < cursors.length; place++) {

@@ -1,6 +1,6 @@
 import { type ByteReader, type ByteWriter, damagedRow } from '#history/bytes'
 
-/** Numbers that are packed with the same width. */
+/** The limit of numbers in a group. All numbers of a group are packed with the same width. */
 export const groupMax = 32
 
 /** Numbers in one group must differ by less than 2³². */
@@ -24,13 +24,13 @@ export function packNumbers(list: Float64Array, count: number, writer: ByteWrite
 }
 
 /**
- * Wider numbers are packed in two parts: a part begins at any bit of its first byte, and must end within the 32 bits
- * from there.
+ * Numbers wider than `widthInOnePartMax` are packed in two parts. A part begins at any bit of its first byte, and must
+ * end within 32 bits from the start of this byte.
  */
 const partBits = 16
 const widthInOnePartMax = 24
 
-/** At most this many bytes are needed for a group and what is written behind it. */
+/** The limit of bytes of a group and of the width of the next group. */
 const groupBytesMax = 4 * groupMax + 4
 
 function packGroup(
@@ -102,7 +102,7 @@ function unpackGroup(
   }
 }
 
-/** At least 25 bits from this one on. A checksum must follow the packed bytes, because bytes after them may be read. */
+/** At least 25 bits from `bit` on. A checksum must follow the packed bytes, because bytes after them may be read. */
 function bitsAt(bytes: Uint8Array, bit: number): number {
   const at = bit >>> 3
   const low = (bytes[at] as number) | ((bytes[at + 1] as number) << 8)

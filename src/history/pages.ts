@@ -77,7 +77,7 @@ export class RunCursor {
     this.#length = this.#reader.varint()
   }
 
-  /** Appends the points of the current series. Call it, or `pass`, once for each series. */
+  /** Appends the points of the current series. Call `take` or `pass` once for each series. */
   take(points: Points): void {
     decodeColumn(this.#reader as ByteReader, points)
   }

@@ -86,7 +86,7 @@ export class Points {
     this.append(settled)
   }
 
-  /** Each point is later than the one before. */
+  /** Whether each point is later than the point before. */
   get isSettled(): boolean {
     for (let index = 1; index < this.count; index++) {
       if ((this.times[index] as number) <= (this.times[index - 1] as number)) return false
@@ -94,7 +94,7 @@ export class Points {
     return true
   }
 
-  /** The index of the first point at or after a time, from one index on. The points are settled. */
+  /** The index of the first point at or after a time, from one index on. The points must be settled. */
   indexAt(time: number, from = 0): number {
     if (from >= this.count || time <= (this.times[from] as number)) return from
     if (time > (this.times[this.count - 1] as number)) return this.count

@@ -23,7 +23,7 @@ export const noCut: Retained = { rawFrom: 0, hoursFrom: 0, daysFrom: 0 }
 export class Retentions {
   readonly #limits: HistoryLimits
   readonly #ofMost: Retention
-  /** Older values were deleted to keep the total size below its limit. */
+  /** Values before these times were deleted to keep the total size below its limit. */
   cut: Retained = noCut
   /** The retentions of schemas, by tenant, service and property. */
   #tenants = new Map<string, Map<string, ReadonlyMap<number, Retention>>>()
@@ -51,7 +51,7 @@ export class Retentions {
     this.#tenants.delete(tenant)
   }
 
-  /** The retention of each property of a service that has its own. */
+  /** The retentions that the schema of a service sets, by property. Undefined if it sets none. */
   ofService(tenant: string, service: string): ReadonlyMap<number, Retention> | undefined {
     return this.#tenants.get(tenant)?.get(service)
   }

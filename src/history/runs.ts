@@ -13,14 +13,14 @@ export interface TimedCheckpoint extends Checkpoint {
 /** A list of pages with the points of many series, sorted by series. */
 export interface Run {
   readonly name: string
-  /** The sequence of its newest part. Of points at one time, those with the latest sequence count. */
+  /** The sequence of the newest run in a merged run. Of points at one time, those with the highest sequence count. */
   readonly sequence: number
-  /** 0: stored from memory. A merge of runs makes one of the next level. */
+  /** 0: stored from memory. A merge of runs makes a run of the next level. */
   readonly level: number
   readonly checkpoint: TimedCheckpoint
   /** The rows of the devices that were deleted in this run. They are restored if the run is dropped. */
   readonly removed: readonly (readonly [key: string, row: Uint8Array])[]
-  /** Ids below this one are never assigned again. */
+  /** Ids below this id are never assigned again. */
   readonly nextId: number
   /** The first series of each page. */
   readonly pages: readonly number[]

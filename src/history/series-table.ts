@@ -19,8 +19,8 @@ export const statusKind: SeriesKind = { service: '', propId: 0, type: 'status' }
 
 export interface Series extends SeriesKind {
   /**
-   * Even. The next number is the id of its marks: the times at which its value became an error or was removed. Ids are
-   * never used again.
+   * Even. The next number is the id of the marks of the series: the times at which its value became an error or was
+   * removed. Ids are never used again.
    */
   readonly id: number
 }
@@ -43,7 +43,7 @@ export function idsIn(row: Uint8Array): number[] {
 export class SeriesOfDevice {
   readonly tenant: string
   readonly name: string
-  /** The address of the device; 0: unknown. A later device of the same name has a greater one. */
+  /** The address of the device, 0 if it is unknown. A later device of the same name has a greater address. */
   flakeAddress = 0
   readonly kinds: SeriesKind[] = []
   readonly ids: number[] = []
@@ -69,8 +69,8 @@ export class SeriesOfDevice {
 }
 
 /**
- * All series, by tenant and device. A series gets its id with its first point. The table is in memory; changed devices
- * are stored with the points.
+ * All series, by tenant and device. All properties of a service get their series with the first report of the service.
+ * The table is in memory; changed devices are stored with the points.
  */
 export class SeriesTable {
   readonly #tenants = new Map<string, Map<string, SeriesOfDevice>>()
@@ -81,7 +81,7 @@ export class SeriesTable {
   readonly #byHash = new Map<string, Map<number, SeriesOfDevice>>()
   readonly #kinds = new Map<string, SeriesKind>()
   readonly #changed = new Set<SeriesOfDevice>()
-  /** Names of devices with series that were deleted since the last `changes`. */
+  /** Devices that were removed since the last `changes`, by the key of their row. */
   readonly #removed = new Map<string, SeriesOfDevice>()
   /** Whether each series has an owner. The index is half of its id. */
   #alive = new Uint8Array(1024)
@@ -144,7 +144,7 @@ export class SeriesTable {
       for (const device of devices.values()) for (const series of device.series()) yield { ...series, device }
   }
 
-  /** The ids of the series of each property of a shape. */
+  /** The ids of the series of each property of a shape. Creates missing series. */
   idsOf(device: SeriesOfDevice, shape: Shape): Int32Array {
     for (let place = 0; place < device.shapes.length; place++)
       if (device.shapes[place] === shape) return device.shapeIds[place] as Int32Array

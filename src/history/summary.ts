@@ -100,7 +100,7 @@ export class Summary {
 /** The summary of points that are being added; reused by each call. */
 const part = new Summary()
 
-/** The points must be at least one, and none of them a text. */
+/** There must be at least one point, and no texts. */
 function summaryOf({ times, values }: Points, from: number, to: number): Summary {
   const first = values[from] as number
   const firstTime = times[from] as number

@@ -12,7 +12,7 @@ const scale = 1e6
 /** Numbers of up to 15 digits are exact. */
 const wholeMax = 1e15
 const numbersAtOnce = 512
-/** The numbers that become text together; used again by each call. */
+/** The numbers that become text together. All calls share the list. */
 const batch: number[] = []
 
 /**
@@ -25,7 +25,7 @@ export class TextPieces {
   readonly #pieces: Uint8Array<ArrayBuffer>[] = []
 
   add(text: string): void {
-    // A character takes at most three bytes, or four for two.
+    // A UTF-16 code unit takes at most three bytes.
     this.#reserve(text.length * 3)
     if (text.length > shortCharactersMax || !this.#addAscii(text)) this.#at += this.#bytes.write(text, this.#at)
   }
@@ -145,7 +145,7 @@ export class TextPieces {
     if (this.#at + length > this.#bytes.length) this.#end(length)
   }
 
-  /** Ends a piece. The next one has space for this many bytes. */
+  /** Ends a piece. The next piece has space for this many bytes. */
   #end(length: number): void {
     if (this.#at > 0) this.#pieces.push(this.#bytes.subarray(0, this.#at))
     this.#bytes = pieceOf(Math.max(length, Math.min(this.#bytes.length * 8, pieceBytesMax)))
@@ -153,7 +153,7 @@ export class TextPieces {
   }
 }
 
-/** A number with at most six decimal digits, and nine before them. */
+/** Whether a number has at most `digitsMax` decimal digits, and nine digits before them. */
 function isShort(value: number): boolean {
   const scaled = Math.round(value * scale)
   return scaled / scale === value && scaled < wholeMax && scaled > -wholeMax
