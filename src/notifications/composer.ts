@@ -33,7 +33,7 @@ export interface ComposerParts {
   /** The stored user. `user`: the resource name. */
   readonly recipientOf: (tenant: string, user: string) => StoredRecipient
   readonly pace: Pace
-  /** The page where the recipient of a mail can end that subscription. */
+  /** The page where the recipient of a mail can end the subscription. */
   readonly unsubscribeUrl: (base: string, of: { tenant: string; user: string; subscription: string }) => string
   /** Links in mails begin with the first URL; without any, with the origin at which the user subscribed. */
   readonly publicUrls: readonly string[]
@@ -54,7 +54,9 @@ export type NextMail =
       readonly type: 'mail'
       readonly message: MailMessage
       readonly progress: Progress
-      /** Whether the subscriber may still receive the whole mail. Checked immediately before it is handed over. */
+      /**
+       * Whether the subscriber may still receive the whole mail. Checked immediately before the mail is handed over.
+       */
       readonly isStillWanted: () => boolean
     }
 
@@ -68,18 +70,18 @@ interface Moment {
   readonly allInputs: ReadonlyMap<PendingSubscription, Inputs>
 }
 
-/** A function, its groups' members, and its templates. None is changed in place: the same object means no change. */
+/** A function, its groups' members, and its templates. None is changed in place, so the same object means no change. */
 type Inputs = readonly [fn: StoredFunction | undefined, ...others: unknown[]]
 
 /** The characters of a digest line other than its subject. */
 const timeCharacters = 30
 
-/** Requests of one subscription that are passed over in one turn. */
+/** The limit of requests of one subscription that are passed over in one turn. */
 const passedAtOnce = 256
 
 /**
- * Composes the chosen mail from the functions, templates and permissions stored at that moment. Each request is checked as
- * if it were a mail of its own, also in a digest. Contract 5.7.
+ * Composes the chosen mail from the functions, templates and permissions that are stored now. Each request is checked
+ * as if it were a mail of its own, also in a digest. Contract 5.7.
  */
 export class Composer {
   readonly #parts: ComposerParts
@@ -146,7 +148,7 @@ export class Composer {
     return this.#mail(moment, message, { moves, outcome: { sent: 'digest', of: count }, skipped })
   }
 
-  /** Includes the following requests that are passed over for the same reason. */
+  /** Passes over the request, and the requests after it that have the same reason. */
   #skip(moment: Moment, pending: PendingSubscription, request: DeliveryRequest, reason: SkipReason): Progress {
     let last = request
     let count = 0
@@ -242,7 +244,9 @@ export class Composer {
     })
   }
 
-  /** One digest an hour: the hour is part of its Message-ID. It covers many functions, so it has no unsubscribe link. */
+  /**
+   * There is one digest an hour, so the hour identifies it. It covers many functions, so it has no unsubscribe link.
+   */
   #digestMessageOf(
     { state, recipient }: Moment,
     pendings: readonly PendingSubscription[],

@@ -5,7 +5,7 @@ interface Waiter<T> {
   readonly value: T
 }
 
-/** A delay queue: returns each item once, after its delay. Items have keys, and share one timer. */
+/** Passes each item to `due` once, after its delay. Items have keys, and share one timer. */
 export class DelayQueue<T> {
   readonly #world: World
   readonly #due: (value: T) => void
@@ -33,7 +33,7 @@ export class DelayQueue<T> {
     for (const { value } of this.#byKey.values()) yield value
   }
 
-  /** Replaces the delay of an entry that is already queued. */
+  /** Replaces an item with the same key. */
   add(key: string, value: T, waitMs: number): void {
     const waiter = { value }
     this.#byKey.set(key, waiter)

@@ -52,8 +52,8 @@ interface Wait {
 }
 
 /**
- * 100 mails a second; 10 if the loop is busy, and 4 if it has no time left, because each mail costs as much as 300 property
- * changes.
+ * 100 mails a second; 10 if the event loop is busy, and 4 if it is full, because each mail costs as much as 300
+ * property changes. See `LoadLimits`.
  */
 const sentAtMost = { idle: 10, busy: 1, full: 1 }
 const retryMs = 1_000
@@ -66,7 +66,7 @@ export class Deliverer {
   readonly #parts: DelivererParts
   readonly #limit: LoadLimit
   readonly #backOff: BackOff
-  /** Mails handed over, by result. */
+  /** Attempts to hand over a mail, by result. */
   readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
   /** Requests that were not mailed, by reason. */
   readonly passed = Object.fromEntries(skipReasons.map((reason) => [reason, 0])) as Record<SkipReason, number>
@@ -79,7 +79,7 @@ export class Deliverer {
     this.#backOff = new BackOff(parts.system.world)
   }
 
-  /** The last attempt failed at the mail server: mails are tried one at a time. */
+  /** Whether the mail server could not be reached. Mails are then tried one at a time. */
   get isFailing(): boolean {
     return this.#backOff.isFailing
   }

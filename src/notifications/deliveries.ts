@@ -50,10 +50,10 @@ const bugMs = 60_000
  * Sends the mails that functions request. A mail goes to each user who was subscribed at the time of the request and is
  * still permitted to receive it when it is handed over. Contract 5.7.
  *
- * - A subscriber has one mail in progress at a time. The result is stored after the mail server accepted the mail: a
- *   crash in between sends it once more, under the same Message-ID.
- * - The content of a mail, and everything that it depends on, is stored before the mail is handed over: no mail reports
- *   something that a crash undoes.
+ * - A subscriber has one mail in progress at a time. The result is stored after the mail server accepted the mail, so
+ *   the mail is sent once more after a crash in between, under the same Message-ID.
+ * - The content of a mail, and everything that it depends on, is stored before the mail is handed over, so no mail
+ *   reports something that a crash undoes.
  * - While the mail server does not answer, one mail at a time is tried, after a growing pause.
  */
 export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNotices {
@@ -258,8 +258,8 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   }
 
   /**
-   * `busy` if the subscriber is queued or has a mail in progress; the mail state of a paused subscriber; otherwise
-   * undefined.
+   * `busy` if the subscriber is queued, has a mail in progress, or is paused with an unknown mail state; the mail state
+   * of another paused subscriber; otherwise undefined.
    */
   #stateOf(subscriber: Subscriber): 'busy' | MailState | undefined {
     const key = keyOf(subscriber)

@@ -1,9 +1,9 @@
 /** One mail about many events. Contract 5.7. */
 
-/** The lines shown of one function: the newest. */
+/** The limit of lines of one function. The newest lines are shown. */
 export const digestLinesMax = 100
 
-/** All lines together, in UTF-16 units: with headings the mail stays under 256 KiB, in any script. */
+/** The limit of all lines together, in UTF-16 units. With headings the mail stays under 256 KiB, in any script. */
 export const digestCharactersMax = 64_000
 
 export interface DigestLine {

@@ -22,8 +22,8 @@ const unfinished = /\.eml\.tmp$/
 const finished = /^\d{14}-[0-9a-f]{16}\.eml$/
 
 /**
- * Writes each mail to a file in a folder, named by its Message-ID: a mail sent twice is one file. A file is complete or
- * absent. Only its owner can read it.
+ * Writes each mail to a file in a folder, named by its time and Message-ID, so a mail that is sent twice is one file. A
+ * file is complete or absent. Only the owner of a file can read it.
  */
 export function emlMail({ folder, from, filesMax = filesMaxByDefault, failed }: EmlMailOptions): Mail {
   const underWay = new Set<Promise<void>>()

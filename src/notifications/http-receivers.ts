@@ -20,7 +20,7 @@ export interface HttpReceiversOptions {
   readonly resolve?: (host: string) => Promise<readonly Resolved[]>
 }
 
-/** For one attempt in total, from resolving the host to the end of the answer. Contract 12. */
+/** The limit of time for one attempt, from resolving the host to the end of the answer. Contract 12. */
 const attemptMs = 15_000
 /** The rest of an answer is not read, because only its status matters. */
 const answerBytesMax = 64 * 1024
@@ -35,12 +35,15 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
   const addresses = new WebhookAddresses(allowed)
   const underWay = new Set<AbortController>()
 
-  /** The system looks up only hosts that the operator named: a lookup that hangs blocks a thread of the database. */
+  /**
+   * The system's lookup is used only for hosts that the operator named, because a lookup that hangs blocks a thread
+   * that the database needs.
+   */
   async function addressesOf(host: string): Promise<readonly Resolved[]> {
     if (resolve) return resolve(host)
     if (addresses.isNamed(host)) return systemLookup(host, { all: true })
     if (/^(.+\.)?localhost$/.test(host)) return loopback
-    // A new resolver each time, because it reads the system's list of name servers only once, and that may change.
+    // A new resolver each time, because a resolver reads the system's list of name servers only once.
     const resolver = new Resolver({ timeout: 3_000, tries: 2 })
     const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
     if (four.status === 'rejected' && six.status === 'rejected') throw four.reason
@@ -63,7 +66,7 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
       method: 'POST',
       headers: { ...headers, 'content-length': Buffer.byteLength(body) },
       lookup: lookupOf(checked),
-      // Each attempt has its own connection: an address that was checked earlier is not used again.
+      // Each attempt has its own connection, so an address that was checked earlier is not used again.
       agent: false,
       signal,
     }

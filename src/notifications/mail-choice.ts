@@ -52,7 +52,7 @@ export function chooseMail(
   return { type: 'send', ...oldest }
 }
 
-/** True also if the clock was set back since. */
+/** Whether the hour is over. Also true if the clock was set back to a time before the hour. */
 export function isHourOver({ from }: MailState['hour'], now: number): boolean {
   return now < from || now >= from + mailHourMs
 }
@@ -62,7 +62,7 @@ export function gapUpTo({ cursor, requests }: PendingSubscription, to: number): 
   return to - cursor - requests.filter(({ seq }) => seq <= to).length
 }
 
-/** False if `nextAt` is further ahead than any retry can be: then the clock was set back. */
+/** Whether the retry is in the future. If `nextAt` is further ahead than any retry can be, the clock was set back. */
 function isAhead(nextAt: number, now: number): boolean {
   return nextAt > now && nextAt <= now + retryMsMax
 }

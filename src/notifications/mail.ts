@@ -1,6 +1,6 @@
 /** One mail to one person, before encoding by RFC 5322. Only `subject`, `text` and `html` contain users' text. */
 export interface MailMessage {
-  /** Message-ID without its angle brackets: the same for each attempt of this mail. */
+  /** Message-ID without its angle brackets. It is the same for each attempt of this mail. */
   readonly id: string
   /** The time of the event, Unix ms. */
   readonly date: number
@@ -54,11 +54,11 @@ export interface Mail {
   open(): Promise<void>
   /** @throws MailRefused */
   send(message: MailMessage): Promise<void>
-  /** Mails in progress finish within some seconds; later ones are refused. */
+  /** Mails in progress finish within some seconds. Later mails are refused. */
   close(): Promise<void>
 }
 
 export const mailsAtOnceMax = 4
 
-/** The code of mails that come after `close`: `transport`. */
+/** The code of the `MailRefused` for a mail after `close`. */
 export const closedCode = 'CLOSED'

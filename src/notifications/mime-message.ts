@@ -7,8 +7,8 @@ import type { MailMessage } from '#notifications/mail'
 const encodedWordCharactersMax = 52
 
 /**
- * Encodes a mail by RFC 5322 for the network or a file. The same message gives the same bytes: date, Message-ID and
- * boundaries are derived from it.
+ * Encodes a mail by RFC 5322 for the network or a file. The same message gives the same bytes, because date, Message-ID
+ * and boundaries are derived from the message.
  */
 export function mimeOf({ id, date, from, to, subject, text, html, listId, unsubscribe }: MailMessage): Promise<Buffer> {
   const { name, address } = senderOf(from) ?? { name: '', address: from }

@@ -6,11 +6,11 @@ export interface NotificationSettings {
   readonly receivers: WebhookReceivers
   /** The addresses of the server for links in mails to users. Empty: no such mails. */
   readonly publicUrls?: readonly string[]
-  /** Default: see below. */
+  /** Default: `defaultMailsPerHourMax`. */
   readonly mailsPerHourMax?: number
-  /** Stored requests of a function; default: derived from the mails an hour. */
+  /** The limit of stored requests of a function. By default, `mailsPerHourMax` determines the limit. */
   readonly storedRequestsMax?: number
 }
 
-/** Mails that one subscriber gets in an hour before they are combined into a digest. Contract 5.7. */
+/** The limit of mails to one subscriber in an hour. Further notifications go into a digest. Contract 5.7. */
 export const defaultMailsPerHourMax = 60

@@ -27,7 +27,7 @@ interface Prepared {
   readonly isStillAllowed: () => boolean
 }
 
-/** The request, or the reason why it may not be sent. @throws Problem `storage` */
+/** The request of the webhook, or the reason why the webhook must not be sent. @throws Problem `storage` */
 export function preparedOf(
   { system, functions, scopeOf, secretOf }: PreparationParts,
   { tenant, function: fn }: { readonly tenant: string; readonly function: string },

@@ -30,10 +30,10 @@ export function runContextOf(
       ? schemas.get(cause.service)
       : undefined
   const alarm = cause.on === 'alarm' ? alarms.get(cause.alarm) : undefined
-  // The reader may have access to this device only.
+  // The reader needs access to all devices of the alarm, not only to this device.
   const mayReadAlarm = alarm && mayReadAll(scope, 'alarms', alarm, membersOf)
   const state = system.peek(deviceAddress(tenant, device))
-  // No check here: without permission to read the alarm on this device, nothing is sent.
+  // Needs no check, because nothing is sent without permission to read the alarm on this device.
   const acknowledged = cause.on === 'alarm' ? state?.alarms.get(cause.alarm)?.acknowledged : undefined
   const mayReadUsers = isPermitted(scope, 'users', 'read')
   const mayReadMeta = reachesDevice(scope, 'meta', 'read', device)

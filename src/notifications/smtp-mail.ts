@@ -42,12 +42,12 @@ const usualTimeouts: SmtpTimeouts = {
   closeMs: 5_000,
 }
 
-/** A connection is replaced after this many mails, because servers close those that stay open too long. */
+/** A connection is replaced after this many mails, because servers close connections that stay open too long. */
 const mailsAConnectionMax = 100
 
 /**
- * Sends mail by SMTP over up to four persistent connections. A connection that the server closed before any of the mail was
- * sent is replaced once. Links in a mail are never fetched.
+ * Sends mail by SMTP over up to `mailsAtOnceMax` persistent connections. If the server closed a connection before any
+ * byte of a mail was sent, the mail is sent once more on another connection. Links in a mail are never fetched.
  */
 export function smtpMail({ url, from, world, timeouts = usualTimeouts }: SmtpMailOptions): Mail {
   const sender = senderOf(from)?.address ?? from
@@ -64,7 +64,10 @@ export function smtpMail({ url, from, world, timeouts = usualTimeouts }: SmtpMai
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  /** The streams that mails are read from, by abort signal: nodemailer does not report whether it has read any of them. */
+  /**
+   * The stream of each mail, by abort signal, because nodemailer does not report whether it has sent any byte of a
+   * mail.
+   */
   const streams = new WeakMap<AbortSignal, Readable>()
   pool.use('stream', (mail, next) => {
     const { signal } = mail.data
@@ -147,8 +150,8 @@ const sessionReplies: ReadonlySet<number> = new Set([530, 534, 535, 538])
 const outOfOrder = 503
 
 /**
- * Classifies a failure. `hasBegun`: a byte of the mail was sent, so a broken connection may be related to this mail,
- * which may have arrived. Otherwise the failure is unrelated to the mail.
+ * Classifies a failure. If `hasBegun`, a byte of the mail was sent, so a broken connection may be related to the mail,
+ * and the mail may have arrived. Otherwise a broken connection is unrelated to the mail.
  */
 function mailRefusedOf({ code = '', responseCode, command }: SmtpError, hasBegun: boolean): MailRefused {
   if (responseCode === undefined) {

@@ -20,7 +20,7 @@ const submissionPort = 587
  * the setting.
  *
  * A password crosses the network only over TLS, to a server with a valid certificate. On loopback there is no network to
- * protect it from, and local relays often have self-signed certificates.
+ * protect the password from, and local relays often have self-signed certificates.
  */
 export function smtpOptionsOf(text: string): SmtpOptions {
   const { protocol, hostname, port, username, password } = new URL(text)

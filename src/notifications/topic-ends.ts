@@ -28,9 +28,9 @@ const listedAtATime = 256
 const retryMs = 1_000
 
 /**
- * Ends the subscriptions to deleted functions, each in a turn of its subscriber. The list of these functions is stored in
- * the commit that deletes one, and an entry is removed after the last subscription: so the work resumes after a crash.
- * §2.6.
+ * Ends the subscriptions to deleted functions, each in a turn of its subscriber. The commit that deletes a function
+ * also stores it in a list, and the function leaves the list after its last subscription, so the work resumes after a
+ * crash. §2.6.
  */
 export class TopicEnds {
   readonly #parts: TopicEndsParts

@@ -18,8 +18,8 @@ export interface TopicPassesParts {
   readonly functions: Pick<FunctionViews, 'storedOf'>
   readonly pace: Pace
   /**
-   * `busy` if the subscriber's next mail is already queued or in progress: then the subscriber is skipped. For a paused
-   * subscriber: its mail state.
+   * `busy` if the subscriber's next mail is already queued or in progress. The subscriber is then skipped. For a paused
+   * subscriber, its mail state.
    */
   readonly stateOf: (tenant: string, subscriber: string) => 'busy' | MailState | undefined
   /** Called for a subscriber that has pending requests. */
@@ -34,7 +34,7 @@ interface Topic {
   readonly function: string
   /** The stored head. */
   head: DeliveryHead
-  /** World.monotonic of the last pass. */
+  /** World.monotonic at the start of the last pass. */
   passedAt: number
   isDue: boolean
 }
@@ -44,10 +44,11 @@ const passEveryMs = 1_000
 const listedAtATime = 256
 
 /**
- * Scans the subscribers of functions with new requests, by the current index, and finds those that have not been notified
- * of all. Removes requests that all subscribers have been notified of, so that an idle store keeps none.
+ * Scans the subscribers of functions with new requests, by the current index, and finds subscribers that have not been
+ * notified of all requests. Removes requests that all subscribers have been notified of, so that an idle store keeps
+ * none.
  *
- * A subscription that is made after a request starts behind the number of that request. So the index already contains
+ * A subscription that is made after a request starts after the number of that request. So the index already contains
  * all subscribers to notify of a known request, and all of them have reached the lowest position found.
  */
 export class TopicPasses {
@@ -88,7 +89,7 @@ export class TopicPasses {
     if (isNews) this.#due(topic)
   }
 
-  /** A subscriber advanced or no longer needs these requests: they may be removable now. */
+  /** A subscriber advanced, or no longer needs the requests of these functions, so requests may be removable now. */
   movedOn(tenant: string, functions: Iterable<string>): void {
     for (const fn of functions) {
       const topic = this.#topics.get(tenantKey(tenant, fn))
@@ -96,7 +97,7 @@ export class TopicPasses {
     }
   }
 
-  /** Undefined: all subscribers have been notified of everything. */
+  /** Undefined if all subscribers have been notified of all requests. */
   headOf(tenant: string, fn: string): DeliveryHead | undefined {
     return this.#topics.get(tenantKey(tenant, fn))?.head
   }
@@ -235,7 +236,7 @@ export class TopicPasses {
   }
 }
 
-/** The cursor, or one less while a missed count waits for a digest. Undefined: was not subscribed at that time. */
+/** The cursor, or one less while a missed count waits for a digest. Undefined if the state lacks the subscription. */
 function readIn({ cursors, missed }: MailState, fn: string, subscription: string): number | undefined {
   const cursor = cursors[subscription]
   return cursor !== undefined && missed[fn] ? cursor - 1 : cursor

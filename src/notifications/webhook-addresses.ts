@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** From IANA's registries of special-purpose addresses: those that are not on the public internet. */
+/** The networks in IANA's registries of special-purpose addresses that are not on the public internet. */
 const privateIpv4 = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -17,7 +17,7 @@ const privateIpv4 = [
   ['203.0.113.0', 24],
   ['224.0.0.0', 3],
 ] as const
-/** Public hosts are in this network only: all other addresses are private or contain an IPv4 address. */
+/** Public hosts are only in this network. All other addresses are private or contain an IPv4 address. */
 const globalIpv6 = ['2000::', 3] as const
 const privateIpv6 = [
   // Teredo, benchmarks, ORCHID …
@@ -70,7 +70,9 @@ export class WebhookAddresses {
     return this.#hosts.has(host)
   }
 
-  /** Whether a webhook may connect to this address of a host. Without TLS, `WEBHOOK_ALLOW` must name one of them. */
+  /**
+   * Whether a webhook may connect to this address of a host. Without TLS, `WEBHOOK_ALLOW` must name host or address.
+   */
   mayConnect(protocol: string, host: string, address: string): boolean {
     const [plain = ''] = address.split('%')
     if (this.isNamed(host) || this.#networks.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6')) return true

@@ -1,11 +1,12 @@
 import { RoundRobin } from '#notifications/round-robin'
 
-/** Attempts to one receiver at a time, at most. */
+/** The limit of attempts to one receiver at a time. */
 const windowMax = 8
-/** Attempts in one pool at a time: of all tenants, and of one. */
+/** The limit of attempts of all tenants in one pool at a time. */
 const poolMax = 128
+/** The limit of attempts of one tenant in one pool at a time. */
 const tenantMax = 32
-/** Idle slow receivers that a tenant's lanes remember. */
+/** A tenant with more receivers forgets slow receivers when they are idle. */
 const slowKeptMax = 1_000
 /** A receiver that takes longer to answer counts as slow, in ms. */
 const slowMs = 2_000
@@ -20,12 +21,15 @@ interface Lane<T> {
   readonly id: string
   readonly ready: Set<T>
   underWay: number
-  /** The most attempts at a time. Grows with each quick answer, and is 1 after a slow or missing answer. */
+  /** The limit of attempts at a time. Grows with each quick answer, and is 1 after a slow or missing answer. */
   window: number
   pool: Pool
 }
 
-/** An attempt. `end`: how long the receiver took to answer, in ms; infinity: it did not; undefined: nothing was sent. */
+/**
+ * An attempt. `end` takes how long the receiver took to answer, in ms; infinity if the receiver did not answer;
+ * undefined if nothing was sent.
+ */
 export interface Started<T> {
   readonly item: T
   end(tookMs: number | undefined): void
@@ -36,7 +40,7 @@ export interface Started<T> {
  * that are slow or do not answer have a pool of their own, with one attempt at a time for each of them.
  */
 export class WebhookLanes<T> {
-  /** By tenant, and then by receiver. Slow ones are remembered while the tenant has any. */
+  /** By tenant, and then by receiver. Slow receivers are remembered while the tenant has webhooks. */
   readonly #lanes = new Map<string, Map<string, Lane<T>>>()
   readonly #queues: Readonly<Record<Pool, RoundRobin<Lane<T>>>> = { fast: new RoundRobin(), slow: new RoundRobin() }
   /** Attempts under way: by pool, and by pool and tenant. */
@@ -54,7 +58,7 @@ export class WebhookLanes<T> {
     this.#enqueue(lane)
   }
 
-  /** Undefined: nothing can start now. */
+  /** Undefined if no attempt can start now. */
   start(): Started<T> | undefined {
     for (const pool of pools) {
       if (this.#count(pool) >= poolMax) continue
@@ -79,7 +83,7 @@ export class WebhookLanes<T> {
     this.#forgetIdle(lanes, lane)
   }
 
-  /** Call it when a tenant has nothing to send. */
+  /** Must be called when a tenant has nothing to send. */
   forget(tenant: string): void {
     this.#lanes.delete(tenant)
     for (const pool of pools) this.#queues[pool].forget(tenant)

@@ -10,7 +10,7 @@ export interface WebhookPost {
 
 /** Sends webhooks to their receivers. */
 export interface WebhookReceivers {
-  /** Whether a function may name this URL: a fault that begins with "must", or undefined. */
+  /** Why a function must not name this URL: a text that begins with "must". Undefined if the URL is allowed. */
   faultOf(url: string): string | undefined
   /** Resolves within 15 s, and never rejects. */
   post(post: WebhookPost): Promise<WebhookAnswer>

@@ -40,7 +40,7 @@ interface Waiting {
   readonly id: string
   readonly node: string
   readonly bytes: number
-  /** Origin of the receiver; empty until the webhook may be sent. */
+  /** The origin of the receiver. Empty before the first attempt is due, and if the node was removed. */
   receiver: string
   isUnderWay: boolean
 }
@@ -51,7 +51,7 @@ interface TenantQueue {
   bytes: number
 }
 
-/** The next step after an attempt. `waitMs`: until the next attempt; undefined: the webhook is finished. */
+/** The next step after an attempt. If `waitMs` is undefined, the webhook is finished. */
 interface After {
   readonly waitMs?: number
   readonly tookMs?: number
@@ -68,10 +68,11 @@ const gone = 410
 /**
  * Sends the webhooks of functions. Contract 12.
  *
- * - The result is stored after the receiver answered: a crash in between sends the webhook again, under the same id.
- * - The content of a webhook, and everything that it depends on, is stored before it is sent. The author's permissions
- *   count at that moment.
- * - Webhooks are sent in no order: one that fails does not delay others.
+ * - The result is stored after the receiver answered, so the webhook is sent again after a crash in between, under the
+ *   same id.
+ * - The content of a webhook, and everything that it depends on, is stored before the webhook is sent. The author's
+ *   permissions count at that moment.
+ * - Webhooks are sent in no order, so a webhook that fails does not delay others.
  */
 export class Webhooks implements WebhookNotices {
   readonly #parts: WebhooksParts
@@ -212,7 +213,7 @@ export class Webhooks implements WebhookNotices {
   }
 
   #schedule(waiting: Waiting, waitMs: number): void {
-    // Further ahead than any retry: the clock was set back.
+    // A wait longer than that of any retry means that the clock was set back.
     if (waitMs > 0) this.#waiting.add(waiting.key, waiting, Math.min(waitMs, retryDelayMsMax))
     else this.#becomesReady(waiting)
   }
@@ -279,7 +280,7 @@ export class Webhooks implements WebhookNotices {
     if (!prepared.isStillAllowed()) return { waitMs: 0 }
     const begunAt = system.world.monotonic()
     const result = await receivers.post(prepared.post)
-    // A closed connection is no answer: the next start sends the webhook again.
+    // A closed connection is no answer. The webhook is sent again after the next start.
     if (this.#isStopped && typeof result === 'string') return {}
     const tookMs = typeof result === 'string' ? Number.POSITIVE_INFINITY : system.world.monotonic() - begunAt
     return { ...(await this.#finish(waiting, webhook, prepared.node, result)), tookMs }
