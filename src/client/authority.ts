@@ -17,7 +17,7 @@ export interface Authority {
    * Replaces a credential that the server refused. Concurrent calls share one renewal.
    *
    * @returns whether there is another credential
-   * @throws ConnectionLost or Problem when the renewal fails although the session may not have ended
+   * @throws ConnectionLost or Problem when the renewal fails, and it is unknown whether the session has ended
    */
   renew(refused: Credential): Promise<boolean>
 }
@@ -40,10 +40,11 @@ const renewalLeadMs = 15_000
 interface TokenClaims {
   /** The user. */
   readonly sub?: unknown
-  /** The session of that user. */
+  /** The session of the user. */
   readonly sid?: unknown
-  /** Unix seconds. */
+  /** When the token was issued, in Unix seconds. */
   readonly iat?: unknown
+  /** When the token expires, in Unix seconds. */
   readonly exp?: unknown
 }
 
@@ -162,7 +163,7 @@ const refreshPausesMs = [0, 300, 600]
 const refreshSilenceMs = 3_000
 
 /**
- * A session of the DPoP scheme. Its tokens are in a store that tabs may share, so only one of them renews at a time. §5.2
+ * A session of the DPoP scheme. Its tokens are in a store that tabs may share, so only one tab renews at a time. §5.2
  *
  * It stays with one user: it neither uses nor changes the stored session of another user.
  */
@@ -233,7 +234,7 @@ export class DpopSession implements Authority {
     })
   }
 
-  /** If another tab has already renewed the tokens, those in the store are newer. */
+  /** Uses the tokens in the store if another tab has already renewed them. */
   async #renew(): Promise<boolean> {
     const stored = await this.#storedSession()
     if (!stored) return false
@@ -252,7 +253,9 @@ export class DpopSession implements Authority {
     return false
   }
 
-  /** The stored session of this user. If the store holds another user's, this session continues in memory. */
+  /**
+   * The stored session of this user. If the store holds a session of another user, this session continues in memory.
+   */
   async #storedSession(): Promise<StoredSession | undefined> {
     const stored = await this.#store.read()
     if (!stored || claimsOf(stored.accessToken).sub === this.subject) return stored

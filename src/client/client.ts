@@ -83,8 +83,8 @@ export interface Client {
   readonly session: Observable<Session>
 
   /**
-   * Call it when a page loads: continues the stored session, or finds out that authentication is off, or that no user
-   * is signed in. Clients with `credentials` sign in.
+   * Continues the stored session, or finds out that authentication is off, or that no user is signed in. A page should
+   * call `restore` when it loads. Clients with `credentials` sign in.
    */
   restore(): Promise<Session>
 
@@ -101,8 +101,9 @@ export interface Client {
   secondFactor(factor: Factor): Promise<'signed in'>
 
   /**
-   * Creates a secret for one-time codes. `activateTotp` makes it valid. During a sign-in that requires enrollment, this
-   * method and the next ones complete the sign-in. Later they change the factors of the user, and need a confirmation.
+   * Creates a secret for one-time codes. `activateTotp` makes it valid. During a sign-in that requires enrollment,
+   * `activateTotp` or `finishWebauthnRegistration` completes the sign-in. Later the methods of enrollment and
+   * registration change the factors of the user, and need a confirmation.
    */
   enrollTotp(confirmation?: Confirmation): Promise<Answer<'POST /auth/2fa/totp/enroll'>>
 
@@ -137,7 +138,7 @@ export interface Client {
   close(): void
 }
 
-/** A client of the server at `url`. It sends nothing before the first call. */
+/** A client of the server at `url`. The client sends nothing before the first call. */
 export function connect(options: ConnectOptions = {}): Client {
   return new ConnectedClient(options)
 }

@@ -33,7 +33,7 @@ interface PendingSignIn {
   readonly keep: boolean
 }
 
-/** The error of `/auth` and `/iam` when authentication is off: then credentials are not needed. */
+/** The error of `/auth` and `/iam` when authentication is off. Credentials are then not needed. */
 const iamOffError = 'IAM is off'
 
 const signedOut: Session = { state: 'signed out', permissions: {} }
@@ -47,7 +47,7 @@ export class ConnectedClient {
   readonly #store: SessionStore
   readonly #session: ObservableValue<Session>
   readonly #states = new Set<LiveState>()
-  /** Undefined before the sign-in with `credentials`. */
+  /** Undefined while a sign-in with `credentials` is due. */
   #authority: Authority | undefined
   #credentialSignIn: Promise<Authority> | undefined
   #restoration: Promise<Session> | undefined
@@ -212,7 +212,7 @@ export class ConnectedClient {
     return this.#transport.send(request, await authority.credentialFor(request))
   }
 
-  /** The authority for requests. With `credentials` it signs in first, once for all concurrent requests. */
+  /** The authority for requests. With `credentials`, signs in first, once for all concurrent requests. */
   async #currentAuthority(): Promise<Authority> {
     if (this.#authority) return this.#authority
     this.#credentialSignIn ??= this.#signInByCredentials().finally(() => {
@@ -251,7 +251,7 @@ export class ConnectedClient {
     return authority
   }
 
-  /** A session has ended. Returns whether another one can begin. */
+  /** A session has ended. Returns whether another session has begun or can begin. */
   #sessionEnded(authority: Authority): boolean {
     const { credentials } = this.#options
     const signsInAgain = credentials !== undefined && !('apiKey' in credentials)
@@ -267,7 +267,7 @@ export class ConnectedClient {
     this.#session.set(signedOut)
   }
 
-  /** A socket was closed because the session has ended. Returns whether it can continue. */
+  /** A socket was closed because the session has ended. Returns whether the stream can continue. */
   async #renew(): Promise<boolean> {
     const authority = await this.#currentAuthority()
     const credential = await authority.credentialFor({ method: 'GET', path: '/events/ticket' })

@@ -16,9 +16,9 @@ export type HistoryOptions = Omit<Query<typeof route>, 'properties' | 'limit' | 
 
 export interface DeviceHistory extends History {
   /**
-   * Continues this history up to the present: calls `changed` with each newer one, until the returned function is called.
-   * Points are added from events; with an interval, the last buckets are read again at most once a second,
-   * and less often with intervals over a minute.
+   * Continues this history up to the present: calls `changed` with each newer history, until the returned function is
+   * called. Points are added from events. With an interval, the last buckets are read again at most once a second, and
+   * less often with intervals over a minute.
    */
   live(changed: (history: History) => void): () => void
 }
@@ -87,7 +87,7 @@ function joinedSeries(before: Series, after: Series, from: number): Series {
   return { ...before, ...Object.fromEntries(columns) }
 }
 
-/** Another attempt would get the same answer. */
+/** The statuses after which another attempt would get the same answer. */
 const lasting: ReadonlySet<number> = new Set([400, 401, 403, 404])
 
 /** The minimum time between two reads: a delay of a sixtieth of the interval is not visible. */
@@ -105,7 +105,7 @@ function follow(
   const { interval, tz } = first
   const ended = new AbortController()
   let history = first
-  /** Events received while the history is read, which the answer may lack. */
+  /** Events received since the last read began. The answer may lack these events. */
   let waiting: EventOf<'OBJECT_UPDATED'>[] = []
   let isReading = false
   let isMissed = false
@@ -114,7 +114,7 @@ function follow(
     isReading = true
     isMissed = false
     waiting = []
-    // Later points may lie anywhere after an interruption; buckets before the last one are final.
+    // Points that were missed may have any time. Buckets before the last bucket are final.
     const from = interval === undefined ? first.from : lastTimeOf(history)
     const { points: _, to: __, ...options } = question.options
     const fixed = { ...options, from, ...(interval !== undefined && { interval }), ...(tz !== undefined && { tz }) }
@@ -175,7 +175,7 @@ function lastTimeOf({ from, series }: History): number {
   return Math.max(from, ...series.map(({ time }) => time.at(-1) ?? from))
 }
 
-/** A point replaces an earlier one with the same time, as on the server. */
+/** A point replaces an earlier point with the same time, as on the server. */
 function withEvent(
   history: History,
   { timestamp, updates }: EventOf<'OBJECT_UPDATED'>,

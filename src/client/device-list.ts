@@ -86,7 +86,7 @@ export class DeviceList implements ListKind {
     if (depth === 0 || (wanted && !wanted.has(service))) return
     const services = this.#fleet.servicesOf(device)
     const before = services?.get(service) as ServiceState | undefined
-    // At depth 1 properties are unknown, so a service may have lost its last one. It stays until the next full read.
+    // At depth 1 properties are unknown. A service that lost its last property stays until the next full read.
     if (depth === 1 && (before || updates.every(({ tag }) => tag === 'removed'))) return
     const layouts = this.#layouts
     const after = depth === 1 ? ServiceState.of([], layouts) : ServiceState.after(before, updates, timestamp, layouts)

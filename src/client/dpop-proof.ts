@@ -7,7 +7,7 @@ export interface ProvenRequest {
   readonly method: string
   /** Absolute; the proof omits query and fragment. */
   readonly url: string
-  /** Seconds, by the server's clock. */
+  /** Unix seconds, by the server's clock. */
   readonly at: number
   /** Unique for each proof. */
   readonly id: string

@@ -23,16 +23,17 @@ export interface EventSocketListener {
 
 const firstMessageTimeoutMs = 10_000
 const pingAfterMs = 10_000
-/** Time after an unanswered ping. */
+/** How long after an unanswered ping a socket is stale. */
 const staleAfterMs = 5_000
+/** How long after an unanswered ping a socket is closed. */
 const deadAfterMs = 20_000
 /** Browsers run the timers of hidden pages only once a minute. */
 const checkEveryMs = 1_000
 
 /**
  * One socket of the event stream with a liveness check. An idle socket is pinged; a socket that does not answer is
- * reported as stale, and later closed. Silence alone is not a failure, because a hidden page may not have sent its ping
- * yet.
+ * reported as stale, and later closed. Silence alone is not a failure, because a hidden page might not have sent its
+ * ping yet.
  */
 export class EventSocket {
   readonly #platform: Platform
@@ -128,7 +129,7 @@ export class EventSocket {
   }
 }
 
-/** Undefined for a text that is not JSON. */
+/** Undefined for `null`, and for a text that is not JSON. */
 function parseMessage(text: string): Message | undefined {
   try {
     return (JSON.parse(text) as Message | null) ?? undefined

@@ -38,13 +38,16 @@ type ConnectionEnd = { readonly code: number } | { readonly problem: Error }
 /** Interval between pings while the position is behind the lists that were read. */
 const headPauseMs = 50
 
-/** Gives a restarting server time, and spreads the clients that wait for it. */
+/**
+ * The pause after these close codes is at least as long as the pause before this attempt. This gives a restarting
+ * server time, and spreads the clients that wait.
+ */
 const attemptMinByCode: Readonly<Record<number, number>> = { 1012: 3, 1013: 3, 4400: 5, 4403: 5 }
 
 /**
- * The event stream over successive sockets. Each one continues where the last one ended. Contract 4.
- * Reconnects with back-off and jitter after 1012 and network failures. 4401: reconnects if the session can be renewed,
- * and ends otherwise. 4403: reads everything again, because the permissions have changed. RESYNC, and a STREAM that was
+ * The event stream over successive sockets. Each socket continues where the socket before ended. Contract 4.
+ * Reconnects with back-off and jitter when a socket closes. 4401: reconnects if the session can be renewed, and ends
+ * otherwise. 4403: reads everything again, because the permissions have changed. RESYNC, and a STREAM that was
  * not recovered: reads everything again over the same socket.
  */
 export class EventStream {
@@ -62,7 +65,7 @@ export class EventStream {
   #closed = AbortSignal.abort()
   /** Time of the last message. */
   #lastMessageAt = 0
-  /** Only the latest catch-up may report `live`. */
+  /** The number of catch-ups. Only the latest catch-up may report `live`. */
   #catchUps = 0
   /** The state of the connection, apart from `stale`. */
   #connected: Connection
@@ -252,7 +255,7 @@ export class EventStream {
     this.#publishConnected('live')
   }
 
-  /** `stale` has precedence over these states. */
+  /** Publishes a state, which is not visible while the connection is `stale`. */
   #publishConnected(state: 'catching up' | 'live', problem?: Error): void {
     const { since } = state === this.#connected.state ? this.#connected : { since: this.#context.now() }
     this.#connected = { state, since, ...(problem && { problem }) }

@@ -37,10 +37,10 @@ type LazyListName = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
 /** The number of devices that a state of watched devices keeps, so that rows that reappear are shown at once. */
 const keptMax = 2_000
 
-/** Longer lists of names do not fit into a URL: then all events are received, and most of them dropped. */
+/** Longer lists of names do not fit into a URL. All events are then received, and most of them dropped. */
 const namesCharactersMax = 4_000
 
-/** A connection without an answer for this time is not live. */
+/** The silence after which a request for the server's current offset fails. */
 const offsetTimeoutMs = 15_000
 
 /**
@@ -280,7 +280,7 @@ export class LiveState implements State, StreamListener {
     return query
   }
 
-  /** Reads devices that are watched and not known, and drops the oldest devices that are not watched. */
+  /** Reads devices that are watched and not known. Above `keptMax`, drops the oldest devices that are not watched. */
   #deviceWatched(): void {
     const { devices } = this.#fleet
     for (const list of this.#lists) void list.readDevices()
@@ -290,12 +290,14 @@ export class LiveState implements State, StreamListener {
     }
   }
 
-  /** Clears the state when another user signs in. Returns whether the stream must stay stopped for now. */
+  /**
+   * Clears the state when the user signs out, or another user signs in. Returns whether the stream must stay stopped.
+   */
   #sessionChanged({ state, tenant, name }: Session): boolean {
     if (this.#isClosed) return true
     const mayAsk = state !== 'signed out' && state !== 'second factor'
     const user = mayAsk && name !== undefined ? `${tenant}/${name}` : undefined
-    // A user without a known name may be another one.
+    // A user without a known name may be another user.
     const isOtherUser = mayAsk && this.#user !== undefined && user !== this.#user
     this.#user = user ?? this.#user
     if (isOtherUser || (!mayAsk && this.connection.value.state !== 'closed')) this.#clear()
@@ -343,7 +345,7 @@ function isOnline(event: StreamEvent): boolean {
   return event.type === 'META_STATUS_CHANGE' && (event as EventOf<'META_STATUS_CHANGE'>).status === 'online'
 }
 
-/** A service of a device is removed, perhaps because the device is deleted. */
+/** Whether the event only removes properties, perhaps because the device is deleted. */
 function isRemoval(event: StreamEvent): boolean {
   if (event.type !== 'OBJECT_UPDATED') return false
   return (event as EventOf<'OBJECT_UPDATED'>).updates.every(({ tag }) => tag === 'removed')

@@ -85,7 +85,7 @@ export class AlarmList extends MapList<AlarmStatus> {
     'ALARM_CONFIG_UPDATE',
     'DEVICE_DELETE',
   ] as const
-  /** By resource name of the alarm, as far as the caller may read them. Status events do not contain the severity. */
+  /** The severities that the caller may read, by resource name of the alarm. Status events do not contain them. */
   readonly #severities = new Map<string, Severity>()
 
   constructor(alarms: LiveMap<string, AlarmStatus>) {
@@ -206,7 +206,7 @@ function withDiscovery(before: FirmwareView, { updates }: EventOf<'DEVICE_DISCOV
       firmware,
       ...(hardware !== undefined && { hardware }),
       index,
-      // The offered update may be the firmware that the device has now: the next full read sets it again.
+      // The offered update may be the firmware that the device has now. The next full read corrects `updateAvailable`.
       updateAvailable: known?.firmware === firmware && known.updateAvailable,
       ...(known?.update && { update: known.update }),
     })

@@ -1,6 +1,6 @@
 /** A value that notifies listeners of changes. Fits `useSyncExternalStore`, signals and Svelte's stores. */
 export interface Observable<T> {
-  /** The present value: another object after a change, the same one otherwise. */
+  /** The present value: another object after a change, the same object otherwise. */
   readonly value: T
   /** Calls the listener after changes, once for several, until the returned function is called. */
   subscribe(listener: () => void): () => void
@@ -187,7 +187,7 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
     for (const key of [...this.#map.keys()]) this.delete(key)
   }
 
-  /** Sets `isComplete`; false when the map is read again for another user. */
+  /** Sets `isComplete`. */
   complete(isComplete: boolean): void {
     if (this.#isComplete === isComplete) return
     this.#isComplete = isComplete

@@ -2,7 +2,7 @@
 export interface ConnectOptions {
   /** Origin of the server, with its path prefix if any: `http://localhost:8080`. Default: the origin of the page. */
   readonly url?: string
-  /** Absent: authentication is off, or a user signs in later. */
+  /** If absent, authentication is off, or a user signs in later. */
   readonly credentials?: Credentials
   /**
    * Where a session is stored: the key pair and the tokens. Default: IndexedDB if available, otherwise memory. Programs
@@ -10,7 +10,7 @@ export interface ConnectOptions {
    */
   readonly store?: SessionStore
   readonly fetch?: typeof globalThis.fetch
-  /** Default: the class of the environment. In Node 20, which has none, that of the package `ws`, if installed. */
+  /** Default: the class of the environment, or the class of the package `ws` in Node 20, if installed. */
   readonly WebSocket?: SocketConstructor
   /** Unix milliseconds. */
   readonly now?: () => number
@@ -51,7 +51,7 @@ export interface SessionStore {
   read(): Promise<StoredSession | undefined>
   write(session: StoredSession): Promise<void>
   remove(): Promise<void>
-  /** Runs `run` while no other user of the store runs one, because a refresh token may be used only once. */
+  /** Runs `run` while no other user of the store runs a task, because a refresh token must be used only once. */
   exclusively<T>(run: () => Promise<T>): Promise<T>
 }
 

@@ -9,8 +9,9 @@ export interface Platform {
   now(): number
   random(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Runs a task after the current turn, or before the next frame where there are frames. */
+  /** Runs a task after the current turn. */
   nextTurn(task: () => void): void
+  /** Runs a task before the next frame, or after the current turn where there are no frames. */
   nextFrame(task: () => void): void
   /** Lets all other waiting tasks run first. */
   yieldToOthers(): Promise<void>
@@ -34,7 +35,7 @@ interface Globals {
 
 const globals = globalThis as unknown as Globals
 
-/** Hidden pages draw no frames: then changes are reported after this delay. */
+/** Hidden pages draw no frames. Changes are then reported after this delay. */
 const frameTimeoutMs = 1_000
 
 export function platformOf(options: ConnectOptions): Platform {

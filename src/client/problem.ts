@@ -30,7 +30,8 @@ export class Problem extends Error {
 }
 
 /**
- * No answer arrived: the network failed, the server failed, or it took too long. The request may have been processed.
+ * No answer of the server arrived: the network failed, the server failed or took too long, or a proxy answered. The
+ * request may have been processed.
  */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'

@@ -1,6 +1,6 @@
 import type { Platform } from '#client/platform'
 
-/** DEVICE_DELETE arrives within this time if the caller may receive it; then no request is needed. */
+/** If the caller may receive DEVICE_DELETE, it arrives within this time, and no request is needed. */
 const removalEventWaitMs = 1_000
 
 /**

@@ -51,7 +51,7 @@ export function nextOf(headers: Headers): string | undefined {
   return below
 }
 
-/** Rejects `.` and `..`, which would lead to another path even if they are escaped. RFC 3986 §5.2.4 */
+/** Rejects an empty text, `.` and `..`, which would lead to another path even if escaped. RFC 3986 §5.2.4 */
 function pathOf(template: string, parameters: Readonly<Record<string, string>>): string {
   return template.replace(/:(\w+)/g, (_, name: string) => {
     const value = parameters[name] ?? ''
@@ -107,7 +107,7 @@ export async function* pagesOf(
       const next = isUnchanged ? undefined : nextOf(headers)
       nextPage =
         next === undefined ? undefined : ask({ method: 'GET', path: withLimit(next, limitOf()), signal, silenceMs })
-      // Otherwise a failure would be unhandled when the caller stops before it awaits this page.
+      // Without this, a failure would be unhandled if the caller stops before it awaits this page.
       nextPage?.catch(() => {})
       yield { items: isUnchanged ? [] : (body as readonly unknown[]), headers, isUnchanged }
     }
@@ -194,8 +194,8 @@ export function rememberTag(answer: unknown, headers: Headers): unknown {
 }
 
 /**
- * The entity tag of an answer of `call`. A request with it as `ifMatch` is refused with 412 if the resource has changed
- * since. Undefined if the answer had none. RFC 9110 §13.1.1
+ * The entity tag of an answer of `call`. A request with this tag as `ifMatch` is refused with 412 if the resource has
+ * changed since. Undefined if the answer had no tag. RFC 9110 §13.1.1
  */
 export function etagOf(answer: unknown): string | undefined {
   return tags.get(answer as object)

@@ -54,7 +54,7 @@ type QueryValue<T> = string extends T ? T | number : 'true' extends T ? T | bool
 
 type QuerySchema<E extends AnyEntry> = NonNullable<E['query']>
 
-/** A route without a schema for query or body accepts anything. */
+/** A route without a schema for the query has no fields in the query. */
 type QueryOf<E extends AnyEntry> =
   z.ZodType extends QuerySchema<E> ? Readonly<Record<never, never>> : z.input<QuerySchema<E>>
 

@@ -38,8 +38,8 @@ export interface CallOptions {
   /** The `etag` of an earlier answer; an unchanged resource is answered with 304 and no body. */
   readonly ifNoneMatch?: string | undefined
   /**
-   * The `etag` of the resource to change; the server answers 412 if the resource has changed since. Only on the
-   * server's own pages.
+   * The `etag` of the resource to change; the server answers 412 if the resource has changed since. Works only on
+   * the server's own pages.
    */
   readonly ifMatch?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined

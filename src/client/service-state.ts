@@ -22,7 +22,7 @@ class Layout {
   }
 }
 
-/** A fleet has few kinds of devices. Beyond this limit layouts are no longer shared, which only costs memory. */
+/** At this limit all known layouts are forgotten, which only costs memory. A fleet has few kinds of devices. */
 const layoutsMax = 10_000
 
 /** Finds the layout that other devices already have. */

@@ -6,7 +6,7 @@ class Mutex {
 
   run<T>(run: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(run)
-    // A task that failed does not block the next one.
+    // A task that failed does not block the next task.
     this.#last = turn.catch(() => {})
     return turn
   }
@@ -131,7 +131,7 @@ class IndexedDbStore implements SessionStore {
     return this.#mutex.run(() => (locks ? lockedIfMay(locks, `${databaseName} ${this.#name}`, run) : run()))
   }
 
-  /** Undefined when the request failed. */
+  /** Undefined if the request failed or found nothing. */
   async #ask(mode: 'readonly' | 'readwrite', ask: (store: ObjectStore) => Request<unknown>): Promise<unknown> {
     try {
       this.#database ??= this.#open()
@@ -157,7 +157,7 @@ class IndexedDbStore implements SessionStore {
   }
 }
 
-/** Where storage is denied, locks are too. Then tabs share nothing, and no lock is needed. */
+/** Where storage is denied, locks are denied too. Tabs then share nothing, and need no lock. */
 async function lockedIfMay<T>(locks: Locks, name: string, run: () => Promise<T>): Promise<T> {
   let hasBegun = false
   try {

@@ -12,15 +12,15 @@ export interface Session {
   readonly roles?: readonly string[]
   readonly grants?: readonly Grant[]
   /**
-   * The permissions on any device at all, with `*` expanded; empty unless signed in. A grant may cover only some
-   * devices.
+   * The permissions on any device at all, with `*` expanded. Empty unless a user is signed in or authentication is off.
+   * A grant may cover only some devices.
    */
   readonly permissions: Permissions
   /** For `second factor`. */
   readonly methods?: readonly FactorMethod[]
-  /** For `second factor`: the tenant requires one, and the user has none yet. */
+  /** For `second factor`: the tenant requires a second factor, and the user has none yet. */
   readonly enroll?: boolean
-  /** For `second factor`: when it expires, by `client.now()`. */
+  /** For `second factor`: when the sign-in expires, by `client.now()`. */
   readonly expiresAt?: number
 }
 
@@ -45,7 +45,7 @@ export interface SignIn {
   readonly keep?: boolean | undefined
 }
 
-/** The result of a sign-in. Several matching tenants are a result, not an error: sign in again with one of them. */
+/** The result of a sign-in. If several tenants match, sign in again with one of them. */
 export type SignInOutcome =
   | 'signed in'
   | { readonly secondFactor: { readonly methods: readonly FactorMethod[]; readonly enroll: boolean } }
@@ -61,7 +61,7 @@ export interface Confirmation {
   readonly code?: string | undefined
 }
 
-/** Checks `permissions`; with a device or service, whether one grant covers both. */
+/** Whether the session has a permission; with a device or a service, whether one grant of it covers both. */
 export function may(
   session: Session,
   resource: Resource,
@@ -100,7 +100,7 @@ function covers(names: readonly string[], name: string | undefined): boolean {
 
 const actions: readonly Action[] = ['create', 'read', 'update', 'delete']
 
-/** The model's list is in a file with schemas, which must not be bundled. The type checker finds a missing resource. */
+/** A copy, because the model's file contains schemas, which must not be bundled. The type checker finds omissions. */
 const resources = Object.keys({
   service: 0,
   device: 0,

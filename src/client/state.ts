@@ -26,8 +26,8 @@ export interface StateOptions {
  * The state of the connection.
  * `connecting`: nothing is read yet. `catching up`: connected, and reading what is missing. `live`: everything that the
  * server had stored is included, and new events arrive. `stale`: connected, but no message for 15 s, not even an answer
- * to a ping. `reconnecting`: not connected; the data is as of `since`. `closed`: ended, and will not reconnect, see
- * `problem`.
+ * to a ping. `reconnecting`: not connected; the data is as of `since`. `closed`: ended, see `problem`; continues only
+ * after another sign-in.
  */
 export interface Connection {
   readonly state: 'connecting' | 'catching up' | 'live' | 'reconnecting' | 'stale' | 'closed'
@@ -35,7 +35,7 @@ export interface Connection {
   readonly since: number
   /** For `connecting` and `reconnecting`: the number of the attempt, from 1. */
   readonly attempt?: number
-  /** For `connecting` and `reconnecting`: when the attempt begins, by `client.now()`; absent while it runs. */
+  /** For `connecting` and `reconnecting`: when the attempt begins, by `client.now()`; absent during the attempt. */
   readonly nextAttemptAt?: number
   /** Why the last attempt failed, why a list cannot be read at present, or why the state was closed. */
   readonly problem?: Error
@@ -66,11 +66,11 @@ export interface State {
   readonly connection: Observable<Connection>
   /** By device identifier. */
   readonly devices: ObservableMap<string, DeviceView>
-  /** Resolves when the state is live for the first time; rejects if it is closed before. */
+  /** Resolves when the state is live for the first time. Rejects if the state is closed before. */
   readonly ready: Promise<void>
-  /** One device, and its history; the value is undefined if there is none. Case does not matter. */
+  /** One device, and its history. The value is undefined if the device is unknown. Case does not matter. */
   device(deviceIdentifier: string): LiveDevice
-  /** By service identifier. This list and the following ones are read on first use, and empty until then. */
+  /** By service identifier. Schemas, alarms, updates and subscriptions are read on first use, and empty until then. */
   readonly schemas: ObservableMap<string, Schema>
   /** By `alarmKey(resourceIdentifier, deviceIdentifier)`; includes alarms that are no longer active. */
   readonly alarms: ObservableMap<string, AlarmStatus>

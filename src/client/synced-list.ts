@@ -27,7 +27,7 @@ export interface ListKind {
   /** The whole list was read: removes the entries that it did not contain. */
   retainOnly(isListed: (key: string) => boolean): void
   apply(event: StreamEvent): void
-  /** A device was deleted; absent for lists that are not about devices. */
+  /** Removes a device that was deleted. Absent for lists that are not about devices. */
   removeDevice?(device: string): void
   /** True when the whole list is read and all events are applied, false when it may no longer be correct. */
   complete(isComplete: boolean): void
@@ -75,14 +75,15 @@ export class SyncedList {
   /** The path of the next page. */
   #next: string | undefined
   #limit: number | undefined
-  /** Entity tag of the last complete list, and of the list that is being read. */
+  /** The entity tag of the last complete list. */
   #etag: string | undefined
+  /** The entity tag of the list that is being read. */
   #nextEtag: string | undefined
   #seen = new Set<string>()
   #waiting = new Map<string, StreamEvent[]>()
   /** Devices to read again. */
   readonly #again = new Set<string>()
-  /** Devices that are being read one by one. */
+  /** Devices in the current request for single devices. */
   #requested = new Set<string>()
   #readingDevices: Promise<void> | undefined
   #waiters: (() => void)[] = []
@@ -94,7 +95,7 @@ export class SyncedList {
     this.#watched = watched
   }
 
-  /** The list is complete, or the caller may not read it. */
+  /** Whether the list is complete, or the caller may not read it. */
   get isSynced(): boolean {
     return this.#state === 'synced' || this.#state === 'refused'
   }
@@ -104,7 +105,7 @@ export class SyncedList {
     return this.#readAt
   }
 
-  /** Reads the whole list. Events from now on are received, and pages must be as of `floor` or later. */
+  /** Reads the list or the watched devices. Events from now on are received. Pages must be as of `floor` or later. */
   startOver(floor: number): void {
     this.stop()
     this.#floor = floor
@@ -277,12 +278,12 @@ export class SyncedList {
     return true
   }
 
-  /** In slices, because many events may wait, and more may arrive meanwhile. */
+  /** Applies waiting events in slices, because many events may wait, and more may arrive meanwhile. */
   async #finish(round: AbortSignal, isUnchanged: boolean, state: 'synced' | 'refused' = 'synced'): Promise<void> {
     if (round.aborted) return
     const { platform } = this.#reader
     if (!isUnchanged) this.kind.retainOnly((key) => this.#seen.has(key))
-    // Devices that are not watched any more.
+    // Events of devices that are not watched any more.
     if (this.#watched) this.#waiting.clear()
     let applied = 0
     for (const key of this.#waiting.keys()) {
@@ -301,13 +302,13 @@ export class SyncedList {
     void this.readDevices()
   }
 
-  /** Forgets the entity tags, because the entries are removed: a 304 would then be useless. */
+  /** Forgets the entity tags, because a 304 would be useless after the entries are removed. */
   forget(): void {
     this.#etag = undefined
     this.#nextEtag = undefined
   }
 
-  /** The caller may not read the list: it is empty. */
+  /** The caller may not read the list. Its entries are removed. */
   async #refused(round: AbortSignal): Promise<void> {
     this.forget()
     this.#readAt = this.#floor
@@ -334,8 +335,8 @@ export class SyncedList {
 const outdatedPage = new Error()
 
 /**
- * A repeated request would be refused again. Other statuses may come from a proxy, and the end of a session is handled
- * elsewhere.
+ * The status after which a repeated request would be refused again. Other statuses may come from a proxy, and
+ * `ConnectedClient` handles the end of a session.
  */
 const badRequest = 400
 

@@ -12,7 +12,7 @@ export interface Request {
   /** Bytes, blobs and streams are sent as they are, other values as JSON. */
   readonly body?: unknown
   readonly signal?: AbortSignal | undefined
-  /** Aborts after this time without a byte; default below. */
+  /** Aborts after this time without a byte. Default: `silenceMsDefault`, or no limit for raw bodies. */
   readonly silenceMs?: number | undefined
 }
 
@@ -32,7 +32,7 @@ export interface RawAnswer {
   readonly body: unknown
 }
 
-/** A person has given up by then. Calls that wait for devices set a longer time; raw bodies have no limit. */
+/** A person has given up by then. Calls that wait for devices set a longer time. */
 const silenceMsDefault = 30_000
 
 /**
@@ -126,7 +126,7 @@ export class Transport {
     return proofOf(keys, proven)
   }
 
-  /** Any answer may contain the next nonce, and each one contains the server's time. */
+  /** Any answer may contain the next nonce, and each answer contains the server's time. */
   #readHeaders(headers: Headers, sentAt: number): void {
     this.#nonce = headers.get('dpop-nonce') ?? this.#nonce
     const date = Date.parse(headers.get('date') ?? '')
