@@ -21,11 +21,11 @@ export interface AssemblyOptions {
   readonly writeTimeoutMs?: number
   readonly updates: UpdateSettings
   readonly notifications: NotificationSettings
-  /** Absent: authentication is off and no key is needed; stored accounts stay as they are. */
+  /** If absent, authentication is off, and no key is needed. Stored accounts stay as they are. */
   readonly identity?: IdentitySettings
-  /** Absent: history is off. */
+  /** If absent, history is off. */
   readonly history?: (journal: StoreJournal) => HistoryService
-  /** Also writes the audit to the log. Default: no. */
+  /** Whether the audit is also written to the log. Default: false. */
   readonly isAuditLogged?: boolean
   readonly log: AssemblyLog
 }
@@ -36,7 +36,7 @@ interface StorageOptions {
   readonly retention: RetentionLimits
   /** Default: `redoLimits`. */
   readonly redo?: RedoLimits
-  /** Default: used if it makes the start faster. */
+  /** By default, bulk activation is used if it makes the start faster. */
   readonly bulkActivation?: BulkActivationLimits
 }
 
@@ -46,7 +46,7 @@ interface AssemblyLimits {
    * of maximum load.
    */
   readonly uncommittedBytesMax?: number
-  /** Default: the hub's. */
+  /** Default: the default of `Hub`. */
   readonly highWaterBytes?: number
   /** Event sockets that one user may have open. Default: `defaultSocketsPerUserMax`. */
   readonly socketsPerUserMax?: number | undefined

@@ -58,7 +58,7 @@ const uncommittedBytesMax = 64 * 1024 * 1024
 /** Signs URLs while authentication is off: then every caller may do everything. */
 const openKey = new Uint8Array(32)
 
-/** How long a stop waits for the results of mails to be stored: a mail that is not stored as sent is sent again. */
+/** How long a stop waits until the results of mails are stored. A mail that is not stored as sent is sent again. */
 const mailsSettledMs = 5_000
 
 /** A receiver that hangs must not delay a stop. */
@@ -73,12 +73,12 @@ export interface Assembly {
   readonly database: Database
   readonly metricParts: MetricParts
   readonly eventSocketHandler: EventSocketHandler
-  /** Undefined: authentication is off. */
+  /** Undefined if authentication is off. */
   readonly identity: Identity | undefined
   readonly components: Pick<Components, 'isOpen'>
   /**
-   * Opens the store and answers from then on. If it rejects, everything it opened is closed again. On a node of a
-   * cluster it calls `following` when the node answers reads, and resolves when the node is the owner.
+   * Opens the store and all components. If `open` rejects, everything is closed again. On a node of a cluster, calls
+   * `following` when the node answers reads, and resolves when the node is the owner.
    */
   open(following?: () => void): Promise<void>
   /** Starts no new work. Call before sockets are closed. */
@@ -174,7 +174,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     ...(storage.redo && { redo: storage.redo }),
   })
   const search = new DeviceSearch({ world, system, listing })
-  // Notices during a reload can be ignored: the views load that state afterwards.
+  // Notices during a reload can be ignored, because the views load the state afterwards.
   for (const view of [rules, functions]) notices.listen(view, () => system.isServing)
 
   const ruleSweep = new RuleSweep({

@@ -24,7 +24,7 @@ export interface ImageFetch {
 const tryAgainMs = 1_000
 
 /**
- * Fetches the data of another node if this one has none, or if the log no longer has the messages after its data.
+ * Fetches the data of another node if this node has no data, or if the log no longer has the messages after its data.
  * Waits for another node if necessary. Contract 11, Joining.
  */
 export async function fetchImage({ world, folder, backend, extent, others, key, log }: ImageFetch): Promise<void> {

@@ -3,7 +3,7 @@
  * to the first, every other step from the first to the last.
  */
 export interface Component {
-  /** On a node that follows another one: the store was read. Called before `open`, and again after each failure. */
+  /** The store of a node that follows another node was read. Called before `open`, and again after each failure. */
   follow?(): unknown
   /** The components before this one are open, and the store can be written. A promise is awaited. */
   open?(): unknown

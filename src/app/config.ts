@@ -13,7 +13,7 @@ type Value<S> = S extends { readonly fallback: string; readonly kind: { read(tex
 /** The checked settings; sizes in bytes, times in milliseconds. */
 export type Config = { readonly [K in keyof Settings]: Value<Settings[K]> }
 
-/** Either the configuration with warnings for the start, or all mistakes in it, one per line. */
+/** Either the configuration with warnings for the start, or all mistakes in the settings. */
 export type ConfigReading =
   | { readonly config: Config; readonly warnings: readonly string[] }
   | { readonly mistakes: readonly string[] }
@@ -23,7 +23,7 @@ export const configExitCode = 78
 
 /**
  * Reads the settings from the environment, and names that are missing there from the text of a `.env` file. An empty
- * value counts as missing: containers often pass names without values.
+ * value selects the default, also if `.env` has another value, because containers often pass names without values.
  */
 export function readConfig(environment: Record<string, string | undefined>, dotenvText = ''): ConfigReading {
   const dotenv: Record<string, string | undefined> = parseEnv(dotenvText)
@@ -103,7 +103,7 @@ function likelyTypos(names: readonly string[]): string[] {
     })
 }
 
-/** The same letters, or at most one edit apart; two if the name is long. */
+/** Whether the names have the same letters, or differ by at most one edit, or two edits if the name is long. */
 function isNearly(name: string, other: string): boolean {
   const letters = name.toUpperCase().replace(/[^A-Z]/g, '')
   const otherLetters = other.replace(/[^A-Z]/g, '')

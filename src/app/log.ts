@@ -29,7 +29,7 @@ const secretKeys: ReadonlySet<string> = new Set([
   'operatortoken',
 ])
 
-/** The key `key` has many uses; a text of this length under it may be a secret. */
+/** The key `key` has many uses. A text of at least this length under this key may be a secret. */
 const keyCharactersMin = 32
 
 /** Deeper values are redacted: the server itself writes none. */

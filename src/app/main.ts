@@ -69,7 +69,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Not to the log, which may be stored and sent elsewhere. Contract 2, First administrator. */
+/** Prints to standard error, because the log may be stored and sent elsewhere. Contract 2, First administrator. */
 function printAdministrator({ name, password }: { readonly name: string; readonly password: string }): void {
   process.stderr.write(
     `The first administrator is ${name}, with this password, which is shown only now:\n` +

@@ -78,7 +78,7 @@ export interface RunningServer {
   stop(): Promise<void>
 }
 
-/** Their messages say what is wrong and what to do, so no stack is needed. */
+/** Errors whose messages say what is wrong and what to do, so that no stack is needed. */
 const operatorErrors = [ClusterFailure, StorageFailure, CannotListen, KeyFileFailure, WrongFileKey, MqttSettingFailure]
 
 /** Whether the operator can fix an error of `serve`. Any other error is a bug. */
@@ -244,7 +244,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
 
 type ClusterStore = Parameters<typeof import('#app/cluster').joinCluster>[3]
 
-/** Undefined without `NATS_URL`: then nothing of a cluster is loaded. */
+/** Undefined without `NATS_URL`. The code of the cluster is then not loaded. */
 async function clusterOf(config: Config, log: Log, backend: StorageBackend, store: ClusterStore) {
   if (config.natsUrls.length === 0) return undefined
   const { joinCluster } = await import('#app/cluster')
@@ -299,7 +299,7 @@ function serverFileOf(folder: string, log: Log) {
   }
 }
 
-/** In addition to the space that the store needs to be opened again, so that history stops before the store does. */
+/** History leaves more free space than the store needs to be opened again, so history stops before the store does. */
 const historyReserveBytes = 256 * 1024 * 1024
 
 function historyOf(config: Config, log: Log, journal: StoreJournal) {

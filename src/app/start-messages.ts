@@ -13,7 +13,7 @@ export function urlOf({ host }: Config, port: number): string {
   return `http://${host === '0.0.0.0' ? 'localhost' : written}:${port}/api/v1`
 }
 
-/** The first lines of the log. */
+/** Logs the addresses of the server after the start, and how mails and sign-ins are configured. */
 export function logStartMessages(config: Config, log: Log, url: string, port: number): void {
   const { dataDirectory } = config
   const dashboard = new URL('/', url).href

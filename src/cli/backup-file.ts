@@ -12,7 +12,7 @@ import { syncFolder } from '#store/file-system'
 /** For the owner only, because a backup contains all secrets. */
 const ownerOnly = 0o600
 
-/** Instead of a file name: standard input or standard output. */
+/** Stands for standard input or standard output, in place of a file name. */
 export const pipe = '-'
 
 export interface WrittenBackup {
@@ -22,8 +22,8 @@ export interface WrittenBackup {
 }
 
 /**
- * Writes a backup to a new file. Does not begin if the file exists or cannot be created. Uses a temporary name, which
- * is removed on failure, until the backup was read completely and is on the disk.
+ * Writes a backup to a new file. Does not begin if the file exists or cannot be created. The file gets its name only
+ * after the backup was read completely and is on the disk. The temporary name is always removed.
  *
  * @throws Refusal, and the errors of the source
  */
@@ -126,7 +126,7 @@ async function requireAbsent(path: string): Promise<void> {
   if (found) throw new Refusal(`${path} already exists: a backup overwrites no file`)
 }
 
-/** Fails if the file was created meanwhile. */
+/** Fails if the file was created meanwhile, unless the file system has no hard links. */
 async function publish(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path)

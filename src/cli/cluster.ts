@@ -11,7 +11,7 @@ const columns = [
   ['MS BEHIND', 'ms'],
 ] as const
 
-/** A hand-over takes two seconds at most. Contract 11. */
+/** Longer than a hand-over, which takes two seconds at most. Contract 11. */
 const handOverMsMax = 10_000
 
 export function addClusterCommands(program: Command, act: CommandAction): void {

@@ -22,7 +22,7 @@ export type CommandAction = <A extends readonly unknown[]>(
   run: (context: CommandContext, ...args: A) => Promise<void>,
 ) => (...args: unknown[]) => Promise<void>
 
-/** For objects that belong to a tenant. */
+/** Adds `--tenant` to a command for objects that belong to a tenant. */
 export function addTenantOption(command: Command): Command {
   return command.option('--tenant <tenant>', 'another tenant than your own: needs permission on tenants')
 }

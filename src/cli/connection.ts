@@ -6,7 +6,7 @@ export const basePath = '/api/v1'
 /** A connection to a server, as one user or API key. */
 export interface Connection {
   readonly client: Client
-  /** Streams the answer to a GET. Not by the client, because the answer may be large. */
+  /** Streams the answer to a GET. Does not use the client, because the answer may be large. */
   download(path: string): AsyncIterable<Uint8Array>
   /** Posts a CSV text. @throws Problem */
   uploadCsv(path: string, text: string): Promise<unknown>
@@ -44,8 +44,6 @@ export function connectionTo(
       await client.call('GET /iam/me')
       yield* exchangeLong(base + path, sent)
     },
-    // A user with too many sessions loses the oldest ones, so this session is ended. It may have expired already.
-    // Contract 2, Sessions.
     async uploadCsv(path, text) {
       await client.call('GET /iam/me')
       const headers = { ...sent, 'content-type': 'text/csv' }
@@ -54,6 +52,8 @@ export function connectionTo(
       if (!answer.ok) throw new Problem(answer.status, body)
       return body
     },
+    // Ends the session, because a user with too many sessions loses the oldest sessions. The session may have expired
+    // already. Contract 2, Sessions.
     close: async () => (hasSession ? client.signOut().catch(() => undefined) : undefined),
   }
 }

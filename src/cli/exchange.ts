@@ -10,7 +10,7 @@ export interface Answer {
   readonly text: string
 }
 
-/** There was no answer. `isRefused`: nothing listens there. */
+/** There was no complete answer. `isRefused`: nothing listens at the address. */
 export class NoAnswer extends Error {
   readonly isRefused: boolean
   /** The address, and whether the answer was interrupted. */
@@ -27,7 +27,7 @@ export class NoAnswer extends Error {
 /** The server itself gives up if an answer does not begin within 60 s. */
 const silenceMsMax = 65_000
 
-/** Requests a page of any server, without credentials of a user. Follows no redirection. @throws NoAnswer */
+/** Requests a page of any server with these headers only. Follows no redirection. @throws NoAnswer */
 export async function requestPage(
   url: string,
   withinMs: number,
@@ -51,7 +51,7 @@ export async function requestPage(
  * Streams a long answer. Uses neither `fetch` nor the client library: `fetch` of Node 20 copies all buffered bytes for
  * each chunk of a slow reader, so 94 MB take 46 to 110 s instead of 1.3 s with `node:http`.
  *
- * @throws NoAnswer if the server sends nothing for too long; Problem if the answer is no success
+ * @throws NoAnswer if the answer does not arrive completely; Problem if the status is not 200
  */
 export async function* exchangeLong(url: string, headers: Record<string, string>): AsyncGenerator<Uint8Array> {
   const controller = new AbortController()
@@ -83,7 +83,7 @@ export async function* exchangeLong(url: string, headers: Record<string, string>
   }
 }
 
-/** The error of `fetch` has no reason. Its cause has one, or several for a name with several addresses. */
+/** The innermost cause of an error of `fetch`, whose own message gives no reason. */
 function reasonOf(error: unknown): unknown {
   let reason = error
   while (reason instanceof Error) {

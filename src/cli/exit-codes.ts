@@ -1,7 +1,7 @@
 /** The exit codes of commands. */
 export const exitCodes = {
   done: 0,
-  /** Refused by the server, or no server found. */
+  /** The command failed: it was refused, found no server, or has a bug. */
   refused: 1,
   /** The command line or a setting is wrong. */
   misused: 2,

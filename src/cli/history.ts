@@ -59,7 +59,7 @@ async function exportRows(
   for await (const piece of download(`/history/export?${query}`)) if (!out.write(piece)) await once(out, 'drain')
 }
 
-/** The file is sent in parts of this length. An answered part is stored, even if a later one fails. */
+/** The file is sent in parts of this length. An answered part is stored, even if a later part fails. */
 const partCharacters = 4 * 1024 * 1024
 const detailsMax = 100
 
@@ -82,7 +82,7 @@ async function importRows({ printer, uploadCsv }: CommandContext, file: string):
   }
 }
 
-/** Splits a file between rows; each part begins with the first line. A line break in quotation marks ends no row. */
+/** Splits a file between rows. Each part begins with the head of the file. A quoted line break ends no row. */
 async function* partsOf(file: string) {
   let head: string | undefined
   let rows = ''

@@ -9,7 +9,7 @@ import {
 import { Misuse } from '#cli/exit-codes'
 import { Problem } from '#client/client'
 
-/** Keys of all kinds in one list, each with its kind. */
+/** API keys and provisioning keys in one list, each with its kind. */
 const columns = [
   ['ID', 'id'],
   ['KIND', 'kind'],
@@ -109,7 +109,7 @@ async function remove({ client, query, printer }: CommandContext, id: string): P
       refusals.push(error)
     }
   }
-  // Without permission for one kind, the key may be of that kind.
+  // If the caller lacks permission for one kind, the key may be of this kind.
   throw refusals.find(({ status }) => status === 403) ?? refusals[0]
 }
 

@@ -30,7 +30,7 @@ export class Printer {
     else this.#streams.out.write(tableOf(columns, rows))
   }
 
-  /** Prints JSON in both cases. `short`: without fields that the server would not accept. */
+  /** Prints JSON, also without `--json`: then `short`, without fields that the server would not accept. */
   document(whole: unknown, short: unknown): void {
     this.#json(this.#isJson ? whole : short)
   }

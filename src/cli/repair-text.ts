@@ -1,6 +1,6 @@
 import type { RepairResult } from '#store/repair/repair'
 
-/** `--json` prints all. */
+/** The limit of lines of each list. `--json` prints all lines. */
 const linesShown = 40
 
 /** The text for `repair`: the result, the missing rows, and the next steps. */

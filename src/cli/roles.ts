@@ -50,7 +50,7 @@ async function remove({ client, query, printer }: CommandContext, role: string):
   printer.done(`role ${role} is deleted`)
 }
 
-/** Read before the first request. The server checks the content. */
+/** Reads the file before the first request. The server checks the content. */
 function jsonIn(path: string): RoleBody {
   try {
     return JSON.parse(readFileSync(path === '-' ? 0 : path, 'utf8'))

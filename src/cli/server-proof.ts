@@ -4,13 +4,13 @@ import { realWorld } from '#app/world'
 import { requestPage } from '#cli/exchange'
 import { proofOf, readServerFile, type ServerFile } from '#store/server-file'
 
-/** The same as for other requests to a server. */
+/** Our server answers a health check at once. */
 const timeoutMs = 10_000
 
 /**
- * Returns why the server at `base` may not be the server of this configuration; undefined if it has proved that it uses
- * the data folder. While that server is down, another user of this machine could use its port and receive the
- * credentials of an administrator.
+ * Returns why the server at `base` may be another server than that of this configuration; undefined if it has proved
+ * that it uses the data folder. While the configured server is down, another user of this machine could use its port
+ * and receive the credentials of an administrator.
  *
  * @throws NoAnswer
  */

@@ -21,7 +21,7 @@ function cellOf(field: string, value: unknown): string {
   return String(value).replace(/\p{C}/gu, '?')
 }
 
-/** Shortens a list to a line, with the number of the remaining items. */
+/** The items, separated by commas. Of a list of objects, only their number. */
 function listText(items: readonly unknown[]): string {
   if (items.some((item) => typeof item === 'object')) return String(items.length)
   return items.length === 0 ? '-' : items.map((item) => cellOf('', item)).join(',')

@@ -10,7 +10,7 @@ const oldMs = 24 * 3_600_000
 
 /**
  * Temporary files and folders of a command. They contain secrets, so they are removed after success, failure and
- * signals. After a SIGKILL, a command that runs at least a day later removes them.
+ * signals. `withFolder` also removes folders that a SIGKILL left at least a day before.
  */
 export class TemporaryFiles {
   readonly #paths = new Set<string>()
@@ -26,7 +26,7 @@ export class TemporaryFiles {
     }
   }
 
-  /** The same with a new temporary folder for the owner only. @throws errors of the file system */
+  /** Creates a temporary folder for the owner only, and removes it after the work. @throws errors of the file system */
   async withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
     const above = tmpdir()
     await removeOld(above)
@@ -34,7 +34,7 @@ export class TemporaryFiles {
     return this.while(folder, () => work(folder))
   }
 
-  /** Call it when the process ends during the work. */
+  /** Must be called when the process ends during the work. */
   removeNow(): void {
     // Another thread may still write there for a moment.
     for (const path of this.#paths) rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })

@@ -26,7 +26,10 @@ interface RowBase {
   readonly from: string
 }
 
-/** `read` returns a number if there are no labels. It neither blocks the loop nor throws. */
+/**
+ * `read` returns a number if there are no labels, or an empty list if the value is unknown. It must neither block the
+ * loop nor throw.
+ */
 export interface NumberRow extends RowBase {
   readonly type: 'counter' | 'gauge'
   read(sources: MetricSources): number | readonly Sample[] | Promise<number | readonly Sample[]>
@@ -42,7 +45,7 @@ export interface HistogramRow extends RowBase {
 /** One metric: its name, its description, and the source of its value. */
 export type MetricRow = NumberRow | HistogramRow
 
-/** A sample for each key, under that label. */
+/** A sample for each key of `counts`. The key is the value of the label. */
 export function samplesBy(label: string, counts: Readonly<Record<string, number>>): readonly Sample[] {
   return Object.entries(counts).map(([name, value]) => ({ labels: { [label]: name }, value }))
 }

@@ -6,7 +6,7 @@ import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { messageOf } from '#cli/doctor/folder'
 import { checkDatabase, type DatabaseCheck } from '#store/level-files/database-check'
 
-/** A running server changes the files during a check. Real damage is found each time. */
+/** A running server changes the files during a check. Only real damage is found each time. */
 const attemptsMax = 3
 
 /** Checks every block of every database file. No findings if there is no database yet. */
@@ -15,7 +15,7 @@ export function databaseFindings({ dataDirectory, natsUrls }: Config): Promise<r
   return findingsOf('database', dataDirectory, (said) => wrong('database', said, todo))
 }
 
-/** The same for the history, whose damage never stops the server. */
+/** Checks the database of the history, whose damage never stops the server. */
 export function historyFindings({ dataDirectory }: Config): Promise<readonly Finding[]> {
   const todo = 'nothing to do: the server sets it aside when it finds the damage, and begins a new history'
   return findingsOf('history', join(dataDirectory, 'history'), (said) => hint('history', said, todo))

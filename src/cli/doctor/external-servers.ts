@@ -30,7 +30,7 @@ function withoutSecrets(said: string, smtpUrl: string): string {
 
 const timeoutMs = 5_000
 
-/** Only refusals and server errors are problems: which devices the update server knows is not checked. */
+/** A refusal and a missing answer are problems. Does not check which devices the update server knows. */
 export async function updateServerFinding({ updateServerUrl, updateServerToken }: Config): Promise<Finding> {
   const about = 'update server'
   if (updateServerUrl === undefined) return ok(about, 'the embedded one')

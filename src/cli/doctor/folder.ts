@@ -17,7 +17,7 @@ const mebibyte = 1024 * 1024
 /** The free space, in addition to the headroom, that the server needs before it writes again. */
 const spaceBytes = 64 * mebibyte
 
-/** Checks permissions and left-over restores and repairs. */
+/** Checks permissions, the key file, and what restores and repairs have left. */
 export async function folderFindings({
   dataDirectory: folder,
   isIamOn,
@@ -83,7 +83,7 @@ async function creationFinding(folder: string): Promise<Finding> {
   }
 }
 
-/** The nearest existing folder above a folder that may not exist. */
+/** The folder itself, or the nearest existing folder above it. */
 export async function nearestFolder(folder: string): Promise<string> {
   try {
     await stat(folder)

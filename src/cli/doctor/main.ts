@@ -5,7 +5,7 @@ import { type Finding, lineOf } from '#cli/doctor/finding'
 import { exitCodes } from '#cli/exit-codes'
 import { readSettings } from '#cli/settings'
 
-/** Prints problems of this server and advice, one a line; with `--json`, all findings for programs. */
+/** Prints the findings about this server, one a line; with `--json`, as JSON for programs. */
 
 const about = `npm run doctor [-- --json]
 

@@ -30,7 +30,7 @@ export async function portFindings(config: Config, apiKey: string | undefined): 
   return [await bindFinding(host, port)]
 }
 
-/** The finding about a server that has not proved which data folder it uses. It gets no API key. */
+/** The finding about a server that has not proved which data folder it uses. Such a server gets no API key. */
 function doubtFinding(base: string, doubt: string): Finding {
   const todo = 'run doctor as the user and with the settings of the server; if another program has the port, stop it'
   return wrong('server', `the server at ${base} may be another one: ${doubt}`, todo)
