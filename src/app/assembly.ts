@@ -55,7 +55,7 @@ import { RuleSweep } from '#workers/rule-sweep'
  */
 const uncommittedBytesMax = 64 * 1024 * 1024
 
-/** Signs URLs while authentication is off: then every caller may do everything. */
+/** Signs URLs while authentication is off. Every caller may then do everything. */
 const openKey = new Uint8Array(32)
 
 /** How long a stop waits until the results of mails are stored. A mail that is not stored as sent is sent again. */

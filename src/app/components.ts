@@ -5,7 +5,7 @@
 export interface Component {
   /** The store of a node that follows another node was read. Called before `open`, and again after each failure. */
   follow?(): unknown
-  /** The components before this one are open, and the store can be written. A promise is awaited. */
+  /** The components before this component are open, and the store can be written. A promise is awaited. */
   open?(): unknown
   /** The store was read again after a failed write; `isRewound`: the store holds less than was published. */
   reloaded?(isRewound: boolean): void

@@ -12,7 +12,7 @@ import { syncFolder } from '#store/file-system'
 /** For the owner only, because a backup contains all secrets. */
 const ownerOnly = 0o600
 
-/** Stands for standard input or standard output, in place of a file name. */
+/** The file name that means standard input or standard output. */
 export const pipe = '-'
 
 export interface WrittenBackup {

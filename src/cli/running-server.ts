@@ -19,7 +19,7 @@ const healthTimeoutMs = 10_000
  * Connects to a server. The first call sends the credentials. Returns undefined if nothing listens there.
  *
  * @param isOpenAllowed whether authentication may be off
- * @param doubt returns why the server may be another one than the configured one; absent if any server is right
+ * @param doubt returns why the server may be another server than the configured one; absent if any server is right
  * @throws Refusal if it is not our server; NoAnswer
  */
 export async function connectToServer(

@@ -194,7 +194,7 @@ export class ConnectedClient {
   }
 
   /**
-   * Sends with the credential of the session. If the token has ended and a new one is available, sends once more.
+   * Sends with the credential of the session. If the token has ended and a new token is available, sends once more.
    * §5.2.9
    */
   async #exchange(request: Request): Promise<RawAnswer> {

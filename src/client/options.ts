@@ -55,7 +55,7 @@ export interface SessionStore {
   exclusively<T>(run: () => Promise<T>): Promise<T>
 }
 
-/** The part of a websocket that is used: the one of browsers, of Node 22, or of the package `ws`. */
+/** The part that is used of the websockets of browsers, of Node 22, and of the package `ws`. */
 export interface Socket {
   send(text: string): void
   close(code?: number, reason?: string): void

@@ -78,7 +78,7 @@ export interface Paged {
 }
 
 /**
- * Follows `Link: rel="next"`, and requests the next page while the caller processes this one. Contract 3.4
+ * Follows `Link: rel="next"`, and requests the next page while the caller processes the current page. Contract 3.4
  *
  * @param limitOf entries per page from now on; undefined: as many as the first page
  *
@@ -129,7 +129,7 @@ const creatingRoutes: ReadonlySet<string> = new Set<RouteName>([
   'POST /notifications/subscribe',
 ])
 
-/** A repeated call within this time counts as the same request; later, the caller may mean a new one. */
+/** A repeated call within this time counts as the same request. Later, the caller may mean a new request. */
 const rememberedMs = 600_000
 const rememberedMax = 100
 

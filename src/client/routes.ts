@@ -18,7 +18,7 @@ export type ListName = { [R in RouteName]: Answer<R> extends readonly unknown[] 
 /** An entry of the list of this route. */
 export type Item<R extends RouteName> = Answer<R> extends readonly (infer I)[] ? I : never
 
-/** The arguments of a call; which ones are required depends on the route. */
+/** The arguments of a call. The route determines which arguments are required. */
 type Call<R extends RouteName> = CallOptions &
   (Record<never, never> extends Parameters<R>
     ? { readonly parameters?: undefined }

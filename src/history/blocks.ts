@@ -157,7 +157,7 @@ export interface BlocksOptions {
   /** Sorted by time. */
   readonly points: Points
   readonly marks: Points
-  /** The same points, and the same marks, by the runs that they come from. */
+  /** The points and the marks again, by the runs that they come from. */
   readonly pieces: () => readonly [points: readonly Piece[], marks: readonly Piece[]]
   /** At least the highest sequence of the pieces. */
   readonly sequence: number

@@ -3,7 +3,7 @@ import type { QueryFault, Retained } from '#history/history-query'
 
 /** The spans of time over which values are aggregated, one after the other. */
 export interface Buckets {
-  /** The start of the first bucket, and the end of the last one. */
+  /** The start of the first bucket, and (`to`) the end of the last bucket. */
   readonly from: number
   readonly to: number
   readonly count: number
@@ -11,7 +11,7 @@ export interface Buckets {
   readonly areOfHours: boolean
   /** The index of the bucket that contains a time; some bucket must contain it. */
   indexOf(time: number): number
-  /** The start of a bucket. For the index after the last one, the end of the span. */
+  /** The start of a bucket. For the index after the last bucket, the end of the span. */
   startOf(index: number): number
 }
 

@@ -8,10 +8,10 @@ import type { Points } from '#history/points'
  *
  * Times are stored as differences. Values with at most `digitsMax` decimal digits become whole numbers in units of the
  * last digit. These numbers or their differences are packed, whichever takes fewer bits, in groups of 32: the width in
- * bits, the smallest number as the difference from that of the previous group, and each number above the smallest.
- * Other values of single precision are packed by their 32 bits as whole numbers, in the order of the values. For all
- * other values, only the bytes that differ from the previous value are stored. Texts are a JSON list, deflated if that
- * is shorter.
+ * bits, the smallest number as the difference from the smallest of the previous group, and each number above the
+ * smallest. Other values of single precision are packed by their 32 bits as whole numbers, in the order of the values.
+ * For all other values, only the bytes that differ from the previous value are stored. Texts are a JSON list, deflated
+ * if that is shorter.
  *
  * | bits of the form | meaning |
  * |---|---|

@@ -139,7 +139,7 @@ export class HistoryRequests {
   }
 }
 
-/** Temporary: after a failure, the history is opened again, or a new one is created. */
+/** A failure becomes a temporary problem, because the history is then opened again, or a new history is created. */
 function problemOf(error: unknown): unknown {
   return error instanceof StorageFailure ? new Problem('storage', error.message) : error
 }

@@ -14,7 +14,7 @@ import type { ShapesById } from '#store/chunk'
 export interface HistoryOptions {
   readonly world: World
   readonly backend: StorageBackend
-  /** Moves the folder of the store aside, so that a new one can be created. */
+  /** Moves the folder of the store aside, so that a new store can be created. */
   readonly setAside: () => Promise<void>
   readonly shapes: ShapesById
   readonly limits: HistoryLimits
@@ -29,7 +29,7 @@ const mergeAllEveryMs = 24 * 3_600_000
 /** How often everything is merged into blocks while history takes too much space. */
 const cutEveryMs = 600_000
 
-/** History, in this thread or in another one. */
+/** History, in this thread or in another thread. */
 export interface HistoryService extends Projection {
   /** @throws StorageFailure */
   query(query: HistoryQuery): Promise<HistoryAnswer>
@@ -64,7 +64,7 @@ export class History implements HistoryService {
   #cancelFlush: (() => void) | undefined
   #mergedAllAt = 0
   #isConfirmDue = false
-  /** Whether a row could not be read. The next `open` then sets this history aside and creates a new one. */
+  /** Whether a row could not be read. The next `open` then sets this history aside and creates a new history. */
   #isDamaged = false
   #hasRoom = false
   #roomCheckedAt = Number.NEGATIVE_INFINITY

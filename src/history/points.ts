@@ -68,7 +68,7 @@ export class Points {
     this.values.set(values.subarray(0, this.count))
   }
 
-  /** Sorts by time. Of several points with the same time the last one stays, because it came later in the stream. */
+  /** Sorts by time. Of several points with the same time, the last point stays, because it came later in the stream. */
   settle(): void {
     if (this.isSettled) return
     const order = Array.from({ length: this.count }, (_, index) => index)

@@ -19,7 +19,7 @@ export interface Retention {
 /** Nothing was deleted to hold the total size. */
 export const noCut: Retained = { rawFrom: 0, hoursFrom: 0, daysFrom: 0 }
 
-/** The retention of all series: that of the server, except for properties whose schema names another one. */
+/** The retention of all series: the retention of the server, or another retention that the schema names. */
 export class Retentions {
   readonly #limits: HistoryLimits
   readonly #ofMost: Retention

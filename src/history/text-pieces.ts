@@ -1,4 +1,4 @@
-/** The first piece is small, because most answers are; the next ones are larger. */
+/** The first piece is small, because most answers are small. The next pieces are larger. */
 const pieceBytesMin = 4 * 1024
 const pieceBytesMax = 256 * 1024
 /** A short text is written faster byte by byte. */
@@ -61,7 +61,7 @@ export class TextPieces {
         }
         continue
       }
-      // V8 caches the texts of single numbers for long, so many of them cause full garbage collections.
+      // V8 keeps the texts of single numbers in a cache, so many such texts cause full garbage collections.
       batch.length = Math.min(batch.length, part.length)
       for (let index = 0; index < part.length; index++) batch[index] = part[index] as number
       const text = JSON.stringify(batch).slice(1, -1)

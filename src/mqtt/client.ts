@@ -12,7 +12,7 @@ import type { Socket } from '#runtime/socket'
 
 /** The device, gateway or program that signed in. With authentication off, a client may act as any of these. */
 export interface Principal {
-  /** Identifies the principal among those of all tenants. A client identifier belongs to one principal. */
+  /** Identifies the principal among the principals of all tenants. A client identifier belongs to one principal. */
   readonly key: string
   readonly tenant: string
   /** A device, or a gateway for many. */
@@ -39,7 +39,7 @@ export interface ClientParts {
   readonly clientId: string
   /** The largest packet that the client takes. */
   readonly packetBytesMax: number
-  /** The number of messages with QoS 1 or 2 that the client takes before it acknowledges one. */
+  /** The number of unacknowledged messages with QoS 1 or 2 that the client takes. */
   readonly receiveMaximum: number
   /** The number of topics that the client remembers by an alias. */
   readonly topicAliasMaximum: number

@@ -392,7 +392,7 @@ export class Connection {
   }
 }
 
-/** Sent to a client of version 5 at another node if that node stops or does not reach this one. */
+/** Sent to a client of version 5 at another node if that node stops or cannot reach this node. */
 const farewell = writeDisconnect(reasons.serverStopping, 'connect again: this node stops or cannot reach the owner')
 
 /** The value that means no expiry. MQTT 5.0 §3.1.2.11.2. */

@@ -17,7 +17,7 @@ export interface LinkTopicsParts {
 }
 
 /**
- * Native devices. They publish the messages of the device link on `v1/link`, and receive those of the server on
+ * Native devices. They publish the messages of the device link on `v1/link`, and receive messages of the server on
  * `v1/link/down`. To `Links` the client is a socket. Contract 10.
  */
 export class LinkTopics {

@@ -27,7 +27,7 @@ export interface TlsFiles {
 
 export interface Listener {
   readonly port: number
-  /** Accepts no new connections; existing ones continue. */
+  /** Accepts no new connections. Existing connections continue. */
   close(): void
 }
 

@@ -18,7 +18,7 @@ export interface WaitingPackets {
 
 /**
  * Shares the time for packets among all connections. Node reads up to 2 MiB of one connection in a cycle of the event
- * loop. In packets of two bytes, or in the most expensive ones, this would be some seconds of work.
+ * loop. In packets of two bytes, or in the most expensive packets, this would be some seconds of work.
  */
 export class PacketTurns {
   readonly #world: World

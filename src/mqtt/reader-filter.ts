@@ -27,7 +27,7 @@ export function nameOfLevel(level: string): string | undefined {
   }
 }
 
-/** The only device that the filter matches, if it names one. */
+/** The device that the filter names. Undefined if the filter can match several devices, or no device. */
 export function deviceOfFilter(filter: string): string | undefined {
   const level = filter.split('/')[2] ?? ''
   return level === '+' || level === '#' || level === absentLevel ? undefined : nameOfLevel(level)

@@ -190,8 +190,8 @@ export class ThingsBoardTopics {
   }
 
   /**
-   * Reads the values of all devices before it stores the first ones. If a device is refused, the others are stored
-   * nevertheless.
+   * Reads the values of all devices before it stores the first values. If a device is refused, the values of the other
+   * devices are stored nevertheless.
    */
   #reportAll(
     client: Client,
@@ -247,7 +247,7 @@ export class ThingsBoardTopics {
     return linked?.link === link ? linked : undefined
   }
 
-  /** An attribute of the device and a shared one are the same property. */
+  /** An attribute of the device and a shared attribute of the same name are one property. */
   #answerAttributes(client: Client, peer: Peer, number: string, json: Readonly<Record<string, unknown>>): void {
     const linked = this.#own(client, peer)
     if (!linked) return

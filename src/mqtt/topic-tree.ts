@@ -3,7 +3,7 @@ interface Node<Value> {
   readonly values: Set<Value>
 }
 
-/** Values by topic filter. A search takes time for the levels of its topic, and for those of filters with `+`. */
+/** Values by topic filter. A search takes time for the levels of its topic, and for the levels of filters with `+`. */
 export class TopicTree<Value> {
   readonly #root: Node<Value> = emptyNode()
   #size = 0

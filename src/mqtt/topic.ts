@@ -7,7 +7,7 @@ export function isTopicName(text: string): boolean {
   return text !== '' && !text.includes('+') && !text.includes('#') && isWithinLimits(text)
 }
 
-/** `+` and `#` take a whole level, `#` only the last one. MQTT-4.7.1-1, MQTT-4.7.1-2. */
+/** `+` and `#` take a whole level, `#` only the last level. MQTT-4.7.1-1, MQTT-4.7.1-2. */
 export function isTopicFilter(text: string): boolean {
   if (text === '' || !isWithinLimits(text)) return false
   const levels = text.split('/')

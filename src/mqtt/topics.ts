@@ -63,7 +63,7 @@ export class Topics {
     this.hasFreeTopics = hasFreeTopics
   }
 
-  /** Continues the session of the client, or begins one, before CONNACK. @throws Problem `storage` */
+  /** Continues the session of the client, or begins a new session, before CONNACK. @throws Problem `storage` */
   begin(client: Client, isClean: boolean, expiryMs: number): { isPresent: boolean; session: Session } {
     return this.#sessions.begin(client, isClean, expiryMs)
   }

@@ -79,7 +79,7 @@ export class Deliverer {
     this.#backOff = new BackOff(parts.system.world)
   }
 
-  /** Whether the mail server could not be reached. Mails are then tried one at a time. */
+  /** Whether the last attempt failed with `transport`. Mails are then tried one at a time. */
   get isFailing(): boolean {
     return this.#backOff.isFailing
   }
@@ -94,7 +94,7 @@ export class Deliverer {
     return this.#lastError
   }
 
-  /** Hands over no more mails; results of earlier ones are still stored. */
+  /** Hands over no more mails. The results of earlier mails are still stored. */
   stop(): void {
     this.#isStopped = true
   }

@@ -18,7 +18,7 @@ export interface RunData {
 /** Further data for mails and webhooks, as it is now. */
 export interface RunContext {
   readonly functionName: string
-  /** Empty if the reader may not read it. */
+  /** The metadata of the device. Empty if the reader may not read metadata. */
   readonly meta: JsonObject
   /** The definition of the service that the cause names. */
   readonly schema?: ServiceSchema

@@ -6,7 +6,7 @@ export interface MailParts {
   readonly mail: Omit<Mail, 'kind' | 'open' | 'send' | 'close'>
   /** One address that can receive mail. */
   readonly to: string
-  /** Equal for each attempt of the same mail: the Message-ID is derived from this. */
+  /** Equal for each attempt of the same mail. The Message-ID is derived from the seed. */
   readonly seed: string
   /** The time of the event, Unix ms. */
   readonly date: number

@@ -9,7 +9,7 @@ import { mayReadAll, maySubscribe } from '#model/subscription'
 /** A subscriber and a request, as both are at this moment. */
 export interface MailAccess {
   readonly recipient: StoredRecipient
-  /** Undefined: the function was deleted. */
+  /** Undefined if the function was deleted. */
   readonly function: StoredFunction | undefined
   readonly request: Pick<DeliveryRequest, 'device' | 'cause'>
   readonly membersOf: MembersOf
@@ -24,7 +24,7 @@ export interface StoredRecipient {
   readonly address: string | null
 }
 
-/** The first reason why the subscriber may not receive the request; undefined: it may be sent. Contract 5.7. */
+/** The first reason why the subscriber must not receive the request. Undefined if it may be sent. Contract 5.7. */
 export function mayReceive({ recipient, function: fn, request, membersOf }: MailAccess): SkipReason | undefined {
   if (!fn?.enabled || !isBoundTo(fn, request.device, membersOf)) return 'unbound'
   const { scope, address, isActive } = recipient
@@ -55,7 +55,7 @@ function mayReceiveFrom(scope: Scope, fn: StoredFunction, membersOf: MembersOf):
   return isPermitted(scope, 'notifications', 'read') && maySubscribe(scope, fn, membersOf)
 }
 
-/** Why the author of a function may not send a webhook; undefined: it may be sent. Contract 5.1, 12. */
+/** Why the author of a function must not send a webhook. Undefined if it may be sent. Contract 5.1, 12. */
 export function maySend(
   { scope, function: fn, membersOf }: Pick<MailAccess, 'function' | 'membersOf'> & { readonly scope: Scope },
   { device, cause }: MailAccess['request'],

@@ -6,10 +6,10 @@ interface Waiting {
 
 /**
  * A fair queue: takes tenants in turn, and of each tenant the item that has waited longest. So a tenant with many items
- * does not delay those of other tenants.
+ * does not delay the items of other tenants.
  */
 export class RoundRobin<T extends Waiting> {
-  /** By tenant id; only tenants with queued items, the next one first. */
+  /** By tenant id. Contains only tenants with queued items, the next tenant first. */
   readonly #byTenant = new Map<string, Map<string, T>>()
   #size = 0
 

@@ -102,7 +102,7 @@ export class TopicPasses {
     return this.#topics.get(tenantKey(tenant, fn))?.head
   }
 
-  /** The stored requests after this one, ascending. */
+  /** The stored requests with a number above `after`, ascending. */
   requestsOf(tenant: string, fn: string, after: number): readonly DeliveryRequest[] {
     const head = this.headOf(tenant, fn)
     if (!head || head.seq <= after) return []

@@ -4,7 +4,7 @@ import type { MetricSources } from '#app/metrics/sources'
 import { metricRows } from '#app/metrics/table'
 import type { Metrics, MetricsForm } from '#routes/metrics'
 
-/** Samples of a metric that are formatted in one turn: a few tenths of a millisecond. */
+/** The number of samples of a metric that are formatted in one turn, which takes a few tenths of a millisecond. */
 const samplesAtOnce = 100
 const histogramsAtOnce = 10
 
@@ -119,7 +119,7 @@ class CountedHistogram extends Histogram<string> {
   }
 }
 
-/** Cumulative: each bucket includes the ones before it. */
+/** The values are cumulative: each bucket includes the buckets before it. */
 function valuesOf(name: string, { labels: sharedLabels, histogram }: HistogramSample): readonly HistogramValue[] {
   const { bounds, counts, sum, count } = histogram
   let upTo = 0
