@@ -1,9 +1,8 @@
 import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { StartedServer } from '#test/blackbox/started-server'
+import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { Boilers } from '#test/dashboard/boilers'
-import { fitsAPhone, holdRequests, rowOf } from '#test/dashboard/page-queries'
+import type { Boilers } from '#test/dashboard/boilers'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
 interface Alarm {
@@ -20,18 +19,10 @@ describe('alarms in a browser', () => {
   let browser: Browser
   let boilers: Boilers
   let ann: Visitor
-  openPages(
-    () => StartedServer.start(),
-    async (opened) => {
-      ;({ server, browser } = opened)
-      boilers = await Boilers.connect(server, 3)
-      ann = await Visitor.open(browser, server)
-      return ann
-    },
-    () => boilers?.cut(),
-  )
+  openPages({ boilers: 3 }, (opened) => {
+    ;({ server, browser, boilers, ann } = opened)
+  })
 
-  const row = (text: string) => ann.page.getByRole('row').filter({ hasText: text })
   const pick = (label: string, option: string) => ann.field(label).selectOption({ label: option })
   const stored = async () => (await server.get('/alarms')).json as readonly Alarm[]
   const only = async () => {
@@ -79,24 +70,24 @@ describe('alarms in a browser', () => {
 
   test('the page and the list show live where an alarm is active', async () => {
     await boilers.report('BOILER-002', 95)
-    await row('BOILER-002').getByText('active').first().waitFor()
+    await ann.row('BOILER-002').getByText('active').first().waitFor()
     await ann.reads('1 active')
     await ann.isAccessible()
     await ann.page.getByRole('link', { name: 'All alarms' }).click()
-    await row('Boils').getByText('active on 1 device').waitFor()
-    await row('Boils').getByText('Temperature is above 70 °C').waitFor()
+    await ann.row('Boils').getByText('active on 1 device').waitFor()
+    await ann.row('Boils').getByText('Temperature is above 70 °C').waitFor()
     await boilers.report('BOILER-001', 96)
-    await row('Boils').getByText('active on 2 devices').waitFor()
+    await ann.row('Boils').getByText('active on 2 devices').waitFor()
     await ann.page.getByRole('link', { name: 'Alarms 2 not acknowledged' }).waitFor()
     await ann.button('Acknowledge on BOILER-001').click()
     await ann.field('Comment').fill('on my way')
     await ann.page.getByRole('dialog').getByRole('button', { name: 'Acknowledge', exact: true }).click()
-    await row('BOILER-001').getByText('on my way').waitFor()
+    await ann.row('BOILER-001').getByText('on my way').waitFor()
     await ann.page.getByRole('link', { name: 'Alarms 1 not acknowledged' }).waitFor()
     await ann.isAccessible()
     await boilers.report('BOILER-001', 20)
     await boilers.report('BOILER-002', 20)
-    await row('Boils').getByText('quiet').waitFor()
+    await ann.row('Boils').getByText('quiet').waitFor()
     await ann.field('Only active').check()
     await ann.reads('No active alarms')
     await ann.field('Only active').uncheck()
@@ -107,8 +98,8 @@ describe('alarms in a browser', () => {
 
   test('an alarm is edited as rows and as JSON; a refusal of the server is shown at its field', async () => {
     await ann.page.getByRole('link', { name: 'Boils' }).click()
-    await row('BOILER-002').getByText('inactive').first().waitFor()
-    await row('BOILER-001').getByText('on my way').last().waitFor()
+    await ann.row('BOILER-002').getByText('inactive').first().waitFor()
+    await ann.row('BOILER-001').getByText('on my way').last().waitFor()
     await ann.button('Add a row').click()
     await ann.field('Property').nth(1).selectOption('Mode')
     await ann.field('Comparison').nth(1).selectOption({ label: 'is' })
@@ -173,7 +164,7 @@ describe('alarms in a browser', () => {
       await route.continue()
     })
     await ann.button('Save').click()
-    await ann.page.locator('form .problem', { hasText: 'Another user changed it at the same moment' }).waitFor()
+    await ann.seesRefusal('Another user changed it at the same moment')
     expect((await only()).name).toBe('Theirs')
     await ann.page.unroute('**/alarms/*')
     await ann.page.evaluate('history.back()')
@@ -187,26 +178,26 @@ describe('alarms in a browser', () => {
     const phone = await Visitor.open(browser, server, 'phone')
     await phone.goTo(pathOf(await only()))
     await phone.sees('Theirs')
-    await fitsAPhone(phone)
+    await phone.fitsAPhone()
     await phone.isAccessible()
     await phone.goTo('/alarms')
-    await rowOf(phone.page, 'Theirs').waitFor()
-    await fitsAPhone(phone)
+    await phone.row('Theirs').waitFor()
+    await phone.fitsAPhone()
     await phone.close()
   })
 
   test('deleting asks for confirmation, and other browsers update their list', async () => {
     const bob = await Visitor.open(browser, server)
-    const release = await holdRequests(bob.page, '**/alarms/status*')
+    const release = await bob.holdRequests('**/alarms/status*')
     await bob.goTo('/alarms')
     // The status is still unknown.
-    await rowOf(bob.page, 'Theirs').getByText('…').waitFor()
+    await bob.row('Theirs').getByText('…').waitFor()
     await bob.goTo(pathOf(await only()))
     await bob.reads('Loading its status')
     release()
     await bob.reads('Not active on any device so far')
     await bob.goTo('/alarms')
-    await rowOf(bob.page, 'Theirs').getByText('quiet').waitFor()
+    await bob.row('Theirs').getByText('quiet').waitFor()
     await ann.button('Delete').click()
     await ann.reads('Devices with this alarm become inactive')
     await ann.button('Delete alarm').click()

@@ -12,20 +12,8 @@ const schema = {
   description: 'A boiler in a cellar',
   properties: {
     '0x2000': { name: 'Temperature', description: 'Of the water', type: 'float', unit: '°C', readonly: true },
-    '0x2001': {
-      name: 'Setpoint',
-      description: 'The target temperature',
-      type: 'float',
-      unit: '°C',
-      rangeMin: 5,
-      rangeMax: 90,
-    },
-    '0x2002': {
-      name: 'Mode',
-      description: 'The operating mode',
-      type: 'uint8',
-      enum: { 0: { name: 'Off' }, 1: { name: 'Heating' } },
-    },
+    '0x2001': { name: 'Setpoint', description: 'The target', type: 'float', unit: '°C', rangeMin: 5, rangeMax: 90 },
+    '0x2002': { name: 'Mode', description: '', type: 'uint8', enum: { 0: { name: 'Off' }, 1: { name: 'Heating' } } },
   },
 }
 
@@ -54,22 +42,20 @@ const framesAtOnce = 50
 /** Many boilers on one connection. They refuse the setpoint 13 and start every firmware update. */
 export class Boilers {
   readonly #server: StartedServer
-  readonly #count: number
+  #count = 0
   #link: LinkClient | undefined
   readonly #addresses = new Map<string, number>()
   readonly #sequences = new Map<string, number>()
 
-  private constructor(server: StartedServer, count: number) {
+  constructor(server: StartedServer) {
     this.#server = server
-    this.#count = count
   }
 
   /** Connects `BOILER-001` and so on, and stores a schema of their service. */
-  static async connect(server: StartedServer, count: number): Promise<Boilers> {
-    const boilers = new Boilers(server, count)
-    expect((await server.ask(`/schemas/${service}`, { method: 'PUT', body: schema })).status).toBe(200)
-    await boilers.reconnect()
-    return boilers
+  async connect(count: number): Promise<void> {
+    this.#count = count
+    expect((await this.#server.ask(`/schemas/${service}`, { method: 'PUT', body: schema })).status).toBe(200)
+    await this.reconnect()
   }
 
   async reconnect(): Promise<void> {

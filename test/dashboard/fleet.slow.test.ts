@@ -4,8 +4,7 @@ import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { freePort } from '#bench/server-process'
 import { StartedServer } from '#test/blackbox/started-server'
-import { Boilers, degreesOf } from '#test/dashboard/boilers'
-import { fitsAPhone } from '#test/dashboard/page-queries'
+import { type Boilers, degreesOf } from '#test/dashboard/boilers'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
 /** The arguments that a shell passes to a command. */
@@ -20,20 +19,16 @@ describe('the fleet in a browser', () => {
   let browser: Browser
   let boilers: Boilers
   let ann: Visitor
-  openPages(
-    // Outside the range of outgoing connections, which could take it while the server is down.
-    async () => StartedServer.start({ PORT: String(await freePort()) }),
-    async (opened) => {
-      ;({ server, browser } = opened)
-      ann = await Visitor.open(browser, server)
-      return ann
-    },
-    () => boilers?.cut(),
-  )
+  // Outside the range of outgoing connections, which could take it while the server is down.
+  const start = async () => StartedServer.start({ PORT: String(await freePort()) })
+  openPages({ start }, (opened) => {
+    ;({ server, browser, boilers, ann } = opened)
+  })
 
   const rows = () => ann.page.getByRole('grid', { name: 'Devices' }).getByRole('row')
   const row = (identifier: string) =>
     rows().filter({ has: ann.page.getByRole('link', { name: identifier, exact: true }) })
+  const property = (name: string) => ann.page.getByRole('row', { name: new RegExp(`^${name}`) })
   const shown = () => ann.page.getByRole('grid', { name: 'Devices' }).getByRole('link').allTextContents()
 
   test('an empty server shows the next step, with a command to copy', async () => {
@@ -48,7 +43,7 @@ describe('the fleet in a browser', () => {
   })
 
   test('new devices appear, with names and units of the schema', async () => {
-    boilers = await Boilers.connect(server, 120)
+    await boilers.connect(120)
     await ann.reads('120 devices')
     await row('BOILER-001')
       .getByText(`Temperature ${degreesOf(1)} °C`)
@@ -136,10 +131,10 @@ describe('the fleet in a browser', () => {
     await boilers.report('BOILER-002', 71.5)
     await ann.goTo('/devices/BOILER-002')
     await ann.sees('BOILER-002')
-    const temperature = ann.page.getByRole('row', { name: /^Temperature/ })
+    const temperature = property('Temperature')
     await temperature.getByText('71.5').waitFor()
     await temperature.getByText('°C').waitFor()
-    await ann.page.getByRole('row', { name: /^Mode/ }).getByText('Heating').waitFor()
+    await property('Mode').getByText('Heating').waitFor()
     await ann.button('Chart of Temperature').click()
     await ann.reads('The server keeps no history: it was started with HISTORY=off.')
     await ann.isAccessible()
@@ -156,10 +151,7 @@ describe('the fleet in a browser', () => {
     await setpoint.fill('')
     await setpoint.pressSequentially('1.0')
     await boilers.report('BOILER-002', 70.5)
-    await ann.page
-      .getByRole('row', { name: /^Temperature/ })
-      .getByText('70.5')
-      .waitFor()
+    await property('Temperature').getByText('70.5').waitFor()
     await setpoint.pressSequentially('5')
     expect(await setpoint.inputValue()).toBe('1.05')
     await setpoint.fill('95')
@@ -169,10 +161,7 @@ describe('the fleet in a browser', () => {
     await setpoint.fill('55')
     await ann.button('Write').click()
     await ann.reads('The device accepted the value.')
-    await ann.page
-      .getByRole('row', { name: /^Setpoint/ })
-      .getByText('55')
-      .waitFor()
+    await property('Setpoint').getByText('55').waitFor()
     // The device itself refuses this value.
     await setpoint.fill('13')
     await ann.button('Write').click()
@@ -183,7 +172,7 @@ describe('the fleet in a browser', () => {
   test('a desired value is shown beside the reported one, and can be removed', async () => {
     const body = { Setpoint: 13 }
     await server.ask('/devices/BOILER-002/services/boiler/desired', { method: 'PATCH', body })
-    const row = ann.page.getByRole('row', { name: /^Setpoint/ })
+    const row = property('Setpoint')
     await row.getByText('desired 13 °C').waitFor()
     await row.getByText('unlucky').waitFor()
     await ann.isAccessible()
@@ -277,14 +266,14 @@ describe('the fleet in a browser', () => {
     await bob.page.reload()
     await bob.sees('Fleet')
     await bob.reads('120 devices')
-    await fitsAPhone(bob)
+    await bob.fitsAPhone()
     await bob.isAccessible()
     await bob.button('Pages').click()
     await bob.page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Fleet' }).click()
     await bob.page.getByRole('link', { name: 'BOILER-001', exact: true }).click()
     await bob.sees('BOILER-001')
     expect(await bob.page.locator('time').allTextContents()).not.toContainEqual(expect.stringMatching(/^in /))
-    await fitsAPhone(bob)
+    await bob.fitsAPhone()
     await bob.isAccessible()
     // The button to write is visible without scrolling.
     const button = await bob.button('Change Setpoint').boundingBox()
@@ -305,7 +294,7 @@ describe('the fleet in a browser', () => {
 
   test('values are marked as stale while the server hangs, and catch up', async () => {
     await ann.goTo('/devices/BOILER-005')
-    await ann.page.getByRole('row', { name: /^Temperature/ }).waitFor()
+    await property('Temperature').waitFor()
     await ann.isLive()
     server.run.signal('SIGSTOP')
     try {
@@ -318,7 +307,7 @@ describe('the fleet in a browser', () => {
   })
 
   test('an open page reports a killed server, reconnects, and shows current values', async () => {
-    const temperature = ann.page.getByRole('row', { name: /^Temperature/ })
+    const temperature = property('Temperature')
     await server.kill()
     await ann.page.locator('.banner', { hasText: 'Not connected: values are from' }).waitFor()
     await ann.isAccessible()

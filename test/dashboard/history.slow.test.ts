@@ -1,10 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { StartedServer } from '#test/blackbox/started-server'
-import { Boilers } from '#test/dashboard/boilers'
-import { fitsAPhone, rowOf } from '#test/dashboard/page-queries'
-import { openPages, Visitor } from '#test/dashboard/visitor'
+import type { Boilers } from '#test/dashboard/boilers'
+import { openPages, type Visitor } from '#test/dashboard/visitor'
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
 const now = Date.now()
@@ -18,28 +16,24 @@ const wave = Array.from({ length: 574 }, (_, index) => {
 /** Charts in a browser, of values that devices reported over two days. Contract 9. */
 describe('charts in a browser', () => {
   let server: StartedServer
-  let browser: Browser
   let boilers: Boilers
   let ann: Visitor
-  openPages(
-    () => StartedServer.start({ HISTORY: 'on' }),
-    async (opened) => {
-      ;({ server, browser } = opened)
-      boilers = await Boilers.connect(server, 3)
-      await boilers.reportPast('BOILER-001', wave)
-      await boilers.reportPast('BOILER-001', [[now - 5 * hour, 'no reading']])
-      await boilers.reportPast(
-        'BOILER-002',
-        wave.map(([at, degrees]) => [at, degrees - 20]),
-      )
-      ann = await Visitor.open(browser, server)
-      return ann
-    },
-    () => boilers?.cut(),
-  )
+  openPages({ start: () => StartedServer.start({ HISTORY: 'on' }), boilers: 3 }, async (opened) => {
+    ;({ server, boilers, ann } = opened)
+    await boilers.reportPast('BOILER-001', wave)
+    await boilers.reportPast('BOILER-001', [[now - 5 * hour, 'no reading']])
+    const colder = wave.map(([at, degrees]) => [at, degrees - 20] as const)
+    await boilers.reportPast('BOILER-002', colder)
+  })
 
   const chart = () => ann.page.getByRole('img', { name: /^Chart\./ })
   const legend = (row: RegExp) => ann.page.locator('.history-legend').getByRole('row', { name: row })
+  /** Waits for a value in the row of this property. */
+  const shows = (name: string, value: string) =>
+    legend(new RegExp(`^${name}`))
+      .getByText(value, { exact: true })
+      .first()
+      .waitFor()
   const isPressed = (name: string) => ann.button(name).getAttribute('aria-pressed')
 
   // The first value, at connect, is 37.
@@ -48,25 +42,17 @@ describe('charts in a browser', () => {
     await ann.button('Chart of Temperature').click()
     await chart().waitFor()
     expect(await isPressed('Last 24 h')).toBe('true')
-    await legend(/^Temperature/)
-      .getByText('37 °C')
-      .first()
-      .waitFor()
-    await legend(/^Temperature/)
-      .getByText('72 °C', { exact: true })
-      .waitFor()
+    await shows('Temperature', '37 °C')
+    await shows('Temperature', '72 °C')
     await ann.reads('Each point is the average of 5 min.')
     await ann.reads(/Temperature had an error: no reading/)
     await ann.isAccessible()
-    await fitsAPhone(ann)
+    await ann.fitsAPhone()
   })
 
   test('a reported value appears at the right end', async () => {
     await boilers.report('BOILER-001', 99)
-    await legend(/^Temperature/)
-      .getByText('99 °C')
-      .last()
-      .waitFor()
+    await shows('Temperature', '99 °C')
   })
 
   test('dragging zooms, and a button goes back', async () => {
@@ -108,9 +94,7 @@ describe('charts in a browser', () => {
     await ann.isAccessible()
     await ann.button('Add').click()
     await legend(/^Temperature · BOILER-001/).waitFor()
-    await legend(/^Temperature · BOILER-002/)
-      .getByText('28 °C')
-      .waitFor()
+    await shows('Temperature · BOILER-002', '28 °C')
     await ann.button('Remove Temperature · BOILER-002').click()
     await legend(/^Temperature · BOILER-002/).waitFor({ state: 'detached' })
   })
@@ -155,7 +139,7 @@ describe('charts in a browser', () => {
     await legend(/^Temperature/).waitFor()
     await chart().scrollIntoViewIfNeeded()
     await ann.isAccessible()
-    await fitsAPhone(ann)
+    await ann.fitsAPhone()
   })
 
   test('the list of devices shows the last hour of visible ones, by one query', async () => {
@@ -165,12 +149,12 @@ describe('charts in a browser', () => {
     })
     await ann.goTo('/')
     await ann.page.getByRole('columnheader', { name: 'Last hour' }).waitFor()
-    const line = rowOf(ann.page, 'BOILER-001').locator('.sparkline polyline')
+    const line = ann.row('BOILER-001').locator('.sparkline polyline')
     await line.waitFor({ state: 'attached' })
     expect(queries).toHaveLength(1)
     for (const device of ['BOILER-001', 'BOILER-002', 'BOILER-003']) expect(queries[0]).toContain(device)
     await ann.isAccessible()
-    await fitsAPhone(ann)
+    await ann.fitsAPhone()
   })
 
   test('a value has a chart of its last hour', async () => {

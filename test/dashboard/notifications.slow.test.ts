@@ -9,10 +9,9 @@ import {
   subscriptionsOf,
   untilOutbox,
 } from '#test/blackbox/notification-calls'
-import { type Credentials, report, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
+import { report, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { fitsAPhone } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
 /** The user's own subscriptions in a browser, and the controls that viewers do not get. §2.6, contract 5.6, 5.7. */
@@ -20,106 +19,102 @@ describe('notifications in a browser', () => {
   let server: StartedServer
   let browser: Browser
   let admin: SignedInUser
-  let bob: Credentials
   let bobElsewhere: SignedInUser
-  let page: Visitor
+  let ann: Visitor
   let heat: NamedResource
-  openPages(startWithIdentity, async (opened) => {
-    ;({ server, browser } = opened)
+  openPages({ start: startWithIdentity }, async (opened) => {
+    ;({ server, browser, ann } = opened)
     admin = await SignedInUser.signIn(server)
-    bob = await admin.bring('bob', ['viewer'], { email: 'bob@acme.example' })
+    const bob = await admin.bring('bob', ['viewer'], { email: 'bob@acme.example' })
     bobElsewhere = await SignedInUser.signIn(server, bob)
-    page = await Visitor.open(browser, server)
-    await page.signIn(bob)
-    await page.sees('Fleet')
-    return page
+    await ann.signIn(bob)
+    await ann.sees('Fleet')
   })
 
-  const row = (text: string) => page.page.getByRole('row').filter({ hasText: text })
   const mine = () => subscriptionsOf(bobElsewhere)
 
   test('an empty list explains how to subscribe', async () => {
-    await page.goTo('/notifications')
-    await page.sees('Notifications')
-    await page.reads('No subscriptions')
-    await page.reads('No functions to subscribe to')
-    await page.isAccessible()
-    await fitsAPhone(page)
+    await ann.goTo('/notifications')
+    await ann.sees('Notifications')
+    await ann.reads('No subscriptions')
+    await ann.reads('No functions to subscribe to')
+    await ann.isAccessible()
+    await ann.fitsAPhone()
   })
 
   test('a user subscribes to a function by mail, in a locale', async () => {
     await putTemplate(admin)
     heat = await makeFunction(admin)
-    await page.page.reload()
-    await page.field('Function').selectOption({ label: 'Heat' })
-    await page.field('Locale').fill('german')
-    await page.reads('Must be a language such as de, or with a region: de-CH')
-    expect(await page.button('Subscribe').isDisabled()).toBe(true)
-    await page.field('Locale').fill('de-CH')
-    await page.button('Subscribe').click()
-    await row('Heat').getByText('de-CH').waitFor()
-    await page.reads('You are subscribed to all functions that you may read.')
+    await ann.page.reload()
+    await ann.field('Function').selectOption({ label: 'Heat' })
+    await ann.field('Locale').fill('german')
+    await ann.reads('Must be a language such as de, or with a region: de-CH')
+    expect(await ann.button('Subscribe').isDisabled()).toBe(true)
+    await ann.field('Locale').fill('de-CH')
+    await ann.button('Subscribe').click()
+    await ann.row('Heat').getByText('de-CH').waitFor()
+    await ann.reads('You are subscribed to all functions that you may read.')
     expect(await mine()).toMatchObject([{ topic: heat.resourceIdentifier, type: 'email', locale: 'de-CH' }])
-    await page.isAccessible()
+    await ann.isAccessible()
   })
 
   test('changes by another session appear at once', async () => {
     const [subscription] = await mine()
     const path = `/notifications/subscribe/${subscription?.resourceIdentifier.slice('crn#subscription:'.length)}`
     expect((await bobElsewhere.patch(path, { locale: 'fr' })).status).toBe(200)
-    await row('Heat').getByText('fr', { exact: true }).waitFor()
+    await ann.row('Heat').getByText('fr', { exact: true }).waitFor()
     expect((await bobElsewhere.delete(path)).status).toBe(204)
-    await page.reads('No subscriptions')
+    await ann.reads('No subscriptions')
     await subscribe(bobElsewhere, heat, { locale: 'it' })
-    await row('Heat').getByText('it', { exact: true }).waitFor()
+    await ann.row('Heat').getByText('it', { exact: true }).waitFor()
   })
 
   test('the locale is changed; ending asks for confirmation', async () => {
-    await page.button('Change the locale of Heat').click()
-    await page.page.locator('dialog[open]').getByLabel('Locale').fill('nl')
-    await page.isAccessible()
-    await page.button('Change').click()
-    await row('Heat').getByText('nl', { exact: true }).waitFor()
+    await ann.button('Change the locale of Heat').click()
+    await ann.page.locator('dialog[open]').getByLabel('Locale').fill('nl')
+    await ann.isAccessible()
+    await ann.button('Change').click()
+    await ann.row('Heat').getByText('nl', { exact: true }).waitFor()
     expect(await mine()).toMatchObject([{ locale: 'nl' }])
-    await page.button('End the subscription to Heat').click()
-    await page.button('End subscription').click()
-    await page.reads('No subscriptions')
+    await ann.button('End the subscription to Heat').click()
+    await ann.button('End subscription').click()
+    await ann.reads('No subscriptions')
     expect(await mine()).toEqual([])
   })
 
   test('a subscription that another session has just created is refused with the reason', async () => {
     // The answer that the server gives when another session was faster.
-    await page.page.route('**/notifications/subscribe', (route) =>
+    await ann.page.route('**/notifications/subscribe', (route) =>
       route.request().method() === 'POST' ? route.fulfill({ status: 409 }) : route.continue(),
     )
-    await page.field('Function').selectOption({ label: 'Heat' })
-    await page.button('Subscribe').click()
-    await page.reads('You are already subscribed to it')
-    await page.page.unroute('**/notifications/subscribe')
+    await ann.field('Function').selectOption({ label: 'Heat' })
+    await ann.button('Subscribe').click()
+    await ann.reads('You are already subscribed to it')
+    await ann.page.unroute('**/notifications/subscribe')
   })
 
   test('controls that a viewer has no permission for are hidden', async () => {
-    expect(await page.page.getByText('Mails of this tenant').count()).toBe(0)
-    await page.goTo('/alarms')
-    await page.reads('Creating an alarm needs permission to create alarms.')
-    expect(await page.page.getByRole('link', { name: 'New alarm' }).count()).toBe(0)
-    await page.goTo('/functions')
-    await page.page.getByRole('link', { name: 'Heat' }).waitFor()
-    expect(await page.button('Disable Heat').count()).toBe(0)
-    await page.page.getByRole('link', { name: 'Heat' }).click()
-    await page.sees('Heat')
-    await page.page.locator('.graph').waitFor()
-    await page.page.getByRole('region', { name: 'Applies to' }).getByText('all devices').waitFor()
-    expect(await page.button('Save').count()).toBe(0)
-    expect(await page.button('Remove').count()).toBe(0)
+    expect(await ann.page.getByText('Mails of this tenant').count()).toBe(0)
+    await ann.goTo('/alarms')
+    await ann.reads('Creating an alarm needs permission to create alarms.')
+    expect(await ann.page.getByRole('link', { name: 'New alarm' }).count()).toBe(0)
+    await ann.goTo('/functions')
+    await ann.page.getByRole('link', { name: 'Heat' }).waitFor()
+    expect(await ann.button('Disable Heat').count()).toBe(0)
+    await ann.page.getByRole('link', { name: 'Heat' }).click()
+    await ann.sees('Heat')
+    await ann.page.locator('.graph').waitFor()
+    await ann.page.getByRole('region', { name: 'Applies to' }).getByText('all devices').waitFor()
+    expect(await ann.button('Save').count()).toBe(0)
+    expect(await ann.button('Remove').count()).toBe(0)
     // Running a test needs read permission only.
-    await page.button('Run test').click()
-    await page.reads('Path')
-    await page.isAccessible()
-    await page.goTo('/functions/templates/heat')
-    expect(await page.field('Subject').isEditable()).toBe(false)
-    await page.goTo('/functions/groups')
-    await page.reads('Creating a group needs permission to create functions.')
+    await ann.button('Run test').click()
+    await ann.reads('Path')
+    await ann.isAccessible()
+    await ann.goTo('/functions/templates/heat')
+    expect(await ann.field('Subject').isEditable()).toBe(false)
+    await ann.goTo('/functions/groups')
+    await ann.reads('Creating a group needs permission to create functions.')
   })
 
   test('administrators see failed mails', async () => {

@@ -1,39 +1,38 @@
-import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { StartedServer } from '#test/blackbox/started-server'
-import { Boilers } from '#test/dashboard/boilers'
-import { dialogOf } from '#test/dashboard/page-queries'
-import { openPages, Visitor } from '#test/dashboard/visitor'
+import type { StartedServer } from '#test/blackbox/started-server'
+import type { Boilers } from '#test/dashboard/boilers'
+import { openPages, type Visitor } from '#test/dashboard/visitor'
 
 /** Actions on many devices at once, in a browser, on a server without authentication. */
 describe('selected devices in a browser', () => {
   let server: StartedServer
-  let browser: Browser
   let boilers: Boilers
   let ann: Visitor
-  openPages(
-    () => StartedServer.start(),
-    async (opened) => {
-      ;({ server, browser } = opened)
-      boilers = await Boilers.connect(server, 30)
-      await server.ask('/devices', { method: 'POST', body: { deviceIdentifier: 'SPARE-1' } })
-      ann = await Visitor.open(browser, server)
-      return ann
-    },
-    () => boilers?.cut(),
-  )
+  openPages({ boilers: 30 }, async (opened) => {
+    ;({ server, boilers, ann } = opened)
+    await server.ask('/devices', { method: 'POST', body: { deviceIdentifier: 'SPARE-1' } })
+  })
 
   const box = (identifier: string) => ann.page.getByRole('checkbox', { name: `Select ${identifier}`, exact: true })
-  const outcome = (text: string | RegExp) => dialogOf(ann.page).getByRole('status').filter({ hasText: text }).waitFor()
+  const outcome = (text: string | RegExp) => ann.dialog.getByRole('status').filter({ hasText: text }).waitFor()
   const setpointOf = async (identifier: string) => {
     const path = `/devices/${identifier}/services/boiler/properties?raw=false`
     return ((await server.get(path)).json as { Setpoint: number }).Setpoint
   }
 
+  /** Applies the change to so many devices, waits for its outcome, and closes the dialog. */
+  async function apply(count: number): Promise<void> {
+    await ann.button(`Apply to ${count} devices`).click()
+    await outcome(`${count} of ${count} devices done`)
+    await close()
+  }
+
+  const close = () => ann.dialog.getByText('Close', { exact: true }).click()
+
   /** Writes a setpoint to the selected devices. */
   async function write(value: string): Promise<void> {
     await ann.button('Write…').click()
-    await dialogOf(ann.page).getByLabel('Service').selectOption('Boiler')
+    await ann.dialog.getByLabel('Service').selectOption('Boiler')
     await ann.field('Property').selectOption({ value: '0x2001' })
     await ann.field('Value').fill(value)
   }
@@ -73,10 +72,10 @@ describe('selected devices in a browser', () => {
     await ann.isAccessible()
     await ann.button('Apply to 11 devices').click()
     await outcome('0 of 11 devices done, 11 failed')
-    await dialogOf(ann.page).getByRole('option').filter({ hasText: 'BOILER-010' }).getByText('(unlucky)').waitFor()
-    await dialogOf(ann.page).getByRole('option').filter({ hasText: 'SPARE-1' }).getByText('The device').waitFor()
+    await ann.dialog.getByRole('option').filter({ hasText: 'BOILER-010' }).getByText('(unlucky)').waitFor()
+    await ann.dialog.getByRole('option').filter({ hasText: 'SPARE-1' }).getByText('The device').waitFor()
     await ann.isAccessible()
-    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await close()
     await write('61')
     await ann.button('Continue').click()
     await ann.button('Apply to 11 devices').click()
@@ -84,7 +83,7 @@ describe('selected devices in a browser', () => {
     expect(await setpointOf('BOILER-019')).toBe(61)
     await ann.button('Try 1 failed again').click()
     await outcome('10 of 11 devices done, 1 failed')
-    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await close()
   })
 
   test('a value is stored for devices that are offline', async () => {
@@ -99,9 +98,7 @@ describe('selected devices in a browser', () => {
     await write('62')
     await ann.field('Also for devices that are offline').check()
     await ann.button('Continue').click()
-    await ann.button('Apply to 10 devices').click()
-    await outcome('10 of 10 devices done')
-    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await apply(10)
     await boilers.reconnect()
     await expect.poll(() => setpointOf('BOILER-011')).toBe(62)
     await ann.button('All').click()
@@ -117,26 +114,20 @@ describe('selected devices in a browser', () => {
     await ann.isAccessible()
     await ann.button('Continue').click()
     await ann.reads('Add to the group Cellar: 10 devices?')
-    await ann.button('Apply to 10 devices').click()
-    await outcome('10 of 10 devices done')
-    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await apply(10)
     const members = async () => ((await server.get(`/groups/${id}`)).json as { devices: string[] }).devices
     expect((await members()).length).toBe(11)
     await ann.button('Groups…').click()
     await ann.field('Change').selectOption('Remove')
     await ann.field('Group').selectOption('Cellar')
     await ann.button('Continue').click()
-    await ann.button('Apply to 10 devices').click()
-    await outcome('10 of 10 devices done')
-    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await apply(10)
     expect(await members()).toEqual(['BOILER-001'])
     await ann.button('Groups…').click()
     await ann.field('Group').selectOption('New group')
     await ann.field('Name').fill('Attic')
     await ann.button('Continue').click()
-    await ann.button('Apply to 10 devices').click()
-    await outcome('10 of 10 devices done')
-    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await apply(10)
     const groups = (await server.get('/groups')).json as { name: string; devices: string[] }[]
     expect(groups.find(({ name }) => name === 'Attic')?.devices.length).toBe(10)
 
@@ -149,18 +140,14 @@ describe('selected devices in a browser', () => {
       await ann.field('Change').selectOption(direction)
       await ann.field('Tag').fill('cellar')
       await ann.button('Continue').click()
-      await ann.button('Apply to 10 devices').click()
-      await outcome('10 of 10 devices done')
-      await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+      await apply(10)
       expect(await tags()).toEqual(expected)
     }
   })
 
   test('firmware is updated, and devices are deleted after their number is typed', async () => {
     await ann.button('Update firmware…').click()
-    await ann.button('Apply to 10 devices').click()
-    await outcome('10 of 10 devices done')
-    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await apply(10)
     boilers.cut()
     await ann.button('Delete…').click()
     expect(await ann.button('Delete 10 devices').isDisabled()).toBe(true)
@@ -168,7 +155,7 @@ describe('selected devices in a browser', () => {
     await ann.isAccessible()
     await ann.button('Delete 10 devices').click()
     await outcome('10 of 10 devices done')
-    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await close()
     await ann.reads('21 devices')
     expect((await server.get('/devices/BOILER-012')).status).toBe(404)
   })

@@ -5,10 +5,9 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import type { Credentials } from '#test/blackbox/signed-in-user'
-import type { StartedServer } from '#test/blackbox/started-server'
+import { StartedServer } from '#test/blackbox/started-server'
 import { deadlineMs } from '#test/blackbox/until'
-
-/** Screenshots are opt-in, because a run of the tests must not change the tree. */
+import { Boilers } from '#test/dashboard/boilers'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -18,42 +17,65 @@ const axeRules = {
   dark: { runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } },
 } as const
 
+/** Frames with their own horizontal scroll bar, and elements for screen readers only. */
+const exemptSelector = '.table-frame, .virtual, .graph-frame, .toolbar .filters, [role=tablist], .hidden'
+
 const sizes = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const
 
 export interface OpenedPages {
   readonly server: StartedServer
   readonly browser: Browser
+  /** Shared by the tests. */
+  readonly ann: Visitor
+  readonly boilers: Boilers
+}
+
+interface PagesOptions {
+  /** By default a server without authentication. */
+  readonly start?: () => Promise<StartedServer>
+  /** The number of boilers to connect. */
+  readonly boilers?: number
+  /** Signs this user in. */
+  readonly user?: Credentials
+  /** Ends what the tests opened. */
+  readonly end?: () => void
 }
 
 /**
- * Opens a server and a browser for all tests of a file. `begin` may return a visitor that the tests share; `end` closes
- * anything more that `begin` opened. Without a browser the tests are skipped, except in CI.
+ * Opens a server, a browser and a visitor for all tests of a file, and passes them to `begin`. Without a browser the
+ * tests are skipped, except in CI.
  */
 export function openPages(
-  start: () => Promise<StartedServer>,
-  begin: (opened: OpenedPages) => Promise<Visitor | undefined>,
-  end: () => void = () => {},
+  { start = () => StartedServer.start(), boilers: count = 0, user, end = () => {} }: PagesOptions,
+  begin: (opened: OpenedPages) => unknown,
 ): void {
-  let server: StartedServer | undefined
-  let browser: Browser | undefined
-  let visitor: Visitor | undefined
+  let opened: OpenedPages | undefined
   beforeAll(async () => {
     if (noBrowser && !process.env.CI) {
       console.warn(noBrowser)
       return
     }
-    server = await start()
-    browser = await launchChromium()
-    visitor = await begin({ server, browser })
+    const server = await start()
+    const browser = await launchChromium()
+    const boilers = new Boilers(server)
+    if (count > 0) await boilers.connect(count)
+    const ann = await Visitor.open(browser, server)
+    opened = { server, browser, boilers, ann }
+    if (user) {
+      await ann.signIn(user)
+      await ann.sees('Fleet')
+    }
+    await begin(opened)
   }, 120_000)
   afterAll(async () => {
-    await visitor?.close()
-    await browser?.close()
+    await opened?.ann.close()
+    await opened?.browser.close()
+    opened?.boilers.cut()
     end()
-    await server?.finish()
+    await opened?.server.finish()
   })
   beforeEach((context) => {
-    if (!browser) context.skip(noBrowser)
+    if (!opened) context.skip(noBrowser)
   })
 }
 
@@ -96,6 +118,12 @@ export class Visitor {
     await this.page.goto(`http://127.0.0.1:${this.#server.port}/#${path}`)
   }
 
+  /** Opens a path and reloads, so that open dialogs are gone. */
+  async visit(path: string): Promise<void> {
+    await this.goTo(path)
+    await this.page.reload()
+  }
+
   async close(): Promise<void> {
     await this.#context.close()
     expect(this.faults).toEqual([])
@@ -134,6 +162,26 @@ export class Visitor {
     return this.page.evaluate('document.activeElement?.textContent')
   }
 
+  /** Waits for a toast. Toasts disappear by themselves, so wait right after the action. */
+  async seesToast(text: string): Promise<void> {
+    await this.page.locator('.toast').filter({ hasText: text }).first().waitFor()
+  }
+
+  /** Waits for the refusal of a form. */
+  async seesRefusal(text: string): Promise<void> {
+    await this.page.locator('form .problem', { hasText: text }).waitFor()
+  }
+
+  /** The open dialog. */
+  get dialog(): Locator {
+    return this.page.locator('dialog[open]')
+  }
+
+  /** Rows of a table with this text. */
+  row(text: string): Locator {
+    return this.page.getByRole('row').filter({ hasText: text })
+  }
+
   field(label: string): Locator {
     return this.page.getByLabel(label, { exact: true })
   }
@@ -156,5 +204,36 @@ export class Visitor {
       expect({ colorScheme, found }).toEqual({ colorScheme, found: [] })
     }
     await this.page.emulateMedia({ colorScheme: 'light' })
+  }
+
+  /**
+   * Expects no overflow at 320 px, which equals a screen of 1280 px at 400 % zoom, except in frames that scroll.
+   * WCAG 1.4.10.
+   */
+  async fitsAPhone(): Promise<void> {
+    const before = this.page.viewportSize() ?? sizes.desk
+    await this.page.setViewportSize({ width: 320, height: 640 })
+    const overflowing = () =>
+      this.page.evaluate(
+        `[...document.querySelectorAll('.shell *, .sign-in *')]
+        .filter((each) => each.getBoundingClientRect().right > innerWidth + 1 && !each.closest(${JSON.stringify(exemptSelector)}))
+        .map((each) => each.tagName + '.' + each.className)`,
+      )
+    // Charts take their new size with a later frame.
+    await expect.poll(overflowing).toEqual([])
+    await this.page.setViewportSize(before)
+  }
+
+  /** Holds all requests to these URLs until the returned function is called. */
+  async holdRequests(url: string): Promise<() => void> {
+    let release = () => {}
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await this.page.route(url, async (route) => {
+      await isReleased
+      await route.continue()
+    })
+    return release
   }
 }
