@@ -35,12 +35,15 @@ export default defineConfig({
           groups: [
             {
               name: 'parts',
-              test: /src[\\/](client|dashboard[\\/](address|alarm-counts|binding|commands|conditions|pages[\\/](sign-in|fleet[\\/](?!many)|device)|parts|preferences|session|state|theme|timers|values|history[\\/](chart-series|lazy-chart|sparkline|use-sparklines)))/,
+              test: /src[\\/](client|dashboard[\\/](address|alarm-counts|binding|commands|conditions|pages[\\/](sign-in|fleet[\\/](?!bulk-changes)|device)|components|preferences|session|state|theme|timers|values|history[\\/](chart-series|lazy-chart|sparkline|use-sparklines)))/,
             },
             // Loaded when the first chart appears.
             { name: 'chart', test: /node_modules[\\/]uplot|dashboard[\\/]history/ },
             // Pages that are opened now and then, and the actions for selected devices: one file, because three are larger.
-            { name: 'management', test: /dashboard[\\/]pages[\\/](administration|account|firmware|fleet[\\/]many)/ },
+            {
+              name: 'management',
+              test: /dashboard[\\/]pages[\\/](administration|account|firmware|fleet[\\/]bulk-changes)/,
+            },
             { name: 'rules', test: /dashboard[\\/]pages[\\/](alarms|functions|notifications)/ },
           ],
         },
