@@ -3,6 +3,7 @@ import { useObservable } from '#dashboard/components/use-observable'
 import { mayUser } from '#dashboard/session'
 import { liveState } from '#dashboard/state'
 import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
+import { groupBy } from '#dashboard/values/group-by'
 
 /** Active alarms, for pages that show other things. */
 
@@ -21,15 +22,9 @@ export function OpenAlarms() {
 
 /** By device: its active alarms, in no order. */
 export function useActiveAlarms(): ReadonlyMap<string, readonly StatusRow[]> {
-  const byDevice = new Map<string, StatusRow[]>()
   const rows = useObservable(mayUser('alarms', 'read') ? liveState().alarms : noAlarms).values()
-  for (const row of rows) {
-    if (!row.active) continue
-    const others = byDevice.get(row.deviceIdentifier)
-    if (others) others.push(row)
-    else byDevice.set(row.deviceIdentifier, [row])
-  }
-  return byDevice
+  const active = [...rows].filter((row) => row.active)
+  return groupBy(active, ({ deviceIdentifier }) => deviceIdentifier)
 }
 
 const none: ReadonlyMap<string, StatusRow> = new Map()

@@ -1,15 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Observable } from '#client/client'
-import { type Connection, Problem } from '#client/client'
+import { type Connection, type Observable, Problem } from '#client/client'
 import { address } from '#dashboard/address'
 import { Button } from '#dashboard/components/button'
 import { ErrorBoundary } from '#dashboard/components/error-boundary'
 import { Link } from '#dashboard/components/link'
-import { Loading } from '#dashboard/components/page'
+import { Failure, Loading } from '#dashboard/components/page'
 import { problemText } from '#dashboard/components/problem-text'
 import { Status, type Tone } from '#dashboard/components/status'
-import { clock, duration } from '#dashboard/components/time'
+import { clock } from '#dashboard/components/time'
 import { Toasts } from '#dashboard/components/toasts'
 import { UnsavedGuard } from '#dashboard/components/unsaved-guard'
 import { confirmLeave } from '#dashboard/components/unsaved-input'
@@ -24,6 +23,7 @@ import { client, currentSession, hasAccess, isPageKept, session, shellKey, signO
 import { closeState, liveState } from '#dashboard/state'
 import { ThemeSwitch } from '#dashboard/theme'
 import { runAfter } from '#dashboard/timers'
+import { duration } from '#dashboard/values/format-value'
 
 /**
  * The whole page: the sign-in page, or the page that the address names with its navigation. A page with unsaved input
@@ -74,10 +74,7 @@ function SignedOut({ restoration }: { readonly restoration: CallState<unknown> }
     <main class="sign-in">
       <Brand />
       {hasFailed ? (
-        <div class="notice bad" role="alert">
-          <p>{problemText(problem)} The page retries automatically.</p>
-          <Button onPress={refresh}>Try again</Button>
-        </div>
+        <Failure text={`${problemText(problem)} The page retries automatically.`} onPress={refresh} />
       ) : (
         <Loading text="Connecting to the server…" />
       )}
@@ -178,7 +175,7 @@ function ConnectionBanner({ connection }: ConnectionProps) {
   const text = bannerTexts[state](current, useObservable(clock))
   if (text === undefined) return null
   return (
-    <div class={tones[state] === 'busy' ? 'banner busy' : 'banner'} data-state={state}>
+    <div class={`banner ${tones[state] === 'busy' ? 'busy' : 'warning'}`}>
       <span>{text}</span>
       {problem instanceof Problem && <span>{problemText(problem)}</span>}
       {state === 'closed' && <Button onPress={() => location.reload()}>Reconnect</Button>}

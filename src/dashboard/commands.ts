@@ -26,6 +26,11 @@ export function firstMessage(deviceIdentifier: string, secret = '<secret>'): str
   return `curl -u ${shellQuoted(`${user}:${secret}`)} ${jsonOptions(body)} ${apiUrl()}/link`
 }
 
+/** Uploads the image of a release. */
+export function uploadCommand(project: string, version: string): string {
+  return apiCommand(`-T ${project}-${version}.bin`, `/updates/projects/${project}/releases/${version}`)
+}
+
 export interface FleetCommand {
   /** Options for the behaviour of the devices. */
   readonly options?: string

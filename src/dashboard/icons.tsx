@@ -22,7 +22,6 @@ export function Icon({ name }: { readonly name: string }) {
   )
 }
 
-/** The logo and the name. */
 export function Brand() {
   return (
     <>

@@ -26,7 +26,6 @@ export function Navigation({ isOpen, location, onNavigate }: NavigationProps) {
   )
 }
 
-/** Whether the user may read anything on the page. */
 export function mayOpen({ needs = [] }: Route): boolean {
   const wanted = typeof needs === 'string' ? [needs] : needs
   if (wanted.length === 0) return true

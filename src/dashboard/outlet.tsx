@@ -1,15 +1,13 @@
-import type { ComponentType } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { parametersIn } from '#dashboard/address'
 import { Button } from '#dashboard/components/button'
-import { Empty } from '#dashboard/components/empty-state'
 import { ErrorBoundary } from '#dashboard/components/error-boundary'
 import { Link } from '#dashboard/components/link'
-import { Loading, Page } from '#dashboard/components/page'
-import { useObservable } from '#dashboard/components/use-observable'
+import { Empty, Loading, Page } from '#dashboard/components/page'
+import { useLazy } from '#dashboard/components/use-lazy'
 import { mayOpen } from '#dashboard/navigation'
 import { type PageProps, type Route, routes } from '#dashboard/routes'
-import { liveState } from '#dashboard/state'
+import { onReconnect } from '#dashboard/state'
 
 /** The page of the address, loaded when it is first opened. */
 export function Outlet({ location }: { readonly location: string }) {
@@ -23,21 +21,13 @@ export function Outlet({ location }: { readonly location: string }) {
   return <PageNotFound />
 }
 
-type LoadedPage = { readonly page: ComponentType<PageProps> } | 'failed' | undefined
-
 function LazyPage({ route, params }: { readonly route: Route; readonly params: PageProps['params'] }) {
-  const [loaded, setLoaded] = useState<LoadedPage>(undefined)
-  useEffect(() => {
-    route.load().then(
-      (module) => setLoaded({ page: module.default }),
-      () => setLoaded('failed'),
-    )
-  }, [route])
+  const page = useLazy(route.load)
   const key = JSON.stringify(params)
-  useNavigationFocus(loaded !== undefined, key)
-  if (loaded === undefined) return <Loading />
-  if (loaded === 'failed') return <LoadFailure />
-  const { page: PageComponent } = loaded
+  useNavigationFocus(page !== undefined, key)
+  if (page === undefined) return <Loading />
+  if (page === 'failed') return <LoadFailure />
+  const { default: PageComponent } = page.loaded
   return (
     <ErrorBoundary key={key}>
       <PageComponent params={params} />
@@ -69,12 +59,7 @@ function useNavigationFocus(isLoaded: boolean, key: string): void {
  * https://html.spec.whatwg.org/multipage/webappapis.html#fetch-a-single-module-script
  */
 function LoadFailure() {
-  const isLive = useObservable(liveState().connection).state === 'live'
-  const wasLive = useRef(isLive)
-  useEffect(() => {
-    if (isLive && !wasLive.current) location.reload()
-    wasLive.current = isLive
-  }, [isLive])
+  useEffect(() => onReconnect(() => location.reload()), [])
   return (
     <Page title="This page could not be loaded">
       <Empty title="The server cannot be reached, or was updated">

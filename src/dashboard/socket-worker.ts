@@ -1,4 +1,4 @@
-import { runAfter } from '#dashboard/timers'
+import { delayed } from '#dashboard/timers'
 
 /**
  * Runs in a worker: holds the page's websockets, and delivers their messages in batches, some dozen times a second.
@@ -39,19 +39,18 @@ function open(id: number, url: string): void {
   const socket = new WebSocket(url)
   sockets.set(id, socket)
   let messages: string[] = []
-  let cancelFlush: (() => void) | undefined
   const flush = () => {
-    cancelFlush?.()
-    cancelFlush = undefined
     if (messages.length > 0) page.postMessage({ id, messages })
     messages = []
   }
+  const flushing = delayed(batchMs, flush)
   socket.addEventListener('open', () => page.postMessage({ id, opened: true }))
   socket.addEventListener('message', ({ data }) => {
     messages.push(String(data))
-    cancelFlush ??= runAfter(batchMs, flush)
+    flushing.start()
   })
   socket.addEventListener('close', ({ code }) => {
+    flushing.cancel()
     flush()
     sockets.delete(id)
     page.postMessage({ id, closed: code })

@@ -10,6 +10,17 @@ export function liveState(): ReturnType<typeof client.state> {
   return current
 }
 
+/** Calls the listener when the connection is live again, until the returned function is called. */
+export function onReconnect(listener: () => void): () => void {
+  const { connection } = liveState()
+  let wasLive = connection.value.state === 'live'
+  return connection.subscribe(() => {
+    const isLive = connection.value.state === 'live'
+    if (isLive && !wasLive) listener()
+    wasLive = isLive
+  })
+}
+
 /** Drops all data, which the next user may not see. */
 export function closeState(): void {
   current?.close()

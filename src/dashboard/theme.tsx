@@ -5,7 +5,7 @@ import { readPreference, storePreference } from '#dashboard/preferences'
 
 /** Dark or light: by system preference, until the user chooses. */
 
-export type Theme = 'system' | 'light' | 'dark'
+type Theme = 'system' | 'light' | 'dark'
 
 const key = 'theme'
 export const theme = observable<Theme>(storedTheme())
@@ -27,7 +27,6 @@ function storedTheme(): Theme {
 }
 
 const successors: Readonly<Record<Theme, Theme>> = { system: 'dark', dark: 'light', light: 'system' }
-const names: Readonly<Record<Theme, string>> = { system: 'system', dark: 'dark', light: 'light' }
 
 /** Cycles: system, dark, light. */
 export function ThemeSwitch() {
@@ -35,7 +34,7 @@ export function ThemeSwitch() {
   return (
     <Button
       kind="quiet"
-      label={`Theme: ${names[current]}. Switch to ${names[successors[current]]}`}
+      label={`Theme: ${current}. Switch to ${successors[current]}`}
       onPress={() => setTheme(successors[current])}
     >
       <Icon name={current === 'dark' ? 'moon' : current === 'light' ? 'sun' : 'half'} />

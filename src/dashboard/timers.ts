@@ -15,7 +15,29 @@ export function runEvery(ms: number, run: () => void): () => void {
   return () => clearInterval(timer)
 }
 
-/** Runs the work and returns its duration. */
+export interface Delayed {
+  /** Runs the work after the delay. Does nothing while the work is due already. */
+  start(ms?: number): void
+  cancel(): void
+}
+
+/** Work that is started many times, but runs at most once in this time. */
+export function delayed(delayMs: number, run: () => void): Delayed {
+  let cancel: (() => void) | undefined
+  return {
+    start(ms = delayMs) {
+      cancel ??= runAfter(ms, () => {
+        cancel = undefined
+        run()
+      })
+    },
+    cancel() {
+      cancel?.()
+      cancel = undefined
+    },
+  }
+}
+
 export function measureMs(work: () => void): number {
   const began = performance.now()
   work()

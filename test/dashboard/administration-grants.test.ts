@@ -1,14 +1,12 @@
 import { expect, test } from 'vitest'
 import {
-  devicesText,
   firstGrant,
+  grantText,
   isEmptyGrant,
   levelOf,
   levels,
   namedActions,
-  namesText,
   parseNames,
-  permissionsText,
   reachFilter,
   resourceRows,
   singleActions,
@@ -59,17 +57,16 @@ test('every level, and every action added and removed again, is read as it was c
   expect(levelOf(grantOf({ service: ['create'] }), 'service')).toBeUndefined()
 })
 
-test('permissions and names in words', () => {
-  expect(permissionsText(grantOf({ service: ['read', 'update'], meta: [] }))).toBe('service: read, update')
-  expect(permissionsText(grantOf({ '*': ['*'] }))).toBe('everything on any resource')
-  expect(permissionsText(grantOf({}))).toBe('nothing')
-  expect(namesText(['*'], 'device')).toBe('all devices')
-  expect(namesText([], 'device')).toBe('no device')
-  expect(namesText(['A', 'B', 'C', 'D', 'E'], 'device')).toBe('A, B, C and 2 more devices')
-  const grant = { permissions: {}, services: ['*'] }
-  expect(devicesText({ ...grant, devices: ['P-*'] })).toBe('P-*')
-  expect(devicesText({ ...grant, devices: [], groups: ['g'] })).toBe('the devices of 1 group')
-  expect(devicesText({ ...grant, devices: ['A'], groups: ['g', 'h'] })).toBe('A, the devices of 2 groups')
+test.each<[Grant, string]>([
+  [grantOf({ service: ['read', 'update'], meta: [] }), 'service: read, update — on all devices, all services'],
+  [grantOf({ '*': ['*'] }), 'everything on any resource — on all devices, all services'],
+  [{ ...grantOf({}), devices: [], services: [] }, 'nothing — on no device, no service'],
+  [{ ...grantOf({}), devices: ['A', 'B', 'C', 'D', 'E'] }, 'nothing — on A, B, C and 2 more devices, all services'],
+  [{ ...grantOf({}), devices: ['P-*'] }, 'nothing — on P-*, all services'],
+  [{ ...grantOf({}), devices: [], groups: ['g'] }, 'nothing — on the devices of 1 group, all services'],
+  [{ ...grantOf({}), devices: ['A'], groups: ['g', 'h'] }, 'nothing — on A, the devices of 2 groups, all services'],
+])('%j in words: %s', (grant, text) => {
+  expect(grantText(grant)).toBe(text)
 })
 
 test('names are separated by commas and line breaks', () => {

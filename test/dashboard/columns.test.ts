@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { DeviceView, PropertyView, Schema, ServiceView } from '#client/client'
+import type { Schema } from '#client/client'
 import {
   columnOf,
   columnsOf,
@@ -9,8 +9,8 @@ import {
   valuesText,
 } from '#dashboard/pages/fleet/columns'
 import { withUnit } from '#dashboard/values/format-value'
+import { deviceView, propertyView, serviceView } from '#test/dashboard/device-view'
 
-const modifier = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
 const schema: Schema = {
   name: 'Boiler',
   properties: {
@@ -20,35 +20,23 @@ const schema: Schema = {
 }
 const schemas = new Map([['boiler', schema]])
 
-function service(values: readonly (readonly [number, string, PropertyView['value']])[]): ServiceView {
-  const views = values.map(([propId, type, value]): readonly [number, PropertyView] => [
-    propId,
-    { propId, type, tag: 'value', modifier, ...(value !== undefined && { value }) },
-  ])
-  const map = new Map(views)
-  return Object.assign(map, { valueAt: (propId: number) => map.get(propId)?.value })
-}
-
-const boiler: DeviceView = {
-  deviceIdentifier: 'B-1',
+const boiler = deviceView('B-1', {
   status: 'idle',
-  lastMessage: 5,
-  lastConnect: 0,
   numConnects: 7,
   meta: { location: 'Hall 3', floor: { number: 2 } },
   services: new Map([
     [
       'boiler',
-      service([
-        [1, 'FLOAT', 21.5],
-        [2, 'UINT8', 1],
-        [3, 'UINT8-ARRAY', [1]],
-        [4, 'STRING', 'text'],
-        [5, 'FLOAT', undefined],
-      ]),
+      serviceView(
+        propertyView('FLOAT', 21.5, { propId: 1 }),
+        propertyView('UINT8', 1, { propId: 2 }),
+        propertyView('UINT8-ARRAY', [1], { propId: 3 }),
+        propertyView('STRING', 'text', { propId: 4 }),
+        propertyView('FLOAT', undefined, { propId: 5 }),
+      ),
     ],
   ]),
-}
+})
 
 describe('a column', () => {
   test.each([
@@ -102,11 +90,7 @@ test('a line of values has names and units, and leaves out unset values and thos
 })
 
 test('the trend is that of the first number with a column, or of the first number with a value', () => {
-  const other = service([
-    [1, 'UINT8', 1],
-    [2, 'FLOAT', 2],
-    [9, 'FLOAT', 3],
-  ])
+  const other = serviceView(propertyView('UINT8', 1, { propId: 1 }), propertyView('FLOAT', 3, { propId: 9 }))
   const device = { ...boiler, services: new Map([...boiler.services, ['other', other]]) }
   const trend = (...keys: string[]) => trendOf(device, schemas, columnsOf(keys, schemas))
   const place = { deviceIdentifier: 'B-1', serviceIdentifier: 'boiler' }

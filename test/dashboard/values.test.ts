@@ -1,37 +1,32 @@
 import { describe, expect, test } from 'vitest'
-import type { PropertyView } from '#client/client'
 import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
 import { isWritable, parseValue, textOf, writeKindOf } from '#dashboard/pages/device/written-value'
-import { enumName, nameOf, numberOf, schemaOfProperty, valueText } from '#dashboard/values/format-value'
+import { enumName, exactDuration, nameOf, numberOf, schemaOfProperty, valueText } from '#dashboard/values/format-value'
+import { lastMessageAt } from '#dashboard/values/last-message'
 import { mergePatch } from '#model/meta'
-
-const plain = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
-
-function property(type: string, value?: PropertyView['value'], more: Partial<PropertyView> = {}): PropertyView {
-  return { propId: 0x2000, type, tag: 'value', modifier: plain, ...(value !== undefined && { value }), ...more }
-}
+import { deviceView, modifier, propertyView, serviceView } from '#test/dashboard/device-view'
 
 const mode = { name: 'Mode', enum: { '0': { name: 'Off' }, '3': { name: 'Heating' } } }
 
 describe('formatting a value', () => {
   test.each([
     [undefined, undefined, '–'],
-    [property('FLOAT'), undefined, '–'],
-    [property('FLOAT', 21.12345), undefined, (21.123).toLocaleString()],
-    [property('UINT32', 1_234_567), undefined, (1_234_567).toLocaleString()],
-    [property('UINT8', 3), mode, 'Heating'],
-    [property('UINT8', 7), mode, '7'],
-    [property('BOOL', true), undefined, 'Yes'],
-    [property('BOOL', false), mode, 'Off'],
-    [property('STRING', 'text'), undefined, 'text'],
-    [property('UINT64', '18446744073709551615'), undefined, '18446744073709551615'],
-    [property('BINARY', 'AAEC'), undefined, '3 bytes'],
-    [property('BINARY', 'AA=='), undefined, '1 bytes'],
-    [property('UINT8-ARRAY', [1, 2]), undefined, '1, 2'],
-    [property('UINT8-ARRAY', [1, 2, 3, 4, 5, 6, 7, 8, 9]), undefined, '1, 2, 3, 4, 5, 6, 7, 8 … (9)'],
-    [property('DATETIME', 0), undefined, new Date(0).toLocaleString()],
-    [property('FLOAT', undefined, { tag: 'error', error: 'broken' }), undefined, 'broken'],
-    [property('FLOAT', undefined, { tag: 'error' }), undefined, 'error'],
+    [propertyView('FLOAT'), undefined, '–'],
+    [propertyView('FLOAT', 21.12345), undefined, (21.123).toLocaleString()],
+    [propertyView('UINT32', 1_234_567), undefined, (1_234_567).toLocaleString()],
+    [propertyView('UINT8', 3), mode, 'Heating'],
+    [propertyView('UINT8', 7), mode, '7'],
+    [propertyView('BOOL', true), undefined, 'Yes'],
+    [propertyView('BOOL', false), mode, 'Off'],
+    [propertyView('STRING', 'text'), undefined, 'text'],
+    [propertyView('UINT64', '18446744073709551615'), undefined, '18446744073709551615'],
+    [propertyView('BINARY', 'AAEC'), undefined, '3 bytes'],
+    [propertyView('BINARY', 'AA=='), undefined, '1 bytes'],
+    [propertyView('UINT8-ARRAY', [1, 2]), undefined, '1, 2'],
+    [propertyView('UINT8-ARRAY', [1, 2, 3, 4, 5, 6, 7, 8, 9]), undefined, '1, 2, 3, 4, 5, 6, 7, 8 … (9)'],
+    [propertyView('DATETIME', 0), undefined, new Date(0).toLocaleString()],
+    [propertyView('FLOAT', undefined, { tag: 'error', error: 'broken' }), undefined, 'broken'],
+    [propertyView('FLOAT', undefined, { tag: 'error' }), undefined, 'error'],
   ])('%o', (shown, about, text) => {
     expect(valueText(shown, about)).toBe(text)
   })
@@ -55,6 +50,28 @@ describe('formatting a value', () => {
       undefined,
     ])
   })
+})
+
+test.each([
+  [1_000, '1 s'],
+  [90_000, '90 s'],
+  [5 * 60_000, '5 min'],
+  [2 * 3_600_000, '2 h'],
+  [3 * 86_400_000, '3 d'],
+])('%i ms are %s', (ms, text) => {
+  expect(exactDuration(ms)).toBe(text)
+})
+
+test.each([
+  ['the connection, without later reports', 5, [3], 5],
+  ['its latest report', 5, [7, undefined, 9, 8], 9],
+  ['never', 0, [undefined], 0],
+])('the last message of a device: %s', (_, lastMessage, timestamps, at) => {
+  const properties = timestamps.map((timestamp, propId) =>
+    propertyView('FLOAT', 1, { propId, ...(timestamp !== undefined && { timestamp }) }),
+  )
+  const device = deviceView('A', { lastMessage, services: new Map([['climate', serviceView(...properties)]]) })
+  expect([lastMessageAt(device), lastMessageAt(device)]).toEqual([at, at])
 })
 
 describe('reading input', () => {
@@ -81,7 +98,7 @@ describe('reading input', () => {
     ['UINT8-ARRAY', '{}', undefined, { fault: 'Must be a list such as [1, 2, 3].' }],
     ['STRING', ' kept as it is ', undefined, { value: ' kept as it is ' }],
   ])('%s: %o', (type, text, about, read) => {
-    expect(parseValue(text, property(type), about)).toEqual(read)
+    expect(parseValue(text, propertyView(type), about)).toEqual(read)
   })
 
   test.each([
@@ -93,22 +110,22 @@ describe('reading input', () => {
     ['UINT8-ARRAY', [1, 2], undefined],
     ['STRING', 'text', undefined],
   ])('the form starts with the current value: %s %o', (type, value, about) => {
-    const standing = property(type, value)
+    const standing = propertyView(type, value)
     expect(parseValue(textOf(standing, about), standing, about)).toEqual({ value })
   })
 
   test('the form of an action starts with true', () => {
-    const trigger = property('BOOL', false, { modifier: { ...plain, isActionable: true } })
+    const trigger = propertyView('BOOL', false, { modifier: { ...modifier, isActionable: true } })
     expect(textOf(trigger, undefined)).toBe('true')
   })
 
   test('read-only properties are not writable', () => {
     expect([
-      isWritable(property('FLOAT'), undefined),
-      isWritable(property('FLOAT'), { name: 'Level', readonly: true }),
-      isWritable(property('FLOAT', 1, { modifier: { ...plain, isReadOnly: true } }), undefined),
+      isWritable(propertyView('FLOAT'), undefined),
+      isWritable(propertyView('FLOAT'), { name: 'Level', readonly: true }),
+      isWritable(propertyView('FLOAT', 1, { modifier: { ...modifier, isReadOnly: true } }), undefined),
     ]).toEqual([true, false, false])
-    expect(writeKindOf(property('FLOAT-ARRAY'), undefined)).toBe('list')
+    expect(writeKindOf(propertyView('FLOAT-ARRAY'), undefined)).toBe('list')
   })
 })
 
@@ -124,7 +141,7 @@ describe('a merge patch', () => {
     [{ a: 1 }, { a: { b: 1 } }],
   ])('from %o to %o', (before, after) => {
     const patch = mergePatchOf(before, after)
-    expect(mergePatch(before, (patch ?? {}) as object as Parameters<typeof mergePatch>[1])).toEqual(after)
+    expect(mergePatch(before, (patch ?? {}) as Parameters<typeof mergePatch>[1])).toEqual(after)
   })
 
   test('contains changes only', () => {

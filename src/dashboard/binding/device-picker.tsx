@@ -1,5 +1,5 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
-import { devicesIn } from '#dashboard/binding/device-list'
+import { devicesIn } from '#dashboard/binding/binding'
 import { nameOfDevice, useSuggestedDevices } from '#dashboard/binding/known-names'
 import { Warning } from '#dashboard/binding/service-field'
 import { devicesMax, useDevices } from '#dashboard/binding/use-devices'
@@ -46,7 +46,7 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
           label={label}
           hint="One or more, separated by commas or spaces. They need not exist yet."
           value={text}
-          onInput={setText}
+          onChange={setText}
           onEnter={() => typed !== '' && add()}
           // Typed text counts even if the user does not press Add.
           onBlur={() => typed !== '' && add()}
@@ -96,7 +96,7 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
 }
 
 /** One device, which need not exist yet. */
-export function DeviceField(props: Pick<SuggestFieldProps, 'hint' | 'problem' | 'path' | 'value' | 'onInput'>) {
+export function DeviceField(props: Pick<SuggestFieldProps, 'hint' | 'problem' | 'path' | 'value' | 'onChange'>) {
   return (
     <SuggestField
       label="Device"

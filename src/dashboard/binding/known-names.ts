@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { GroupOption } from '#dashboard/binding/binding'
+import { type GroupOption, idOf, type Names } from '#dashboard/binding/binding'
 import { findTarget, namedMax, type Target, type TargetMatch } from '#dashboard/binding/target'
 import { useDevices } from '#dashboard/binding/use-devices'
 import { useCall } from '#dashboard/components/use-call'
@@ -57,6 +57,16 @@ export function useSchemas(): ReadonlyMap<string, ServiceSchema> {
 export function useGroups(): readonly GroupOption[] | undefined {
   const { value } = useCall(async () => (mayUser('functions', 'read') ? client.call('GET /groups') : undefined), [])
   return value
+}
+
+/** The names of services, properties and alarms; without alarms while they are loading. */
+export function useNames(): Names {
+  const { value } = useCall(async () => (mayUser('alarms', 'read') ? client.call('GET /alarms') : []), [])
+  const alarms = useMemo(
+    () => new Map((value ?? []).map(({ resourceIdentifier, name }) => [idOf(resourceIdentifier), name])),
+    [value],
+  )
+  return { schemas: useSchemas(), alarms }
 }
 
 /** A device with the service and property of an alarm or a trigger. */

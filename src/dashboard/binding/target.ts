@@ -1,5 +1,5 @@
 import type { Item, ServiceView } from '#client/client'
-import { type Binding, type GroupOption, idOf, isAboutAll } from '#dashboard/binding/binding'
+import { type Binding, type GroupOption, groupOf, isAboutAll } from '#dashboard/binding/binding'
 import { hexOf, nameOf, valueText, withUnit } from '#dashboard/values/format-value'
 import type { ServiceSchema } from '#model/service-schema'
 
@@ -47,7 +47,7 @@ export async function findTarget(
 /** The devices of a binding. Undefined: all devices, or unknown because a group is not visible. */
 export function boundDevices(binding: Binding, groups: readonly GroupOption[]): readonly string[] | undefined {
   if (isAboutAll(binding)) return undefined
-  const chosen = binding.groups?.map((id) => groups.find((group) => idOf(group.resourceIdentifier) === id)) ?? []
+  const chosen = binding.groups?.map((id) => groupOf(id, groups)) ?? []
   if (chosen.includes(undefined)) return undefined
   return [...(binding.devices ?? []), ...chosen.flatMap((group) => group?.devices ?? [])]
 }

@@ -1,24 +1,10 @@
-import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { type Option, Select, TextField, useFault } from '#dashboard/components/fields'
+import { Select, type SelectProps, TextField, type TextFieldProps, useFault } from '#dashboard/components/fields'
 
-export interface ChoiceFieldProps {
-  readonly label: string
-  readonly hint?: ComponentChildren
-  readonly problem?: string | undefined
-  readonly path?: string | undefined
-  readonly value: string
-  readonly options: readonly Option[]
-  readonly onChange: (value: string) => void
+export interface ChoiceFieldProps extends SelectProps<string> {
   /** The field behind "Other…": any text. */
-  readonly other: {
-    readonly label: string
-    readonly hint?: string | undefined
-    readonly placeholder?: string | undefined
-    readonly problem?: string | undefined
-  }
+  readonly other: Pick<TextFieldProps, 'label' | 'placeholder' | 'problem'>
   readonly maxLength?: number | undefined
-  readonly isRequired?: boolean | undefined
 }
 
 /** No option has this value: identifiers and names do not begin with a space. */
@@ -53,10 +39,10 @@ export function ChoiceField(props: ChoiceFieldProps) {
       {isTyped && (
         <TextField
           label={hasOptions ? other.label : label}
-          hint={hint ?? other.hint}
+          hint={hint}
           problem={problem ?? other.problem}
           value={value}
-          onInput={onChange}
+          onChange={onChange}
           placeholder={other.placeholder}
           maxLength={maxLength}
           isRequired={isRequired}

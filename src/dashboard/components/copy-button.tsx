@@ -31,18 +31,32 @@ async function copyText(text: string): Promise<void> {
   if (!isDone) throw new Error('The browser does not permit copying: select the text and copy it')
 }
 
+export interface CommandProps {
+  /** Copied, and shown unless another text is. */
+  readonly command: string
+  readonly label?: string | undefined
+  readonly shown?: string
+}
+
+/** A shell command, or another text, with a button to copy it. */
+export function Command({ command, label = 'Copy the command', shown = command }: CommandProps) {
+  return (
+    <div class="command">
+      <pre>
+        <code>{shown}</code>
+      </pre>
+      <CopyButton text={command} label={label} />
+    </div>
+  )
+}
+
 /** A secret that is shown once: a key, a code, a password. */
 export function Secret({ label, text }: { readonly label: string; readonly text: string }) {
   useLockedDialog()
   return (
     <div class="field">
       <span>{label}</span>
-      <div class="command">
-        <pre>
-          <code>{text}</code>
-        </pre>
-        <CopyButton text={text} />
-      </div>
+      <Command command={text} label="Copy" />
       <small class="hint">Shown only once. Store it in a safe place.</small>
     </div>
   )

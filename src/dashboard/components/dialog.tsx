@@ -1,10 +1,15 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button, type ButtonProps } from '#dashboard/components/button'
-import { TextField } from '#dashboard/components/fields'
+import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { Toasts } from '#dashboard/components/toasts'
-import { confirmLeave, type InputScope, InputScopeContext } from '#dashboard/components/unsaved-input'
+import { notify, Toasts } from '#dashboard/components/toasts'
+import {
+  CloseDialogContext,
+  confirmLeave,
+  type InputScope,
+  InputScopeContext,
+} from '#dashboard/components/unsaved-input'
 
 export interface DialogProps {
   readonly title: string
@@ -71,7 +76,7 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
                 ×
               </button>
             </header>
-            {children}
+            <CloseDialogContext.Provider value={onClose}>{children}</CloseDialogContext.Provider>
           </div>
           <Toasts />
         </InputScopeContext.Provider>
@@ -80,93 +85,86 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
   )
 }
 
-export interface ConfirmProps {
-  readonly title: string
-  readonly isOpen: boolean
-  readonly onClose: () => void
+export interface ConfirmProps extends Pick<DialogProps, 'title' | 'children'> {
   /** Runs on confirmation; then the dialog closes. If it fails, the dialog stays open and shows the failure. */
   readonly onConfirm: () => unknown
+  /** The text of a toast about the success. */
+  readonly done?: string | undefined
+  /** Called after the success. */
+  readonly onDone?: (() => void) | undefined
   /** The label of the confirmation: a verb, not "OK". */
   readonly confirm: string
   readonly kind?: 'primary' | 'danger' | undefined
   /** A text to type first, for actions that cannot be undone. */
   readonly typed?: string | undefined
-  readonly children: ComponentChildren
 }
 
-export function Confirm({ title, isOpen, onClose, ...confirm }: ConfirmProps) {
+export function Confirm({
+  title,
+  isOpen,
+  onClose,
+  ...confirm
+}: ConfirmProps & Pick<DialogProps, 'isOpen' | 'onClose'>) {
   return (
     <Dialog title={title} isOpen={isOpen} onClose={onClose}>
-      <ConfirmForm {...confirm} onClose={onClose} />
+      <ConfirmForm {...confirm} />
     </Dialog>
   )
 }
 
-interface DialogButtonProps extends Pick<ButtonProps, 'kind' | 'label'> {
+interface DialogButtonProps
+  extends Pick<ButtonProps, 'kind' | 'label'>,
+    Pick<DialogProps, 'title' | 'isWide' | 'children'> {
   readonly button: ComponentChildren
-  readonly title: string
-  readonly isWide?: boolean
-  readonly children: (close: () => void) => ComponentChildren
 }
 
 /** A button that opens a dialog. The dialog is created on first use: a table may have a thousand buttons. */
 export function DialogButton({ button, kind, label, title, isWide, children }: DialogButtonProps) {
   const [isOpen, setOpen] = useState<boolean>()
-  const close = () => setOpen(false)
   return (
     <>
       <Button kind={kind} label={label} onPress={() => setOpen(true)}>
         {button}
       </Button>
       {isOpen !== undefined && (
-        <Dialog title={title} isOpen={isOpen} onClose={close} isWide={isWide}>
-          {isOpen && children(close)}
+        <Dialog title={title} isOpen={isOpen} onClose={() => setOpen(false)} isWide={isWide}>
+          {children}
         </Dialog>
       )}
     </>
   )
 }
 
-export interface ConfirmButtonProps extends Omit<ConfirmProps, 'isOpen' | 'onClose'> {
-  readonly button: ComponentChildren
+export interface ConfirmButtonProps extends Omit<ConfirmProps, 'title'> {
+  readonly button: string
   readonly buttonKind?: ButtonProps['kind']
   readonly label?: string | undefined
+  /** Absent: the button's name as a question. */
+  readonly title?: string | undefined
 }
 
-/** A button whose action runs after a confirmation. */
 export function ConfirmButton({ button, buttonKind, label, title, ...confirm }: ConfirmButtonProps) {
   return (
-    <DialogButton button={button} kind={buttonKind} label={label} title={title}>
-      {(close) => <ConfirmForm {...confirm} onClose={close} />}
+    <DialogButton button={button} kind={buttonKind} label={label} title={title ?? `${label ?? button}?`}>
+      <ConfirmForm {...confirm} />
     </DialogButton>
   )
 }
 
-function ConfirmForm(props: Omit<ConfirmProps, 'title' | 'isOpen'>) {
-  const { onClose, onConfirm, confirm, kind = 'danger', typed, children } = props
-  const [text, setText] = useState('')
-  const isTyped = typed === undefined || text.trim().toLowerCase() === typed.toLowerCase()
+function ConfirmForm(props: Omit<ConfirmProps, 'title'>) {
+  const { onConfirm, done, onDone, confirm, kind = 'danger', typed, children } = props
+  const text = useField('')
+  const submit = async () => {
+    await onConfirm()
+    if (done !== undefined) notify(done)
+    onDone?.()
+  }
+  const isTyped = typed === undefined || text.value.trim().toLowerCase() === typed.toLowerCase()
   return (
-    <Form
-      submit={confirm}
-      kind={kind}
-      onCancel={onClose}
-      isDisabled={!isTyped}
-      onSubmit={async () => {
-        await onConfirm()
-        onClose()
-      }}
-    >
+    <Form submit={confirm} kind={kind} isDisabled={!isTyped} onSubmit={submit}>
       <div class="prose">{children}</div>
       {typed !== undefined && (
-        <TextField
-          label={`Type ${typed} to confirm`}
-          value={text}
-          onInput={setText}
-          autocomplete="off"
-          isCode
-          hasFocus
-        />
+        <TextField label={`Type ${typed} to confirm`} {...text} autocomplete="off" isCode hasFocus />
       )}
     </Form>
   )

@@ -66,11 +66,6 @@ export function EditPage<Value extends Resource, Body>(props: EditPageProps<Valu
     if (readable) markSaved(readable)
     call.refresh()
   }
-  const remove = async () => {
-    await props.remove()
-    notify(`${title} is deleted`)
-    navigateTo(list)
-  }
   return (
     <Page
       title={title}
@@ -84,7 +79,9 @@ export function EditPage<Value extends Resource, Body>(props: EditPageProps<Valu
                 button="Delete"
                 buttonKind="danger"
                 title={`Delete ${title}?`}
-                onConfirm={remove}
+                onConfirm={props.remove}
+                done={`${title} is deleted`}
+                onDone={() => navigateTo(list)}
                 confirm={`Delete ${kind}`}
               >
                 <p>{props.deleteEffect}</p>

@@ -1,7 +1,6 @@
 import { Component, type ComponentChildren } from 'preact'
 import { Button } from '#dashboard/components/button'
-import { Empty } from '#dashboard/components/empty-state'
-import { Page } from '#dashboard/components/page'
+import { Empty, Page } from '#dashboard/components/page'
 
 /** Catches the failure of its content, so that the rest of the page works, and offers another attempt. */
 export class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, { readonly problem?: unknown }> {

@@ -1,4 +1,4 @@
-import { type ComponentChildren, createContext } from 'preact'
+import { type ComponentChildren, createContext, Fragment } from 'preact'
 import { useContext, useId, useState } from 'preact/hooks'
 import { detailAt } from '#dashboard/components/problem-text'
 
@@ -6,6 +6,12 @@ import { detailAt } from '#dashboard/components/problem-text'
 
 /** The failure of the surrounding form. */
 export const FormProblem = createContext<unknown>(undefined)
+
+/** The value of a field and the function to change it, to spread into the field. */
+export function useField<Value>(initial: Value | (() => Value)) {
+  const [value, onChange] = useState<Value>(initial)
+  return { value, onChange }
+}
 
 interface FieldTexts {
   readonly label: string
@@ -34,7 +40,7 @@ export function Field(props: FieldProps) {
   )
 }
 
-function Texts(props: FieldProps | (FieldTexts & { readonly id: string })) {
+function Texts(props: FieldTexts & { readonly id?: string | undefined }) {
   const { id, hint } = props
   const problem = useFault(props)
   return (
@@ -71,16 +77,19 @@ function useControl(props: FieldTexts) {
   }
 }
 
-export interface TextFieldProps extends FieldTexts {
-  readonly value: string
-  readonly onInput: (value: string) => void
+interface InputProps<Value> extends FieldTexts {
+  readonly value: Value
+  readonly onChange: (value: Value) => void
+  readonly isRequired?: boolean | undefined
+  readonly hasFocus?: boolean | undefined
+}
+
+export interface TextFieldProps extends InputProps<string> {
   readonly type?: 'text' | 'password' | 'email' | 'search' | undefined
   readonly autocomplete?: string | undefined
   readonly inputMode?: 'text' | 'numeric' | 'decimal' | undefined
   readonly placeholder?: string | undefined
-  readonly isRequired?: boolean | undefined
   readonly isReadOnly?: boolean | undefined
-  readonly hasFocus?: boolean | undefined
   readonly minLength?: number | undefined
   readonly maxLength?: number | undefined
   /** Lines; more than one makes a text area. */
@@ -91,20 +100,15 @@ export interface TextFieldProps extends FieldTexts {
 
 export function TextField(props: TextFieldProps) {
   const control = useControl(props)
-  const { value, onInput, type = 'text', autocomplete, inputMode, rows, isCode } = props
+  const { value, onChange, type = 'text', autocomplete, inputMode, rows, isCode } = props
   const { minLength, maxLength, placeholder, isRequired, isReadOnly, hasFocus } = props
   const shared = {
     ...control,
+    ...{ value, minLength, maxLength, placeholder, required: isRequired, readOnly: isReadOnly },
     class: isCode ? 'input code' : 'input',
-    value,
-    minLength,
-    maxLength,
-    placeholder,
-    required: isRequired,
-    readOnly: isReadOnly,
     ref: hasFocus ? focusOnce : null,
     spellcheck: !isCode,
-    onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
+    onInput: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
   }
   return (
     <Field {...props} id={control.id}>
@@ -122,54 +126,36 @@ export const passwordCharactersMin = 10
 const passwordCharactersMax = 256
 
 /** The current password, or with `isNew` a new one. */
-export function PasswordField({
-  isNew = false,
-  ...props
-}: Omit<TextFieldProps, 'type' | 'autocomplete' | 'rows'> & { readonly isNew?: boolean }) {
-  return (
-    <TextField
-      {...props}
-      type="password"
-      autocomplete={isNew ? 'new-password' : 'current-password'}
-      maxLength={passwordCharactersMax}
-    />
-  )
+export function PasswordField({ isNew = false, ...props }: TextFieldProps & { readonly isNew?: boolean }) {
+  const autocomplete = isNew ? 'new-password' : 'current-password'
+  return <TextField {...props} type="password" autocomplete={autocomplete} maxLength={passwordCharactersMax} />
 }
 
-export interface NumberFieldProps extends FieldTexts {
-  readonly value: number | undefined
-  /** Undefined if empty or not a number. */
-  readonly onInput: (value: number | undefined) => void
+export interface NumberFieldProps extends InputProps<number | undefined> {
   readonly min?: number | undefined
   readonly max?: number | undefined
   readonly step?: number | 'any' | undefined
   readonly unit?: string | undefined
-  readonly isRequired?: boolean | undefined
-  readonly hasFocus?: boolean | undefined
 }
 
+/** The value is undefined if the field is empty. */
 export function NumberField(props: NumberFieldProps) {
   const control = useControl(props)
-  const { value, onInput, min, max, step = 'any', unit, isRequired, hasFocus } = props
+  const { value, onChange, min, max, step = 'any', unit, isRequired, hasFocus } = props
   // The text stays as typed while it becomes a number: `-0`, `1.0`.
   const [typed, setTyped] = useState(() => textOf(value))
-  const text = parseNumber(typed) === value ? typed : textOf(value)
   return (
     <Field {...props} id={control.id}>
       <span class="with-unit">
         <input
-          {...control}
+          {...{ ...control, min, max, step, required: isRequired }}
           class="input"
           type="number"
-          value={text}
-          min={min}
-          max={max}
-          step={step}
-          required={isRequired}
+          value={parseNumber(typed) === value ? typed : textOf(value)}
           ref={hasFocus ? focusOnce : null}
           onInput={({ currentTarget }) => {
             setTyped(currentTarget.value)
-            onInput(parseNumber(currentTarget.value))
+            onChange(parseNumber(currentTarget.value))
           }}
         />
         {unit !== undefined && <span class="unit">{unit}</span>}
@@ -191,11 +177,8 @@ export interface Option<Value extends string = string> {
   readonly label: string
 }
 
-export interface SelectProps<Value extends string> extends FieldTexts {
-  readonly value: Value
+export interface SelectProps<Value extends string> extends InputProps<Value> {
   readonly options: readonly Option<Value>[]
-  readonly onChange: (value: Value) => void
-  readonly hasFocus?: boolean | undefined
 }
 
 export function Select<Value extends string>(props: SelectProps<Value>) {
@@ -221,21 +204,21 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
 }
 
 export interface CheckboxProps extends FieldTexts {
-  readonly isChecked: boolean
+  readonly value: boolean
   readonly onChange: (isChecked: boolean) => void
   readonly isDisabled?: boolean | undefined
 }
 
 export function Checkbox(props: CheckboxProps) {
   const control = useControl(props)
-  const { label, isChecked, onChange, isDisabled } = props
+  const { label, value, onChange, isDisabled } = props
   return (
     <div class="field checkbox">
       <label for={control.id}>
         <input
           {...control}
           type="checkbox"
-          checked={isChecked}
+          checked={value}
           disabled={isDisabled}
           onChange={({ currentTarget }) => onChange(currentTarget.checked)}
         />
@@ -248,19 +231,19 @@ export function Checkbox(props: CheckboxProps) {
 
 export interface CheckboxesProps {
   readonly options: readonly Option[]
-  readonly checked: readonly string[]
+  readonly value: readonly string[]
   readonly onChange: (checked: string[]) => void
 }
 
 /** Any number of options; new ones are added at the end. */
-export function Checkboxes({ options, checked, onChange }: CheckboxesProps) {
+export function Checkboxes({ options, value: checked, onChange }: CheckboxesProps) {
   return (
     <div class="checkboxes">
       {options.map(({ value, label }) => (
         <Checkbox
           key={value}
           label={label}
-          isChecked={checked.includes(value)}
+          value={checked.includes(value)}
           onChange={(isOn) => onChange(isOn ? [...checked, value] : checked.filter((each) => each !== value))}
         />
       ))}
@@ -268,20 +251,34 @@ export function Checkboxes({ options, checked, onChange }: CheckboxesProps) {
   )
 }
 
-export interface RadioProps {
-  /** Shared by the radio buttons of a group. */
-  readonly name: string
+interface RadioOption<Value> {
+  readonly value: Value
   readonly label: string
-  readonly isChecked: boolean
-  readonly onChange: () => void
+  /** Shown below while the option is chosen. */
+  readonly content?: ComponentChildren
 }
 
-export function Radio({ name, label, isChecked, onChange }: RadioProps) {
+export interface RadioProps<Value> {
+  readonly options: readonly RadioOption<Value>[]
+  readonly value: Value
+  readonly onChange: (value: Value) => void
+}
+
+/** Options of which one is chosen. */
+export function Radio<Value>({ options, value: chosen, onChange }: RadioProps<Value>) {
+  const name = useId()
   return (
-    <label class="choice">
-      <input type="radio" name={name} checked={isChecked} onChange={onChange} />
-      <span>{label}</span>
-    </label>
+    <>
+      {options.map(({ value, label, content }) => (
+        <Fragment key={label}>
+          <label class="choice">
+            <input type="radio" name={name} checked={value === chosen} onChange={() => onChange(value)} />
+            <span>{label}</span>
+          </label>
+          {value === chosen && content}
+        </Fragment>
+      ))}
+    </>
   )
 }
 
@@ -292,9 +289,7 @@ function focusOnce(element: HTMLElement | null): void {
   element.focus()
 }
 
-export interface SuggestFieldProps extends FieldTexts {
-  readonly value: string
-  readonly onInput: (value: string) => void
+export interface SuggestFieldProps extends InputProps<string> {
   /** Likely values; others may be entered too. */
   readonly suggestions: readonly { readonly value: string; readonly label?: string | undefined }[]
   readonly placeholder?: string | undefined
@@ -307,20 +302,16 @@ export interface SuggestFieldProps extends FieldTexts {
 /** A text field with the browser's suggestion list. */
 export function SuggestField(props: SuggestFieldProps) {
   const control = useControl(props)
-  const { value, onInput, suggestions, placeholder, maxLength, onEnter, onBlur } = props
+  const { value, onChange, suggestions, placeholder, maxLength, onEnter, onBlur } = props
   return (
     <Field {...props} id={control.id}>
       <input
-        {...control}
+        {...{ ...control, value, placeholder, maxLength, onBlur }}
         class="input code"
         list={`${control.id}-list`}
-        value={value}
-        placeholder={placeholder}
-        maxLength={maxLength}
         autocomplete="off"
         spellcheck={false}
-        onInput={({ currentTarget }) => onInput(currentTarget.value)}
-        onBlur={onBlur}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || !onEnter) return
           event.preventDefault()

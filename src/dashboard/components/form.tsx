@@ -1,16 +1,20 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useContext, useState } from 'preact/hooks'
 import { Button, SlowHint, useAction } from '#dashboard/components/button'
 import { FormProblem } from '#dashboard/components/fields'
 import { problemText } from '#dashboard/components/problem-text'
-import { useKeptInput, useUnsaved } from '#dashboard/components/unsaved-input'
+import { CloseDialogContext, useKeptInput, useUnsaved } from '#dashboard/components/unsaved-input'
 
 export interface FormProps {
-  /** Runs on submit; the form is busy until its promise settles, and shows a failure. */
+  /**
+   * Runs on submit; the form is busy until its promise settles, and shows a failure. Afterwards the surrounding dialog
+   * closes, unless the result is false.
+   */
   readonly onSubmit: () => unknown
   readonly submit: string
   readonly kind?: 'primary' | 'danger' | undefined
-  readonly onCancel?: (() => void) | undefined
+  /** Called by the button Cancel; by default it closes the surrounding dialog. False: no such button. */
+  readonly onCancel?: (() => void) | false | undefined
   readonly isDisabled?: boolean | undefined
   readonly label?: string | undefined
   /** Whether to ask before input is lost. `touched`: after any input. Absent: never. */
@@ -22,8 +26,12 @@ export interface FormProps {
 
 /** Fields that are sent together, by the button or the Enter key. */
 export function Form(props: FormProps) {
-  const { onSubmit, submit, kind = 'primary', onCancel, isDisabled, label, isUnsaved, isLong, children } = props
-  const { isRunning, isSlow, problem, run } = useAction(onSubmit)
+  const close = useContext(CloseDialogContext)
+  const { onSubmit, submit, kind = 'primary', onCancel = close, isDisabled, label, isUnsaved, isLong, children } = props
+  const submitAndClose = async () => {
+    if ((await onSubmit()) !== false) close?.()
+  }
+  const { isRunning, isSlow, problem, run } = useAction(close ? submitAndClose : onSubmit)
   const [isTouched, setTouched] = useState(false)
   useUnsaved(isUnsaved === 'touched' ? isTouched : isUnsaved === true)
   useKeptInput(typeof isUnsaved === 'boolean' ? isUnsaved : isTouched)

@@ -1,4 +1,4 @@
-import { SuggestField } from '#dashboard/components/fields'
+import { SuggestField, type SuggestFieldProps } from '#dashboard/components/fields'
 
 /** Languages, optionally with a region. §2.1 */
 
@@ -13,22 +13,20 @@ export function localeRule(text: string): string | undefined {
   return text === '' || isLocale(text) ? undefined : 'Must be a language such as de, or with a region: de-CH.'
 }
 
-export function LocaleField({ value, onInput }: { readonly value: string; readonly onInput: (value: string) => void }) {
+export function LocaleField(field: Pick<SuggestFieldProps, 'value' | 'onChange'>) {
   return (
     <SuggestField
       label="Locale"
       hint="The language of the mails, or English if a template does not have it."
-      value={value}
-      onInput={onInput}
+      {...field}
       suggestions={likelyLocales.map((each) => ({ value: each }))}
       maxLength={5}
       placeholder="de-CH"
-      problem={localeRule(value)}
+      problem={localeRule(field.value)}
     />
   )
 }
 
-/** The language of the browser. */
 export function browserLocale(): string {
   const [language = ''] = navigator.language.split('-', 2)
   return [navigator.language, language].find(isLocale) ?? 'en'

@@ -1,28 +1,24 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
-import { CopyButton } from '#dashboard/components/copy-button'
+import { Command } from '#dashboard/components/copy-button'
 import { Section } from '#dashboard/components/page'
 import { useKeptInput } from '#dashboard/components/unsaved-input'
 
-/**
- * A secret that cannot be shown again. It stays on the page until the user confirms it; a dialog could be closed by
- * accident.
- */
-export function OneTimeSecret({
-  title,
-  secret,
-  label,
-  onDismiss,
-  children,
-}: {
+export interface OneTimeSecretProps {
   readonly title: string
   readonly secret: string
   readonly label: string
   readonly onDismiss: () => void
   /** Explains who needs the secret and how to use it. */
   readonly children: ComponentChildren
-}) {
+}
+
+/**
+ * A secret that cannot be shown again. It stays on the page until the user confirms it; a dialog could be closed by
+ * accident.
+ */
+export function OneTimeSecret({ title, secret, label, onDismiss, children }: OneTimeSecretProps) {
   const frame = useRef<HTMLDivElement>(null)
   useKeptInput(true)
   useEffect(() => {
@@ -32,12 +28,7 @@ export function OneTimeSecret({
   return (
     <div ref={frame} class="one-time-secret" tabIndex={-1}>
       <Section title={title}>
-        <div class="command">
-          <pre>
-            <code>{secret}</code>
-          </pre>
-          <CopyButton text={secret} label={label} />
-        </div>
+        <Command command={secret} label={label} />
         <div class="prose">{children}</div>
         <p>
           <strong>Shown only once.</strong> <Button onPress={onDismiss}>Done</Button>

@@ -1,6 +1,7 @@
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import { useEffect, useId } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
+import { Command } from '#dashboard/components/copy-button'
 import { problemText } from '#dashboard/components/problem-text'
 import type { CallState } from '#dashboard/components/use-call'
 
@@ -63,22 +64,74 @@ export function Loading({ text = 'Loading…' }: { readonly text?: string }) {
   )
 }
 
-/** Shows a call: loading, its failure with a button to try again, or its value. */
-export function CallResult<Value>({
-  call: { value, problem, isLoading, refresh },
-  children,
-}: {
+/** Names and values; undefined values are left out. */
+export function Facts({ facts }: { readonly facts: Readonly<Record<string, ComponentChildren>> }) {
+  return (
+    <dl class="facts">
+      {Object.entries(facts).map(([name, value]) =>
+        value === undefined ? null : (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </Fragment>
+        ),
+      )}
+    </dl>
+  )
+}
+
+export interface EmptyProps {
+  readonly title: string
+  readonly children?: ComponentChildren
+  readonly command?: string | undefined
+}
+
+/** Shown in place of an empty list: explains the next steps. */
+export function Empty({ title, children, command }: EmptyProps) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      <div class="prose">{children}</div>
+      {command !== undefined && <Command command={command} />}
+    </div>
+  )
+}
+
+/** Shown if the connection was closed before anything was read. */
+export function NotLoaded() {
+  return (
+    <Empty title="Nothing loaded">
+      <p>The connection was closed before the data was loaded. Connect again above.</p>
+    </Empty>
+  )
+}
+
+export interface FailureProps {
+  readonly text: string
+  /** The label of the button: what to do. */
+  readonly action?: string
+  readonly onPress: () => void
+}
+
+export function Failure({ text, action = 'Try again', onPress }: FailureProps) {
+  return (
+    <div class="notice bad" role="alert">
+      <p>{text}</p>
+      <Button onPress={onPress}>{action}</Button>
+    </div>
+  )
+}
+
+export interface CallResultProps<Value> {
   readonly call: CallState<Value>
   readonly children: (value: Value) => ComponentChildren
-}) {
+}
+
+/** Shows a call: loading, its failure with a button to try again, or its value. */
+export function CallResult<Value>({ call: { value, problem, isLoading, refresh }, children }: CallResultProps<Value>) {
   return (
     <>
-      {problem !== undefined && (
-        <div class="notice bad" role="alert">
-          <p>{problemText(problem)}</p>
-          <Button onPress={refresh}>Try again</Button>
-        </div>
-      )}
+      {problem !== undefined && <Failure text={problemText(problem)} onPress={refresh} />}
       {value === undefined && isLoading && <Loading />}
       {value !== undefined && children(value)}
     </>

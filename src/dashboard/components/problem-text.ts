@@ -1,22 +1,9 @@
+import type { ConnectionLost, Problem, ProblemDetail } from '#client/problem'
+
 /** Texts for failed calls: what happened, and what to do. */
 
-export interface Detail {
-  readonly path: string
-  readonly message: string
-}
-
-/** The fields of the client's `Problem` that are used; other errors have none of them. */
-interface ProblemFields {
-  readonly status?: number
-  readonly code?: string
-  readonly message?: string
-  readonly details?: readonly Detail[]
-  readonly retryAfterSeconds?: number
-  readonly requestId?: string
-  readonly cause?: unknown
-  /** For a call without an answer. */
-  readonly mayHaveChanged?: boolean
-}
+/** The fields of the client's errors; other errors have none of them. */
+type ProblemFields = Partial<Omit<Problem, 'name'>> & Partial<Pick<ConnectionLost, 'mayHaveChanged'>>
 
 const byCode: Readonly<Record<string, string>> = {
   DEVICE_OFFLINE: 'The device is offline, so nothing was sent. Try again when it is online.',
@@ -57,7 +44,6 @@ export function problemText(problem: unknown): string {
   return text + wait + where
 }
 
-/** The status of a refusal, undefined without an answer. */
 export function statusOf(problem: unknown): number | undefined {
   return ((problem ?? {}) as ProblemFields).status
 }
@@ -80,7 +66,7 @@ function lostText(problem: unknown): string {
   return byName[problem.name] ?? (problem.message ? sentence(problem.message) : 'It did not work.')
 }
 
-function detailText({ path, message }: Detail): string {
+function detailText({ path, message }: ProblemDetail): string {
   return sentence(path === '' ? message : `“${path}” ${message}`)
 }
 
@@ -90,7 +76,7 @@ function sentence(text: string): string {
 }
 
 /** The faults of the fields of a request, also of an explained refusal. `path` as `a.b.0`. Contract 1.3. */
-export function detailsOf(problem: unknown): readonly Detail[] {
+export function detailsOf(problem: unknown): readonly ProblemDetail[] {
   const { cause, details = [] } = (problem ?? {}) as ProblemFields
   return problem instanceof ExplainedError ? detailsOf(cause) : details
 }
@@ -130,7 +116,20 @@ export async function withExplanation<Value>(
   }
 }
 
-/** The server's error text. */
+/** The answer, or `value` if the resource does not exist. */
+export async function answerOrDefault<Answer, Value>(
+  call: Promise<Answer>,
+  value: Value,
+  isMissing = (problem: unknown) => statusOf(problem) === 404,
+): Promise<Answer | Value> {
+  try {
+    return await call
+  } catch (problem) {
+    if (isMissing(problem)) return value
+    throw problem
+  }
+}
+
 export function serverErrorOf(problem: unknown): string {
   return ((problem ?? {}) as ProblemFields).message ?? ''
 }

@@ -1,24 +1,23 @@
 import type { ComponentChildren } from 'preact'
 import type { Item } from '#client/client'
 import { Badge } from '#dashboard/components/status'
-import { actionsColumn, Table, type TableProps } from '#dashboard/components/table'
+import { actionsColumn, CallTable, type CallTableProps } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 
 export type SessionEntry = Item<'GET /iam/users/:name/sessions'>
 
-interface SessionTableProps extends Pick<TableProps<SessionEntry>, 'caption' | 'rows' | 'empty'> {
+interface SessionTableProps extends Pick<CallTableProps<SessionEntry>, 'caption' | 'call' | 'empty'> {
   readonly actions: (session: SessionEntry) => ComponentChildren
 }
 
 /** The sessions of a user. Contract 2, Sessions. */
 export function SessionTable({ actions, ...table }: SessionTableProps) {
   return (
-    <Table
+    <CallTable
       {...table}
       rowKey={({ id }) => id}
       columns={[
         {
-          key: 'agent',
           title: 'Browser or program',
           cell: ({ agent, isCurrent }) => (
             <>
@@ -26,10 +25,10 @@ export function SessionTable({ actions, ...table }: SessionTableProps) {
             </>
           ),
         },
-        { key: 'address', title: 'Address', cell: ({ address }) => <code>{address}</code> },
-        { key: 'scheme', title: 'Scheme', cell: ({ scheme }) => (scheme === 'dpop' ? 'DPoP' : 'Basic') },
-        { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
-        { key: 'used', title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+        { title: 'Address', cell: ({ address }) => <code>{address}</code> },
+        { title: 'Scheme', cell: ({ scheme }) => (scheme === 'dpop' ? 'DPoP' : 'Basic') },
+        { title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+        { title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
         actionsColumn(actions),
       ]}
     />

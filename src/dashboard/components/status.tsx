@@ -5,6 +5,7 @@ export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet'
 
 const marks: Readonly<Record<Tone, string>> = { good: '●', busy: '◐', warning: '▲', bad: '✕', quiet: '○' }
 
+/** Other words are mostly stages of a process, such as an update: busy. */
 const tones: Readonly<Record<string, Tone>> = {
   online: 'good',
   live: 'good',
@@ -12,26 +13,17 @@ const tones: Readonly<Record<string, Tone>> = {
   ok: 'good',
   enabled: 'good',
   current: 'good',
+  active: 'good',
   idle: 'warning',
   warning: 'warning',
-  stale: 'warning',
-  reconnecting: 'warning',
   paused: 'warning',
-  invited: 'busy',
   offline: 'quiet',
   inactive: 'quiet',
   disabled: 'quiet',
-  closed: 'quiet',
-  info: 'busy',
   critical: 'bad',
   failed: 'bad',
   refused: 'bad',
   rejected: 'bad',
-}
-
-/** Other words are mostly stages of a process, such as an update. */
-function toneOf(state: string): Tone {
-  return tones[state.toLowerCase()] ?? (state.toLowerCase() === 'active' ? 'good' : 'busy')
 }
 
 export interface StatusProps {
@@ -43,7 +35,7 @@ export interface StatusProps {
   readonly children?: ComponentChildren
 }
 
-export function Status({ state, tone = toneOf(state), children }: StatusProps) {
+export function Status({ state, tone = tones[state.toLowerCase()] ?? 'busy', children }: StatusProps) {
   return (
     <span class={`status ${tone}`}>
       <span class="mark" aria-hidden="true">
@@ -54,12 +46,11 @@ export function Status({ state, tone = toneOf(state), children }: StatusProps) {
   )
 }
 
-export function Badge({
-  tone = 'quiet',
-  children,
-}: {
-  readonly tone?: Tone | undefined
+export interface BadgeProps {
+  readonly tone?: Tone
   readonly children: ComponentChildren
-}) {
+}
+
+export function Badge({ tone = 'quiet', children }: BadgeProps) {
   return <span class={`badge ${tone}`}>{children}</span>
 }

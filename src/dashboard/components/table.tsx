@@ -1,74 +1,97 @@
 import type { ComponentChildren } from 'preact'
-import { useRef } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { CallResult } from '#dashboard/components/page'
+import type { CallState } from '#dashboard/components/use-call'
 import type { PagedList } from '#dashboard/components/use-pages'
 
 export interface Column<Row> {
-  readonly key: string
   readonly title: ComponentChildren
   readonly cell: (row: Row) => ComponentChildren
-  readonly align?: 'start' | 'end' | undefined
+  readonly align?: 'end' | undefined
   /** Sentences: the column gets a minimum width. */
   readonly isText?: boolean | undefined
   /** Whether this column has the heading of each row; by default the first column has it. */
   readonly isHeading?: boolean | undefined
 }
 
-/** The column of the buttons of each row. */
-export function actionsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
-  return { key: 'actions', title: <span class="hidden">Actions</span>, cell }
+export function actionsColumn<Row>(cell: Column<Row>['cell'], title = 'Actions'): Column<Row> {
+  return { title: <span class="hidden">{title}</span>, cell }
 }
 
-export interface TableProps<Row> {
+export interface TableFrameProps {
+  readonly caption: string
+  readonly class?: string | undefined
+  readonly children: ComponentChildren
+}
+
+/** A table with an accessible name; on narrow screens it scrolls sideways. */
+export function TableFrame({ caption, class: name = '', children }: TableFrameProps) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
+    <section class="table-frame" aria-label={caption} tabIndex={0}>
+      <table class={`table ${name}`}>
+        <caption class="hidden">{caption}</caption>
+        {children}
+      </table>
+    </section>
+  )
+}
+
+export interface TableProps<Row> extends Omit<TableFrameProps, 'children'> {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly rowKey: (row: Row) => string | number
-  readonly caption: string
   /** Replaces an empty table. */
   readonly empty?: ComponentChildren
   /** A click on a row outside of its links and buttons; the same action must be reachable by keyboard in a cell. */
   readonly onRow?: ((row: Row) => void) | undefined
+  /** The number of rows that are shown at first, and added on request; by default all are shown. */
+  readonly pageRows?: number
 }
 
-/** A plain table; on narrow screens it scrolls sideways. For thousands of rows: `VirtualList`. */
-export function Table<Row>({ columns, rows, rowKey, caption, empty, onRow }: TableProps<Row>) {
-  const frame = useRef<HTMLElement>(null)
+/** A plain table. For thousands of rows: `VirtualList`. */
+export function Table<Row>(props: TableProps<Row>) {
+  const { columns, rows, rowKey, caption, class: name, empty, onRow, pageRows = Number.POSITIVE_INFINITY } = props
+  const [shown, setShown] = useState(pageRows)
   if (rows.length === 0 && empty !== undefined) return <>{empty}</>
-  const heading = columns.find(({ isHeading }) => isHeading)?.key ?? columns[0]?.key
+  const heading = columns.find(({ isHeading }) => isHeading) ?? columns[0]
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
-    <section ref={frame} class="table-frame" aria-label={caption} tabIndex={0}>
-      <table class="table">
-        <caption class="hidden">{caption}</caption>
+    <>
+      <TableFrame caption={caption} class={name}>
         <thead>
           <tr>
-            {columns.map(({ key, title, align }) => (
-              <th key={key} scope="col" class={align}>
+            {columns.map(({ title, align }, place) => (
+              <th key={place} scope="col" class={align}>
                 {title}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {rows.slice(0, shown).map((row) => (
             <tr key={rowKey(row)} class={onRow && 'pressable'} onClick={(event) => isRowClick(event) && onRow?.(row)}>
-              {columns.map(({ key, cell, align, isText }) =>
-                key === heading ? (
-                  <th key={key} scope="row" class={align}>
-                    {cell(row)}
+              {columns.map((column, place) =>
+                column === heading ? (
+                  <th key={place} scope="row" class={column.align}>
+                    {column.cell(row)}
                   </th>
                 ) : (
-                  <td key={key} class={isText ? 'text' : align}>
-                    {cell(row)}
+                  <td key={place} class={column.isText ? 'text' : column.align}>
+                    {column.cell(row)}
                   </td>
                 ),
               )}
             </tr>
           ))}
         </tbody>
-      </table>
-    </section>
+      </TableFrame>
+      {rows.length > shown && (
+        <div>
+          <Button onPress={() => setShown(shown + pageRows)}>Show more of {rows.length}</Button>
+        </div>
+      )}
+    </>
   )
 }
 
@@ -78,15 +101,22 @@ export function isRowClick(event: Event): boolean {
   return target.closest('a, button, input, select, label, textarea') === null && !getSelection()?.toString()
 }
 
-export function PagedTable<Row>({
-  paged,
-  filter,
-  ...table
-}: Omit<TableProps<Row>, 'rows'> & {
+export interface CallTableProps<Row> extends Omit<TableProps<Row>, 'rows'> {
+  readonly call: CallState<readonly Row[]>
+}
+
+/** The rows of a call's answer. */
+export function CallTable<Row>({ call, ...table }: CallTableProps<Row>) {
+  return <CallResult call={call}>{(rows) => <Table {...table} rows={rows} />}</CallResult>
+}
+
+export interface PagedTableProps<Row> extends Omit<TableProps<Row>, 'rows'> {
   readonly paged: PagedList<Row>
   /** Whether a loaded row is shown; by default all. */
   readonly filter?: ((row: Row) => boolean) | undefined
-}) {
+}
+
+export function PagedTable<Row>({ paged, filter, ...table }: PagedTableProps<Row>) {
   const { rows, hasMore, problem, isLoading, loadMore, refresh } = paged
   return (
     <CallResult call={{ value: rows, problem, isLoading, refresh }}>

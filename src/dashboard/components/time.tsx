@@ -1,6 +1,7 @@
 import { observable, useObservable } from '#dashboard/components/use-observable'
 import { client } from '#dashboard/session'
 import { runEvery } from '#dashboard/timers'
+import { duration } from '#dashboard/values/format-value'
 
 /**
  * The server's clock, because displayed times come from the server. Ticks once a second while the page is visible;
@@ -23,17 +24,9 @@ export function Time({ at }: { readonly at: number | undefined }) {
   )
 }
 
-/** Date and time in the user's format. */
 export function dateTimeText(at: number): string {
   return new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 }
-
-const units: readonly (readonly [name: string, ms: number])[] = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-]
 
 /**
  * `12 s ago`, `in 4 h`; a date if it is weeks away. The server's clock is accurate to one or two seconds: a time that is
@@ -45,10 +38,4 @@ function relativeText(at: number, now: number): string {
   if (distanceMs > 14 * 86_400_000) return new Date(at).toLocaleDateString(undefined, { dateStyle: 'medium' })
   const text = duration(distanceMs)
   return at > now ? `in ${text}` : `${text} ago`
-}
-
-/** Milliseconds in the largest unit: `4 min`. */
-export function duration(ms: number): string {
-  const [name, size] = units.find(([, unitMs]) => ms >= unitMs) ?? ['s', 1_000]
-  return `${Math.floor(ms / size)} ${name}`
 }

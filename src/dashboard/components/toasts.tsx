@@ -36,7 +36,7 @@ export function Toasts() {
 
 function toastElement({ id, text, kind }: Toast) {
   return (
-    <p key={id} class={`toast ${kind}`}>
+    <p key={id} class={`toast ${kind === 'failed' ? 'bad' : 'good'}`}>
       <span aria-hidden="true">{kind === 'failed' ? '✕' : '✓'}</span> <span>{text}</span>
       <button type="button" class="button quiet" aria-label="Dismiss" onClick={() => dismiss(id)}>
         ×

@@ -12,6 +12,9 @@ export interface InputScope {
 
 export const InputScopeContext = createContext<InputScope>({})
 
+/** Closes the surrounding dialog; undefined on a page. */
+export const CloseDialogContext = createContext<(() => void) | undefined>(undefined)
+
 const unsaved = new Set<{ readonly scope: InputScope }>()
 /** The number of components with input, also of those that leaving does not ask about. */
 let inputCount = 0
@@ -48,7 +51,6 @@ export function useKeptInput(hasInput: boolean): void {
   }, [hasInput])
 }
 
-/** Whether the page has input that would be lost. */
 export function hasUnsavedInput(): boolean {
   return inputCount > 0
 }
@@ -64,7 +66,6 @@ export function useLockedDialog(): void {
   }, [scope])
 }
 
-/** The address of the unsaved input; undefined if there is none. */
 export function unsavedAddress(): string | undefined {
   return unsaved.size === 0 ? undefined : address
 }

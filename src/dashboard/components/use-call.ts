@@ -1,15 +1,13 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { hasAccess } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
-import { runAfter, runEvery } from '#dashboard/timers'
+import { liveState, onReconnect } from '#dashboard/state'
+import { delayed, runEvery } from '#dashboard/timers'
 
 export interface CallState<Value> {
   /** The latest answer; it stays while the call is repeated. */
   readonly value: Value | undefined
-  /** The failure of the latest call. */
   readonly problem: unknown
   readonly isLoading: boolean
-  /** Repeats the call. */
   readonly refresh: () => void
 }
 
@@ -55,25 +53,13 @@ export function useRefreshOnEvents(
   latest.current = refresh
   useEffect(() => {
     if (eventPrefix === undefined) return undefined
-    let cancel: (() => void) | undefined
-    const refreshSoon = () => {
-      cancel ??= runAfter(refreshDelayMs, () => {
-        cancel = undefined
-        latest.current()
-      })
-    }
-    const live = liveState()
-    const endEvents = live.events(({ type }) => {
-      if (type.startsWith(eventPrefix)) refreshSoon()
+    const refreshing = delayed(refreshDelayMs, () => latest.current())
+    const endEvents = liveState().events(({ type }) => {
+      if (type.startsWith(eventPrefix)) refreshing.start()
     })
-    let wasLive = live.connection.value.state === 'live'
-    const endConnection = live.connection.subscribe(() => {
-      const isLive = live.connection.value.state === 'live'
-      if (isLive && !wasLive) refreshSoon()
-      wasLive = isLive
-    })
+    const endConnection = onReconnect(() => refreshing.start())
     return () => {
-      cancel?.()
+      refreshing.cancel()
       endEvents()
       endConnection()
     }

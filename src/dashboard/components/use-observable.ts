@@ -47,7 +47,6 @@ export function useIsComplete(list: {
   return isComplete
 }
 
-/** A function that renders the component again. */
 function useRendering(): () => void {
   const [, render] = useReducer((count: number, _: undefined) => count + 1, 0)
   return () => render(undefined)

@@ -1,6 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
-/** The loaded pages of a list. */
 export interface PagedList<Row> {
   /** Undefined until the first page arrives. */
   readonly rows: readonly Row[] | undefined

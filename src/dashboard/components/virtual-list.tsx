@@ -8,7 +8,7 @@ export interface VirtualListProps<Row> {
   readonly rowHeight: number
   /** The content of a row; in a grid its cells, each a `gridCell`. */
   readonly render: (row: Row, index: number) => ComponentChildren
-  readonly rowKey?: ((row: Row, index: number) => string | number) | undefined
+  readonly rowKey: (row: Row) => string
   readonly label: string
   /** Called after a click on a row, or Enter on the marked one. */
   readonly onRow?: ((row: Row) => void) | undefined
@@ -28,7 +28,7 @@ export const headCell = { role: 'columnheader', tabIndex: -1 } as const
 export const gridCell = { role: 'gridcell', tabIndex: -1 } as const
 
 interface Marked {
-  readonly key: string | number | undefined
+  readonly key: string | undefined
   /** The index of the row when it was marked. */
   readonly place: number
 }
@@ -47,12 +47,11 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
   const id = useId()
   const frame = useRef<HTMLDivElement>(null)
   const { first, count } = useWindow(frame, rowHeight)
-  const keyOf = (row: Row, index: number) => rowKey?.(row, index) ?? index
   const [marked, setMarked] = useState<Marked>(nothingMarked)
   const from = Math.max(0, Math.min(first, rows.length) - marginRows)
   const shown = rows.slice(from, first + count + marginRows)
   useEffect(() => onShown?.(shown), [rows, from, shown.length])
-  const mark = useMemo(() => placeOf(marked, rows, keyOf), [marked, rows])
+  const mark = useMemo(() => placeOf(marked, rows, rowKey), [marked, rows])
   const isGrid = head !== undefined
   // While the parent is unchanged, scrolling renders only rows that were not there before.
   const contents = useRef({ render, of: new Map<Row, ComponentChildren>() })
@@ -62,7 +61,7 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
 
   const move = (to: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, to))
-    setMarked({ key: keyOf(rows[next] as Row, next), place: next })
+    setMarked({ key: rowKey(rows[next] as Row), place: next })
     scrollTo(frame.current, next, rowHeight)
   }
   const onKeyDown = (event: KeyboardEvent) => {
@@ -77,7 +76,7 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
     event.preventDefault()
   }
   const onClickOf = (row: Row, index: number) => (event: Event) => {
-    setMarked({ key: keyOf(row, index), place: index })
+    setMarked({ key: rowKey(row), place: index })
     if (isRowClick(event)) onRow?.(row)
   }
 
@@ -85,15 +84,11 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
     <div
       ref={frame}
       class="virtual"
+      {...(isGrid
+        ? { role: 'grid' as const, 'aria-rowcount': rows.length + 1, 'aria-colcount': columns }
+        : { role: 'listbox' as const })}
       {...{
-        ...(isGrid
-          ? {
-              role: 'grid' as const,
-              'aria-rowcount': rows.length + 1,
-              'aria-colcount': columns,
-              'aria-multiselectable': onSelect && true,
-            }
-          : { role: 'listbox' as const }),
+        'aria-multiselectable': onSelect && true,
         'aria-label': label,
         'aria-activedescendant': mark >= from && mark < from + shown.length ? `${id}-${mark}` : undefined,
         tabIndex: 0,
@@ -110,7 +105,7 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
           const index = from + place
           return (
             <div
-              key={rowKey ? rowKey(row, index) : index}
+              key={rowKey(row)}
               id={`${id}-${index}`}
               class={`virtual-row ${index === mark ? 'marked' : ''} ${onRow ? 'pressable' : ''}`}
               style={{ height: rowHeight, transform: `translateY(${index * rowHeight}px)` }}
@@ -128,16 +123,10 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
   )
 }
 
-/** The current index of the marked row; -1 without one. */
-function placeOf<Row>(
-  { key, place }: Marked,
-  rows: readonly Row[],
-  keyOf: (row: Row, index: number) => string | number,
-): number {
+function placeOf<Row>({ key, place }: Marked, rows: readonly Row[], keyOf: (row: Row) => string): number {
   if (key === undefined) return -1
   const row = rows[place]
-  if (row !== undefined && keyOf(row, place) === key) return place
-  return rows.findIndex((each, index) => keyOf(each, index) === key)
+  return row !== undefined && keyOf(row) === key ? place : rows.findIndex((each) => keyOf(each) === key)
 }
 
 /** The element between the frame and its rows: a group in a grid, without a role in a list. */

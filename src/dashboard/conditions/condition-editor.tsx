@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { ChoiceField } from '#dashboard/components/choice-field'
-import { Field, Select, TextField } from '#dashboard/components/fields'
+import { Field, Select, TextField, type TextFieldProps } from '#dashboard/components/fields'
 import { readJson, writeJson } from '#dashboard/conditions/json-text'
 import { type Operand, operandOf } from '#dashboard/conditions/operands'
 import {
@@ -21,7 +21,6 @@ import '#dashboard/conditions/conditions.css'
 
 export interface ConditionEditorProps {
   readonly label: string
-  /** The initial condition. */
   readonly start: Condition | undefined
   /** Must be the same list until its content changes. */
   readonly operands: readonly Operand[]
@@ -55,7 +54,7 @@ export function ConditionEditor(props: ConditionEditorProps) {
   const rows = input.condition === undefined ? undefined : rowsOf(input.condition, operands)
   return (
     <Field label={label} path={path} problem={isChecked && draft.by === 'json' ? input.fault : undefined}>
-      <div class="condition-modes">
+      <div class="actions">
         <Button
           isPressed={draft.by === 'rows'}
           isDisabled={draft.by === 'json' && rows === undefined}
@@ -65,7 +64,10 @@ export function ConditionEditor(props: ConditionEditorProps) {
         </Button>
         <Button
           isPressed={draft.by === 'json'}
-          onPress={() => draft.by === 'rows' && change({ by: 'json', text: textOf(input) })}
+          onPress={() =>
+            draft.by === 'rows' &&
+            change({ by: 'json', text: input.condition === undefined ? '' : writeJson(input.condition) })
+          }
         >
           JSON
         </Button>
@@ -77,7 +79,7 @@ export function ConditionEditor(props: ConditionEditorProps) {
         <RowsEditor
           {...props}
           rows={draft.rows}
-          faults={isChecked ? input.faults : []}
+          faults={(isChecked && input.faults) || []}
           onRows={(next) => change({ by: 'rows', rows: next })}
         />
       ) : (
@@ -87,7 +89,7 @@ export function ConditionEditor(props: ConditionEditorProps) {
             'For example {">":[{"var":"temperature"},30]}. Operators: comparisons, + - * / % min max, and or ! if, in, var, missing.'
           }
           value={draft.text}
-          onInput={(text) => change({ by: 'json', text })}
+          onChange={(text) => change({ by: 'json', text })}
           rows={6}
           isCode
         />
@@ -150,17 +152,14 @@ function RowsEditor({ rows: { join, rows }, onRows, operands, otherName, faults 
   )
 }
 
-interface RowEditorProps {
+interface RowEditorProps extends Pick<RowsEditorProps, 'operands' | 'otherName'> {
   readonly row: Row
-  readonly operands: readonly Operand[]
-  readonly otherName: string
   readonly problem: string | undefined
   readonly onChange: (row: Row) => void
 }
 
 function RowEditor({ row, operands, otherName, problem, onChange }: RowEditorProps) {
   const operand = operandOf(operands, row.name)
-  const setOperand = (name: string) => onChange(withOperand(row, operandOf(operands, name)))
   const ids = comparisonsFor(operand.kind, row.comparison)
   return (
     <>
@@ -173,7 +172,7 @@ function RowEditor({ row, operands, otherName, problem, onChange }: RowEditorPro
           label: example ? `${label} · ${example}` : label,
         }))}
         problem={row.name === '' ? problem : undefined}
-        onChange={setOperand}
+        onChange={(name) => onChange(withOperand(row, operandOf(operands, name)))}
         other={{ label: 'Name', placeholder: otherName }}
       />
       <Select
@@ -185,54 +184,31 @@ function RowEditor({ row, operands, otherName, problem, onChange }: RowEditorPro
       {row.values.map((value, place) => (
         <ValueField
           key={place}
-          row={row}
+          isList={row.comparison === 'oneOf'}
           operand={operand}
           label={row.comparison === 'between' ? (place === 0 ? 'More than' : 'Less than') : 'Value'}
           value={value}
           problem={row.name !== '' ? problem : undefined}
-          onInput={(text) => onChange({ ...row, values: row.values.with(place, text) })}
+          onChange={(text) => onChange({ ...row, values: row.values.with(place, text) })}
         />
       ))}
     </>
   )
 }
 
-interface ValueFieldProps {
-  readonly row: Row
+interface ValueFieldProps extends Pick<TextFieldProps, 'label' | 'value' | 'problem' | 'onChange'> {
+  readonly isList: boolean
   readonly operand: Operand
-  readonly label: string
-  readonly value: string
-  readonly problem: string | undefined
-  readonly onInput: (value: string) => void
 }
 
-function ValueField({ row, operand, label, value, problem, onInput }: ValueFieldProps) {
-  const { choices, unit, kind } = operand
-  const full = unit === undefined ? label : `${label} (${unit})`
-  if (choices && row.comparison !== 'oneOf') {
-    const options = [{ value: '', label: 'Choose' }, ...choices]
-    const isKnown = options.some((option) => option.value === value)
-    return (
-      <Select
-        label={full}
-        value={value}
-        options={isKnown ? options : [...options, { value, label: value }]}
-        onChange={onInput}
-        problem={problem}
-      />
-    )
-  }
-  const hint = row.comparison === 'oneOf' ? 'Separated by commas' : undefined
-  return (
-    <TextField
-      label={full}
-      hint={hint}
-      value={value}
-      onInput={onInput}
-      inputMode={kind === 'number' && hint === undefined ? 'decimal' : 'text'}
-      problem={problem}
-    />
-  )
+function ValueField({ isList, operand: { choices, unit, kind }, ...props }: ValueFieldProps) {
+  const field = { ...props, label: unit === undefined ? props.label : `${props.label} (${unit})` }
+  if (isList) return <TextField {...field} hint="Separated by commas" />
+  if (!choices) return <TextField {...field} inputMode={kind === 'number' ? 'decimal' : 'text'} />
+  const { value } = field
+  const options = [{ value: '', label: 'Choose' }, ...choices]
+  const isKnown = options.some((option) => option.value === value)
+  return <Select {...field} options={isKnown ? options : [...options, { value, label: value }]} />
 }
 
 function draftOf(condition: Condition | undefined, operands: readonly Operand[]): Draft {
@@ -243,19 +219,13 @@ function draftOf(condition: Condition | undefined, operands: readonly Operand[])
 
 interface ParsedDraft {
   readonly condition?: Condition
+  /** Of JSON. */
   readonly fault?: string
-  readonly faults: readonly RowFault[]
+  readonly faults?: readonly RowFault[]
 }
 
 function parseDraft(draft: Draft, operands: readonly Operand[]): ParsedDraft {
-  if (draft.by === 'json') {
-    const read = readJson(draft.text)
-    return 'value' in read ? { condition: read.value, faults: [] } : { fault: read.fault, faults: [] }
-  }
-  const read = conditionOf(draft.rows, operands)
-  return 'condition' in read ? { condition: read.condition, faults: [] } : { faults: read.faults }
-}
-
-function textOf({ condition }: ParsedDraft): string {
-  return condition === undefined ? '' : writeJson(condition)
+  if (draft.by === 'rows') return conditionOf(draft.rows, operands)
+  const read = readJson(draft.text)
+  return 'value' in read ? { condition: read.value } : read
 }

@@ -2,7 +2,6 @@ import type { JsonObject, JsonValue } from '#model/json-value'
 
 /** JSON that users type. */
 
-/** The parsed value, or a description of the fault. */
 export function readJson(text: string): { readonly value: JsonValue } | { readonly fault: string } {
   if (text.trim() === '') return { fault: 'Enter a JSON value' }
   try {

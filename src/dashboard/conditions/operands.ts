@@ -3,7 +3,6 @@ import { valueNow } from '#dashboard/binding/target'
 import { hexOf } from '#dashboard/values/format-value'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** The type of the values to compare with. */
 export type ValueKind = 'number' | 'text' | 'switch' | 'unknown'
 
 export interface Operand {

@@ -1,8 +1,6 @@
 import type { History } from '#client/client'
 import type { Edges } from '#dashboard/history/span'
 
-/** The data of a chart, computed from histories. */
-
 export type HistorySeries = History['series'][number]
 type Column = (number | null | undefined)[]
 
@@ -15,36 +13,21 @@ export interface ChartData {
 
 /** Columns over the times of all series. A line is interrupted at its marks, and at gaps. */
 export function chartData(histories: readonly (HistorySeries | undefined)[], gaps: readonly Edges[]): ChartData {
-  const times = new Set<number>()
-  const breaksOf = histories.map((history) => new Set(history ? breaksIn(history, gaps) : []))
-  for (const [place, history] of histories.entries()) {
-    for (const time of history?.time ?? []) times.add(time)
-    for (const time of breaksOf[place] ?? []) times.add(time)
-  }
-  const sorted = Float64Array.from(times).sort()
-  const placeOf = new Map<number, number>()
-  for (const [place, time] of sorted.entries()) placeOf.set(time, place)
+  const breaks = histories.map((history) => (history ? breaksIn(history, gaps) : []))
+  const all = [...histories.flatMap((history) => history?.time ?? []), ...breaks.flat()]
+  const times = [...new Set(all)].sort((one, other) => one - other)
   const series = histories.map((history, place) => {
-    const columns = { avg: empty(), min: empty(), max: empty() }
-    for (const time of breaksOf[place] ?? [])
-      for (const column of values(columns)) column[placeOf.get(time) ?? 0] = null
-    for (const [index, time] of (history?.time ?? []).entries()) {
-      const at = placeOf.get(time) ?? 0
-      columns.avg[at] = history?.avg?.[index]
-      columns.min[at] = history?.min?.[index]
-      columns.max[at] = history?.max?.[index]
-    }
-    return columns
+    const broken = new Set(breaks[place])
+    const indexes = new Map((history?.time ?? []).map((time, index) => [time, index]))
+    const columnOf = (name: 'avg' | 'min' | 'max'): Column =>
+      times.map((time) => {
+        const index = indexes.get(time)
+        if (index === undefined) return broken.has(time) ? null : undefined
+        return history?.[name]?.[index]
+      })
+    return { avg: columnOf('avg'), min: columnOf('min'), max: columnOf('max') }
   })
-  return { times: [...sorted].map((ms) => ms / 1_000), series }
-
-  function empty(): Column {
-    return Array.from({ length: sorted.length })
-  }
-}
-
-function values({ avg, min, max }: ChartData['series'][number]): readonly Column[] {
-  return [avg, min, max]
+  return { times: times.map((ms) => ms / 1_000), series }
 }
 
 /** The times at which a line is interrupted: at its marks, and in gaps between two of its points. */
@@ -63,7 +46,6 @@ export interface Summary {
   readonly last: number
 }
 
-/** The summary of the values in the span; undefined if there are none. */
 export function summaryOf(
   { time, min, max, avg, count, last }: HistorySeries,
   { from, to }: Edges,

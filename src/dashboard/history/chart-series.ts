@@ -1,7 +1,7 @@
 import type { DeviceView, PropertyView, Schema } from '#client/client'
 import { nameOf, type PropertySchema, schemaOfProperty } from '#dashboard/values/format-value'
+import { groupBy } from '#dashboard/values/group-by'
 
-/** A property of a device in a chart. */
 export interface ChartSeries {
   readonly deviceIdentifier: string
   readonly serviceIdentifier: string
@@ -27,7 +27,6 @@ export function seriesOf(
   return { ...place, propId, name: nameOf(propId, about), unit: about?.unit || undefined }
 }
 
-/** The numeric properties of a device, by service. */
 export function numericSeries(
   { deviceIdentifier, services }: Pick<DeviceView, 'deviceIdentifier' | 'services'>,
   schemas: { get(serviceIdentifier: string): Schema | undefined },
@@ -40,7 +39,6 @@ export function numericSeries(
   })
 }
 
-/** A key that identifies a series. */
 export function seriesKey({ deviceIdentifier, serviceIdentifier, propId }: Omit<ChartSeries, 'name' | 'unit'>): string {
   return `${deviceIdentifier}/${serviceIdentifier}/${propId}`
 }
@@ -53,10 +51,6 @@ export function seriesLabels(series: readonly ChartSeries[]): readonly string[] 
 
 /** The series by service of a device: each is one request. */
 export function seriesByService(series: readonly ChartSeries[]): readonly (readonly ChartSeries[])[] {
-  const groups = new Map<string, ChartSeries[]>()
-  for (const each of series) {
-    const key = JSON.stringify([each.deviceIdentifier, each.serviceIdentifier])
-    groups.set(key, [...(groups.get(key) ?? []), each])
-  }
-  return [...groups.values()]
+  const serviceOf = ({ deviceIdentifier, serviceIdentifier }: ChartSeries) => `${deviceIdentifier}/${serviceIdentifier}`
+  return [...groupBy(series, serviceOf).values()]
 }

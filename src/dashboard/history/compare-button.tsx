@@ -1,8 +1,7 @@
-import { useState } from 'preact/hooks'
 import { useSuggestedDevices } from '#dashboard/binding/known-names'
 import { useDevices } from '#dashboard/binding/use-devices'
 import { DialogButton } from '#dashboard/components/dialog'
-import { Select, SuggestField } from '#dashboard/components/fields'
+import { Select, SuggestField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { type ChartSeries, numericSeries, seriesKey } from '#dashboard/history/chart-series'
 import { liveState } from '#dashboard/state'
@@ -16,17 +15,17 @@ export interface CompareProps {
 export function CompareButton(props: CompareProps) {
   return (
     <DialogButton button="Compare…" title="Add a property to the chart">
-      {(close) => <CompareForm {...props} onClose={close} />}
+      <CompareForm {...props} />
     </DialogButton>
   )
 }
 
-function CompareForm({ series, onAdd, onClose }: CompareProps & { readonly onClose: () => void }) {
+function CompareForm({ series, onAdd }: CompareProps) {
   const [first] = series
-  const [device, setDevice] = useState(first?.deviceIdentifier ?? '')
+  const device = useField(first?.deviceIdentifier ?? '')
   const { devices, schemas } = liveState()
-  const typed = device.trim().toUpperCase()
-  const suggestions = useSuggestedDevices(device.trim())
+  const typed = device.value.trim().toUpperCase()
+  const suggestions = useSuggestedDevices(device.value.trim())
   const isRead = useDevices([typed])
   const view = devices.get(typed)
   const shown = new Set(series.map(seriesKey))
@@ -39,27 +38,18 @@ function CompareForm({ series, onAdd, onClose }: CompareProps & { readonly onClo
   const same = offered.find(
     ({ serviceIdentifier, propId }) => serviceIdentifier === first?.serviceIdentifier && propId === first.propId,
   )
-  const [choice, setChoice] = useState('')
-  const chosen = offered.find((each) => seriesKey(each) === choice) ?? same ?? offered[0]
+  const choice = useField('')
+  const chosen = offered.find((each) => seriesKey(each) === choice.value) ?? same ?? offered[0]
   return (
-    <Form
-      submit="Add"
-      onCancel={onClose}
-      isDisabled={!chosen}
-      onSubmit={() => {
-        if (chosen) onAdd(chosen)
-        onClose()
-      }}
-    >
+    <Form submit="Add" isDisabled={!chosen} onSubmit={() => chosen && onAdd(chosen)}>
       <SuggestField
         label="Device"
-        value={device}
-        onInput={setDevice}
+        {...device}
         suggestions={suggestions}
         problem={view || !isRead ? undefined : 'No such device.'}
       />
       {chosen ? (
-        <Select label="Property" value={seriesKey(chosen)} options={options} onChange={setChoice} />
+        <Select label="Property" {...choice} value={seriesKey(chosen)} options={options} />
       ) : (
         view && <p class="soft">The device has no other numeric property.</p>
       )}

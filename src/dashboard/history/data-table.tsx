@@ -13,7 +13,6 @@ export interface DataTableProps {
   readonly edges: Edges
 }
 
-/** The most rows in the table; the file has all rows. */
 const rowsMax = 100
 
 /** The points of a chart as a table, the newest first. */
@@ -34,11 +33,10 @@ function Rows({ series, labels, data, edges }: DataTableProps) {
   })
   const rows = places.slice(-rowsMax).reverse()
   const columns: readonly Column<number>[] = [
-    { key: 'time', title: 'Time', cell: (place) => dateTimeText((data.times[place] ?? 0) * 1_000) },
+    { title: 'Time', cell: (place) => dateTimeText((data.times[place] ?? 0) * 1_000) },
     ...series.map(({ unit }, index): Column<number> => {
       const label = labels[index] ?? ''
       return {
-        key: String(index),
         title: unit ? `${label}, ${unit}` : label,
         align: 'end',
         cell: (place) => cellText(data.series[index], place),

@@ -1,21 +1,21 @@
 import { useMemo, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
-import { Loading } from '#dashboard/components/page'
+import { Failure, Loading } from '#dashboard/components/page'
 import { problemText } from '#dashboard/components/problem-text'
+import { TableFrame } from '#dashboard/components/table'
 import { clock, dateTimeText } from '#dashboard/components/time'
 import { useObservable } from '#dashboard/components/use-observable'
 import { chartData, joinedGaps, type Summary, summaryOf } from '#dashboard/history/chart-data'
-import { type ChartSeries, seriesKey, seriesLabels, seriesMax } from '#dashboard/history/chart-series'
+import { type ChartSeries, seriesByService, seriesKey, seriesLabels, seriesMax } from '#dashboard/history/chart-series'
 import { CompareButton } from '#dashboard/history/compare-button'
-import { downloadCsv } from '#dashboard/history/csv-download'
 import { DataTable } from '#dashboard/history/data-table'
 import { Plot, type Threshold } from '#dashboard/history/plot'
-import { type Edges, edgesOf, fixedSpan, lengthText, type Span } from '#dashboard/history/span'
+import { type Edges, edgesOf, fixedSpan, type Span } from '#dashboard/history/span'
 import { SpanButtons } from '#dashboard/history/span-buttons'
 import { type Histories, isBehind, isHistoryOff, useHistories } from '#dashboard/history/use-histories'
 import { readPreference, storePreference } from '#dashboard/preferences'
 import { client } from '#dashboard/session'
-import { countText, numberText, withUnit } from '#dashboard/values/format-value'
+import { countText, exactDuration, numberText, withUnit } from '#dashboard/values/format-value'
 import '#dashboard/history/history.css'
 
 export interface HistoryChartProps {
@@ -78,10 +78,36 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
           onRemove={(key) => setRemoved(new Set([...removed, key]))}
         />
       ) : (
-        <Failure histories={histories} />
+        <HistoryFailure histories={histories} />
       )}
     </div>
   )
+}
+
+/** Saves the points of a chart as a file: a row for each bucket of each series. */
+async function downloadCsv(
+  series: readonly ChartSeries[],
+  { from, to }: Edges,
+  intervalMs: number | undefined,
+): Promise<void> {
+  const texts: string[] = []
+  for (const group of seriesByService(series)) {
+    const { deviceIdentifier, serviceIdentifier } = group[0] as ChartSeries
+    const answer = await client.call('GET /history/export', {
+      query: {
+        ...{ deviceIdentifier, serviceIdentifier, properties: group.map(({ propId }) => propId).join() },
+        ...{ from: Math.floor(from), to: Math.ceil(to), interval: intervalMs, aggregates: 'min,avg,max' },
+      },
+    })
+    const text = answer as unknown as string
+    // Each part begins with the same line of column names: only the first one is kept.
+    texts.push(texts.length === 0 ? text : text.slice(text.indexOf('\n') + 1))
+  }
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob(texts, { type: 'text/csv' }))
+  link.download = `history-${new Date(to).toISOString().slice(0, 10)}.csv`
+  link.click()
+  URL.revokeObjectURL(link.href)
 }
 
 /** The edges of a span. They move with the server's clock, in steps that are large enough to see. */
@@ -92,7 +118,7 @@ function useEdges(span: Span): Edges {
   return useMemo(() => edgesOf(span, now), [span, now])
 }
 
-function Failure({ histories: { problem, refresh } }: { readonly histories: Histories }) {
+function HistoryFailure({ histories: { problem, refresh } }: { readonly histories: Histories }) {
   if (isHistoryOff(problem)) {
     return <p class="notice">The server keeps no history: it was started with HISTORY=off.</p>
   }
@@ -103,12 +129,7 @@ function Failure({ histories: { problem, refresh } }: { readonly histories: Hist
       </p>
     )
   }
-  return (
-    <div class="notice bad" role="alert">
-      <p>{problemText(problem)}</p>
-      <Button onPress={refresh}>Try again</Button>
-    </div>
-  )
+  return <Failure text={problemText(problem)} onPress={refresh} />
 }
 
 interface ContentProps {
@@ -152,62 +173,51 @@ function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemov
         label={labelOf(series, summaries)}
         onPoint={setPlace}
       />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
-      <section class="table-frame" aria-label="Values in the chart" tabIndex={0}>
-        <table class="table history-legend">
-          <caption class="hidden">Values in the chart</caption>
-          <thead>
-            <tr>
-              <th scope="col">Property</th>
-              <th scope="col" class="end">
-                {at === undefined ? 'Latest' : dateTimeText(at * 1_000)}
+      <TableFrame caption="Values in the chart" class="history-legend">
+        <thead>
+          <tr>
+            <th scope="col">Property</th>
+            {[at === undefined ? 'Latest' : dateTimeText(at * 1_000), 'Minimum', 'Average', 'Maximum'].map((title) => (
+              <th key={title} scope="col" class="end">
+                {title}
               </th>
-              <th scope="col" class="end">
-                Minimum
+            ))}
+            {series.length > 1 && (
+              <th scope="col">
+                <span class="hidden">Actions</span>
               </th>
-              <th scope="col" class="end">
-                Average
-              </th>
-              <th scope="col" class="end">
-                Maximum
-              </th>
-              {series.length > 1 && (
-                <th scope="col">
-                  <span class="hidden">Actions</span>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {series.map((each, index) => {
+            const { last, min, avg, max } = summaries[index] ?? {}
+            const pointed = place === undefined ? last : data.series[index]?.avg[place]
+            const label = labels[index] ?? ''
+            return (
+              <tr key={seriesKey(each)}>
+                <th scope="row">
+                  <span class="history-colour" style={{ background: `var(--chart-${index + 1})` }} /> {label}
                 </th>
-              )}
-            </tr>
-          </thead>
-          <tbody>
-            {series.map((each, index) => {
-              const { last, min, avg, max } = summaries[index] ?? {}
-              const pointed = place === undefined ? last : data.series[index]?.avg[place]
-              const label = labels[index] ?? ''
-              return (
-                <tr key={seriesKey(each)}>
-                  <th scope="row">
-                    <span class="history-colour" style={{ background: `var(--chart-${index + 1})` }} /> {label}
-                  </th>
-                  {[pointed, min, avg, max].map((value, column) => (
-                    <td key={column} class="end">
-                      {value == null ? '–' : withUnit(numberText(value), each.unit)}
-                    </td>
-                  ))}
-                  {series.length > 1 && (
-                    <td class="end">
-                      <Button kind="quiet" label={`Remove ${label}`} onPress={() => onRemove(seriesKey(each))}>
-                        ×
-                      </Button>
-                    </td>
-                  )}
-                </tr>
-              )
-            })}
-          </tbody>
-        </table>
-      </section>
+                {[pointed, min, avg, max].map((value, column) => (
+                  <td key={column} class="end">
+                    {value == null ? '–' : withUnit(numberText(value), each.unit)}
+                  </td>
+                ))}
+                {series.length > 1 && (
+                  <td class="end">
+                    <Button kind="quiet" label={`Remove ${label}`} onPress={() => onRemove(seriesKey(each))}>
+                      ×
+                    </Button>
+                  </td>
+                )}
+              </tr>
+            )
+          })}
+        </tbody>
+      </TableFrame>
       <p class="hint" role="status">
-        {isLoading ? 'Loading… ' : `Each point is the average of ${lengthText(intervalMs)}. `}
+        {isLoading ? 'Loading… ' : `Each point is the average of ${exactDuration(intervalMs)}. `}
         {thresholds.length > 0 &&
           `The dashed line is the threshold of the alarm: ${thresholds.map(({ label }) => label).join(', ')}. `}
         {gaps.length > 0 && `${countText(gaps.length, 'gap')}: values may be missing in the coloured spans. `}

@@ -7,7 +7,6 @@ import { type Edges, tickText } from '#dashboard/history/span'
 import { theme } from '#dashboard/theme'
 import { numberText } from '#dashboard/values/format-value'
 
-/** A horizontal line at a value. */
 export interface Threshold {
   readonly value: number
   readonly label: string
@@ -26,11 +25,8 @@ export interface PlotProps {
   readonly marks: readonly PlotMark[]
   readonly gaps: readonly Edges[]
   readonly thresholds: readonly Threshold[]
-  /** The accessible description. */
   readonly label: string
-  /** Called with the dragged span. */
   readonly onZoom: (edges: Edges) => void
-  /** Called on a double click. */
   readonly onBack: () => void
   /** Called with the index of the data below the pointer. */
   readonly onPoint: (place: number | undefined) => void
@@ -143,7 +139,6 @@ function optionsOf(element: HTMLElement, latest: Latest): uPlot.Options {
   }
 }
 
-/** Room for the longest label. */
 function axisWidth(_: uPlot, labels: readonly string[] | null): number {
   return 18 + 7 * Math.max(2, ...(labels ?? []).map(({ length }) => length))
 }

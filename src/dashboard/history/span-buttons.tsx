@@ -14,6 +14,7 @@ import {
   zoomEdges,
 } from '#dashboard/history/span'
 import { client } from '#dashboard/session'
+import { localTime } from '#dashboard/values/format-value'
 
 export interface SpanButtonsProps {
   readonly span: Span
@@ -43,7 +44,7 @@ export function SpanButtons({ span, onChoose, onBack }: SpanButtonsProps) {
           </Button>
         ))}
         <DialogButton button="Range…" title="Range">
-          {(close) => <RangeForm span={span} onChoose={onChoose} onClose={close} />}
+          <RangeForm span={span} onChoose={onChoose} />
         </DialogButton>
       </fieldset>
       <fieldset class="segments">
@@ -66,27 +67,21 @@ export function SpanButtons({ span, onChoose, onBack }: SpanButtonsProps) {
   )
 }
 
-interface RangeFormProps extends Omit<SpanButtonsProps, 'onBack'> {
-  readonly onClose: () => void
-}
-
-function RangeForm({ span, onChoose, onClose }: RangeFormProps) {
+function RangeForm({ span, onChoose }: Omit<SpanButtonsProps, 'onBack'>) {
   const [{ from, to }] = useState(() => edgesOf(span, client.now()))
-  const [texts, setTexts] = useState({ from: inputText(from), to: inputText(to) })
+  const [texts, setTexts] = useState({ from: localTime(from), to: localTime(to) })
   const edges = { from: Date.parse(texts.from), to: Date.parse(texts.to) }
   return (
     <Form
       submit="Show"
-      onCancel={onClose}
       onSubmit={() => {
         const fault = spanFault(edges)
         if (fault) throw new Error(fault)
         onChoose(fixedSpan(edges, client.now()))
-        onClose()
       }}
     >
-      {(Object.entries(labels) as [keyof Edges, string][]).map(([name, label]) => (
-        <Field key={name} id={`range-${name}`} label={label}>
+      {(Object.keys(texts) as (keyof Edges)[]).map((name) => (
+        <Field key={name} id={`range-${name}`} label={name === 'to' ? 'To' : 'From'}>
           <input
             class="input"
             id={`range-${name}`}
@@ -100,12 +95,4 @@ function RangeForm({ span, onChoose, onClose }: RangeFormProps) {
       ))}
     </Form>
   )
-}
-
-const labels: Readonly<Record<keyof Edges, string>> = { from: 'From', to: 'To' }
-
-/** `2026-01-31T12:00:00`, in local time. */
-function inputText(at: number): string {
-  const date = new Date(at)
-  return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
 }

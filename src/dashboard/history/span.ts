@@ -55,18 +55,6 @@ export function spanFault({ from, to }: Edges): string | undefined {
   return to - from > spanMsMax ? 'Must be at most nine years after the beginning.' : undefined
 }
 
-/** `5 min`, `2 h`: a length in the largest unit that divides it. */
-export function lengthText(ms: number): string {
-  const units = [
-    [dayMs, 'd'],
-    [hourMs, 'h'],
-    [60_000, 'min'],
-    [1_000, 's'],
-  ] as const
-  const [unitMs, name] = units.find(([unit]) => ms % unit === 0) ?? units[3]
-  return `${ms / unitMs} ${name}`
-}
-
 /** The label of a tick, for ticks at this distance: the time of day; the date at midnight, or if days apart. */
 export function tickText(at: number, distanceMs: number, locale?: string): string {
   const date = new Date(at)

@@ -1,7 +1,6 @@
 import { clock } from '#dashboard/components/time'
 import { useObservable } from '#dashboard/components/use-observable'
-import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
-import { height, linePoints, width } from '#dashboard/history/sparkline-line'
+import { height, linePoints, type SparklinePoints, width } from '#dashboard/history/sparkline-points'
 import '#dashboard/history/history.css'
 
 export interface SparklineProps {

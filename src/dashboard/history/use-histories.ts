@@ -19,7 +19,6 @@ export interface Histories {
   readonly refresh: () => void
 }
 
-/** The history of one service of a device. */
 interface ServiceAnswer {
   readonly group: readonly ChartSeries[]
   readonly history: History

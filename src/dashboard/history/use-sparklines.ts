@@ -1,7 +1,7 @@
 import { useEffect, useReducer, useRef, useState } from 'preact/hooks'
 import { usePolling } from '#dashboard/components/use-call'
 import { seriesKey } from '#dashboard/history/chart-series'
-import { SparklineCache, type SparklinePoints, type SparklineSeries } from '#dashboard/history/sparkline-cache'
+import { SparklineCache, type SparklinePoints, type SparklineSeries } from '#dashboard/history/sparkline-points'
 import { client } from '#dashboard/session'
 import { runAfter } from '#dashboard/timers'
 

@@ -1,5 +1,6 @@
 import type { Item } from '#client/routes'
 
+export type Alarm = Item<'GET /alarms'>
 export type StatusRow = Item<'GET /alarms/status'>
 
 /** The most severe first. */

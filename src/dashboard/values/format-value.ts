@@ -73,6 +73,44 @@ export function schemaOfProperty(schema: Schema | undefined, propId: number): Pr
   return schema?.properties[hexOf(propId)]
 }
 
+/** `2026-01-31T12:00:00`: the local time, as date-time fields contain it. */
+export function localTime(at: number): string {
+  const date = new Date(at)
+  return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+}
+
+/** Lengths of time, the largest first. */
+const timeUnits = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+] as const
+
+/** `4 min`: milliseconds in the largest unit, rounded down. */
+export function duration(ms: number): string {
+  const [unitMs, name] = timeUnits.find(([unit]) => ms >= unit) ?? timeUnits[3]
+  return `${Math.floor(ms / unitMs)} ${name}`
+}
+
+/** `90 s`, `2 h`: milliseconds in the largest unit that divides them. */
+export function exactDuration(ms: number): string {
+  const [unitMs, name] = timeUnits.find(([unit]) => ms > 0 && ms % unit === 0) ?? timeUnits[3]
+  return `${ms / unitMs} ${name}`
+}
+
+/** `12.5 MB`: bytes in the largest unit. */
+export function bytesText(bytes: number): string {
+  const units = ['bytes', 'KB', 'MB', 'GB']
+  let place = 0
+  let size = bytes
+  while (size >= 1_000 && place < units.length - 1) {
+    size /= 1_000
+    place += 1
+  }
+  return `${place === 0 ? size : size.toFixed(size < 10 ? 2 : 1)} ${units[place]}`
+}
+
 function bytesOf(base64: string): number {
   return (base64.length / 4) * 3 - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Binding, bindingInWords, idOf, isAboutAll } from '#dashboard/binding/binding'
-import { devicesIn } from '#dashboard/binding/device-list'
+import { type Binding, bindingInWords, devicesIn, idOf, isAboutAll } from '#dashboard/binding/binding'
 import { findTarget } from '#dashboard/binding/target'
 
 const groups = [{ resourceIdentifier: 'crn#group:5Kd9tVw3Cx', name: 'Hall 3', devices: [] }]

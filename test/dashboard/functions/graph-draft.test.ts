@@ -12,7 +12,7 @@ import {
   withoutNode,
 } from '#dashboard/pages/functions/graph-draft'
 import { faultsIn, faultsOfDetails, hasFaults } from '#dashboard/pages/functions/graph-faults'
-import { graphInWords, secondsInWords } from '#dashboard/pages/functions/node-words'
+import { graphInWords } from '#dashboard/pages/functions/node-words'
 import { Graph } from '#model/graph'
 
 const graph: Graph = {
@@ -152,14 +152,4 @@ test('a graph in words', () => {
     '0x2000 becomes 31 or Too warm becomes active or device changes status → mail too-hot',
   )
   expect(graphInWords(withNode(emptyDraft, 'status'), names)).toBe('device becomes offline → nothing')
-})
-
-test.each([
-  [1, '1 s'],
-  [90, '90 s'],
-  [120, '2 min'],
-  [7_200, '2 h'],
-  [86_400, '1 d'],
-])('%i seconds are %s', (seconds, words) => {
-  expect(secondsInWords(seconds)).toBe(words)
 })

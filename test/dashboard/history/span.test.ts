@@ -1,14 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  edgesOf,
-  fixedSpan,
-  lengthText,
-  ranges,
-  shiftEdges,
-  spanFault,
-  tickText,
-  zoomEdges,
-} from '#dashboard/history/span'
+import { edgesOf, fixedSpan, ranges, shiftEdges, spanFault, tickText, zoomEdges } from '#dashboard/history/span'
 
 const now = Date.parse('2026-03-01T12:00:00')
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
@@ -59,16 +50,6 @@ describe('the span of a chart', () => {
 
   test('a span of a day is accepted', () => {
     expect(spanFault({ from: 0, to: day })).toBeUndefined()
-  })
-
-  test.each([
-    [1_000, '1 s'],
-    [30_000, '30 s'],
-    [5 * minute, '5 min'],
-    [2 * hour, '2 h'],
-    [3 * day, '3 d'],
-  ])('%i ms are %s', (ms, text) => {
-    expect(lengthText(ms)).toBe(text)
   })
 
   test.each([

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isNumeric, numericSeries, seriesByService, seriesKey, seriesLabels } from '#dashboard/history/chart-series'
-import { SparklineCache } from '#dashboard/history/sparkline-cache'
-import { linePoints } from '#dashboard/history/sparkline-line'
+import { linePoints, SparklineCache } from '#dashboard/history/sparkline-points'
 
 const series = (device: string, propId = 1, service = 'air') => ({
   ...{ deviceIdentifier: device, serviceIdentifier: service, propId },

@@ -1,10 +1,8 @@
-import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { ConfirmButton } from '#dashboard/components/dialog'
-import { Empty } from '#dashboard/components/empty-state'
-import { PasswordField, passwordCharactersMin, TextField } from '#dashboard/components/fields'
+import { PasswordField, passwordCharactersMin, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { CallResult, Page, Section } from '#dashboard/components/page'
+import { CallResult, Empty, Facts, Page, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
 import { SessionTable } from '#dashboard/components/session-table'
 import { Badge } from '#dashboard/components/status'
@@ -32,24 +30,22 @@ export default function AccountPage() {
     <Page title="Your account">
       <div class="columns">
         <Section title="Your user">
-          <dl class="facts">
-            <dt>Name</dt>
-            <dd>{name}</dd>
-            <dt>Tenant</dt>
-            <dd>{tenant}</dd>
-            <dt>Roles</dt>
-            <dd>{roles.length === 0 ? 'none' : roles.map((role) => <Badge key={role}>{role}</Badge>)}</dd>
-            <dt>Permissions</dt>
-            <dd>
-              <ul>
-                {Object.entries(permissions).map(([resource, actions]) => (
-                  <li key={resource}>
-                    {resource}: <span class="soft">{actions.length === 4 ? 'everything' : actions.join(', ')}</span>
-                  </li>
-                ))}
-              </ul>
-            </dd>
-          </dl>
+          <Facts
+            facts={{
+              Name: name,
+              Tenant: tenant,
+              Roles: roles.length === 0 ? 'none' : roles.map((role) => <Badge key={role}>{role}</Badge>),
+              Permissions: (
+                <ul>
+                  {Object.entries(permissions).map(([resource, actions]) => (
+                    <li key={resource}>
+                      {resource}: <span class="soft">{actions.length === 4 ? 'everything' : actions.join(', ')}</span>
+                    </li>
+                  ))}
+                </ul>
+              ),
+            }}
+          />
         </Section>
         <EmailSection />
         <PasswordSection />
@@ -73,10 +69,10 @@ function EmailSection() {
 }
 
 function EmailForm({ before, onChanged }: { readonly before: string; readonly onChanged: () => void }) {
-  const [email, setEmail] = useState(before)
-  const [password, setPassword] = useState('')
+  const email = useField(before)
+  const password = useField('')
   const change = async () => {
-    const body = { current: password, email: email.trim() || null }
+    const body = { current: password.value, email: email.value.trim() || null }
     await withExplanation(client.call('PUT /auth/email', { body }), {
       409: 'Another user of this tenant has this address.',
     })
@@ -84,53 +80,48 @@ function EmailForm({ before, onChanged }: { readonly before: string; readonly on
     onChanged()
   }
   return (
-    <Form submit="Change address" isDisabled={password === '' || email.trim() === before} onSubmit={change}>
+    <Form submit="Change address" isDisabled={password.value === '' || email.value.trim() === before} onSubmit={change}>
       <TextField
         label="E-mail address"
         hint="Receives the mails of functions and links for a new password; also signs in. Empty: none."
         type="email"
-        value={email}
-        onInput={setEmail}
+        {...email}
         path="email"
         autocomplete="email"
         maxLength={254}
       />
-      <PasswordField label="Password to confirm" value={password} onInput={setPassword} />
+      <PasswordField label="Password to confirm" {...password} />
     </Form>
   )
 }
 
 function PasswordSection() {
-  const [current, setCurrent] = useState('')
-  const [password, setPassword] = useState('')
-  const [repeated, setRepeated] = useState('')
+  const current = useField('')
+  const password = useField('')
+  const repeated = useField('')
   const change = async () => {
-    await client.call('PUT /auth/password', { body: { current, password } })
-    for (const clear of [setCurrent, setPassword, setRepeated]) clear('')
+    await client.call('PUT /auth/password', { body: { current: current.value, password: password.value } })
+    for (const { onChange } of [current, password, repeated]) onChange('')
     notify('The password was changed, and other sessions were ended')
   }
+  const isComplete = current.value !== '' && password.value.length >= passwordCharactersMin
+  const isDifferent = repeated.value !== password.value
   return (
     <Section title="Password">
-      <Form
-        submit="Change password"
-        isDisabled={current === '' || password.length < passwordCharactersMin || repeated !== password}
-        onSubmit={change}
-      >
-        <PasswordField label="Current password" value={current} onInput={setCurrent} />
+      <Form submit="Change password" isDisabled={!isComplete || isDifferent} onSubmit={change}>
+        <PasswordField label="Current password" {...current} />
         <PasswordField
           label="New password"
           hint={`${passwordCharactersMin} characters or more. Your other sessions end.`}
-          value={password}
-          onInput={setPassword}
+          {...password}
           path="password"
           minLength={passwordCharactersMin}
           isNew
         />
         <PasswordField
           label="Repeat the new password"
-          value={repeated}
-          onInput={setRepeated}
-          problem={repeated !== '' && repeated !== password ? 'The passwords differ.' : undefined}
+          {...repeated}
+          problem={repeated.value !== '' && isDifferent ? 'The passwords differ.' : undefined}
           isNew
         />
       </Form>
@@ -160,16 +151,12 @@ function SessionsSection() {
         </ConfirmButton>
       }
     >
-      <CallResult call={sessions}>
-        {(list) => (
-          <SessionTable
-            caption="List of sessions"
-            rows={list}
-            empty={<Empty title="No sessions" />}
-            actions={({ id, isCurrent }) => !isCurrent && <Button onPress={() => end(id)}>End</Button>}
-          />
-        )}
-      </CallResult>
+      <SessionTable
+        caption="List of sessions"
+        call={sessions}
+        empty={<Empty title="No sessions" />}
+        actions={({ id, isCurrent }) => !isCurrent && <Button onPress={() => end(id)}>End</Button>}
+      />
     </Section>
   )
 }

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { DialogButton } from '#dashboard/components/dialog'
-import { PasswordField, TextField } from '#dashboard/components/fields'
-import { Form } from '#dashboard/components/form'
+import { PasswordField, TextField, useField } from '#dashboard/components/fields'
+import { Form, type FormProps } from '#dashboard/components/form'
 import { CallResult, Section } from '#dashboard/components/page'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
@@ -16,8 +16,7 @@ export function SecondFactors() {
   const keys = useCall(() => client.call('GET /auth/2fa/webauthn/credentials'), [])
   const account = useCall(() => client.call('GET /iam/me'), [])
   const hasTotp = account.value?.twoFactor?.includes('totp') ?? false
-  const finish = (close: () => void, text: string) => {
-    close()
+  const finish = (text: string) => {
     notify(text)
     keys.refresh()
     account.refresh()
@@ -33,22 +32,14 @@ export function SecondFactors() {
             }
           />
           <DialogButton button="Set up…" title="One-time codes">
-            {(close) => <EnrollTotp onCancel={close} onDone={() => finish(close, 'One-time codes are active')} />}
+            <EnrollTotp onDone={() => finish('One-time codes are active')} />
           </DialogButton>
           {hasTotp && (
-            <DialogButton button="Remove…" kind="danger" title="Remove one-time codes?">
-              {(close) => (
-                <PasswordConfirmation
-                  submit="Remove"
-                  kind="danger"
-                  onCancel={close}
-                  onConfirm={async (password) => {
-                    await client.call('DELETE /auth/2fa/totp', { body: { password } })
-                    finish(close, 'One-time codes were removed')
-                  }}
-                />
-              )}
-            </DialogButton>
+            <RemoveButton
+              title="Remove one-time codes?"
+              remove={(password) => client.call('DELETE /auth/2fa/totp', { body: { password } })}
+              onDone={() => finish('One-time codes were removed')}
+            />
           )}
         </li>
         <CallResult call={keys}>
@@ -63,23 +54,14 @@ export function SecondFactors() {
                     </>
                   }
                 />
-                <DialogButton button="Remove…" kind="danger" label={`Remove ${name}`} title="Remove this key?">
-                  {(close) => (
-                    <PasswordConfirmation
-                      submit="Remove"
-                      kind="danger"
-                      onCancel={close}
-                      onConfirm={async (password) => {
-                        const parameters = { id }
-                        await client.call('DELETE /auth/2fa/webauthn/credentials/:id', {
-                          parameters,
-                          body: { password },
-                        })
-                        finish(close, 'The key was removed')
-                      }}
-                    />
-                  )}
-                </DialogButton>
+                <RemoveButton
+                  label={`Remove ${name}`}
+                  title="Remove this key?"
+                  remove={(password) =>
+                    client.call('DELETE /auth/2fa/webauthn/credentials/:id', { parameters: { id }, body: { password } })
+                  }
+                  onDone={() => finish('The key was removed')}
+                />
               </li>
             ))
           }
@@ -87,7 +69,7 @@ export function SecondFactors() {
         <li>
           <span>Key, phone or this device (WebAuthn)</span>
           <DialogButton button="Add…" title="Add a key">
-            {(close) => <AddKey onCancel={close} onDone={() => finish(close, 'The key was added')} />}
+            <AddKey onDone={() => finish('The key was added')} />
           </DialogButton>
         </li>
       </ul>
@@ -105,68 +87,59 @@ function FactorName({ name, hint }: { readonly name: string; readonly hint: Comp
   )
 }
 
-interface EnrollmentProps {
+interface ChangeProps {
   readonly onDone: () => void
-  readonly onCancel: () => void
+}
+
+interface RemoveButtonProps extends ChangeProps {
+  readonly label?: string
+  readonly title: string
+  readonly remove: (password: string) => Promise<unknown>
+}
+
+function RemoveButton({ label, title, remove, onDone }: RemoveButtonProps) {
+  return (
+    <DialogButton button="Remove…" kind="danger" label={label} title={title}>
+      <PasswordForm submit="Remove" kind="danger" onPassword={(password) => remove(password).then(onDone)} />
+    </DialogButton>
+  )
 }
 
 /** Asks for the password, shows the secret for the app, and asks for the first code; then shows recovery codes. */
-function EnrollTotp({ onDone, onCancel }: EnrollmentProps) {
+function EnrollTotp({ onDone }: ChangeProps) {
   const [enrollment, setEnrollment] = useState<TotpSecret & { readonly password: string }>()
   if (enrollment) return <TotpForm {...enrollment} submit="Activate" onDone={onDone} />
-  return (
-    <PasswordConfirmation
-      submit="Continue"
-      onCancel={onCancel}
-      onConfirm={async (password) => setEnrollment({ ...(await client.enrollTotp({ password })), password })}
-    />
-  )
+  const enroll = async (password: string) => {
+    setEnrollment({ ...(await client.enrollTotp({ password })), password })
+    return false
+  }
+  return <PasswordForm submit="Continue" onPassword={enroll} />
 }
 
-function AddKey({ onDone, onCancel }: EnrollmentProps) {
-  const [name, setName] = useState('')
+function AddKey({ onDone }: ChangeProps) {
+  const name = useField('')
   return (
-    <PasswordConfirmation
+    <PasswordForm
       submit="Continue"
-      onCancel={onCancel}
-      onConfirm={async (password) => {
-        await registerKey({ password, name: name.trim() || 'Key' })
-        onDone()
-      }}
+      onPassword={(password) => registerKey({ password, name: name.value.trim() || 'Key' }).then(onDone)}
     >
-      <TextField
-        label="Name"
-        hint="For example: key ring, phone"
-        value={name}
-        onInput={setName}
-        maxLength={64}
-        autocomplete="off"
-      />
-    </PasswordConfirmation>
+      <TextField label="Name" hint="For example: key ring, phone" {...name} maxLength={64} autocomplete="off" />
+    </PasswordForm>
   )
 }
 
-interface PasswordConfirmationProps {
-  readonly submit: string
-  readonly kind?: 'primary' | 'danger' | undefined
-  readonly onConfirm: (password: string) => Promise<void>
-  readonly onCancel: () => void
+interface PasswordFormProps extends Pick<FormProps, 'submit' | 'kind'> {
+  readonly onPassword: (password: string) => Promise<unknown>
   readonly children?: ComponentChildren
 }
 
 /** Confirms a change of second factors. Contract 2. */
-function PasswordConfirmation({ onConfirm, children, ...form }: PasswordConfirmationProps) {
-  const [password, setPassword] = useState('')
+function PasswordForm({ onPassword, children, ...form }: PasswordFormProps) {
+  const password = useField('')
   return (
-    <Form {...form} isDisabled={password === ''} onSubmit={() => onConfirm(password)}>
+    <Form {...form} isDisabled={password.value === ''} onSubmit={() => onPassword(password.value)}>
       {children}
-      <PasswordField
-        label="Your password"
-        hint="Your other sessions end."
-        value={password}
-        onInput={setPassword}
-        hasFocus
-      />
+      <PasswordField label="Your password" hint="Your other sessions end." {...password} hasFocus />
     </Form>
   )
 }

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks'
 import type { Item } from '#client/routes'
-import { Empty } from '#dashboard/components/empty-state'
-import { Select, TextField } from '#dashboard/components/fields'
+import { Select, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { Section } from '#dashboard/components/page'
+import { Empty, Section } from '#dashboard/components/page'
 import { Status } from '#dashboard/components/status'
 import { type Column, PagedTable } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
@@ -20,11 +19,10 @@ const spans = [
 ]
 
 const columns: readonly Column<Item<'GET /audit'>>[] = [
-  { key: 'at', title: 'Time', cell: ({ at }) => <Time at={at} /> },
-  { key: 'user', title: 'User', cell: ({ user, name }) => <span title={user}>{name}</span> },
-  { key: 'address', title: 'Address', cell: ({ address }) => address },
+  { title: 'Time', cell: ({ at }) => <Time at={at} /> },
+  { title: 'User', cell: ({ user, name }) => <span title={user}>{name}</span> },
+  { title: 'Address', cell: ({ address }) => address },
   {
-    key: 'request',
     title: 'Request',
     cell: ({ method, path, resourceIdentifier }) => (
       <code title={resourceIdentifier}>
@@ -33,7 +31,6 @@ const columns: readonly Column<Item<'GET /audit'>>[] = [
     ),
   },
   {
-    key: 'status',
     title: 'Status',
     cell: ({ status }) => <Status state={`${status}`} tone={status < 400 ? 'good' : 'bad'} />,
   },
@@ -41,24 +38,25 @@ const columns: readonly Column<Item<'GET /audit'>>[] = [
 
 /** The changes and sign-ins of users and keys. Contract 12, Audit. */
 export function Audit() {
-  const [typed, setTyped] = useState('')
+  const typed = useField('')
   const [user, setUser] = useState('')
-  const [from, setFrom] = useState('-7d')
+  const span = useField('-7d')
+  const { value: from } = span
   const audit = usePages(
     () => client.pages('GET /audit', { query: { from, limit: `${pageSize}`, ...(user && { user }) } }),
     pageSize,
     [user, from],
   )
   const show = () => {
-    const name = typed.trim()
+    const name = typed.value.trim()
     if (name === user) audit.refresh()
     else setUser(name)
   }
   return (
     <Section title="Changes and sign-ins">
       <Form label="Filter" submit="Show" onSubmit={show}>
-        <TextField label="User or key" hint="A name; empty: all." value={typed} onInput={setTyped} maxLength={64} />
-        <Select label="In the last" value={from} onChange={setFrom} options={spans} />
+        <TextField label="User or key" hint="A name; empty: all." {...typed} maxLength={64} />
+        <Select label="In the last" {...span} options={spans} />
       </Form>
       <PagedTable
         caption="Changes and sign-ins, newest first"

@@ -1,27 +1,29 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
+import type { GroupOption } from '#dashboard/binding/binding'
 import { GroupCheckboxes } from '#dashboard/binding/binding-editor'
 import { DevicePicker } from '#dashboard/binding/device-picker'
 import { useGroups, useKnownServices } from '#dashboard/binding/known-names'
 import { Button } from '#dashboard/components/button'
 import { Checkbox, Checkboxes, Field, TextField } from '#dashboard/components/fields'
-import { useDeviceCount } from '#dashboard/pages/administration/grant-reach'
+import { useCall } from '#dashboard/components/use-call'
 import {
   type AccessLevel,
-  devicesText,
+  grantText,
   levelOf,
   levels,
   namedActions,
-  namesText,
   parseNames,
-  permissionsText,
-  type ResourceRow,
+  reachFilter,
   resourceRows,
   singleActions,
   withActions,
   withGroups,
   withToggledAction,
 } from '#dashboard/pages/administration/grants'
+import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { client } from '#dashboard/session'
+import { runAfter } from '#dashboard/timers'
 import { countText } from '#dashboard/values/format-value'
 import type { Grant } from '#model/scope'
 
@@ -52,7 +54,7 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
             <p class="hint">PUMP-* are all devices whose identifiers begin with PUMP-.</p>
             <GroupCheckboxes
               groups={groups}
-              chosen={grant.groups ?? []}
+              value={grant.groups ?? []}
               onChange={(chosen) => onChange(withGroups(grant, chosen))}
             />
           </AllOrSome>
@@ -63,9 +65,7 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
         </>
       ) : (
         <>
-          <p>
-            {permissionsText(grant)} — on {devicesText(grant)}, {namesText(grant.services, 'service')}.
-          </p>
+          <p>{grantText(grant)}.</p>
           {reach}
         </>
       )}
@@ -80,22 +80,42 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
   )
 }
 
+const pageSize = 10_000
+const typingMs = 300
+
+/** The number of devices that a grant reaches now; undefined while it is not known. */
+function useDeviceCount(grant: Grant, groups: readonly GroupOption[] | undefined): number | undefined {
+  // The page cannot read devices of another tenant.
+  const filter = 'tenant' in tenantQuery() ? undefined : JSON.stringify(reachFilter(grant, groups ?? []))
+  const [asked, setAsked] = useState(filter)
+  useEffect(() => runAfter(typingMs, () => setAsked(filter)), [filter])
+  const { value } = useCall(async () => {
+    if (asked === undefined) return undefined
+    let count = 0
+    for await (const page of client.pages('GET /devices', { query: { filter: asked, limit: pageSize } })) {
+      count += page.length
+    }
+    return count
+  }, [asked])
+  return asked === filter ? value : undefined
+}
+
 interface NamesProps {
   readonly names: readonly string[]
   readonly onChange: (names: string[]) => void
 }
 
+interface AllOrSomeProps extends NamesProps {
+  readonly what: 'devices' | 'services'
+  readonly children: ComponentChildren
+}
+
 /** A checkbox for all devices or services. While it is off, shows the children, in which some are chosen. */
-function AllOrSome({
-  what,
-  names,
-  onChange,
-  children,
-}: NamesProps & { readonly what: 'devices' | 'services'; readonly children: ComponentChildren }) {
+function AllOrSome({ what, names, onChange, children }: AllOrSomeProps) {
   const isAll = names.includes('*')
   return (
     <>
-      <Checkbox label={`All ${what}`} isChecked={isAll} onChange={(isOn) => onChange(isOn ? ['*'] : [])} />
+      <Checkbox label={`All ${what}`} value={isAll} onChange={(isOn) => onChange(isOn ? ['*'] : [])} />
       {!isAll && children}
     </>
   )
@@ -109,14 +129,14 @@ function Services({ names, onChange }: NamesProps) {
   const [text, setText] = useState(() => names.filter((name) => !isKnown(name)).join(', '))
   return (
     <Field label="Services">
-      <Checkboxes options={known} checked={names} onChange={onChange} />
+      <Checkboxes options={known} value={names} onChange={onChange} />
       <TextField
         label="Other services"
         hint="Their identifiers, separated by commas. They need not exist yet."
         isCode
         placeholder="climate"
         value={text}
-        onInput={(typed) => {
+        onChange={(typed) => {
           setText(typed)
           onChange([...new Set([...names.filter(isKnown), ...parseNames(typed)])])
         }}
@@ -125,8 +145,13 @@ function Services({ names, onChange }: NamesProps) {
   )
 }
 
+interface PermissionsProps {
+  readonly grant: Grant
+  readonly onChange: (grant: Grant) => void
+}
+
 /** The permissions of a grant: a level for each resource, and single actions where no level fits. */
-function Permissions({ grant, onChange }: { readonly grant: Grant; readonly onChange: (grant: Grant) => void }) {
+function Permissions({ grant, onChange }: PermissionsProps) {
   return (
     <ul class="permissions">
       {resourceRows.map((row) => (
@@ -140,15 +165,8 @@ function Permissions({ grant, onChange }: { readonly grant: Grant; readonly onCh
 
 const custom = 'selected actions'
 
-function Permission({
-  row: { resource, name, meaning },
-  grant,
-  onChange,
-}: {
-  readonly row: ResourceRow
-  readonly grant: Grant
-  readonly onChange: (grant: Grant) => void
-}) {
+function Permission({ row, grant, onChange }: PermissionsProps & { readonly row: (typeof resourceRows)[number] }) {
+  const { resource, name, meaning } = row
   const id = useId()
   const level = levelOf(grant, resource)
   const [isCustom, setCustom] = useState(level === undefined)
@@ -184,7 +202,7 @@ function Permission({
             <Checkbox
               key={action}
               label={`${action} ${name}`}
-              isChecked={named.includes(action) || implied.includes(action)}
+              value={named.includes(action) || implied.includes(action)}
               isDisabled={implied.includes(action)}
               onChange={() => onChange(withToggledAction(grant, resource, action))}
             />

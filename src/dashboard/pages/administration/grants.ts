@@ -1,10 +1,15 @@
-import { type GroupOption, idOf } from '#dashboard/binding/binding'
+import { type GroupOption, groupOf } from '#dashboard/binding/binding'
+import { countText } from '#dashboard/values/format-value'
 import type { Action, Grant, Resource } from '#model/scope'
 
 /** A grant in the editor: the level of each resource, and its single actions. Contract 2, Model. */
 
-/** Explains each resource. */
+const actionSet = { read: true, create: true, update: true, delete: true } as const satisfies Record<Action, true>
+
+export type NameOrAll<Name extends string> = Name | '*'
+
 const resourceMeanings = {
+  '*': 'all resources below, and those of later versions',
   service: 'values of devices, and writes to them',
   device: 'creating and deleting devices, their secrets, provisioning keys',
   schemas: 'names, units and types of properties',
@@ -18,26 +23,14 @@ const resourceMeanings = {
   tenants: 'tenants; effective in tenant default only',
   health: 'metrics of the server',
   audit: 'changes and sign-ins of all users and keys',
-} as const satisfies Record<Resource, string>
+} as const satisfies Record<NameOrAll<Resource>, string>
 
-const actionSet = { read: true, create: true, update: true, delete: true } as const satisfies Record<Action, true>
-
-export type NameOrAll<Name extends string> = Name | '*'
-
-export interface ResourceRow {
-  readonly resource: NameOrAll<Resource>
-  readonly name: string
-  readonly meaning: string
-}
-
-export const resourceRows: readonly ResourceRow[] = [
-  { resource: '*', name: 'any resource', meaning: 'all resources below, and those of later versions' },
-  ...Object.entries(resourceMeanings).map(([resource, meaning]) => ({
-    resource: resource as Resource,
-    name: resource,
-    meaning,
-  })),
-]
+/** A row of the form: a resource, or any. */
+export const resourceRows = Object.entries(resourceMeanings).map(([resource, meaning]) => ({
+  resource: resource as NameOrAll<Resource>,
+  name: resource === '*' ? 'any resource' : resource,
+  meaning,
+}))
 
 export const singleActions = Object.keys(actionSet) as readonly Action[]
 
@@ -69,7 +62,6 @@ export function namedActions({ permissions }: Grant, resource: NameOrAll<Resourc
   return singleActions.filter((action) => named.includes('*') || named.includes(action))
 }
 
-/** The grant with this single action added or removed. */
 export function withToggledAction(grant: Grant, resource: NameOrAll<Resource>, action: Action): Grant {
   const before = namedActions(grant, resource)
   const isOn = before.includes(action)
@@ -84,7 +76,7 @@ export const firstGrant: Grant = {
 }
 
 /** `service: read, update · meta: read` */
-export function permissionsText({ permissions }: Grant): string {
+function permissionsText({ permissions }: Grant): string {
   const rows = Object.entries(permissions).filter(([, given]) => (given?.length ?? 0) > 0)
   if (rows.length === 0) return 'nothing'
   return rows
@@ -96,7 +88,7 @@ export function permissionsText({ permissions }: Grant): string {
 }
 
 /** `all devices`, or the number and names; long lists are shortened. */
-export function namesText(names: readonly string[], what: string): string {
+function namesText(names: readonly string[], what: string): string {
   if (names.includes('*')) return `all ${what}s`
   if (names.length === 0) return `no ${what}`
   const shown = names.slice(0, 3).join(', ')
@@ -104,13 +96,17 @@ export function namesText(names: readonly string[], what: string): string {
 }
 
 /** The devices of a grant: those by name, and the number of groups. */
-export function devicesText({ devices, groups = [] }: Grant): string {
+function devicesText({ devices, groups = [] }: Grant): string {
   if (groups.length === 0 || devices.includes('*')) return namesText(devices, 'device')
-  const members = `the devices of ${groups.length} ${groups.length === 1 ? 'group' : 'groups'}`
+  const members = `the devices of ${countText(groups.length, 'group')}`
   return devices.length === 0 ? members : `${namesText(devices, 'device')}, ${members}`
 }
 
-/** The grant with these groups, by id. */
+/** A grant in words: its permissions, devices and services. */
+export function grantText(grant: Grant): string {
+  return `${permissionsText(grant)} — on ${devicesText(grant)}, ${namesText(grant.services, 'service')}`
+}
+
 export function withGroups({ groups: _, ...grant }: Grant, groups: readonly string[]): Grant {
   return groups.length > 0 ? { ...grant, groups: [...groups] } : grant
 }
@@ -133,7 +129,7 @@ const namesMax = 300
 /** The filter that finds the devices of a grant; undefined: no filter can. */
 export function reachFilter({ devices, groups = [] }: Grant, known: readonly GroupOption[]): object | true | undefined {
   if (devices.includes('*')) return true
-  const members = groups.map((id) => known.find(({ resourceIdentifier }) => idOf(resourceIdentifier) === id)?.devices)
+  const members = groups.map((id) => groupOf(id, known)?.devices)
   if (members.includes(undefined)) return undefined
   const names = [...devices.filter((name) => !name.endsWith('*')), ...members.flatMap((each) => each ?? [])]
   if (names.length > namesMax) return undefined

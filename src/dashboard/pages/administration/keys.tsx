@@ -1,47 +1,40 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Item } from '#client/client'
+import type { Body, Item } from '#client/client'
 import { apiUrl } from '#dashboard/address'
 import { fleetCommand } from '#dashboard/commands'
+import { Command } from '#dashboard/components/copy-button'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { Command, Empty } from '#dashboard/components/empty-state'
-import { NumberField, Select, TextField } from '#dashboard/components/fields'
+import { NumberField, Select, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { OneTimeSecret } from '#dashboard/components/one-time-secret'
-import { CallResult, Section } from '#dashboard/components/page'
+import { Empty, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
-import { actionsColumn, type Column, Table } from '#dashboard/components/table'
+import { actionsColumn, CallTable, type Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
-import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
 import { expiresIn, keyLifetimes } from '#dashboard/pages/administration/lifetimes'
 import { RoleChoice } from '#dashboard/pages/administration/role-choice'
-import { mayInTenant, tenantName, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { missingPermissions } from '#dashboard/pages/administration/user-forms'
+import {
+  mayInTenant,
+  missingPermissions,
+  tenantName,
+  tenantOption,
+  tenantQuery,
+} from '#dashboard/pages/administration/tenant-choice'
 import { RoleNames } from '#dashboard/pages/administration/users'
-import { client } from '#dashboard/session'
+import { client, defaultTenant } from '#dashboard/session'
 import { countText } from '#dashboard/values/format-value'
 
-interface Key {
-  readonly id: string
-  readonly name: string
-  readonly createdAt: number
-  readonly expiresAt?: number | undefined
-}
-
-/** The fields of every new key. */
-interface NewKey {
-  readonly name: string
-  /** Seconds; absent: until it is deleted. */
-  readonly expiresIn?: number
-}
-
+type ApiKey = Item<'GET /iam/api-keys'>
+type ProvisioningKey = Item<'GET /iam/provisioning-keys'>
+/** A new key as it is shown once. */
 interface CreatedKey {
   readonly name: string
   readonly key: string
 }
 
-interface KeysSectionProps<Listed extends Key, More> {
+interface KeysSectionProps<Listed extends ApiKey | ProvisioningKey, More> {
   /** The kind in singular, `API key`; the plural appends an s. */
   readonly kind: string
   readonly read: () => Promise<readonly Listed[]>
@@ -54,7 +47,10 @@ interface KeysSectionProps<Listed extends Key, More> {
   /** The additional fields of a new key: initial values, and inputs. */
   readonly first: More
   readonly fields: (more: More, change: (more: More) => void) => ComponentChildren
-  readonly create: (key: NewKey, more: More) => Promise<{ readonly key: string }>
+  readonly create: (
+    key: Pick<Body<'POST /iam/api-keys'>, 'name' | 'expiresIn'>,
+    more: More,
+  ) => Promise<{ readonly key: string }>
   /** Explains how to use a created key. */
   readonly usage: (created: CreatedKey) => ComponentChildren
   readonly remove: (key: Listed) => Promise<unknown>
@@ -63,17 +59,16 @@ interface KeysSectionProps<Listed extends Key, More> {
   readonly deleteEffect: (key: Listed) => ComponentChildren
 }
 
-function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, More>) {
+function KeysSection<Listed extends ApiKey | ProvisioningKey, More>(props: KeysSectionProps<Listed, More>) {
   const { kind, mayCreate, mayDelete, empty, usage, closes } = props
   const keys = useCall(props.read, [])
   const [created, setCreated] = useState<CreatedKey>()
   const columns: readonly Column<Listed>[] = [
-    { key: 'name', title: 'Name', cell: ({ name }) => name },
-    { key: 'id', title: 'Id', cell: ({ id }) => <code>{id}</code> },
+    { title: 'Name', cell: ({ name }) => name },
+    { title: 'Id', cell: ({ id }) => <code>{id}</code> },
     ...props.columns,
-    { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
-      key: 'expires',
       title: 'Expires',
       cell: ({ expiresAt }) => (expiresAt === undefined ? 'never' : <Time at={expiresAt} />),
     },
@@ -86,11 +81,9 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
             label={`Delete ${key.name}`}
             title={`Delete the key ${key.name}?`}
             confirm="Delete the key"
-            onConfirm={async () => {
-              await props.remove(key)
-              notify(`The key ${key.name} is deleted, and ${closes} are closed`)
-              keys.refresh()
-            }}
+            onConfirm={() => props.remove(key)}
+            done={`The key ${key.name} is deleted, and ${closes} are closed`}
+            onDone={keys.refresh}
           >
             <p>{props.deleteEffect(key)}</p>
           </ConfirmButton>
@@ -103,17 +96,13 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
       actions={
         mayCreate && (
           <DialogButton kind="primary" button={`New ${kind}`} title={`New ${kind}`}>
-            {(close) => (
-              <KeyForm
-                {...props}
-                onCancel={close}
-                onCreated={(key) => {
-                  close()
-                  setCreated(key)
-                  keys.refresh()
-                }}
-              />
-            )}
+            <KeyForm
+              {...props}
+              onCreated={(key) => {
+                setCreated(key)
+                keys.refresh()
+              }}
+            />
           </DialogButton>
         )
       }
@@ -128,44 +117,32 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
           {usage(created)}
         </OneTimeSecret>
       )}
-      <CallResult call={keys}>
-        {(list) => (
-          <Table caption={`List of ${kind}s`} columns={columns} rows={list} rowKey={({ id }) => id} empty={empty} />
-        )}
-      </CallResult>
+      <CallTable caption={`List of ${kind}s`} columns={columns} call={keys} rowKey={({ id }) => id} empty={empty} />
     </Section>
   )
 }
 
-interface KeyFormProps<Listed extends Key, More>
-  extends Pick<KeysSectionProps<Listed, More>, 'kind' | 'nameHint' | 'first' | 'fields' | 'create'> {
+interface KeyFormProps<More>
+  extends Pick<KeysSectionProps<ApiKey, More>, 'kind' | 'nameHint' | 'first' | 'fields' | 'create'> {
   readonly onCreated: (created: CreatedKey) => void
-  readonly onCancel: () => void
 }
 
-function KeyForm<Listed extends Key, More>(props: KeyFormProps<Listed, More>) {
-  const { kind, nameHint, first, fields, create, onCreated, onCancel } = props
-  const [name, setName] = useState('')
+function KeyForm<More>({ kind, nameHint, first, fields, create, onCreated }: KeyFormProps<More>) {
+  const nameField = useField('')
   const [more, setMore] = useState(first)
-  const [lifetime, setLifetime] = useState('')
-  const submit = async () => {
-    const { key } = await create({ name: name.trim(), ...expiresIn(lifetime) }, more)
-    onCreated({ name: name.trim(), key })
-  }
+  const lifetime = useField('')
+  const name = nameField.value.trim()
+  const submit = async () => onCreated({ name, ...(await create({ name, ...expiresIn(lifetime.value) }, more)) })
   return (
-    <Form label={`New ${kind}`} submit="Create key" onSubmit={submit} onCancel={onCancel} isUnsaved="touched">
-      <TextField label="Name" hint={nameHint} value={name} onInput={setName} maxLength={64} isRequired hasFocus />
+    <Form label={`New ${kind}`} submit="Create key" onSubmit={submit} isUnsaved="touched">
+      <TextField label="Name" hint={nameHint} {...nameField} maxLength={64} isRequired hasFocus />
       {fields(more, (next) => setMore(() => next))}
-      <Select label="Valid" value={lifetime} options={keyLifetimes} onChange={setLifetime} />
+      <Select label="Valid" {...lifetime} options={keyLifetimes} />
     </Form>
   )
 }
 
-type ApiKey = Item<'GET /iam/api-keys'>
-
-const apiKeyColumns: readonly Column<ApiKey>[] = [
-  { key: 'roles', title: 'Roles', cell: ({ roles }) => <RoleNames roles={roles} /> },
-]
+const apiKeyColumns: readonly Column<ApiKey>[] = [{ title: 'Roles', cell: ({ roles }) => <RoleNames roles={roles} /> }]
 
 const noRoles: readonly string[] = []
 
@@ -190,12 +167,11 @@ export function ApiKeys() {
       }
       nameHint="The name of the program."
       first={noRoles}
-      fields={(roles, change) => <RoleChoice roles={roles} onChange={change} />}
+      fields={(roles, change) => <RoleChoice value={roles} onChange={change} />}
       create={(key, roles) => {
         const body = { ...key, roles: [...roles] }
-        return withExplanation(client.call('POST /iam/api-keys', { query: tenantQuery(), body }), {
-          403: missingPermissions,
-        })
+        const call = client.call('POST /iam/api-keys', { query: tenantQuery(), body })
+        return withExplanation(call, { 403: missingPermissions })
       }}
       usage={({ key }) => (
         <>
@@ -217,21 +193,20 @@ export function ApiKeys() {
   )
 }
 
-type ProvisioningKey = Item<'GET /iam/provisioning-keys'>
-
 /** A provisioning key applies to all devices. Contract 2. */
 const allDevicesNeeded = 'A provisioning key applies to all devices, so it needs permission on all devices.'
 const allDevices = { deviceIdentifier: '*' }
 
 const provisioningKeyColumns: readonly Column<ProvisioningKey>[] = [
-  { key: 'devices', title: 'Devices', align: 'end', cell: ({ devices }) => devices },
-  { key: 'most', title: 'Limit', align: 'end', cell: ({ maxDevices }) => maxDevices ?? 'no limit' },
+  { title: 'Devices', align: 'end', cell: ({ devices }) => devices },
+  { title: 'Limit', align: 'end', cell: ({ maxDevices }) => maxDevices ?? 'no limit' },
 ]
 
 const noLimits: { readonly maxDevices?: number } = {}
 
 /** Keys for gateways that register devices and report for them. Contract 2, 7. */
 export function ProvisioningKeys() {
+  const tenant = tenantName()
   const mayCreate = mayInTenant('device', 'create', allDevices)
   return (
     <KeysSection
@@ -240,7 +215,19 @@ export function ProvisioningKeys() {
       mayCreate={mayCreate}
       mayDelete={mayInTenant('device', 'delete', allDevices)}
       columns={provisioningKeyColumns}
-      empty={<NoKey mayCreate={mayCreate} />}
+      empty={
+        mayCreate ? (
+          <Empty
+            title="No provisioning keys"
+            command={`npm run -s admin -- key add provisioning hall-3 --max-devices 200${tenantOption()}`}
+          >
+            With a provisioning key a gateway registers devices and reports for them. Create one above, or on the
+            command line.
+          </Empty>
+        ) : (
+          <Empty title="No provisioning keys">Creating one needs permission to create any device.</Empty>
+        )
+      }
       nameHint="For example a gateway or a hall."
       first={noLimits}
       fields={({ maxDevices }, change) => (
@@ -248,24 +235,23 @@ export function ProvisioningKeys() {
           label="Maximum devices"
           hint="The number of devices that it may register. Empty: no limit."
           value={maxDevices}
-          onInput={(most) => change(most === undefined ? {} : { maxDevices: most })}
+          onChange={(most) => change(most === undefined ? {} : { maxDevices: most })}
           min={1}
           step={1}
         />
       )}
       create={(key, limits) => {
         const body = { ...key, ...limits }
-        return withExplanation(client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body }), {
-          403: allDevicesNeeded,
-        })
+        const call = client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body })
+        return withExplanation(call, { 403: allDevicesNeeded })
       }}
       usage={({ key }) => (
         <>
           <p>
-            A gateway connects with the user name <code>{gatewayUserName()}</code> and this key as its password. So does
-            a simulated fleet:
+            A gateway connects with the user name <code>{tenant === defaultTenant ? '*' : `${tenant}/*`}</code> and this
+            key as its password. So does a simulated fleet:
           </p>
-          <Command command={fleetCommand({ key, tenant: tenantName() })} />
+          <Command command={fleetCommand({ key, tenant })} />
         </>
       )}
       remove={({ id }) => {
@@ -277,23 +263,5 @@ export function ProvisioningKeys() {
         `All connections that use ${name} are closed at once, and its ${countText(devices, 'device')} cannot reconnect with it. The devices and their values stay.`
       }
     />
-  )
-}
-
-function gatewayUserName(): string {
-  const tenant = tenantName()
-  return tenant === 'default' ? '*' : `${tenant}/*`
-}
-
-function NoKey({ mayCreate }: { readonly mayCreate: boolean }) {
-  if (!mayCreate) return <Empty title="No provisioning keys">Creating one needs permission to create any device.</Empty>
-  return (
-    <Empty
-      title="No provisioning keys"
-      command={`npm run -s admin -- key add provisioning hall-3 --max-devices 200${tenantOption()}`}
-    >
-      With a provisioning key a gateway registers devices and reports for them. Create one above, or on the command
-      line.
-    </Empty>
   )
 }

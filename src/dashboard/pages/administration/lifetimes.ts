@@ -1,20 +1,17 @@
+import type { Option } from '#dashboard/components/fields'
+
 /** Lifetimes of codes and keys. Seconds; empty: the server decides. Contract 2. */
 
 const dayS = 86_400
 
-interface Lifetime {
-  readonly value: string
-  readonly label: string
-}
-
-export const codeLifetimes: readonly Lifetime[] = [
+export const codeLifetimes: readonly Option[] = [
   { value: '3600', label: 'an hour' },
   { value: `${dayS}`, label: 'a day' },
   { value: '', label: '7 days' },
   { value: `${30 * dayS}`, label: '30 days' },
 ]
 
-export const keyLifetimes: readonly Lifetime[] = [
+export const keyLifetimes: readonly Option[] = [
   { value: '', label: 'until it is deleted' },
   { value: `${dayS}`, label: 'a day' },
   { value: `${30 * dayS}`, label: '30 days' },

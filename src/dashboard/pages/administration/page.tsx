@@ -1,14 +1,13 @@
 import type { ComponentChildren } from 'preact'
-import { Empty } from '#dashboard/components/empty-state'
 import { navigateTo, pathOf } from '#dashboard/components/link'
-import { Page } from '#dashboard/components/page'
+import { Empty, Page } from '#dashboard/components/page'
 import { Tabs } from '#dashboard/components/tabs'
 import { Audit } from '#dashboard/pages/administration/audit'
 import { ApiKeys, ProvisioningKeys } from '#dashboard/pages/administration/keys'
 import { Roles } from '#dashboard/pages/administration/roles'
 import { Sessions } from '#dashboard/pages/administration/sessions'
 import { SigningKeys } from '#dashboard/pages/administration/signing-keys'
-import { mayTenants, selectedTenant, TenantChoice } from '#dashboard/pages/administration/tenant-choice'
+import { selectedTenant, TenantChoice } from '#dashboard/pages/administration/tenant-choice'
 import { Tenants } from '#dashboard/pages/administration/tenants'
 import { Users } from '#dashboard/pages/administration/users'
 import type { PageProps } from '#dashboard/routes'
@@ -21,71 +20,32 @@ import { useObservable } from '#dashboard/components/use-observable'
 interface Tab {
   readonly id: string
   readonly title: string
-  readonly isVisible: () => boolean
-  /** Whether the tab shows one tenant, which may be another one than the user's. */
-  readonly isOfTenant: boolean
-  readonly content: () => ComponentChildren
+  readonly isVisible: boolean
+  /** The tab shows one tenant, which may be another one than the user's. */
+  readonly isOfTenant?: boolean
+  readonly content: ComponentChildren
 }
 
-const tabs: readonly Tab[] = [
-  {
-    id: 'users',
-    title: 'Users',
-    isVisible: () => mayUser('users', 'read'),
-    isOfTenant: true,
-    content: () => <Users />,
-  },
-  {
-    id: 'roles',
-    title: 'Roles',
-    isVisible: () => mayUser('roles', 'read'),
-    isOfTenant: true,
-    content: () => <Roles />,
-  },
-  {
-    id: 'tenants',
-    title: 'Tenants',
-    isVisible: () => mayTenants('read'),
-    isOfTenant: false,
-    content: () => (
-      <>
-        <Tenants />
-        <SigningKeys />
-      </>
-    ),
-  },
-  {
-    id: 'keys',
-    title: 'Keys',
-    isVisible: () => mayUser('device', 'read') || mayUser('users', 'read'),
-    isOfTenant: true,
-    content: () => (
-      <>
-        {mayUser('device', 'read') && <ProvisioningKeys />}
-        {mayUser('users', 'read') && <ApiKeys />}
-      </>
-    ),
-  },
-  {
-    id: 'sessions',
-    title: 'Sessions',
-    isVisible: () => mayUser('users', 'read'),
-    isOfTenant: true,
-    content: () => <Sessions />,
-  },
-  {
-    id: 'audit',
-    title: 'Audit',
-    isVisible: () => mayUser('audit', 'read'),
-    isOfTenant: false,
-    content: () => <Audit />,
-  },
-]
+function visibleTabs(): readonly Tab[] {
+  const [mayUsers, mayDevices] = [mayUser('users', 'read'), mayUser('device', 'read')]
+  const [mayRoles, mayTenants] = [mayUser('roles', 'read'), mayUser('tenants', 'read')]
+  const keys = [mayDevices && <ProvisioningKeys key="provisioning" />, mayUsers && <ApiKeys key="api" />]
+  const tenants = [<Tenants key="tenants" />, <SigningKeys key="signing" />]
+  const tabs: readonly Tab[] = [
+    { id: 'users', title: 'Users', isVisible: mayUsers, isOfTenant: true, content: <Users /> },
+    { id: 'roles', title: 'Roles', isVisible: mayRoles, isOfTenant: true, content: <Roles /> },
+    { id: 'tenants', title: 'Tenants', isVisible: mayTenants, content: tenants },
+    { id: 'keys', title: 'Keys', isVisible: mayDevices || mayUsers, isOfTenant: true, content: keys },
+    { id: 'sessions', title: 'Sessions', isVisible: mayUsers, isOfTenant: true, content: <Sessions /> },
+    { id: 'audit', title: 'Audit', isVisible: mayUser('audit', 'read'), content: <Audit /> },
+  ]
+  return tabs.filter(({ isVisible }) => isVisible)
+}
 
 export default function AdministrationPage({ params }: PageProps) {
   const tenant = useObservable(selectedTenant)
   if (session.value.state === 'IAM off') return <AuthenticationOff />
-  const visible = tabs.filter(({ isVisible }) => isVisible())
+  const visible = visibleTabs()
   const tab = visible.find(({ id }) => id === params.tab) ?? visible[0]
   if (!tab) {
     return (
@@ -98,11 +58,11 @@ export default function AdministrationPage({ params }: PageProps) {
   }
   const select = (id: string) => navigateTo(pathOf('administration', id), { replace: true })
   return (
-    <Page title="Administration" actions={tab.isOfTenant && mayTenants('read') && <TenantChoice />}>
+    <Page title="Administration" actions={tab.isOfTenant && mayUser('tenants', 'read') && <TenantChoice />}>
       <Tabs label="Administration" tabs={visible} selected={tab.id} onSelect={select}>
         {/* A new key for another tenant: no input for the previous tenant remains. */}
         <div class="administration-tab" key={`${tab.id} ${tenant ?? ''}`}>
-          {tab.content()}
+          {tab.content}
         </div>
       </Tabs>
     </Page>

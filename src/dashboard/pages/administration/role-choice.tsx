@@ -6,42 +6,33 @@ import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { client, mayUser } from '#dashboard/session'
 
 interface RoleChoiceProps {
-  readonly roles: readonly string[]
+  readonly value: readonly string[]
   readonly onChange: (roles: readonly string[]) => void
 }
 
 /** Chooses the roles of a user or key: from the list, or by name if the user may not read the list. */
-export function RoleChoice(props: RoleChoiceProps) {
-  return mayUser('roles', 'read') ? <RoleCheckboxes {...props} /> : <RoleNamesField {...props} />
-}
-
-function RoleCheckboxes({ roles, onChange }: RoleChoiceProps) {
-  const known = useCall(() => client.call('GET /iam/roles', { query: tenantQuery() }), [])
-  const hint = 'The permissions of all roles are combined. You cannot give more permissions than you have.'
-  return (
-    <Field label="Roles" hint={hint} path="roles">
-      <CallResult call={known}>
-        {(list) => (
-          <Checkboxes
-            options={list.map(({ name }) => ({ value: name, label: name }))}
-            checked={roles}
-            onChange={onChange}
-          />
-        )}
-      </CallResult>
-    </Field>
-  )
-}
-
-function RoleNamesField({ roles, onChange }: RoleChoiceProps) {
+export function RoleChoice({ value, onChange }: RoleChoiceProps) {
+  if (mayUser('roles', 'read')) return <RoleCheckboxes value={value} onChange={onChange} />
   return (
     <TextField
       label="Roles"
       hint="Names separated by commas, such as operator, viewer. You may not read the list of roles."
       isCode
-      value={roles.join(', ')}
-      onInput={(text) => onChange(parseNames(text))}
+      value={value.join(', ')}
+      onChange={(text) => onChange(parseNames(text))}
       path="roles"
     />
+  )
+}
+
+function RoleCheckboxes(field: RoleChoiceProps) {
+  const known = useCall(() => client.call('GET /iam/roles', { query: tenantQuery() }), [])
+  const hint = 'The permissions of all roles are combined. You cannot give more permissions than you have.'
+  return (
+    <Field label="Roles" hint={hint} path="roles">
+      <CallResult call={known}>
+        {(list) => <Checkboxes {...field} options={list.map(({ name }) => ({ value: name, label: name }))} />}
+      </CallResult>
+    </Field>
   )
 }

@@ -1,27 +1,25 @@
 import { useRef, useState } from 'preact/hooks'
 import { Button, type ButtonProps } from '#dashboard/components/button'
 import { ConcurrentEdit, type Edit } from '#dashboard/components/concurrent-edit'
+import { Command } from '#dashboard/components/copy-button'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { Command } from '#dashboard/components/empty-state'
-import { TextField } from '#dashboard/components/fields'
+import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { CallResult, Section } from '#dashboard/components/page'
+import { isShortName, nameProblem, shortNameRule } from '#dashboard/components/names'
+import { Section } from '#dashboard/components/page'
 import { ExplainedError, serverErrorOf, statusOf, withExplanation } from '#dashboard/components/problem-text'
-import { isShortName, nameProblem, shortNameRule } from '#dashboard/components/short-name'
 import { Badge } from '#dashboard/components/status'
-import { actionsColumn, type Column, Table } from '#dashboard/components/table'
+import { actionsColumn, CallTable, type Column } from '#dashboard/components/table'
 import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
 import { GrantFields } from '#dashboard/pages/administration/grant-fields'
+import { firstGrant, grantText, isEmptyGrant } from '#dashboard/pages/administration/grants'
 import {
-  devicesText,
-  firstGrant,
-  isEmptyGrant,
-  namesText,
-  permissionsText,
-} from '#dashboard/pages/administration/grants'
-import { mayInTenant, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { missingPermissions } from '#dashboard/pages/administration/user-forms'
+  mayInTenant,
+  missingPermissions,
+  tenantOption,
+  tenantQuery,
+} from '#dashboard/pages/administration/tenant-choice'
 import { client } from '#dashboard/session'
 import type { RoleEntry } from '#model/role'
 import type { Grant } from '#model/scope'
@@ -33,15 +31,31 @@ export function Roles() {
   const shared = { existingNames: (roles.value ?? []).map(({ name }) => name), onSaved: roles.refresh }
 
   const columns: readonly Column<RoleEntry>[] = [
-    { key: 'name', title: 'Role', cell: (role) => <RoleName role={role} /> },
-    { key: 'grants', title: 'Permissions', isText: true, cell: ({ grants }) => <GrantLines grants={grants} /> },
+    {
+      title: 'Role',
+      cell: ({ name, builtIn }) => (
+        <>
+          {name} {builtIn && <Badge>built in</Badge>}
+        </>
+      ),
+    },
+    {
+      title: 'Permissions',
+      isText: true,
+      cell: ({ grants }) =>
+        grants.length === 0 ? (
+          <span class="soft">nothing</span>
+        ) : (
+          grants.map((grant, place) => <div key={place}>{grantText(grant)}</div>)
+        ),
+    },
     actionsColumn((role) => (
       <div class="actions">
         {mayInTenant('roles', 'update') && !role.builtIn ? (
           <EditButton {...shared} button="Change" kind="quiet" label={`Change ${role.name}`} draft={role} />
         ) : (
           <DialogButton button="Show" kind="quiet" label={`Show ${role.name}`} title={`Role ${role.name}`} isWide>
-            {() => <RoleView role={role} />}
+            <RoleView role={role} />
           </DialogButton>
         )}
         {mayCreate && (
@@ -64,36 +78,9 @@ export function Roles() {
         mayCreate && <EditButton {...shared} button="New role" kind="primary" draft={{ grants: [firstGrant] }} />
       }
     >
-      <CallResult call={roles}>
-        {(list) => (
-          <>
-            <Table caption="List of roles" columns={columns} rows={list} rowKey={({ name }) => name} />
-            {list.every(({ builtIn }) => builtIn) && mayCreate && <NoCustomRoles />}
-          </>
-        )}
-      </CallResult>
+      <CallTable caption="List of roles" columns={columns} call={roles} rowKey={({ name }) => name} />
+      {mayCreate && roles.value?.every(({ builtIn }) => builtIn) && <NoCustomRoles />}
     </Section>
-  )
-}
-
-function RoleName({ role: { name, builtIn } }: { readonly role: RoleEntry }) {
-  return (
-    <>
-      {name} {builtIn && <Badge>built in</Badge>}
-    </>
-  )
-}
-
-function GrantLines({ grants }: { readonly grants: readonly Grant[] }) {
-  if (grants.length === 0) return <span class="soft">nothing</span>
-  return (
-    <>
-      {grants.map((grant, place) => (
-        <div key={place}>
-          {permissionsText(grant)} — on {devicesText(grant)}, {namesText(grant.services, 'service')}
-        </div>
-      ))}
-    </>
   )
 }
 
@@ -108,7 +95,6 @@ function RoleView({ role: { grants, builtIn } }: { readonly role: RoleEntry }) {
   )
 }
 
-/** Shown if there are only built-in roles. */
 function NoCustomRoles() {
   return (
     <div class="prose">
@@ -144,31 +130,20 @@ function EditButton({ button, kind, label, draft, existingNames, onSaved }: Edit
   const title = draft.name === undefined ? 'New role' : `Role ${draft.name}`
   return (
     <DialogButton button={button} kind={kind} label={label} title={title} isWide>
-      {(close) => (
-        <ConcurrentEdit current={draft} subject="this role" edited={({ grants }) => grants} isAlwaysDirty>
-          {({ initial, check }) => (
-            <RoleForm
-              draft={initial}
-              check={check}
-              existingNames={existingNames}
-              onCancel={close}
-              onSaved={() => {
-                close()
-                onSaved()
-              }}
-            />
-          )}
-        </ConcurrentEdit>
-      )}
+      <ConcurrentEdit current={draft} subject="this role" edited={({ grants }) => grants} isAlwaysDirty>
+        {({ initial, check }) => <RoleForm draft={initial} {...{ check, existingNames, onSaved }} />}
+      </ConcurrentEdit>
     </DialogButton>
   )
 }
 
-type RoleFormProps = Pick<EditButtonProps, 'draft' | 'existingNames' | 'onSaved'> &
-  Pick<Edit<RoleDraft>, 'check'> & { readonly onCancel: () => void }
+const isTaken = 'Another user created a role with this name meanwhile'
 
-function RoleForm({ draft, check, existingNames, onSaved, onCancel }: RoleFormProps) {
-  const [name, setName] = useState(draft.name ?? '')
+type RoleFormProps = Pick<EditButtonProps, 'draft' | 'existingNames' | 'onSaved'> & Pick<Edit<RoleDraft>, 'check'>
+
+function RoleForm({ draft, check, existingNames, onSaved }: RoleFormProps) {
+  const nameField = useField(draft.name ?? '')
+  const { value: name } = nameField
   const [grants, setGrants] = useState<readonly Numbered[]>(draft.grants.map((grant, id) => ({ id, grant })))
   const next = useRef(draft.grants.length)
   const isNew = draft.name === undefined
@@ -176,15 +151,11 @@ function RoleForm({ draft, check, existingNames, onSaved, onCancel }: RoleFormPr
   const emptyGrant = grants.findIndex(({ grant }) => isEmptyGrant(grant))
 
   const save = async () => {
-    const precondition = await check(() => readRole(name, draft))
     const place = { parameters: { role: name }, query: tenantQuery() }
+    const precondition = isNew ? { ifNoneMatch: '*' } : await check(() => client.call('GET /iam/roles/:role', place))
     const body = { grants: grants.map(({ grant }) => grant) }
-    const call = client.call('PUT /iam/roles/:role', {
-      ...place,
-      ...(isNew ? { ifNoneMatch: '*' } : precondition),
-      body,
-    })
-    await withExplanation(call, { 403: missingPermissions, 404: shortNameRule })
+    const call = client.call('PUT /iam/roles/:role', { ...place, ...precondition, body })
+    await withExplanation(call, { 403: missingPermissions, 404: shortNameRule, ...(isNew && { 412: isTaken }) })
     notify(`Role ${name} is saved, and applies to signed-in users within a second`)
     onSaved()
   }
@@ -193,7 +164,6 @@ function RoleForm({ draft, check, existingNames, onSaved, onCancel }: RoleFormPr
       label={isNew ? 'New role' : `Change role ${name}`}
       submit="Save role"
       onSubmit={save}
-      onCancel={onCancel}
       isUnsaved="touched"
       isDisabled={isExisting || !isShortName(name)}
     >
@@ -203,8 +173,7 @@ function RoleForm({ draft, check, existingNames, onSaved, onCancel }: RoleFormPr
           hint={shortNameRule}
           problem={isExisting ? 'A role with this name exists.' : nameProblem(name)}
           isCode
-          value={name}
-          onInput={setName}
+          {...nameField}
           maxLength={64}
           isRequired
           hasFocus
@@ -238,18 +207,6 @@ function RoleForm({ draft, check, existingNames, onSaved, onCancel }: RoleFormPr
   )
 }
 
-/** The stored role; for a role that does not exist yet, the draft. */
-async function readRole(role: string, draft: RoleDraft): Promise<RoleDraft> {
-  try {
-    const stored = await client.call('GET /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
-    if (draft.name === undefined) throw new ExplainedError('Another user created a role with this name meanwhile')
-    return stored
-  } catch (problem) {
-    if (draft.name === undefined && statusOf(problem) === 404) return draft
-    throw problem
-  }
-}
-
 /** A role can be deleted only if no user or key holds it; the refusal names the holders. */
 function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; readonly onDeleted: () => void }) {
   return (
@@ -259,11 +216,9 @@ function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; r
       label={`Delete ${name}`}
       title={`Delete role ${name}?`}
       confirm={`Delete ${name}`}
-      onConfirm={async () => {
-        await deleteRole(name)
-        notify(`Role ${name} is deleted`)
-        onDeleted()
-      }}
+      onConfirm={() => deleteRole(name)}
+      done={`Role ${name} is deleted`}
+      onDone={onDeleted}
     >
       <p>Role {name} is deleted for good. This is refused while a user or an API key has it.</p>
     </ConfirmButton>

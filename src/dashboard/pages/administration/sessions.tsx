@@ -1,32 +1,27 @@
 import { useState } from 'preact/hooks'
 import { ConfirmButton, type ConfirmButtonProps } from '#dashboard/components/dialog'
-import { Empty } from '#dashboard/components/empty-state'
-import { TextField } from '#dashboard/components/fields'
+import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { CallResult, Section } from '#dashboard/components/page'
+import { Empty, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
 import { type SessionEntry, SessionTable } from '#dashboard/components/session-table'
-import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
-import { mayInTenant, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { missingPermissions } from '#dashboard/pages/administration/user-forms'
+import {
+  mayInTenant,
+  missingPermissions,
+  tenantOption,
+  tenantQuery,
+} from '#dashboard/pages/administration/tenant-choice'
 import { client } from '#dashboard/session'
 
 /** The sessions of a user, and buttons to end them. Contract 2, Sessions. */
 export function Sessions() {
-  const [typed, setTyped] = useState('')
+  const typed = useField('')
   const [name, setName] = useState('')
   return (
     <Section title="Sessions">
-      <Form label="Show sessions" submit="Show" onSubmit={() => setName(typed.trim())}>
-        <TextField
-          label="User"
-          hint="The name of the user."
-          value={typed}
-          onInput={setTyped}
-          maxLength={64}
-          isRequired
-        />
+      <Form label="Show sessions" submit="Show" onSubmit={() => setName(typed.value.trim())}>
+        <TextField label="User" hint="The name of the user." {...typed} maxLength={64} isRequired />
       </Form>
       {name === '' ? (
         <Empty title="No user selected" command={`npm run admin -- session list ann${tenantOption()}`}>
@@ -50,33 +45,22 @@ function UserSessions({ name }: { readonly name: string }) {
   const mayEnd = mayInTenant('users', 'update')
   const shared = { name, onEnded: sessions.refresh }
   return (
-    <CallResult call={sessions}>
-      {(list) => (
-        <>
-          <SessionTable
-            caption={`Sessions of ${name}`}
-            rows={list}
-            empty={<Empty title={`${name} has no sessions`} />}
-            actions={(session) =>
-              mayEnd && (
-                <EndButton
-                  {...shared}
-                  button="End"
-                  buttonKind="quiet"
-                  label={`End the session from ${session.address}`}
-                  ended={session}
-                />
-              )
-            }
-          />
-          {mayEnd && list.length > 0 && (
-            <p>
-              <EndButton {...shared} button={`Sign ${name} out everywhere`} buttonKind="danger" ended="all" />
-            </p>
-          )}
-        </>
+    <>
+      <SessionTable
+        caption={`Sessions of ${name}`}
+        call={sessions}
+        empty={<Empty title={`${name} has no sessions`} />}
+        actions={(session) => {
+          const label = `End the session from ${session.address}`
+          return mayEnd && <EndButton {...shared} button="End" buttonKind="quiet" label={label} ended={session} />
+        }}
+      />
+      {mayEnd && (sessions.value ?? []).length > 0 && (
+        <p>
+          <EndButton {...shared} button={`Sign ${name} out everywhere`} buttonKind="danger" ended="all" />
+        </p>
       )}
-    </CallResult>
+    </>
   )
 }
 
@@ -93,11 +77,9 @@ function EndButton({ name, ended, onEnded, ...button }: EndButtonProps) {
       {...button}
       title={isAll ? `Sign ${name} out everywhere?` : 'End this session?'}
       confirm={isAll ? 'End all sessions' : 'End session'}
-      onConfirm={async () => {
-        await withExplanation(endSession(name, ended), { 403: missingPermissions })
-        notify(isAll ? `${name} is signed out everywhere` : `A session of ${name} has ended`)
-        onEnded()
-      }}
+      onConfirm={() => withExplanation(endSession(name, ended), { 403: missingPermissions })}
+      done={isAll ? `${name} is signed out everywhere` : `A session of ${name} has ended`}
+      onDone={onEnded}
     >
       <p>
         {isAll ? `All sessions of ${name} end` : `The session of ${name} from ${ended.address} ends`} at once, with

@@ -11,21 +11,19 @@ import type { Action, Resource } from '#model/scope'
 /** Undefined: the user's own. It outlives a session, and the next user may not be allowed to choose. */
 export const selectedTenant = observable<string | undefined>(undefined)
 
-/** The session contains these permissions only in tenant `default`. */
-export function mayTenants(action: Action): boolean {
-  return mayUser('tenants', action)
-}
+/** For users who try to give, change or reset more than their own grants cover. Contract 2. */
+export const missingPermissions = 'This needs permissions that you do not have: ask a user with more roles.'
 
-/** The selected tenant, if it is not the user's own. */
+/** The selected tenant, if it is not the user's own. Sessions contain `tenants` only in tenant `default`. */
 function otherTenant(): string | undefined {
-  return mayTenants('read') ? selectedTenant.value : undefined
+  return mayUser('tenants', 'read') ? selectedTenant.value : undefined
 }
 
 /**
  * Whether an action is permitted in the selected tenant: in another tenant it also needs the same action on `tenants`.
  */
 export function mayInTenant(resource: Resource, action: Action, where?: Parameters<typeof mayUser>[2]): boolean {
-  return mayUser(resource, action, where) && (otherTenant() === undefined || mayTenants(action))
+  return mayUser(resource, action, where) && (otherTenant() === undefined || mayUser('tenants', action))
 }
 
 /** The query parameter for calls about a tenant's data. */
@@ -34,7 +32,6 @@ export function tenantQuery(): { readonly tenant?: string } {
   return tenant === undefined ? {} : { tenant }
 }
 
-/** The name of the selected tenant, for confirmations. */
 export function tenantName(): string {
   return otherTenant() ?? session.value.tenant ?? defaultTenant
 }

@@ -1,21 +1,20 @@
-import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { ConcurrentEdit, changedFields, type Edit, replacedFields } from '#dashboard/components/concurrent-edit'
+import { Command } from '#dashboard/components/copy-button'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { Command } from '#dashboard/components/empty-state'
-import { Checkbox, Select, TextField } from '#dashboard/components/fields'
+import { Checkbox, Select, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { navigateTo, pathOf } from '#dashboard/components/link'
-import { CallResult, Section } from '#dashboard/components/page'
+import { Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
 import { Badge } from '#dashboard/components/status'
-import { actionsColumn, type Column, Table } from '#dashboard/components/table'
+import { actionsColumn, CallTable, type Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
 import { parseNames } from '#dashboard/pages/administration/grants'
-import { mayTenants, selectedTenant } from '#dashboard/pages/administration/tenant-choice'
-import { client, session } from '#dashboard/session'
+import { selectedTenant } from '#dashboard/pages/administration/tenant-choice'
+import { client, mayUser, session } from '#dashboard/session'
 import type { TenantEntry } from '#model/tenant'
 
 /** Tenants, for holders of `tenants` in tenant `default`. Contract 2. */
@@ -23,41 +22,34 @@ export function Tenants() {
   const tenants = useCall(() => client.call('GET /iam/tenants'), [])
 
   const columns: readonly Column<TenantEntry>[] = [
-    { key: 'name', title: 'Tenant', cell: (tenant) => <TenantName tenant={tenant} /> },
+    { title: 'Tenant', cell: (tenant) => <TenantName tenant={tenant} /> },
     {
-      key: 'hosts',
       title: 'Hosts',
       cell: ({ hosts = [] }) => hosts.join(', ') || <span class="soft">any host</span>,
     },
-    { key: 'factor', title: 'Second factor', cell: ({ twoFactor }) => twoFactor },
-    { key: 'basic', title: 'Basic scheme', cell: ({ basic }) => (basic ? 'on' : 'off') },
-    { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Second factor', cell: ({ twoFactor }) => twoFactor },
+    { title: 'Basic scheme', cell: ({ basic }) => (basic ? 'on' : 'off') },
+    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     actionsColumn((tenant) => <TenantActions tenant={tenant} onChanged={tenants.refresh} />),
   ]
   return (
     <Section
       title="Tenants"
       actions={
-        mayTenants('create') && (
+        mayUser('tenants', 'create') && (
           <DialogButton kind="primary" button="New tenant" title="New tenant">
-            {(close) => <TenantForm onClose={close} onSaved={tenants.refresh} />}
+            <TenantForm onSaved={tenants.refresh} />
           </DialogButton>
         )
       }
     >
-      <CallResult call={tenants}>
-        {(list) => (
-          <>
-            <Table
-              caption="List of tenants"
-              columns={columns}
-              rows={list}
-              rowKey={({ tenantIdentifier }) => tenantIdentifier}
-            />
-            {list.length === 1 && mayTenants('create') && <FirstTenantHint />}
-          </>
-        )}
-      </CallResult>
+      <CallTable
+        caption="List of tenants"
+        columns={columns}
+        call={tenants}
+        rowKey={({ tenantIdentifier }) => tenantIdentifier}
+      />
+      {tenants.value?.length === 1 && mayUser('tenants', 'create') && <FirstTenantHint />}
     </Section>
   )
 }
@@ -65,7 +57,6 @@ export function Tenants() {
 async function deleteTenant({ tenantIdentifier }: TenantEntry): Promise<void> {
   await client.call('DELETE /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier } })
   if (selectedTenant.value === tenantIdentifier) selectedTenant.set(undefined)
-  notify(`Tenant ${tenantIdentifier} is closed, and its data is being deleted`)
 }
 
 function TenantName({ tenant: { tenantIdentifier, name } }: { readonly tenant: TenantEntry }) {
@@ -94,12 +85,12 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
           Users
         </Button>
       )}
-      {mayTenants('update') && (
+      {mayUser('tenants', 'update') && (
         <DialogButton button="Change" kind="quiet" label={`Change ${name}`} title={`Change ${name}`}>
-          {(close) => <TenantForm tenant={tenant} onClose={close} onSaved={onChanged} />}
+          <TenantForm tenant={tenant} onSaved={onChanged} />
         </DialogButton>
       )}
-      {mayTenants('delete') && !isOwn && (
+      {mayUser('tenants', 'delete') && !isOwn && (
         <ConfirmButton
           button="Delete"
           buttonKind="quiet"
@@ -107,10 +98,9 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
           title={`Delete tenant ${tenantIdentifier}?`}
           confirm="Delete tenant and all data"
           typed={tenantIdentifier}
-          onConfirm={async () => {
-            await deleteTenant(tenant)
-            onChanged()
-          }}
+          onConfirm={() => deleteTenant(tenant)}
+          done={`Tenant ${tenantIdentifier} is closed, and its data is being deleted`}
+          onDone={onChanged}
         >
           <p>
             {name}: its users, roles, keys, devices with their values, alarms, functions and firmware. All its
@@ -134,18 +124,13 @@ function FirstTenantHint() {
   )
 }
 
-const policies = [
-  { value: 'optional', label: 'optional' },
-  { value: 'required', label: 'required' },
-] as const
+const policies = (['optional', 'required'] as const).map((value) => ({ value, label: value }))
 
 interface TenantFormProps {
   readonly tenant?: TenantEntry | undefined
   readonly onSaved: () => void
-  readonly onClose: () => void
 }
 
-/** Creates a tenant, or changes the given one. */
 function TenantForm(props: TenantFormProps) {
   if (!props.tenant) return <TenantFields {...props} />
   return (
@@ -155,26 +140,22 @@ function TenantForm(props: TenantFormProps) {
   )
 }
 
-function TenantFields({
-  tenant,
-  check,
-  onSaved,
-  onClose,
-}: TenantFormProps & Partial<Pick<Edit<TenantEntry>, 'check'>>) {
-  const [tenantIdentifier, setIdentifier] = useState(tenant?.tenantIdentifier ?? '')
-  const [name, setName] = useState(tenant?.name ?? '')
-  const [hosts, setHosts] = useState((tenant?.hosts ?? []).join('\n'))
-  const [twoFactor, setTwoFactor] = useState<TenantEntry['twoFactor']>(tenant?.twoFactor ?? 'optional')
-  const [basic, setBasic] = useState(tenant?.basic ?? true)
-  const hostList = parseNames(hosts)
+function TenantFields({ tenant, check, onSaved }: TenantFormProps & Partial<Pick<Edit<TenantEntry>, 'check'>>) {
+  const identifier = useField(tenant?.tenantIdentifier ?? '')
+  const name = useField(tenant?.name ?? '')
+  const hosts = useField((tenant?.hosts ?? []).join('\n'))
+  const twoFactor = useField<TenantEntry['twoFactor']>(tenant?.twoFactor ?? 'optional')
+  const basic = useField(tenant?.basic ?? true)
+  const { value: tenantIdentifier } = identifier
+  const hostList = parseNames(hosts.value)
   const isOwn = tenantIdentifier === session.value.tenant
 
   const save = async () => {
-    const body = { name: name.trim(), hosts: hostList, twoFactor, basic }
+    const body = { name: name.value.trim(), hosts: hostList, twoFactor: twoFactor.value, basic: basic.value }
     if (tenant) {
       const parameters = { tenantIdentifier }
       const changed = changedFields<typeof body>({ ...tenant, hosts: tenant.hosts ?? [] }, body)
-      if (Object.keys(changed).length === 0) return onClose()
+      if (Object.keys(changed).length === 0) return
       const precondition = await check?.(
         () => client.call('GET /iam/tenants/:tenantIdentifier', { parameters }),
         (stored) => replacedFields(stored, changed),
@@ -182,59 +163,44 @@ function TenantFields({
       await client.call('PATCH /iam/tenants/:tenantIdentifier', { ...precondition, parameters, body: changed })
     } else {
       const call = client.call('POST /iam/tenants', { body: { ...body, tenantIdentifier } })
-      await withExplanation(call, {
-        409: (error) =>
-          error.includes('deleted')
-            ? 'The data of a deleted tenant with this name is still being removed. Try again later.'
-            : undefined,
-      })
+      const isBeingDeleted = 'The data of a deleted tenant with this name is still being removed. Try again later.'
+      await withExplanation(call, { 409: (error) => (error.includes('deleted') ? isBeingDeleted : undefined) })
     }
     notify(`Tenant ${tenantIdentifier} is ${tenant ? 'changed' : 'created'}`)
-    onClose()
     onSaved()
   }
   return (
-    <Form
-      label="Tenant"
-      submit={tenant ? 'Save' : 'Create tenant'}
-      onSubmit={save}
-      onCancel={onClose}
-      isUnsaved="touched"
-    >
+    <Form label="Tenant" submit={tenant ? 'Save' : 'Create tenant'} onSubmit={save} isUnsaved="touched">
       {!tenant && (
         <TextField
           label="Identifier"
           hint="1 to 63 characters: a–z, 0–9 and -. It cannot be changed later."
           isCode
-          value={tenantIdentifier}
-          onInput={setIdentifier}
+          {...identifier}
           maxLength={63}
           isRequired
           hasFocus
         />
       )}
-      <TextField label="Name" hint="For display." value={name} onInput={setName} maxLength={128} isRequired />
+      <TextField label="Name" hint="For display." {...name} maxLength={128} isRequired />
       <TextField
         label="Hosts"
         hint="Users can sign in only under these host names, such as devices.acme.example; one for each line. Empty: any host."
         rows={2}
         isCode
-        value={hosts}
-        onInput={setHosts}
+        {...hosts}
         problem={isOwn ? lockoutWarning(hostList) : undefined}
       />
       <Select
         label="Second factor"
         hint="Required: users without one set it up at the next sign-in."
-        value={twoFactor}
+        {...twoFactor}
         options={policies}
-        onChange={setTwoFactor}
       />
       <Checkbox
         label="Basic scheme: sign in with only a password"
         hint="Off: sign-in needs a key of the browser or program (DPoP). The command line then needs an API key."
-        isChecked={basic}
-        onChange={setBasic}
+        {...basic}
       />
     </Form>
   )

@@ -1,23 +1,33 @@
 import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { Empty } from '#dashboard/components/empty-state'
-import { Checkbox, TextField } from '#dashboard/components/fields'
+import { Checkbox, TextField, useField } from '#dashboard/components/fields'
 import { Link, pathOf } from '#dashboard/components/link'
-import { Section } from '#dashboard/components/page'
+import { Empty, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
 import { Badge, Status } from '#dashboard/components/status'
 import { actionsColumn, type Column, PagedTable } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
 import { usePages } from '#dashboard/components/use-pages'
-import { type Invitation, InvitationCode } from '#dashboard/pages/administration/invitation-code'
-import { mayInTenant, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { EditForm, InviteForm, lastAdministrator, missingPermissions } from '#dashboard/pages/administration/user-forms'
+import {
+  mayInTenant,
+  missingPermissions,
+  tenantOption,
+  tenantQuery,
+} from '#dashboard/pages/administration/tenant-choice'
+import {
+  EditForm,
+  type Invitation,
+  InvitationCode,
+  InviteForm,
+  lastAdministrator,
+} from '#dashboard/pages/administration/user-forms'
 import { client, session } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
 
 const pageSize = 200
+const none = <span class="soft">none</span>
 
 /** Users and their roles. Contract 2. */
 export function Users() {
@@ -27,16 +37,27 @@ export function Users() {
     [],
   )
   const [invitation, setInvitation] = useState<Invitation>()
-  const [search, setSearch] = useState('')
-  const needle = search.trim().toLowerCase()
+  const search = useField('')
+  const needle = search.value.trim().toLowerCase()
 
   const columns: readonly Column<UserEntry>[] = [
-    { key: 'name', title: 'Name', cell: ({ name }) => <UserName name={name} /> },
-    { key: 'email', title: 'E-mail', cell: ({ email }) => email ?? <span class="soft">none</span> },
-    { key: 'roles', title: 'Roles', cell: ({ roles }) => <RoleNames roles={roles} /> },
-    { key: 'state', title: 'State', cell: ({ state }) => <Status state={state} /> },
-    { key: 'factors', title: 'Second factor', cell: ({ twoFactor }) => <SecondFactors factors={twoFactor} /> },
-    { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      title: 'Name',
+      cell: ({ name }) => (
+        <>
+          {name} {name === session.value.name && <Badge tone="good">you</Badge>}
+        </>
+      ),
+    },
+    { title: 'E-mail', cell: ({ email }) => email ?? none },
+    { title: 'Roles', cell: ({ roles }) => <RoleNames roles={roles} /> },
+    { title: 'State', cell: ({ state }) => <Status state={state} /> },
+    {
+      title: 'Second factor',
+      cell: ({ twoFactor }) =>
+        twoFactor.map((factor) => (factor === 'totp' ? 'one-time codes' : 'security key')).join(', ') || none,
+    },
+    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     actionsColumn((user) => <UserActions user={user} onChanged={users.refresh} onInvited={setInvitation} />),
   ]
   return (
@@ -45,16 +66,12 @@ export function Users() {
       actions={
         mayInTenant('users', 'create') && (
           <DialogButton kind="primary" button="Create invitation" title="Create invitation">
-            {(close) => (
-              <InviteForm
-                onCancel={close}
-                onInvited={(created) => {
-                  close()
-                  setInvitation(created)
-                  users.refresh()
-                }}
-              />
-            )}
+            <InviteForm
+              onInvited={(created) => {
+                setInvitation(created)
+                users.refresh()
+              }}
+            />
           </DialogButton>
         )
       }
@@ -63,8 +80,7 @@ export function Users() {
       <TextField
         label="Search"
         type="search"
-        value={search}
-        onInput={setSearch}
+        {...search}
         hint={users.hasMore ? 'Searches the loaded users.' : undefined}
       />
       <PagedTable
@@ -93,28 +109,8 @@ function NoUsers({ isSearched }: { readonly isSearched: boolean }) {
   )
 }
 
-function UserName({ name }: { readonly name: string }) {
-  return (
-    <>
-      {name} {name === session.value.name && <Badge tone="good">you</Badge>}
-    </>
-  )
-}
-
 export function RoleNames({ roles }: { readonly roles: readonly string[] }) {
-  if (roles.length === 0) return <span class="soft">none</span>
-  return (
-    <>
-      {roles.map((role) => (
-        <Badge key={role}>{role}</Badge>
-      ))}
-    </>
-  )
-}
-
-function SecondFactors({ factors }: { readonly factors: UserEntry['twoFactor'] }) {
-  if (factors.length === 0) return <span class="soft">none</span>
-  return <>{factors.map((factor) => (factor === 'totp' ? 'one-time codes' : 'security key')).join(', ')}</>
+  return <>{roles.length === 0 ? none : roles.map((role) => <Badge key={role}>{role}</Badge>)}</>
 }
 
 interface UserActionsProps {
@@ -123,26 +119,17 @@ interface UserActionsProps {
   readonly onInvited: (invitation: Invitation) => void
 }
 
-/** The actions on one user that are permitted. */
 function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
   const { name, state } = user
   const mayUpdate = mayInTenant('users', 'update')
+  const place = { parameters: { name }, query: tenantQuery() }
   const ownUserHint = name === session.value.name && <strong> This is your own user: you will be signed out.</strong>
   return (
     <div class="actions">
       {mayUpdate && (
         <>
           <DialogButton button="Change" kind="quiet" label={`Change ${name}`} title={`Change ${name}`}>
-            {(close) => (
-              <EditForm
-                user={user}
-                onCancel={close}
-                onDone={() => {
-                  close()
-                  onChanged()
-                }}
-              />
-            )}
+            <EditForm user={user} onDone={onChanged} />
           </DialogButton>
           <CodeButton user={user} onInvited={onInvited} />
         </>
@@ -157,7 +144,6 @@ function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
           button="Disable"
           buttonKind="quiet"
           label={`Disable ${name}`}
-          title={`Disable ${name}?`}
           confirm={`Disable ${name}`}
           onConfirm={() => setState(user, 'disabled', onChanged)}
         >
@@ -172,10 +158,11 @@ function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
           button="Delete"
           buttonKind="quiet"
           label={`Delete ${name}`}
-          title={`Delete ${name}?`}
           confirm={`Delete ${name}`}
           typed={name}
-          onConfirm={() => deleteUser(user, onChanged)}
+          onConfirm={() => withExplanation(client.call('DELETE /iam/users/:name', place), refusals)}
+          done={`${name} is deleted, and all sessions have ended`}
+          onDone={onChanged}
         >
           <p>
             All sessions of {name} end at once, and the subscriptions of {name} are deleted. Alarms, functions and
@@ -189,11 +176,11 @@ function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
 }
 
 function CodeButton({ user, onInvited }: Pick<UserActionsProps, 'user' | 'onInvited'>) {
-  const [isReset, setReset] = useState(false)
+  const reset = useField(false)
   const { name, state, twoFactor } = user
   const action = state === 'invited' ? 'New code' : 'Reset password'
   const createCode = async () => {
-    const body = isReset ? { resetTwoFactor: true } : {}
+    const body = reset.value ? { resetTwoFactor: true } : {}
     const call = client.call('POST /iam/users/:name/code', { parameters: { name }, query: tenantQuery(), body })
     onInvited(await withExplanation(call, { 403: missingPermissions }))
   }
@@ -202,7 +189,6 @@ function CodeButton({ user, onInvited }: Pick<UserActionsProps, 'user' | 'onInvi
       button={action}
       buttonKind="quiet"
       label={`${action} for ${name}`}
-      title={`${action} for ${name}?`}
       confirm="Create code"
       kind="primary"
       onConfirm={createCode}
@@ -212,12 +198,7 @@ function CodeButton({ user, onInvited }: Pick<UserActionsProps, 'user' | 'onInvi
         {state !== 'invited' && ' The current password works until the code is used; then all sessions end.'}
       </p>
       {twoFactor.length > 0 && (
-        <Checkbox
-          label="The code also removes the second factors"
-          hint="For a user who lost them."
-          isChecked={isReset}
-          onChange={setReset}
-        />
+        <Checkbox label="The code also removes the second factors" hint="For a user who lost them." {...reset} />
       )}
       <p>
         To end the sessions of {name} now: <Link to={pathOf('administration', 'sessions')}>sessions</Link>.
@@ -226,18 +207,11 @@ function CodeButton({ user, onInvited }: Pick<UserActionsProps, 'user' | 'onInvi
   )
 }
 
+const refusals = { 403: missingPermissions, 409: lastAdministrator }
+
 async function setState({ name }: UserEntry, state: 'active' | 'disabled', onChanged: () => void): Promise<void> {
   const call = client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body: { state } })
-  await withExplanation(call, { 403: missingPermissions, 409: lastAdministrator })
+  await withExplanation(call, refusals)
   notify(state === 'active' ? `${name} is enabled` : `${name} is disabled, and all sessions have ended`)
-  onChanged()
-}
-
-async function deleteUser({ name }: UserEntry, onChanged: () => void): Promise<void> {
-  await withExplanation(client.call('DELETE /iam/users/:name', { parameters: { name }, query: tenantQuery() }), {
-    403: missingPermissions,
-    409: lastAdministrator,
-  })
-  notify(`${name} is deleted, and all sessions have ended`)
   onChanged()
 }

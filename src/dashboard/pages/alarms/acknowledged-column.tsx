@@ -1,7 +1,6 @@
-import { useState } from 'preact/hooks'
 import { idOf } from '#dashboard/binding/binding'
 import { DialogButton } from '#dashboard/components/dialog'
-import { TextField } from '#dashboard/components/fields'
+import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import type { Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
@@ -13,7 +12,6 @@ import type { StatusRow } from '#dashboard/values/alarm-order'
 export function useAcknowledgedColumn(): Column<StatusRow> {
   const nameOf = usePrincipalNames()
   return {
-    key: 'acknowledged',
     title: 'Acknowledged',
     cell: (row) => {
       const { acknowledged, active, deviceIdentifier } = row
@@ -32,35 +30,21 @@ export function useAcknowledgedColumn(): Column<StatusRow> {
 
 function AcknowledgeButton({ row: { resourceIdentifier, deviceIdentifier } }: { readonly row: StatusRow }) {
   const label = `Acknowledge on ${deviceIdentifier}`
+  const parameters = { alarmId: idOf(resourceIdentifier), deviceIdentifier }
+  const acknowledge = (comment: string) =>
+    client.call('POST /alarms/:alarmId/status/:deviceIdentifier/acknowledge', { parameters, body: { comment } })
   return (
     <DialogButton button="Acknowledge" label={label} title={label}>
-      {(close) => (
-        <AcknowledgeForm
-          onCancel={close}
-          onSubmit={async (comment) => {
-            const parameters = { alarmId: idOf(resourceIdentifier), deviceIdentifier }
-            await client.call('POST /alarms/:alarmId/status/:deviceIdentifier/acknowledge', {
-              parameters,
-              body: { comment },
-            })
-            close()
-          }}
-        />
-      )}
+      <AcknowledgeForm onComment={acknowledge} />
     </DialogButton>
   )
 }
 
-interface AcknowledgeFormProps {
-  readonly onSubmit: (comment: string) => unknown
-  readonly onCancel: () => void
-}
-
-function AcknowledgeForm({ onSubmit, onCancel }: AcknowledgeFormProps) {
-  const [comment, setComment] = useState('')
+function AcknowledgeForm({ onComment }: { readonly onComment: (comment: string) => unknown }) {
+  const comment = useField('')
   return (
-    <Form submit="Acknowledge" onSubmit={() => onSubmit(comment)} onCancel={onCancel}>
-      <TextField label="Comment" value={comment} onInput={setComment} maxLength={500} hasFocus path="comment" />
+    <Form submit="Acknowledge" onSubmit={() => onComment(comment.value)}>
+      <TextField label="Comment" {...comment} maxLength={500} hasFocus path="comment" />
     </Form>
   )
 }

@@ -1,20 +1,15 @@
-import { useState } from 'preact/hooks'
 import { idOf } from '#dashboard/binding/binding'
 import { nameOfDevice, siteOfDevice } from '#dashboard/binding/known-names'
 import { useDevices } from '#dashboard/binding/use-devices'
-import { Button } from '#dashboard/components/button'
-import { Checkbox, Select } from '#dashboard/components/fields'
+import { Checkbox, Select, useField } from '#dashboard/components/fields'
 import { Link, pathOf } from '#dashboard/components/link'
 import { Section } from '#dashboard/components/page'
 import { Status } from '#dashboard/components/status'
 import { type Column, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useAcknowledgedColumn } from '#dashboard/pages/alarms/acknowledged-column'
-import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
-import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
+import { type Alarm, bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
 import { countText } from '#dashboard/values/format-value'
-
-const pageRows = 50
 
 export interface ActiveAlarmsProps {
   readonly alarms: readonly Alarm[]
@@ -23,22 +18,21 @@ export interface ActiveAlarmsProps {
 
 /** Every device on which an alarm is active: critical and old ones first. */
 export function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
-  const [site, setSite] = useState('')
-  const [isOpenOnly, setOpenOnly] = useState(false)
-  const [shown, setShown] = useState(pageRows)
+  const siteField = useField('')
+  const openOnly = useField(false)
   const acknowledged = useAcknowledgedColumn()
   useDevices(rows.map(({ deviceIdentifier }) => deviceIdentifier))
   if (rows.length === 0) return null
   const names = new Map(alarms.map((alarm) => [alarm.resourceIdentifier, alarm.name]))
+  const { value: site } = siteField
   const sites = [...new Set(rows.flatMap(({ deviceIdentifier }) => siteOfDevice(deviceIdentifier) ?? []))].sort()
   const selected = rows
     .filter((row) => site === '' || siteOfDevice(row.deviceIdentifier) === site)
-    .filter((row) => !(isOpenOnly && row.acknowledged))
+    .filter((row) => !(openOnly.value && row.acknowledged))
     .sort(bySeverityAndAge)
   const columns: readonly Column<StatusRow>[] = [
-    { key: 'severity', title: 'Severity', cell: ({ severity = '–' }) => <Status state={severity} /> },
+    { title: 'Severity', cell: ({ severity = '–' }) => <Status state={severity} /> },
     {
-      key: 'alarm',
       title: 'Alarm',
       isHeading: true,
       cell: ({ resourceIdentifier }) => {
@@ -46,9 +40,9 @@ export function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
         return <Link to={pathOf('alarms', id)}>{names.get(resourceIdentifier) ?? id}</Link>
       },
     },
-    { key: 'device', title: 'Device', cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} /> },
-    { key: 'site', title: 'Site', cell: ({ deviceIdentifier }) => siteOfDevice(deviceIdentifier) },
-    { key: 'since', title: 'Since', cell: ({ since }) => <Time at={since} /> },
+    { title: 'Device', cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} /> },
+    { title: 'Site', cell: ({ deviceIdentifier }) => siteOfDevice(deviceIdentifier) },
+    { title: 'Since', cell: ({ since }) => <Time at={since} /> },
     acknowledged,
   ]
   return (
@@ -57,24 +51,19 @@ export function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
         {sites.length > 0 && (
           <Select
             label="Site"
-            value={site}
+            {...siteField}
             options={[{ value: '', label: 'All sites' }, ...sites.map((value) => ({ value, label: value }))]}
-            onChange={setSite}
           />
         )}
-        <Checkbox label="Only not acknowledged" isChecked={isOpenOnly} onChange={setOpenOnly} />
+        <Checkbox label="Only not acknowledged" {...openOnly} />
       </div>
       <Table
         caption="Active alarms by device, the most severe first"
         columns={columns}
-        rows={selected.slice(0, shown)}
+        rows={selected}
+        pageRows={50}
         rowKey={({ resourceIdentifier, deviceIdentifier }) => `${resourceIdentifier} ${deviceIdentifier}`}
       />
-      {selected.length > shown && (
-        <div>
-          <Button onPress={() => setShown(shown + pageRows)}>Show more of {selected.length}</Button>
-        </div>
-      )}
     </Section>
   )
 }

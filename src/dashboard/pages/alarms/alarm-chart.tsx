@@ -7,11 +7,10 @@ import { useCall } from '#dashboard/components/use-call'
 import { operandsOf } from '#dashboard/conditions/operands'
 import { type ChartSeries, isNumeric, seriesOf } from '#dashboard/history/chart-series'
 import { LazyChart } from '#dashboard/history/lazy-chart'
-import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
 import { watchedProperty } from '#dashboard/pages/alarms/watched-property'
 import { client } from '#dashboard/session'
 import { liveState } from '#dashboard/state'
-import type { StatusRow } from '#dashboard/values/alarm-order'
+import type { Alarm, StatusRow } from '#dashboard/values/alarm-order'
 import { schemaOfProperty } from '#dashboard/values/format-value'
 
 export interface AlarmChartProps {

@@ -8,8 +8,8 @@ import { useRefreshOnEvents } from '#dashboard/components/use-call'
 import { usePages } from '#dashboard/components/use-pages'
 import { usePrincipalNames } from '#dashboard/pages/alarms/acknowledged-column'
 import { DeviceLink } from '#dashboard/pages/alarms/active-alarms'
-import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
 import { client } from '#dashboard/session'
+import type { Alarm } from '#dashboard/values/alarm-order'
 
 type HistoryRow = Item<'GET /alarms/history'>
 
@@ -26,15 +26,13 @@ export function AlarmHistory({ alarm: { resourceIdentifier } }: { readonly alarm
   )
   useRefreshOnEvents(history, 'ALARM_STATUS')
   const columns: readonly Column<HistoryRow>[] = [
-    { key: 'at', title: 'Time', cell: ({ at }) => <Time at={at} /> },
-    { key: 'device', title: 'Device', cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} /> },
+    { title: 'Time', cell: ({ at }) => <Time at={at} /> },
+    { title: 'Device', cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} /> },
     {
-      key: 'type',
       title: 'Change',
       cell: ({ type }) => <Status state={type} tone={type === 'ACTIVE' ? 'bad' : 'quiet'} />,
     },
     {
-      key: 'about',
       title: 'Value or comment',
       cell: ({ by, comment, value }) => (by === undefined ? value?.toString() : `${nameOf(by)}: ${comment ?? ''}`),
     },

@@ -5,12 +5,10 @@ import { BindingEditor } from '#dashboard/binding/binding-editor'
 import { useGroups, useSchemas, useTarget } from '#dashboard/binding/known-names'
 import { ServiceField } from '#dashboard/binding/service-field'
 import { boundDevices } from '#dashboard/binding/target'
-import { Button } from '#dashboard/components/button'
 import { type Editing, EditPage } from '#dashboard/components/edit-page'
-import { Empty } from '#dashboard/components/empty-state'
 import { NumberField, Select, TextField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { Loading, Section } from '#dashboard/components/page'
+import { Empty, Facts, Loading, Section } from '#dashboard/components/page'
 import { Badge, Status } from '#dashboard/components/status'
 import { type Column, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
@@ -22,11 +20,10 @@ import { useAcknowledgedColumn } from '#dashboard/pages/alarms/acknowledged-colu
 import { DeviceLink } from '#dashboard/pages/alarms/active-alarms'
 import { AlarmChart } from '#dashboard/pages/alarms/alarm-chart'
 import { AlarmHistory } from '#dashboard/pages/alarms/alarm-history'
-import { type Alarm, rowsOfAlarm } from '#dashboard/pages/alarms/alarm-rows'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayUser } from '#dashboard/session'
 import { liveState } from '#dashboard/state'
-import type { StatusRow } from '#dashboard/values/alarm-order'
+import type { Alarm, StatusRow } from '#dashboard/values/alarm-order'
 import type { Condition } from '#model/condition'
 
 /** An alarm, or a new alarm if the id is `new`. */
@@ -67,21 +64,13 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
   )
 }
 
-/** The number of rows that are shown at first. */
-const pageRows = 100
-
 const columns: readonly Column<StatusRow>[] = [
+  { title: 'Device', cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} /> },
   {
-    key: 'device',
-    title: 'Device',
-    cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} />,
-  },
-  {
-    key: 'state',
     title: 'Status',
     cell: ({ active }) => <Status state={active ? 'active' : 'inactive'} tone={active ? 'bad' : 'quiet'} />,
   },
-  { key: 'since', title: 'Since', cell: ({ since }) => <Time at={since} /> },
+  { title: 'Since', cell: ({ since }) => <Time at={since} /> },
 ]
 
 /** The devices on which the alarm is active, and its property on them over time. */
@@ -96,6 +85,13 @@ function LiveStatus({ alarm }: { readonly alarm: Alarm }) {
   )
 }
 
+/** The rows of one alarm: active ones first, then the newest. */
+function rowsOfAlarm(rows: Iterable<StatusRow>, resourceIdentifier: string): readonly StatusRow[] {
+  return [...rows]
+    .filter((row) => row.resourceIdentifier === resourceIdentifier)
+    .sort((a, b) => Number(b.active) - Number(a.active) || b.since - a.since)
+}
+
 interface DeviceStatusProps {
   readonly alarm: Alarm
   readonly rows: readonly StatusRow[]
@@ -103,7 +99,6 @@ interface DeviceStatusProps {
 
 function DeviceStatusSection({ alarm, rows }: DeviceStatusProps) {
   const { alarms, schemas } = liveState()
-  const [shown, setShown] = useState(pageRows)
   const acknowledged = useAcknowledgedColumn()
   const active = rows.filter((row) => row.active).length
   return (
@@ -116,7 +111,8 @@ function DeviceStatusSection({ alarm, rows }: DeviceStatusProps) {
       <Table
         caption={`Devices on which ${alarm.name} is or was active`}
         columns={[...columns, acknowledged]}
-        rows={rows.slice(0, shown)}
+        rows={rows}
+        pageRows={100}
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
         empty={
           !alarms.isComplete ? (
@@ -132,11 +128,6 @@ function DeviceStatusSection({ alarm, rows }: DeviceStatusProps) {
           )
         }
       />
-      {rows.length > shown && (
-        <div>
-          <Button onPress={() => setShown(shown + pageRows)}>Show more of {rows.length}</Button>
-        </div>
-      )}
     </Section>
   )
 }
@@ -152,11 +143,7 @@ interface Draft {
   readonly binding: Binding
 }
 
-const severities = [
-  { value: 'info', label: 'info' },
-  { value: 'warning', label: 'warning' },
-  { value: 'critical', label: 'critical' },
-] as const
+const severities = (['info', 'warning', 'critical'] as const).map((value) => ({ value, label: value }))
 
 function AlarmForm({ start, touch, save, form }: Editing<Alarm, AlarmBody>) {
   const [draft, setDraft] = useState<Draft>(() => draftOf(start))
@@ -170,6 +157,11 @@ function AlarmForm({ start, touch, save, form }: Editing<Alarm, AlarmBody>) {
     setDraft((before) => ({ ...before, ...change }))
     touch()
   }
+  const field = <Name extends keyof Draft>(name: Name) => ({
+    value: draft[name],
+    onChange: (value: Draft[Name]) => set({ [name]: value }),
+    path: name,
+  })
   const submit = async () => {
     setChecked(true)
     const { binding, condition, forSeconds, ...rest } = draft
@@ -178,28 +170,12 @@ function AlarmForm({ start, touch, save, form }: Editing<Alarm, AlarmBody>) {
   }
   return (
     <Form {...form} onSubmit={submit}>
-      <TextField
-        label="Name"
-        value={draft.name}
-        onInput={(name) => set({ name })}
-        maxLength={128}
-        isRequired
-        placeholder="Too warm"
-        path="name"
-      />
-      <Select
-        label="Severity"
-        value={draft.severity}
-        options={severities}
-        onChange={(severity) => set({ severity })}
-        path="severity"
-      />
+      <TextField label="Name" {...field('name')} maxLength={128} isRequired placeholder="Too warm" />
+      <Select label="Severity" {...field('severity')} options={severities} />
       <ServiceField
         hint="The service with the properties of the condition."
-        value={draft.serviceIdentifier}
-        onChange={(serviceIdentifier) => set({ serviceIdentifier })}
+        {...field('serviceIdentifier')}
         warning={warning}
-        path="serviceIdentifier"
       />
       <ConditionEditor
         label="Active if"
@@ -214,12 +190,10 @@ function AlarmForm({ start, touch, save, form }: Editing<Alarm, AlarmBody>) {
         label="For at least"
         hint="The condition must be true without interruption for this time. Empty or 0: at once."
         unit="s"
-        value={draft.forSeconds}
-        onInput={(forSeconds) => set({ forSeconds })}
+        {...field('forSeconds')}
         min={0}
         max={604_800}
         step={1}
-        path="forSeconds"
       />
       <BindingEditor
         label="Applies to"
@@ -239,39 +213,20 @@ function AlarmFacts({ alarm }: { readonly alarm: Alarm }) {
   const groups = useGroups() ?? []
   const { condition, serviceIdentifier, forSeconds, updatedAt } = alarm
   return (
-    <dl class="facts">
-      <dt>Service</dt>
-      <dd>{schemas.get(serviceIdentifier)?.name ?? <code>{serviceIdentifier}</code>}</dd>
-      <dt>Active if</dt>
-      <dd>{conditionInWords(condition, operandsOf(schemas.get(serviceIdentifier)))}</dd>
-      <dt>For at least</dt>
-      <dd>{forSeconds} s</dd>
-      <dt>Devices</dt>
-      <dd>{bindingInWords(alarm, groups)}</dd>
-      <dt>Changed</dt>
-      <dd>
-        <Time at={updatedAt} />
-      </dd>
-    </dl>
+    <Facts
+      facts={{
+        Service: schemas.get(serviceIdentifier)?.name ?? <code>{serviceIdentifier}</code>,
+        'Active if': conditionInWords(condition, operandsOf(schemas.get(serviceIdentifier))),
+        'For at least': `${forSeconds} s`,
+        Devices: bindingInWords(alarm, groups),
+        Changed: <Time at={updatedAt} />,
+      }}
+    />
   )
 }
 
 function draftOf(alarm: Alarm | undefined): Draft {
-  const {
-    name = '',
-    severity = 'warning',
-    serviceIdentifier = '',
-    condition,
-    forSeconds,
-    devices,
-    groups,
-  } = alarm ?? {}
-  return {
-    name,
-    severity,
-    serviceIdentifier,
-    condition,
-    forSeconds: forSeconds || undefined,
-    binding: { devices, groups },
-  }
+  const { name = '', severity = 'warning', serviceIdentifier = '', condition, devices, groups } = alarm ?? {}
+  const forSeconds = alarm?.forSeconds || undefined
+  return { name, severity, serviceIdentifier, condition, forSeconds, binding: { devices, groups } }
 }

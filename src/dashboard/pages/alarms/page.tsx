@@ -1,11 +1,9 @@
-import { useState } from 'preact/hooks'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
 import { useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
-import { Empty } from '#dashboard/components/empty-state'
-import { Checkbox, TextField } from '#dashboard/components/fields'
+import { Checkbox, TextField, useField } from '#dashboard/components/fields'
 import { Link, navigateTo, pathOf } from '#dashboard/components/link'
-import { CallResult, Loading, Page, Section } from '#dashboard/components/page'
+import { CallResult, Empty, Loading, Page, Section } from '#dashboard/components/page'
 import { Badge, Status } from '#dashboard/components/status'
 import { type Column, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
@@ -14,16 +12,11 @@ import { useObservable } from '#dashboard/components/use-observable'
 import { operandsOf } from '#dashboard/conditions/operands'
 import { conditionInWords } from '#dashboard/conditions/rows'
 import { ActiveAlarms } from '#dashboard/pages/alarms/active-alarms'
-import {
-  type Alarm,
-  type AlarmSummary,
-  alarmSummaries,
-  inactiveSummary,
-  sortedAlarms,
-} from '#dashboard/pages/alarms/alarm-rows'
 import { client, mayUser } from '#dashboard/session'
 import { liveState } from '#dashboard/state'
+import { type Alarm, type StatusRow, severityOrder } from '#dashboard/values/alarm-order'
 import { countText } from '#dashboard/values/format-value'
+import { groupBy } from '#dashboard/values/group-by'
 import '#dashboard/pages/alarms/alarms.css'
 
 /** All alarms, and where they are active now. */
@@ -32,19 +25,25 @@ export default function AlarmsPage() {
   useRefreshOnEvents(called, 'ALARM_CONFIG')
   const { alarms: live } = liveState()
   const rows = [...useObservable(live).values()].filter((row) => row.active)
-  const summaries = alarmSummaries(rows)
-  const active = called.value?.filter(({ resourceIdentifier }) => summaries.has(resourceIdentifier)).length ?? 0
+  const active = groupBy(rows, ({ resourceIdentifier }) => resourceIdentifier)
+  const count = called.value?.filter(({ resourceIdentifier }) => active.has(resourceIdentifier)).length ?? 0
   return (
     <Page
       title="Alarms"
-      beside={called.value && active > 0 && <Badge tone="bad">{active} active</Badge>}
-      actions={mayUser('alarms', 'create') && <NewAlarm />}
+      beside={count > 0 && <Badge tone="bad">{count} active</Badge>}
+      actions={
+        mayUser('alarms', 'create') && (
+          <Link to="/alarms/new" class="button primary">
+            New alarm
+          </Link>
+        )
+      }
     >
       <CallResult call={called}>
         {(alarms) => (
           <>
             <ActiveAlarms alarms={alarms} rows={rows} />
-            <AlarmList alarms={alarms} summaries={summaries} isComplete={live.isComplete} />
+            <AlarmList alarms={alarms} active={active} isComplete={live.isComplete} />
           </>
         )}
       </CallResult>
@@ -52,38 +51,34 @@ export default function AlarmsPage() {
   )
 }
 
-function NewAlarm() {
-  return (
-    <Link to="/alarms/new" class="button primary">
-      New alarm
-    </Link>
-  )
-}
+/** By resource name of the alarm; without alarms that are active on no device. */
+type ActiveRows = ReadonlyMap<string, readonly StatusRow[]>
 
 interface AlarmListProps {
   readonly alarms: readonly Alarm[]
-  readonly summaries: ReadonlyMap<string, AlarmSummary>
+  readonly active: ActiveRows
   readonly isComplete: boolean
 }
 
-function AlarmList({ alarms, summaries, isComplete }: AlarmListProps) {
-  const [search, setSearch] = useState('')
-  const [isActiveOnly, setActiveOnly] = useState(false)
-  const columns = useColumns(summaries, isComplete)
+function AlarmList({ alarms, active, isComplete }: AlarmListProps) {
+  const search = useField('')
+  const activeOnly = useField(false)
+  const isActiveOnly = activeOnly.value
+  const columns = useColumns(active, isComplete)
   if (alarms.length === 0) return <NoAlarms />
   const schemas = useSchemas()
-  const shown = sortedAlarms(alarms, summaries).filter(
+  const shown = sortedAlarms(alarms, active).filter(
     (alarm) =>
-      (!isActiveOnly || summaries.has(alarm.resourceIdentifier)) &&
+      (!isActiveOnly || active.has(alarm.resourceIdentifier)) &&
       `${alarm.name} ${alarm.serviceIdentifier} ${schemas.get(alarm.serviceIdentifier)?.name}`
         .toLowerCase()
-        .includes(search.trim().toLowerCase()),
+        .includes(search.value.trim().toLowerCase()),
   )
   return (
     <>
       <div class="alarm-filters">
-        <TextField label="Search" type="search" value={search} onInput={setSearch} placeholder="Name or service" />
-        <Checkbox label="Only active" isChecked={isActiveOnly} onChange={setActiveOnly} />
+        <TextField label="Search" type="search" {...search} placeholder="Name or service" />
+        <Checkbox label="Only active" {...activeOnly} />
       </div>
       <Section title={countText(shown.length, 'alarm')}>
         <Table
@@ -96,7 +91,7 @@ function AlarmList({ alarms, summaries, isComplete }: AlarmListProps) {
             isActiveOnly && !isComplete ? (
               <Loading text="Loading their status…" />
             ) : (
-              <Empty title={isActiveOnly && search === '' ? 'No active alarms' : 'No alarms found'}>
+              <Empty title={isActiveOnly && search.value === '' ? 'No active alarms' : 'No alarms found'}>
                 <p>Clear the search and the filter to see all {alarms.length}.</p>
               </Empty>
             )
@@ -107,25 +102,17 @@ function AlarmList({ alarms, summaries, isComplete }: AlarmListProps) {
   )
 }
 
-function useColumns(summaries: ReadonlyMap<string, AlarmSummary>, isComplete: boolean): readonly Column<Alarm>[] {
+function useColumns(active: ActiveRows, isComplete: boolean): readonly Column<Alarm>[] {
   const groups = useGroups() ?? []
   const schemas = useSchemas()
   return [
+    { title: 'Name', cell: (alarm) => <Link to={pathOfAlarm(alarm)}>{alarm.name}</Link> },
+    { title: 'Severity', cell: ({ severity }) => <Status state={severity} /> },
     {
-      key: 'name',
-      title: 'Name',
-      cell: (alarm) => <Link to={pathOfAlarm(alarm)}>{alarm.name}</Link>,
-    },
-    { key: 'severity', title: 'Severity', cell: ({ severity }) => <Status state={severity} /> },
-    {
-      key: 'state',
       title: 'Status',
-      cell: (alarm) => (
-        <AlarmStatus summary={summaries.get(alarm.resourceIdentifier) ?? (isComplete ? inactiveSummary : undefined)} />
-      ),
+      cell: (alarm) => <AlarmStatus rows={active.get(alarm.resourceIdentifier) ?? (isComplete ? [] : undefined)} />,
     },
     {
-      key: 'condition',
       title: 'Condition',
       isText: true,
       cell: ({ condition, serviceIdentifier, forSeconds }) => (
@@ -137,18 +124,29 @@ function useColumns(summaries: ReadonlyMap<string, AlarmSummary>, isComplete: bo
         </>
       ),
     },
-    { key: 'binding', title: 'Devices', cell: (alarm) => bindingInWords(alarm, groups) },
+    { title: 'Devices', cell: (alarm) => bindingInWords(alarm, groups) },
   ]
 }
 
-/** `summary` undefined: the status is not known yet. */
-function AlarmStatus({ summary }: { readonly summary: AlarmSummary | undefined }) {
-  if (!summary) return <span class="soft">…</span>
-  const { active, since } = summary
-  if (active === 0) return <Status state="quiet" tone="quiet" />
+/** Active alarms first, by severity; then the others by name. */
+function sortedAlarms(alarms: readonly Alarm[], active: ActiveRows): readonly Alarm[] {
+  const isActive = ({ resourceIdentifier }: Alarm) => active.has(resourceIdentifier)
+  return alarms.toSorted(
+    (a, b) =>
+      Number(isActive(b)) - Number(isActive(a)) ||
+      (isActive(a) ? severityOrder[a.severity] - severityOrder[b.severity] : 0) ||
+      a.name.localeCompare(b.name),
+  )
+}
+
+/** `rows`: the devices on which the alarm is active; undefined: not known yet. */
+function AlarmStatus({ rows }: { readonly rows: readonly StatusRow[] | undefined }) {
+  if (!rows) return <span class="soft">…</span>
+  if (rows.length === 0) return <Status state="quiet" tone="quiet" />
+  const since = rows.reduce((earliest, row) => Math.min(earliest, row.since), Number.POSITIVE_INFINITY)
   return (
     <Status state="active" tone="bad">
-      active on {countText(active, 'device')}, since <Time at={since} />
+      active on {countText(rows.length, 'device')}, since <Time at={since} />
     </Status>
   )
 }

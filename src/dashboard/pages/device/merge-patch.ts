@@ -1,9 +1,9 @@
-/** The merge patch that turns one JSON object into another. RFC 7396; a patch cannot set `null`. */
+import { isObject } from '#dashboard/conditions/json-text'
+import type { JsonObject, JsonValue } from '#model/json-value'
 
-type Json = Readonly<Record<string, unknown>>
-
-export function mergePatchOf(before: Json, after: Json): Json | undefined {
-  const patch = new Map<string, unknown>()
+/** The merge patch that turns one JSON object into another; undefined if they are equal. RFC 7396; it cannot set `null`. */
+export function mergePatchOf(before: JsonObject, after: JsonObject): JsonObject | undefined {
+  const patch = new Map<string, JsonValue>()
   for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) patch.set(key, null)
   for (const [key, value] of Object.entries(after)) {
     const old = Object.hasOwn(before, key) ? before[key] : undefined
@@ -16,11 +16,6 @@ export function mergePatchOf(before: Json, after: Json): Json | undefined {
 }
 
 /** Whether the value contains `null` outside of lists: a patch would remove that key. */
-export function containsNull(value: unknown): boolean {
-  if (value === null) return true
-  return isObject(value) && Object.values(value).some(containsNull)
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+export function containsNull(value: JsonValue): boolean {
+  return value === null || (isObject(value) && Object.values(value).some(containsNull))
 }

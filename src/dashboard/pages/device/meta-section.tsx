@@ -3,10 +3,12 @@ import type { DeviceView } from '#client/client'
 import { DialogButton } from '#dashboard/components/dialog'
 import { TextField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { Section } from '#dashboard/components/page'
+import { Facts, Section } from '#dashboard/components/page'
 import { notify } from '#dashboard/components/toasts'
+import { isObject, readJson } from '#dashboard/conditions/json-text'
 import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
 import { client, mayUser } from '#dashboard/session'
+import type { JsonObject } from '#model/json-value'
 
 interface MetaSectionProps {
   readonly identifier: string
@@ -22,7 +24,7 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
       actions={
         mayUser('meta', 'update', { deviceIdentifier: identifier }) && (
           <DialogButton button="Change…" title={`Metadata of ${identifier}`}>
-            {(close) => <MetaForm identifier={identifier} meta={meta} onClose={close} />}
+            <MetaForm identifier={identifier} meta={meta} />
           </DialogButton>
         )
       }
@@ -30,14 +32,7 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
       {entries.length === 0 ? (
         <p class="soft">No metadata, such as location or owner.</p>
       ) : (
-        <dl class="facts">
-          {entries.map(([key, value]) => (
-            <>
-              <dt key={`${key} name`}>{key}</dt>
-              <dd key={key}>{metaText(value)}</dd>
-            </>
-          ))}
-        </dl>
+        <Facts facts={Object.fromEntries(entries.map(([key, value]) => [key, metaText(value)]))} />
       )}
     </Section>
   )
@@ -52,34 +47,31 @@ function metaText(value: unknown): string {
     .join(', ')
 }
 
-function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly onClose: () => void }) {
+function MetaForm({ identifier, meta }: MetaSectionProps) {
   // The patch is made from the metadata at the time the form was opened, so that changes by other users stay.
-  const [before] = useState(meta)
+  const [before] = useState(meta as JsonObject)
   const [text, setText] = useState(() => JSON.stringify(meta, null, 2))
-  const [fault, setFault] = useState<string | undefined>()
+  const [fault, setFault] = useState<string>()
   const save = async () => {
     const after = parseMetadata(text)
     if (typeof after === 'string') {
       setFault(after)
-      return
+      return false
     }
-    const patch = mergePatchOf(before, after)
-    if (patch) {
-      await client.call('PATCH /meta/:deviceIdentifier', {
-        parameters: { deviceIdentifier: identifier },
-        body: patch as Record<string, never>,
-      })
+    const body = mergePatchOf(before, after) as Record<string, never> | undefined
+    if (body) {
+      await client.call('PATCH /meta/:deviceIdentifier', { parameters: { deviceIdentifier: identifier }, body })
       notify(`The metadata of ${identifier} was changed`)
     }
-    onClose()
+    return true
   }
   return (
-    <Form submit="Save" onCancel={onClose} onSubmit={save} isUnsaved="touched">
+    <Form submit="Save" onSubmit={save} isUnsaved="touched">
       <TextField
         label="Metadata as JSON"
         hint='For example {"location": "Hall 3", "owner": "Ann"}'
         value={text}
-        onInput={(next) => {
+        onChange={(next) => {
           setText(next)
           setFault(undefined)
         }}
@@ -92,14 +84,9 @@ function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly o
   )
 }
 
-/** The object, or a description of the fault. */
-function parseMetadata(text: string): Record<string, unknown> | string {
-  let value: unknown
-  try {
-    value = JSON.parse(text.trim() || '{}')
-  } catch (fault) {
-    return `Invalid JSON: ${(fault as Error).message}`
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'Must be an object: { … }.'
-  return containsNull(value) ? 'null cannot be stored: remove the key.' : (value as Record<string, unknown>)
+function parseMetadata(text: string): JsonObject | string {
+  const read = readJson(text.trim() || '{}')
+  if ('fault' in read) return read.fault
+  if (!isObject(read.value)) return 'Must be an object: { … }.'
+  return containsNull(read.value) ? 'null cannot be stored: remove the key.' : read.value
 }

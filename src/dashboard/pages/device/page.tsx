@@ -1,9 +1,9 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
+import { idOf } from '#dashboard/binding/binding'
 import { nameOfDevice } from '#dashboard/binding/known-names'
 import { useDevices } from '#dashboard/binding/use-devices'
 import { firstMessage } from '#dashboard/commands'
-import { Command, Empty, NotLoaded } from '#dashboard/components/empty-state'
-import { Loading, Page, Section } from '#dashboard/components/page'
+import { Empty, Facts, Loading, NotLoaded, Page, Section } from '#dashboard/components/page'
 import { Status } from '#dashboard/components/status'
 import { Time } from '#dashboard/components/time'
 import { useIsComplete, useObservable } from '#dashboard/components/use-observable'
@@ -16,13 +16,11 @@ import { liveState } from '#dashboard/state'
 import { lastMessageAt } from '#dashboard/values/last-message'
 import '#dashboard/pages/device/device.css'
 import type { DeviceView } from '#client/client'
-import { Secret } from '#dashboard/components/copy-button'
+import { Command, Secret } from '#dashboard/components/copy-button'
 import { ConfirmButton, Dialog } from '#dashboard/components/dialog'
 import { Link, pathOf } from '#dashboard/components/link'
-import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
 
-/** One device with its live values and actions. */
 export default function DevicePage({ params }: PageProps) {
   const identifier = (params.id ?? '').toUpperCase()
   const { schemas, connection } = liveState()
@@ -31,6 +29,7 @@ export default function DevicePage({ params }: PageProps) {
   const device = useDevice(identifier)
   const connectionState = useObservable(connection).state
   const [isDeleted, setDeleted] = useState(false)
+  const protocol = useProtocol(identifier, device?.status)
 
   if (!device) {
     const isKnown = (connectionState === 'live' && isRead) || isDeleted
@@ -76,21 +75,18 @@ export default function DevicePage({ params }: PageProps) {
         <div class="device-beside">
           {device.status && (
             <Section title="Connection">
-              <dl class="facts">
-                <Protocol identifier={identifier} status={device.status} />
-                <dt>Last message</dt>
-                <dd>
-                  <Time at={lastMessageAt(device)} />
-                </dd>
-                <dt>Last connect</dt>
-                <dd>
-                  <Time at={device.lastConnect} />
-                </dd>
-                <dt>Connects</dt>
-                <dd class="number" title="Since the server started">
-                  {device.numConnects}
-                </dd>
-              </dl>
+              <Facts
+                facts={{
+                  'Connected by': protocol,
+                  'Last message': <Time at={lastMessageAt(device)} />,
+                  'Last connect': <Time at={device.lastConnect} />,
+                  Connects: (
+                    <span class="number" title="Since the server started">
+                      {device.numConnects}
+                    </span>
+                  ),
+                }}
+              />
             </Section>
           )}
           {mayUser('updates', 'read', { deviceIdentifier: identifier }) && <DeviceFirmware identifier={identifier} />}
@@ -104,19 +100,12 @@ export default function DevicePage({ params }: PageProps) {
 }
 
 /** How the device is connected: read again when the device goes offline or comes back. */
-function Protocol({ identifier, status }: { readonly identifier: string; readonly status: string }) {
-  const route = 'GET /devices/:deviceIdentifier/connection'
-  const { value } = useCall(
-    () => client.call(route, { parameters: { deviceIdentifier: identifier } }),
-    [identifier, status === 'offline'],
-  )
-  if (!value?.protocol) return null
-  return (
-    <>
-      <dt>Connected by</dt>
-      <dd>{value.protocol === 'mqtt' ? 'MQTT' : 'websocket'}</dd>
-    </>
-  )
+function useProtocol(deviceIdentifier: string, status: string | undefined): string | undefined {
+  const { value } = useCall(async () => {
+    if (status === undefined) return undefined
+    return client.call('GET /devices/:deviceIdentifier/connection', { parameters: { deviceIdentifier } })
+  }, [deviceIdentifier, status === undefined, status === 'offline'])
+  return value?.protocol ? (value.protocol === 'mqtt' ? 'MQTT' : 'websocket') : undefined
 }
 
 function NoDevice({ isDeleted }: { readonly isDeleted: boolean }) {
@@ -155,7 +144,7 @@ function ActiveAlarms({ identifier }: { readonly identifier: string }) {
     <ul class="active-alarms" aria-label="Active alarms">
       {active.map(({ resourceIdentifier, since }) => {
         const alarm = known.value?.find((each) => each.resourceIdentifier === resourceIdentifier)
-        const id = resourceIdentifier.replace(/^crn#alarm:/, '')
+        const id = idOf(resourceIdentifier)
         return (
           <li key={resourceIdentifier} class={alarm?.severity === 'critical' ? 'notice bad' : 'notice warning'}>
             <Status state={alarm?.severity ?? 'warning'}>
@@ -184,11 +173,6 @@ function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
     const created = await client.call('POST /devices/:deviceIdentifier/secret', { parameters: where })
     setSecret(created.secret)
   }
-  const remove = async () => {
-    await client.call('DELETE /devices/:deviceIdentifier', { parameters: where })
-    notify(`${identifier} was deleted`)
-    onDeleted()
-  }
   return (
     <>
       {mayUser('device', 'update', where) && (
@@ -211,7 +195,9 @@ function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
           buttonKind="danger"
           title={`Delete ${identifier}?`}
           confirm="Delete device"
-          onConfirm={remove}
+          onConfirm={() => client.call('DELETE /devices/:deviceIdentifier', { parameters: where })}
+          done={`${identifier} was deleted`}
+          onDone={onDeleted}
           typed={identifier}
         >
           <p>Its values, metadata and secret are deleted. This cannot be undone.</p>

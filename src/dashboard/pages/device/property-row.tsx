@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Desired, PropertyView, Schema } from '#client/client'
+import type { Answer, Desired, PropertyView, Schema } from '#client/client'
 import { Button } from '#dashboard/components/button'
 import { Form } from '#dashboard/components/form'
 import { Badge, Status } from '#dashboard/components/status'
@@ -8,7 +8,7 @@ import { notify } from '#dashboard/components/toasts'
 import { isNumeric, seriesOf } from '#dashboard/history/chart-series'
 import { LazyChart } from '#dashboard/history/lazy-chart'
 import { Sparkline } from '#dashboard/history/sparkline'
-import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
+import type { SparklinePoints } from '#dashboard/history/sparkline-points'
 import { ValueField } from '#dashboard/pages/device/value-field'
 import { isTrigger, isWritable, parseValue, textOf } from '#dashboard/pages/device/written-value'
 import { client } from '#dashboard/session'
@@ -141,16 +141,13 @@ interface WriteFormProps extends Pick<PropertyRowProps, 'place' | 'property' | '
   readonly onClose: () => void
 }
 
-interface Outcome {
-  readonly status: string
-  readonly message?: string | undefined
-}
+const writeRoute = 'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties'
 
 /** Sends a write to the device and shows its answer; the value changes when the device reports it. */
 function WriteForm({ place, property, about, isConnected, onClose }: WriteFormProps) {
   const [text, setText] = useState(() => textOf(property, about))
-  const [fault, setFault] = useState<string | undefined>()
-  const [outcome, setOutcome] = useState<Outcome | undefined>()
+  const [fault, setFault] = useState<string>()
+  const [outcome, setOutcome] = useState<Answer<typeof writeRoute>['updates'][number]>()
   const name = nameOf(property.propId, about)
   const change = (next: string) => {
     setText(next)
@@ -168,10 +165,7 @@ function WriteForm({ place, property, about, isConnected, onClose }: WriteFormPr
       onClose()
       return
     }
-    const answer = await client.call('PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties', {
-      parameters: place,
-      body: { [String(property.propId)]: read.value },
-    })
+    const answer = await client.call(writeRoute, { parameters: place, body: { [String(property.propId)]: read.value } })
     const update = answer.updates[0]
     if (!update) return
     setOutcome(update)

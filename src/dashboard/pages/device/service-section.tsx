@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Desired, Schema, ServiceView } from '#client/client'
 import { Button } from '#dashboard/components/button'
 import { Section } from '#dashboard/components/page'
+import { TableFrame } from '#dashboard/components/table'
 import { isNumeric, seriesKey } from '#dashboard/history/chart-series'
 import { useSparklines } from '#dashboard/history/use-sparklines'
 import { PropertyRow } from '#dashboard/pages/device/property-row'
@@ -40,43 +41,32 @@ export function ServiceSection(props: ServiceSectionProps) {
   )
   const title = schema?.name ?? serviceIdentifier
   return (
-    <Section
-      title={title}
-      beside={schema ? <span class="soft">{schema.description}</span> : <span class="soft">without a schema</span>}
-    >
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
-      <section class="table-frame" aria-label={`Properties of ${title}`} tabIndex={0}>
-        <table class="table properties">
-          <caption class="hidden">Properties of {title}</caption>
-          <thead>
-            <tr>
-              <th scope="col">Property</th>
-              <th scope="col" class="end">
-                Value
-              </th>
-              <th scope="col">Last hour</th>
-              <th scope="col">Reported</th>
-              <th scope="col">
-                <span class="hidden">Change</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((property) => (
-              <PropertyRow
-                key={property.propId}
-                place={place}
-                property={property}
-                schema={schema}
-                desired={desired[property.propId]}
-                points={pointsOf(seriesKey({ ...place, propId: property.propId }))}
-                mayWrite={mayWrite}
-                isConnected={isConnected}
-              />
-            ))}
-          </tbody>
-        </table>
-      </section>
+    <Section title={title} beside={<span class="soft">{schema ? schema.description : 'without a schema'}</span>}>
+      <TableFrame caption={`Properties of ${title}`} class="properties">
+        <thead>
+          <tr>
+            <th scope="col">Property</th>
+            <th scope="col" class="end">
+              Value
+            </th>
+            <th scope="col">Last hour</th>
+            <th scope="col">Reported</th>
+            <th scope="col">
+              <span class="hidden">Change</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((property) => (
+            <PropertyRow
+              key={property.propId}
+              {...{ place, property, schema, mayWrite, isConnected }}
+              desired={desired[property.propId]}
+              points={pointsOf(seriesKey({ ...place, propId: property.propId }))}
+            />
+          ))}
+        </tbody>
+      </TableFrame>
       {shown.length < properties.length && (
         <p>
           <Button onPress={() => setExpanded(true)}>Show all {properties.length} properties</Button>

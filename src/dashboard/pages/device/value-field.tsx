@@ -23,7 +23,7 @@ export function ValueField({ label, property, about, text, onText, problem }: Va
         {...shared}
         hint={rangeText(min, below, max) ?? shared.hint}
         value={text === '' ? undefined : Number(text)}
-        onInput={(number) => onText(number === undefined ? '' : String(number))}
+        onChange={(number) => onText(number === undefined ? '' : String(number))}
         step={isInteger ? 1 : 'any'}
         unit={about?.unit}
         hasFocus
@@ -34,7 +34,7 @@ export function ValueField({ label, property, about, text, onText, problem }: Va
     const options = kind === 'boolean' ? booleans : namesOf(about)
     return <Select {...shared} value={text} options={options} onChange={onText} hasFocus />
   }
-  return <TextField {...shared} hint={hints[kind] ?? shared.hint} value={text} onInput={onText} isCode hasFocus />
+  return <TextField {...shared} hint={hints[kind] ?? shared.hint} value={text} onChange={onText} isCode hasFocus />
 }
 
 const booleans = [

@@ -1,11 +1,10 @@
 import type { PropertyView } from '#client/client'
-import type { PropertySchema } from '#dashboard/values/format-value'
+import { localTime, type PropertySchema } from '#dashboard/values/format-value'
 
 /** Parses and checks input for a property. The server checks it again. Contract 3.5 */
 
 export type WriteKind = 'boolean' | 'enumeration' | 'number' | 'big integer' | 'time' | 'list' | 'text'
 
-/** A value to send, or a description of the fault. */
 export type ParsedValue = { readonly value: NonNullable<PropertyView['value']> } | { readonly fault: string }
 
 const integerRanges: Readonly<Record<string, readonly [min: number, max: number]>> = {
@@ -121,10 +120,4 @@ function parseList(text: string): ParsedValue {
     return { fault: 'Must be a list such as [1, 2, 3].' }
   }
   return Array.isArray(list) ? { value: list } : { fault: 'Must be a list such as [1, 2, 3].' }
-}
-
-/** The local time in seconds, in the format of a date-time field. */
-function localTime(at: number): string {
-  const date = new Date(at)
-  return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
 }

@@ -34,7 +34,6 @@ export interface UploadEnvironment {
   readonly signal: AbortSignal
 }
 
-/** The server refuses this image permanently. */
 export class UploadRefused extends Error {
   readonly status: number
 
@@ -51,7 +50,6 @@ export class UploadRefused extends Error {
  */
 export async function uploadImage(image: Blob, environment: UploadEnvironment): Promise<ReleaseEntry | undefined> {
   let from: number | undefined
-  /** The furthest position so far. */
   let furthest = -1
   let failures = 0
   for (;;) {

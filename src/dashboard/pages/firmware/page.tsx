@@ -1,14 +1,13 @@
 import { useMemo } from 'preact/hooks'
 import type { Item } from '#client/client'
-import { Command, Empty } from '#dashboard/components/empty-state'
+import { fleetCommand, uploadCommand } from '#dashboard/commands'
+import { Command } from '#dashboard/components/copy-button'
 import { Link, pathOf } from '#dashboard/components/link'
-import { CallResult, Page, Section } from '#dashboard/components/page'
+import { CallResult, Empty, Page, Section } from '#dashboard/components/page'
 import { Status } from '#dashboard/components/status'
 import { type Column, Table } from '#dashboard/components/table'
 import { useCall } from '#dashboard/components/use-call'
-import { updatedFleetCommand, uploadCommand } from '#dashboard/pages/firmware/commands'
-import { isExternalServer } from '#dashboard/pages/firmware/embedded-server'
-import { mayForAll, useFleetFirmware } from '#dashboard/pages/firmware/project-data'
+import { isExternalServer, mayForAll, useFleetFirmware } from '#dashboard/pages/firmware/project-data'
 import { UploadButton } from '#dashboard/pages/firmware/upload-dialog'
 import { emptyTally, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
 import { client } from '#dashboard/session'
@@ -77,7 +76,6 @@ function rowsOf(known: readonly Project[], tallies: ReadonlyMap<string, ProjectT
 
 const columns: readonly Column<Row>[] = [
   {
-    key: 'project',
     title: 'Project',
     cell: ({ project }) =>
       project === withoutProject ? (
@@ -86,13 +84,12 @@ const columns: readonly Column<Row>[] = [
         <Link to={pathOf('firmware', project)}>{project}</Link>
       ),
   },
-  { key: 'devices', title: 'Devices', align: 'end', cell: ({ tally }) => tally.devices },
-  { key: 'versions', title: 'Versions', cell: ({ tally }) => <Versions tally={tally} /> },
-  { key: 'way', title: 'Being updated', align: 'end', cell: ({ tally }) => tally.updating },
-  { key: 'releases', title: 'Releases', align: 'end', cell: ({ known }) => known?.releases ?? 0 },
-  { key: 'pins', title: 'Pins', align: 'end', cell: ({ known }) => known?.pins ?? 0 },
+  { title: 'Devices', align: 'end', cell: ({ tally }) => tally.devices },
+  { title: 'Versions', cell: ({ tally }) => <Versions tally={tally} /> },
+  { title: 'Being updated', align: 'end', cell: ({ tally }) => tally.updating },
+  { title: 'Releases', align: 'end', cell: ({ known }) => known?.releases ?? 0 },
+  { title: 'Pins', align: 'end', cell: ({ known }) => known?.pins ?? 0 },
   {
-    key: 'rollout',
     title: 'Rollout',
     cell: ({ known }) =>
       known?.rollout ? (
@@ -125,7 +122,7 @@ function Projects({ rows, isComplete, mayUpload }: ProjectsProps) {
             Devices report their project and firmware when they connect. Simulated devices do this too, and accept
             updates:
           </p>
-          <Command command={updatedFleetCommand()} />
+          <Command command={fleetCommand({ options: '--updates mixed' })} />
           <p>
             The first release creates a project
             {mayUpload ? ': upload one above, or in a terminal.' : ', which needs permission on all devices.'} With

@@ -1,16 +1,15 @@
-import { useState } from 'preact/hooks'
 import { DeviceField } from '#dashboard/binding/device-picker'
 import { apiCommand } from '#dashboard/commands'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { Empty } from '#dashboard/components/empty-state'
+import { useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link, pathOf } from '#dashboard/components/link'
-import { Section } from '#dashboard/components/page'
+import { versionProblem } from '#dashboard/components/names'
+import { Empty, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
 import { Badge } from '#dashboard/components/status'
 import { actionsColumn, PagedTable } from '#dashboard/components/table'
 import { notify } from '#dashboard/components/toasts'
-import { versionProblem } from '#dashboard/pages/firmware/names'
 import { type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
 import { client, mayUser } from '#dashboard/session'
@@ -20,12 +19,9 @@ import type { PinEntry } from '#model/release'
 export function Pins({ project, releases, pins }: ProjectData) {
   const versions = versionsOf(releases.value)
   const mayPin = mayUser('updates', 'create') || mayUser('updates', 'update')
-  const remove = async ({ deviceIdentifier }: PinEntry) => {
-    await client.call('DELETE /updates/projects/:project/pins/:deviceIdentifier', {
-      parameters: { project, deviceIdentifier },
-    })
-    notify(`${deviceIdentifier} is no longer pinned`)
-    pins.refresh()
+  const remove = ({ deviceIdentifier }: PinEntry) => {
+    const parameters = { project, deviceIdentifier }
+    return client.call('DELETE /updates/projects/:project/pins/:deviceIdentifier', { parameters })
   }
   return (
     <Section
@@ -33,17 +29,7 @@ export function Pins({ project, releases, pins }: ProjectData) {
       actions={
         mayPin && (
           <DialogButton button="Pin device" title="Pin device">
-            {(close) => (
-              <PinForm
-                project={project}
-                versions={versions}
-                onCancel={close}
-                onDone={() => {
-                  close()
-                  pins.refresh()
-                }}
-              />
-            )}
+            <PinForm project={project} versions={versions} onDone={pins.refresh} />
           </DialogButton>
         )
       }
@@ -66,12 +52,10 @@ export function Pins({ project, releases, pins }: ProjectData) {
         }
         columns={[
           {
-            key: 'device',
             title: 'Device',
             cell: ({ deviceIdentifier }) => <Link to={pathOf('devices', deviceIdentifier)}>{deviceIdentifier}</Link>,
           },
           {
-            key: 'version',
             title: 'Version',
             cell: ({ firmware }) => (
               <>
@@ -87,9 +71,10 @@ export function Pins({ project, releases, pins }: ProjectData) {
                   button="Remove"
                   buttonKind="quiet"
                   label={`Remove the pin of ${pin.deviceIdentifier}`}
-                  title={`Remove the pin of ${pin.deviceIdentifier}?`}
                   confirm="Remove pin"
                   onConfirm={() => remove(pin)}
+                  done={`${pin.deviceIdentifier} is no longer pinned`}
+                  onDone={pins.refresh}
                 >
                   <p>
                     {pin.deviceIdentifier} is no longer pinned to {pin.firmware}. It is offered the version of the
@@ -104,32 +89,30 @@ export function Pins({ project, releases, pins }: ProjectData) {
   )
 }
 
-function PinForm({
-  project,
-  versions,
-  onDone,
-  onCancel,
-}: {
+interface PinFormProps {
   readonly project: string
   readonly versions: readonly string[]
   readonly onDone: () => void
-  readonly onCancel: () => void
-}) {
-  const [device, setDevice] = useState('')
-  const [firmware, setFirmware] = useState(versions[0] ?? '')
-  const where = { deviceIdentifier: device.trim().toUpperCase() }
+}
+
+function PinForm({ project, versions, onDone }: PinFormProps) {
+  const device = useField('')
+  const version = useField(versions[0] ?? '')
+  const { value: firmware } = version
+  const deviceIdentifier = device.value.trim()
+  const where = { deviceIdentifier: deviceIdentifier.toUpperCase() }
   const isForbidden =
-    device.trim() !== '' && !mayUser('updates', 'create', where) && !mayUser('updates', 'update', where)
+    deviceIdentifier !== '' && !mayUser('updates', 'create', where) && !mayUser('updates', 'update', where)
   const pin = async () => {
-    const deviceIdentifier = device.trim()
+    const parameters = { project, deviceIdentifier }
     const call = client.call('PUT /updates/projects/:project/pins/:deviceIdentifier', {
-      parameters: { project, deviceIdentifier },
+      parameters,
       body: { firmware },
     })
     await withExplanation(call, {
       404: `${deviceIdentifier} is not a device identifier, or you may not update the device.`,
     })
-    notify(`${deviceIdentifier.toUpperCase()} is pinned to ${firmware}`)
+    notify(`${where.deviceIdentifier} is pinned to ${firmware}`)
     onDone()
   }
   return (
@@ -137,21 +120,17 @@ function PinForm({
       label="Pin device"
       submit="Pin"
       onSubmit={pin}
-      onCancel={onCancel}
-      isDisabled={device.trim() === '' || firmware === '' || versionProblem(firmware) !== undefined || isForbidden}
+      isDisabled={deviceIdentifier === '' || firmware === '' || versionProblem(firmware) !== undefined || isForbidden}
     >
       <DeviceField
         hint="The device need not exist yet."
         problem={isForbidden ? 'You may not update this device.' : undefined}
-        value={device}
-        onInput={setDevice}
+        {...device}
       />
       <VersionField
-        label="Version"
         hint="An older version than the current one downgrades the device."
         versions={versions}
-        value={firmware}
-        onChange={setFirmware}
+        {...version}
       />
     </Form>
   )

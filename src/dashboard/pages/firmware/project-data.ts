@@ -1,25 +1,62 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
-import { type GroupOption, idOf } from '#dashboard/binding/binding'
+import { type GroupOption, groupOf } from '#dashboard/binding/binding'
+import { answerOrDefault, serverErrorOf, statusOf } from '#dashboard/components/problem-text'
 import { type CallState, useCall } from '#dashboard/components/use-call'
 import type { PagedList } from '#dashboard/components/use-pages'
 import { client, mayUser } from '#dashboard/session'
 import { liveState } from '#dashboard/state'
-import { runAfter } from '#dashboard/timers'
+import { delayed } from '#dashboard/timers'
 import type { PinEntry, ReleaseEntry } from '#model/release'
 import type { RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
 
-/** The data of a project's page, for its sections. */
 export interface ProjectData {
   readonly project: string
   readonly releases: CallState<readonly ReleaseEntry[]>
   /** Null: no rollout. */
   readonly rollout: CallState<RolloutEntry | null>
   readonly pins: PagedList<PinEntry>
-  /** The devices that report this project. */
   readonly devices: readonly FirmwareView[]
+  /** Whether all devices were read. */
   readonly isComplete: boolean
+}
+
+/**
+ * Projects, releases, pins and rollouts exist only on the embedded update server, not on an external one. Contract 6.
+ */
+
+/** The pages of a list, or an empty one if the project does not exist yet. */
+export async function* pagesOrEmpty<Row>(pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+  try {
+    yield* pages
+  } catch (problem) {
+    if (!isMissing(problem)) throw problem
+    yield []
+  }
+}
+
+/** The project does not exist yet: the first release, pin or rollout creates it. */
+export function isMissing(problem: unknown): boolean {
+  return statusOf(problem) === 404 && !isExternalServer(problem)
+}
+
+/** Whether the request was refused because firmware comes from another update server. */
+export function isExternalServer(problem: unknown): boolean {
+  return statusOf(problem) === 404 && serverErrorOf(problem).includes('another update server')
+}
+
+/** The fields of a rollout in its form, without its progress. */
+export function rolloutSettings(rollout: RolloutEntry | null): unknown {
+  if (!rollout) return null
+  const { firmware, percent, groups, errorThresholdPercent, window, maxAttempts } = rollout
+  return { firmware, percent, groups, errorThresholdPercent, window, maxAttempts }
+}
+
+/** Null if the project has no rollout. */
+export function readRollout(project: string): Promise<RolloutEntry | null> {
+  const call = client.call('GET /updates/projects/:project/rollout', { parameters: { project } })
+  return answerOrDefault(call, null, isMissing)
 }
 
 /** The versions with a release, the newest release first; each once. */
@@ -29,11 +66,7 @@ export function versionsOf(releases: readonly ReleaseEntry[] = []): readonly str
 }
 
 /** `1.5.0 for rev-b, index 1` */
-export function releaseText({
-  firmware,
-  hardware,
-  index,
-}: Pick<ReleaseEntry, 'firmware' | 'hardware' | 'index'>): string {
+export function releaseText({ firmware, hardware, index }: ReleaseEntry): string {
   return `${firmware}${hardware === undefined ? '' : ` for ${hardware}`}${index > 0 ? `, index ${index}` : ''}`
 }
 
@@ -54,41 +87,26 @@ export function mayForGroups(
 ): boolean {
   if (mayForAll(action)) return true
   if (!groups) return false
-  return groups.every((id) =>
-    known
-      .find(({ resourceIdentifier }) => idOf(resourceIdentifier) === id)
-      ?.devices.every((deviceIdentifier) => mayUser('updates', action, { deviceIdentifier })),
-  )
-}
-
-/** The live firmware status of devices. Contract 6. */
-export interface FleetFirmware {
-  /** By device identifier. */
-  readonly devices: readonly FirmwareView[]
-  /** Whether all entries were read. */
-  readonly isComplete: boolean
+  const mayDevice = (deviceIdentifier: string) => mayUser('updates', action, { deviceIdentifier })
+  return groups.every((id) => groupOf(id, known)?.devices.every(mayDevice))
 }
 
 /** The whole fleet is processed at most this often. */
 const refreshMs = 1_000
 
-/** The devices of one project, or all. */
-export function useFleetFirmware(project?: string): FleetFirmware {
+/** The firmware of the devices of one project, or of all, live. Contract 6. */
+export function useFleetFirmware(project?: string): Pick<ProjectData, 'devices' | 'isComplete'> {
   const { updates } = liveState()
   const [version, setVersion] = useState(0)
   useEffect(() => {
-    let cancel: (() => void) | undefined
-    const stop = updates.subscribe(() => {
-      cancel ??= runAfter(refreshMs, () => {
-        cancel = undefined
-        setVersion((before) => before + 1)
-      })
-    })
+    const update = () => setVersion((before) => before + 1)
+    const updating = delayed(refreshMs, update)
+    const stop = updates.subscribe(() => updating.start())
     // Includes changes between the rendering and this effect.
-    setVersion((before) => before + 1)
+    update()
     return () => {
       stop()
-      cancel?.()
+      updating.cancel()
     }
   }, [updates])
   const devices = useMemo(() => {

@@ -1,14 +1,13 @@
 import { useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
+import { fleetCommand } from '#dashboard/commands'
 import { Button } from '#dashboard/components/button'
 import { Dialog } from '#dashboard/components/dialog'
-import { Empty } from '#dashboard/components/empty-state'
-import { Select, TextField } from '#dashboard/components/fields'
+import { Select, TextField, useField } from '#dashboard/components/fields'
 import { Link, pathOf } from '#dashboard/components/link'
-import { Section } from '#dashboard/components/page'
+import { Empty, Section } from '#dashboard/components/page'
 import { Badge, Status } from '#dashboard/components/status'
 import { VirtualList } from '#dashboard/components/virtual-list'
-import { updatedFleetCommand } from '#dashboard/pages/firmware/commands'
 import { useDeviceFirmware } from '#dashboard/pages/firmware/device-firmware'
 import type { ProjectData } from '#dashboard/pages/firmware/project-data'
 import { updateText } from '#dashboard/pages/firmware/update-words'
@@ -30,17 +29,17 @@ const filterOptions = Object.entries(filters).map(([value, { label }]) => ({ val
 const rowHeightPx = 48
 
 export function ProjectDevices({ devices, pins, isComplete }: ProjectData) {
-  const [search, setSearch] = useState('')
-  const [filter, setFilter] = useState<Filter>('all')
+  const search = useField('')
+  const filter = useField<Filter>('all')
   const [selected, setSelected] = useState<string>()
-  const needle = search.trim().toUpperCase()
-  const shown = devices.filter((device) => filters[filter].isMatch(device) && isFound(device, needle))
+  const needle = search.value.trim().toUpperCase()
+  const shown = devices.filter((device) => filters[filter.value].isMatch(device) && isFound(device, needle))
   const pinned = new Set((pins.rows ?? []).map(({ deviceIdentifier }) => deviceIdentifier))
   return (
     <Section title="Devices" beside={isComplete && <span class="soft">{countText(shown.length, devices.length)}</span>}>
       {!isComplete && <p class="soft">Loading…</p>}
       {isComplete && devices.length === 0 && (
-        <Empty title="No devices in this project" command={updatedFleetCommand()}>
+        <Empty title="No devices in this project" command={fleetCommand({ options: '--updates mixed' })}>
           Devices report their project and firmware when they connect: <code>project</code> and <code>firmwares</code>{' '}
           in HELLO. Simulated devices use the projects climate, meter and pump.
         </Empty>
@@ -48,14 +47,19 @@ export function ProjectDevices({ devices, pins, isComplete }: ProjectData) {
       {devices.length > 0 && (
         <>
           <div class="firmware-filters">
-            <TextField label="Search" type="search" hint="Identifier or version" value={search} onInput={setSearch} />
-            <Select label="Show" value={filter} options={filterOptions} onChange={setFilter} />
+            <TextField label="Search" type="search" hint="Identifier or version" {...search} />
+            <Select label="Show" {...filter} options={filterOptions} />
           </div>
           {shown.length === 0 ? (
             <p class="soft">No devices found.</p>
           ) : (
             <div class="firmware-devices">
-              <Head />
+              {/* Only visual; screen readers read the cells. */}
+              <div class="firmware-row firmware-head" aria-hidden="true">
+                <span>Device</span>
+                <span>Firmware</span>
+                <span>Update</span>
+              </div>
               <VirtualList
                 label="Devices of the project"
                 rows={shown}
@@ -72,17 +76,6 @@ export function ProjectDevices({ devices, pins, isComplete }: ProjectData) {
         {selected !== undefined && <DeviceDetails device={selected} pins={pins} />}
       </Dialog>
     </Section>
-  )
-}
-
-/** Only visual; screen readers read the cells. */
-function Head() {
-  return (
-    <div class="firmware-row firmware-head" aria-hidden="true">
-      <span>Device</span>
-      <span>Firmware</span>
-      <span>Update</span>
-    </div>
   )
 }
 

@@ -1,11 +1,17 @@
 import { useMemo } from 'preact/hooks'
 import { Link } from '#dashboard/components/link'
 import { Page, Section } from '#dashboard/components/page'
+import { answerOrDefault } from '#dashboard/components/problem-text'
 import { useCall, usePolling } from '#dashboard/components/use-call'
 import { usePages } from '#dashboard/components/use-pages'
-import { answerOrDefault, isExternalServer, pagesOrEmpty, readRollout } from '#dashboard/pages/firmware/embedded-server'
 import { Pins } from '#dashboard/pages/firmware/pins'
-import { useFleetFirmware } from '#dashboard/pages/firmware/project-data'
+import {
+  isExternalServer,
+  isMissing,
+  pagesOrEmpty,
+  readRollout,
+  useFleetFirmware,
+} from '#dashboard/pages/firmware/project-data'
 import { ProjectDevices } from '#dashboard/pages/firmware/project-devices'
 import { Releases } from '#dashboard/pages/firmware/releases'
 import { Rollout } from '#dashboard/pages/firmware/rollout'
@@ -31,19 +37,14 @@ export default function ProjectPage({ params }: PageProps) {
   const { devices, isComplete } = useFleetFirmware(project)
   const tally = useMemo(() => tallyOf(devices).get(project) ?? emptyTally, [devices, project])
   const releases = useCall(
-    () => answerOrDefault(client.call('GET /updates/projects/:project/releases', { parameters }), []),
+    () => answerOrDefault(client.call('GET /updates/projects/:project/releases', { parameters }), [], isMissing),
     [project],
   )
   // Null: no rollout; undefined: not known yet.
   const rollout = useCall(() => readRollout(project), [project])
-  const pins = usePages(
-    () =>
-      pagesOrEmpty(
-        client.pages('GET /updates/projects/:project/pins', { parameters, query: { limit: `${pinPageSize}` } }),
-      ),
-    pinPageSize,
-    [project],
-  )
+  const pinCall = { parameters, query: { limit: `${pinPageSize}` } }
+  const readPins = () => pagesOrEmpty(client.pages('GET /updates/projects/:project/pins', pinCall))
+  const pins = usePages(readPins, pinPageSize, [project])
   const isExternal = isExternalServer(releases.problem)
   usePolling(isExternal ? undefined : rollout.refresh, rolloutPollMs)
   usePolling(isExternal ? undefined : releases.refresh, releasePollMs)
@@ -67,13 +68,12 @@ export default function ProjectPage({ params }: PageProps) {
   )
 }
 
-function VersionBars({
-  tally: { devices, versions, updating },
-  isComplete,
-}: {
+interface VersionBarsProps {
   readonly tally: ProjectTally
   readonly isComplete: boolean
-}) {
+}
+
+function VersionBars({ tally: { devices, versions, updating }, isComplete }: VersionBarsProps) {
   if (!isComplete) return <p class="soft">Loading…</p>
   if (devices === 0) {
     return (

@@ -1,17 +1,15 @@
+import { uploadCommand } from '#dashboard/commands'
 import { CopyButton } from '#dashboard/components/copy-button'
 import { ConfirmButton } from '#dashboard/components/dialog'
-import { Empty } from '#dashboard/components/empty-state'
-import { CallResult, Section } from '#dashboard/components/page'
+import { Empty, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
-import { actionsColumn, type Column, Table } from '#dashboard/components/table'
+import { actionsColumn, CallTable, type Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
-import { notify } from '#dashboard/components/toasts'
-import { uploadCommand } from '#dashboard/pages/firmware/commands'
-import { bytesText } from '#dashboard/pages/firmware/names'
 import { mayForAll, type ProjectData, releaseText } from '#dashboard/pages/firmware/project-data'
 import { isFinalStatus } from '#dashboard/pages/firmware/update-words'
 import { UploadButton } from '#dashboard/pages/firmware/upload-dialog'
 import { client } from '#dashboard/session'
+import { bytesText } from '#dashboard/values/format-value'
 import type { ReleaseEntry } from '#model/release'
 
 /** Firmware with an image, for the devices of a project. Contract 6. */
@@ -19,12 +17,11 @@ export function Releases(data: ProjectData) {
   const { project, releases, rollout, devices } = data
   const mayUpload = mayForAll('create')
   const columns: readonly Column<ReleaseEntry>[] = [
-    { key: 'version', title: 'Version', cell: ({ firmware }) => <code>{firmware}</code> },
-    { key: 'hardware', title: 'Hardware', cell: ({ hardware }) => hardware ?? <span class="soft">any</span> },
-    { key: 'index', title: 'Index', align: 'end', cell: ({ index }) => index },
-    { key: 'size', title: 'Size', align: 'end', cell: ({ size }) => bytesText(size) },
+    { title: 'Version', cell: ({ firmware }) => <code>{firmware}</code> },
+    { title: 'Hardware', cell: ({ hardware }) => hardware ?? <span class="soft">any</span> },
+    { title: 'Index', align: 'end', cell: ({ index }) => index },
+    { title: 'Size', align: 'end', cell: ({ size }) => bytesText(size) },
     {
-      key: 'sha',
       title: 'SHA-256',
       cell: (release) => (
         <>
@@ -33,7 +30,7 @@ export function Releases(data: ProjectData) {
         </>
       ),
     },
-    { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     actionsColumn(
       (release) =>
         mayForAll('delete') && (
@@ -41,13 +38,10 @@ export function Releases(data: ProjectData) {
             button="Delete"
             buttonKind="quiet"
             label={`Delete ${releaseText(release)}`}
-            title={`Delete ${releaseText(release)}?`}
             confirm="Delete release"
-            onConfirm={async () => {
-              await removeRelease(release, data)
-              notify(`${project} ${releaseText(release)} is deleted`)
-              releases.refresh()
-            }}
+            onConfirm={() => removeRelease(release, data)}
+            done={`${project} ${releaseText(release)} is deleted`}
+            onDone={releases.refresh}
           >
             <p>
               Devices of {project} are no longer offered this release, and its image is deleted unless another release
@@ -71,23 +65,19 @@ export function Releases(data: ProjectData) {
         )
       }
     >
-      <CallResult call={releases}>
-        {(list) => (
-          <Table
-            caption="List of releases"
-            columns={columns}
-            rows={list}
-            rowKey={releaseText}
-            empty={
-              <Empty title="No releases" command={mayUpload ? uploadCommand(project, '1.0.0') : undefined}>
-                {mayUpload
-                  ? 'Upload an image above to offer it to devices.'
-                  : 'Uploading a release needs permission to create updates.'}
-              </Empty>
-            }
-          />
-        )}
-      </CallResult>
+      <CallTable
+        caption="List of releases"
+        columns={columns}
+        call={releases}
+        rowKey={releaseText}
+        empty={
+          <Empty title="No releases" command={mayUpload ? uploadCommand(project, '1.0.0') : undefined}>
+            {mayUpload
+              ? 'Upload an image above to offer it to devices.'
+              : 'Uploading a release needs permission to create updates.'}
+          </Empty>
+        }
+      />
     </Section>
   )
 }

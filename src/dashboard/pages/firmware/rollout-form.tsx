@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks'
-import type { Item } from '#client/client'
-import { idOf } from '#dashboard/binding/binding'
-import { Checkbox, Checkboxes, Field, NumberField, TextField } from '#dashboard/components/fields'
+import { type GroupOption, groupOf, idOf } from '#dashboard/binding/binding'
+import { Checkbox, Checkboxes, Field, NumberField, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
+import { versionProblem } from '#dashboard/components/names'
 import { withExplanation } from '#dashboard/components/problem-text'
 import { notify } from '#dashboard/components/toasts'
-import { versionProblem } from '#dashboard/pages/firmware/names'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
 import { client } from '#dashboard/session'
 import type { RolloutBody, RolloutEntry } from '#model/rollout'
@@ -14,26 +13,27 @@ interface RolloutFormProps {
   readonly project: string
   readonly before: RolloutEntry | undefined
   /** Throws if another user has changed the rollout meanwhile. */
-  readonly check: () => Promise<void>
+  readonly check: () => Promise<unknown>
   readonly versions: readonly string[]
-  readonly groups: readonly Item<'GET /groups'>[]
+  readonly groups: readonly GroupOption[]
   /** The number of devices of the project; undefined if not known yet. */
   readonly devices: number | undefined
   readonly onDone: () => void
-  readonly onCancel: () => void
 }
 
 /** The suggested window: three hours from 02:00 UTC. */
 const suggestedWindow = { cron: '0 2 * * *', minutes: 180 }
 
 /** Starts a rollout, or changes it; another version starts a new one. */
-export function RolloutForm({ project, before, check, versions, groups, devices, onDone, onCancel }: RolloutFormProps) {
-  const [firmware, setFirmware] = useState(before?.firmware ?? versions[0] ?? '')
-  const [percent, setPercent] = useState<number | undefined>(before?.percent ?? 10)
+export function RolloutForm({ project, before, check, versions, groups, devices, onDone }: RolloutFormProps) {
+  const version = useField(before?.firmware ?? versions[0] ?? '')
+  const share = useField<number | undefined>(before?.percent ?? 10)
   const [chosen, setChosen] = useState(before?.groups)
-  const [threshold, setThreshold] = useState<number | undefined>(before ? before.errorThresholdPercent : 20)
+  const threshold = useField<number | undefined>(before ? before.errorThresholdPercent : 20)
   const [window, setWindow] = useState(before?.window)
-  const [attempts, setAttempts] = useState<number | undefined>(before?.maxAttempts)
+  const attempts = useField<number | undefined>(before?.maxAttempts)
+  const { value: firmware } = version
+  const { value: percent } = share
   const isNewFirmware = before !== undefined && before.firmware !== firmware
 
   const put = async () => {
@@ -42,9 +42,9 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       firmware,
       percent: percent ?? 0,
       ...(chosen && { groups: [...chosen] }),
-      ...(threshold !== undefined && { errorThresholdPercent: threshold }),
+      ...(threshold.value !== undefined && { errorThresholdPercent: threshold.value }),
       ...(window && { window }),
-      ...(attempts !== undefined && { maxAttempts: attempts }),
+      ...(attempts.value !== undefined && { maxAttempts: attempts.value }),
     }
     await withExplanation(client.call('PUT /updates/projects/:project/rollout', { parameters: { project }, body }), {
       403: 'A rollout for all devices needs permission on all devices. Choose groups of devices that you may update.',
@@ -57,28 +57,21 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
     )
     onDone()
   }
-  const target = targetText(project, percent ?? 0, chosen ? membersOf(groups, chosen) : devices)
+  const members = chosen && new Set(chosen.flatMap((id) => groupOf(id, groups)?.devices ?? [])).size
+  const target = targetText(project, percent ?? 0, members ?? devices)
   return (
     <Form
       label="Rollout"
       submit={before && !isNewFirmware ? 'Save changes' : 'Start rollout'}
       onSubmit={put}
-      onCancel={onCancel}
       isUnsaved="touched"
       isDisabled={firmware === '' || versionProblem(firmware) !== undefined || percent === undefined}
     >
-      <VersionField
-        label="Version"
-        hint="Devices with an older version receive it."
-        versions={versions}
-        value={firmware}
-        onChange={setFirmware}
-      />
+      <VersionField hint="Devices with an older version receive it." versions={versions} {...version} />
       <NumberField
         label="Share of the devices"
         hint="A larger share adds devices, and keeps those that it already included."
-        value={percent}
-        onInput={setPercent}
+        {...share}
         min={0}
         max={100}
         unit="%"
@@ -88,15 +81,14 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       <NumberField
         label="Stop after failures"
         hint="Failed share of the devices that have finished. If empty, failures never stop the rollout."
-        value={threshold}
-        onInput={setThreshold}
+        {...threshold}
         min={0}
         max={100}
         unit="%"
       />
       <Checkbox
         label="Only in a window"
-        isChecked={window !== undefined}
+        value={window !== undefined}
         onChange={(isOn) => setWindow(isOn ? suggestedWindow : undefined)}
       />
       {window && (
@@ -107,13 +99,13 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
             path="window.cron"
             isCode
             value={window.cron}
-            onInput={(cron) => setWindow({ ...window, cron })}
+            onChange={(cron) => setWindow({ ...window, cron })}
             isRequired
           />
           <NumberField
             label="Duration"
             value={window.minutes}
-            onInput={(minutes) => setWindow({ ...window, minutes: minutes ?? 0 })}
+            onChange={(minutes) => setWindow({ ...window, minutes: minutes ?? 0 })}
             min={1}
             max={10_080}
             step={1}
@@ -125,8 +117,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       <NumberField
         label="Attempts for each device"
         hint="The pauses between them increase. If empty, 3."
-        value={attempts}
-        onInput={setAttempts}
+        {...attempts}
         min={1}
         max={100}
         step={1}
@@ -149,16 +140,14 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
   )
 }
 
-function TargetGroups({
-  groups,
-  chosen,
-  onChange,
-}: Pick<RolloutFormProps, 'groups'> & {
+interface TargetGroupsProps extends Pick<RolloutFormProps, 'groups'> {
   readonly chosen: readonly string[] | undefined
   readonly onChange: (chosen: string[] | undefined) => void
-}) {
+}
+
+function TargetGroups({ groups, chosen, onChange }: TargetGroupsProps) {
   // A chosen group that was deleted or is not visible can still be removed.
-  const unknown = (chosen ?? []).filter((id) => !groups.some((group) => idOf(group.resourceIdentifier) === id))
+  const unknown = (chosen ?? []).filter((id) => !groupOf(id, groups))
   const options = [
     ...groups.map((group) => ({ value: idOf(group.resourceIdentifier), label: group.name })),
     ...unknown.map((id) => ({ value: id, label: id })),
@@ -166,21 +155,10 @@ function TargetGroups({
   if (options.length === 0) return null
   return (
     <Field label="Applies to" hint="A rollout to a group includes its current members.">
-      <Checkbox
-        label="All devices"
-        isChecked={chosen === undefined}
-        onChange={(isOn) => onChange(isOn ? undefined : [])}
-      />
-      {chosen && <Checkboxes options={options} checked={chosen} onChange={onChange} />}
+      <Checkbox label="All devices" value={chosen === undefined} onChange={(isOn) => onChange(isOn ? undefined : [])} />
+      {chosen && <Checkboxes options={options} value={chosen} onChange={onChange} />}
     </Field>
   )
-}
-
-function membersOf(groups: RolloutFormProps['groups'], chosen: readonly string[]): number {
-  const members = groups
-    .filter((group) => chosen.includes(idOf(group.resourceIdentifier)))
-    .flatMap(({ devices }) => devices)
-  return new Set(members).size
 }
 
 /** `about 33 of 334 devices of boiler` */

@@ -1,33 +1,34 @@
-import type { Item } from '#client/client'
-import { idOf } from '#dashboard/binding/binding'
+import { type GroupOption, groupOf, idOf } from '#dashboard/binding/binding'
+import { useGroups } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
 import { Button } from '#dashboard/components/button'
 import { ConcurrentEdit } from '#dashboard/components/concurrent-edit'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { Empty } from '#dashboard/components/empty-state'
-import { CallResult, Section } from '#dashboard/components/page'
+import { CallResult, Empty, Facts, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
 import { Status } from '#dashboard/components/status'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
-import { useCall } from '#dashboard/components/use-call'
-import { readRollout, rolloutSettings } from '#dashboard/pages/firmware/embedded-server'
-import { mayForAll, mayForGroups, type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
+import {
+  mayForAll,
+  mayForGroups,
+  type ProjectData,
+  readRollout,
+  rolloutSettings,
+  versionsOf,
+} from '#dashboard/pages/firmware/project-data'
 import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
 import { partsOf } from '#dashboard/pages/firmware/update-words'
-import { client, mayUser } from '#dashboard/session'
+import { client } from '#dashboard/session'
 import { countText } from '#dashboard/values/format-value'
 import type { RolloutCounts as Counts, RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
 
 /** The rollout of a project: its version, and its share of the devices. Contract 6. */
 
-type Group = Item<'GET /groups'>
-
 export function Rollout({ project, releases, rollout, devices, isComplete }: ProjectData) {
   // Users who may not read groups see their ids.
-  const groupCall = useCall(async () => (mayUser('functions', 'read') ? client.call('GET /groups') : []), [])
-  const groups = groupCall.value ?? []
+  const groups = useGroups() ?? []
   const current = rollout.value
   const may = (action: Action) => mayForGroups(action, current?.groups, groups)
   const putTitle = current ? 'Change rollout' : 'New rollout'
@@ -44,25 +45,19 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
           {current && may('update') && <PauseButton project={project} rollout={current} onChanged={rollout.refresh} />}
           {mayPut && current !== undefined && (
             <DialogButton kind={current ? undefined : 'primary'} button={putTitle} title={putTitle}>
-              {(close) => (
-                <ConcurrentEdit current={current} subject="this rollout" edited={rolloutSettings} isAlwaysDirty>
-                  {({ initial, check }) => (
-                    <RolloutForm
-                      project={project}
-                      before={initial ?? undefined}
-                      check={async () => void (await check(() => readRollout(project)))}
-                      versions={versionsOf(releases.value)}
-                      groups={groups}
-                      devices={isComplete ? devices.length : undefined}
-                      onCancel={close}
-                      onDone={() => {
-                        close()
-                        rollout.refresh()
-                      }}
-                    />
-                  )}
-                </ConcurrentEdit>
-              )}
+              <ConcurrentEdit current={current} subject="this rollout" edited={rolloutSettings} isAlwaysDirty>
+                {({ initial, check }) => (
+                  <RolloutForm
+                    project={project}
+                    before={initial ?? undefined}
+                    check={() => check(() => readRollout(project))}
+                    versions={versionsOf(releases.value)}
+                    groups={groups}
+                    devices={isComplete ? devices.length : undefined}
+                    onDone={rollout.refresh}
+                  />
+                )}
+              </ConcurrentEdit>
             </DialogButton>
           )}
           {current && may('delete') && (
@@ -71,12 +66,12 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
               buttonKind="danger"
               title={`End the rollout of ${project}?`}
               confirm="End rollout"
-              onConfirm={async () => {
+              onConfirm={() => {
                 const call = client.call('DELETE /updates/projects/:project/rollout', { parameters: { project } })
-                await withExplanation(call, { 403: forbidden })
-                notify(`The rollout of ${project} has ended`)
-                rollout.refresh()
+                return withExplanation(call, { 403: forbidden })
               }}
+              done={`The rollout of ${project} has ended`}
+              onDone={rollout.refresh}
             >
               <p>
                 Its counts are deleted. From then on{' '}
@@ -93,12 +88,7 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
           entry ? (
             <RolloutDetails rollout={entry} groups={groups} />
           ) : (
-            <NoRollout
-              project={project}
-              version={versionsOf(releases.value)[0]}
-              devices={devices.length}
-              mayPut={mayPut}
-            />
+            <NoRollout {...{ project, mayPut }} version={versionsOf(releases.value)[0]} devices={devices.length} />
           )
         }
       </CallResult>
@@ -108,28 +98,23 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
 
 const forbidden = 'The rollout includes devices that you may not update.'
 
-/** Pauses a running rollout, or resumes another; asks first if the rollout stopped after errors. */
-function PauseButton({
-  project,
-  rollout: { state, firmware, counts, errorThresholdPercent },
-  onChanged,
-}: {
+interface PauseButtonProps {
   readonly project: string
   readonly rollout: RolloutEntry
   readonly onChanged: () => void
-}) {
-  const parameters = { project }
-  const explanations = { 403: forbidden, 404: forbidden }
-  const pause = async () => {
-    await withExplanation(client.call('POST /updates/projects/:project/rollout/pause', { parameters }), explanations)
-    notify(`The rollout of ${firmware} is paused; running updates continue`)
+}
+
+/** Pauses a running rollout, or resumes another; asks first if the rollout stopped after errors. */
+function PauseButton({ project, rollout, onChanged }: PauseButtonProps) {
+  const { state, firmware, counts, errorThresholdPercent } = rollout
+  const change = (action: 'pause' | 'resume', text: string) => async () => {
+    const call = client.call(`POST /updates/projects/:project/rollout/${action}`, { parameters: { project } })
+    await withExplanation(call, { 403: forbidden, 404: forbidden })
+    notify(`The rollout of ${firmware} is ${text}`)
     onChanged()
   }
-  const resume = async () => {
-    await withExplanation(client.call('POST /updates/projects/:project/rollout/resume', { parameters }), explanations)
-    notify(`The rollout of ${firmware} is resumed`)
-    onChanged()
-  }
+  const pause = change('pause', 'paused; running updates continue')
+  const resume = change('resume', 'resumed')
   if (state === 'running') return <Button onPress={pause}>Pause</Button>
   if (state !== 'stopped') {
     return (
@@ -154,7 +139,13 @@ function PauseButton({
   )
 }
 
-function RolloutDetails({ rollout, groups }: { readonly rollout: RolloutEntry; readonly groups: readonly Group[] }) {
+function RolloutDetails({
+  rollout,
+  groups,
+}: {
+  readonly rollout: RolloutEntry
+  readonly groups: readonly GroupOption[]
+}) {
   const { firmware, percent, state, errorThresholdPercent, window, maxAttempts = 3, updatedAt } = rollout
   return (
     <>
@@ -165,58 +156,47 @@ function RolloutDetails({ rollout, groups }: { readonly rollout: RolloutEntry; r
         </p>
       )}
       <RolloutCounts counts={rollout.counts} />
-      <dl class="facts">
-        <dt>Version</dt>
-        <dd>
-          <code>{firmware}</code> to {percent} % of {targetText(rollout, groups)}
-        </dd>
-        <dt>Window</dt>
-        <dd>
-          {window ? (
+      <Facts
+        facts={{
+          Version: (
+            <>
+              <code>{firmware}</code> to {percent} % of {targetText(rollout, groups)}
+            </>
+          ),
+          Window: window ? (
             <>
               for {window.minutes} minutes from each <code>{window.cron}</code> (UTC)
             </>
           ) : (
             'always open'
-          )}
-        </dd>
-        <dt>Stops</dt>
-        <dd>
-          {errorThresholdPercent === undefined
-            ? 'only when a user pauses it'
-            : `when ${errorThresholdPercent} % of the finished devices have failed`}
-        </dd>
-        <dt>Attempts</dt>
-        <dd>{maxAttempts === 1 ? '1' : `up to ${maxAttempts}`}</dd>
-        <dt>Changed</dt>
-        <dd>
-          <Time at={updatedAt} />
-        </dd>
-      </dl>
+          ),
+          Stops:
+            errorThresholdPercent === undefined
+              ? 'only when a user pauses it'
+              : `when ${errorThresholdPercent} % of the finished devices have failed`,
+          Attempts: maxAttempts === 1 ? '1' : `up to ${maxAttempts}`,
+          Changed: <Time at={updatedAt} />,
+        }}
+      />
     </>
   )
 }
 
-function targetText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly Group[]): string {
+function targetText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly GroupOption[]): string {
   if (!groups) return 'all devices'
   if (groups.length === 0) return 'no devices'
-  const names = groups.map(
-    (id) => known.find(({ resourceIdentifier }) => resourceIdentifier.endsWith(`:${id}`))?.name ?? id,
-  )
+  const names = groups.map((id) => groupOf(id, known)?.name ?? id)
   return `the group${names.length === 1 ? '' : 's'} ${names.join(', ')}`
 }
 
-function NoRollout({
-  project,
-  version = '1.0.0',
-  devices,
-  mayPut,
-}: {
+interface NoRolloutProps {
   readonly project: string
   readonly version: string | undefined
   readonly devices: number
   readonly mayPut: boolean
-}) {
+}
+
+function NoRollout({ project, version = '1.0.0', devices, mayPut }: NoRolloutProps) {
   const body = { firmware: version, percent: 10, errorThresholdPercent: 20 }
   const command = apiCommand('-X PUT', `/updates/projects/${project}/rollout`, body)
   return (
@@ -232,15 +212,11 @@ function NoRollout({
 /** The progress of the chosen devices: as a bar and in words. */
 function RolloutCounts({ counts }: { readonly counts: Counts }) {
   const parts = partsOf(counts)
-  const most = Math.max(
-    1,
-    parts.reduce((sum, { count }) => sum + count, 0),
-  )
   return (
     <div class="rollout-counts">
       <div class="rollout-bar" aria-hidden="true">
         {parts.map(({ name, tone, count }) => (
-          <span key={name} class={tone} style={{ flexGrow: count / most }} />
+          <span key={name} class={tone} style={{ flexGrow: count }} />
         ))}
       </div>
       <ul>

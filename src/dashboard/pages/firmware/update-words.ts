@@ -1,13 +1,10 @@
+import type { Answer } from '#client/client'
 import type { FirmwareEntry, TriggerStatus } from '#model/firmware'
 import type { RolloutCounts } from '#model/rollout'
 
 /** Results of updates in words. §3.2, contract 6. */
 
-/** The result of a requested update. */
-export interface Outcome {
-  readonly status: TriggerStatus
-  readonly message?: string | undefined
-}
+type Outcome = Answer<'POST /updates/:deviceIdentifier'>
 
 const outcomes: Readonly<Record<TriggerStatus, string>> = {
   STARTED: 'the update has started',

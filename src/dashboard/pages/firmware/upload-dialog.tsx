@@ -1,15 +1,23 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ButtonProps } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
-import { Field, NumberField, Radio, TextField } from '#dashboard/components/fields'
+import {
+  type CheckboxProps,
+  Field,
+  NumberField,
+  type NumberFieldProps,
+  Radio,
+  TextField,
+  useField,
+} from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
+import { nameProblem, versionIn, versionProblem } from '#dashboard/components/names'
 import { ExplainedError, problemText, withExplanation } from '#dashboard/components/problem-text'
-import { nameProblem } from '#dashboard/components/short-name'
 import { notify } from '#dashboard/components/toasts'
 import { type UploadEnvironment, UploadRefused, uploadImage } from '#dashboard/pages/firmware/image-upload'
-import { bytesText, versionIn, versionProblem } from '#dashboard/pages/firmware/names'
 import { client } from '#dashboard/session'
 import { runAfter } from '#dashboard/timers'
+import { bytesText } from '#dashboard/values/format-value'
 
 interface UploadButtonProps {
   readonly onDone: () => void
@@ -22,7 +30,6 @@ interface UploadButtonProps {
 interface Progress {
   readonly bytes: number
   readonly of: number
-  /** Why the upload is paused. */
   readonly pause?: string | undefined
 }
 
@@ -30,21 +37,21 @@ interface Progress {
 export function UploadButton({ kind, ...props }: UploadButtonProps & Pick<ButtonProps, 'kind'>) {
   return (
     <DialogButton kind={kind} button="New release" title="New release">
-      {(close) => <UploadForm {...props} onClose={close} />}
+      <UploadForm {...props} />
     </DialogButton>
   )
 }
 
-type UploadFormProps = UploadButtonProps & { readonly onClose: () => void }
-
-function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }: UploadFormProps) {
-  const [project, setProject] = useState(fixedProject ?? '')
-  const [firmware, setFirmware] = useState('')
-  const [hardware, setHardware] = useState('')
-  const [index, setIndex] = useState<number | undefined>(0)
+function UploadForm({ project: fixedProject, projectStatusOf, onDone }: UploadButtonProps) {
+  const projectField = useField(fixedProject ?? '')
+  const version = useField('')
+  const hardwareField = useField('')
+  const index = useField<number | undefined>(0)
   const [file, setFile] = useState<File>()
-  const [percent, setPercent] = useState<number | undefined>(firstPercent)
-  const [isForAll, setForAll] = useState(false)
+  const share = useField<number | undefined>(firstPercent)
+  const forAll = useField(false)
+  const [project, firmware, hardware] = [projectField.value, version.value, hardwareField.value]
+  const [percent, isForAll] = [share.value, forAll.value]
   const [progress, setProgress] = useState<Progress>()
   const cancellation = useRef(new AbortController())
   useEffect(() => () => cancellation.current.abort(), [])
@@ -55,7 +62,7 @@ function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }:
   const fault = versionProblem(firmware) ?? nameProblem(project) ?? nameProblem(hardware)
   const upload = async () => {
     if (!file) throw new ExplainedError('Choose a file first.')
-    const release = { project, firmware, hardware, index: index ?? 0 }
+    const release = { project, firmware, hardware, index: index.value ?? 0 }
     // Starts the rollout first: without one, the server offers the release to all devices that connect.
     if (rolloutPercent !== undefined) await startRollout(release, rolloutPercent)
     try {
@@ -64,7 +71,7 @@ function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }:
       if (rolloutPercent !== undefined) await endRollout(project)
       if (cancellation.current.signal.aborted) {
         notify(`The upload of ${project} ${firmware} was cancelled: choose the file again to continue`)
-        return
+        return false
       }
       throw refusalOf(problem, firmware)
     } finally {
@@ -72,7 +79,7 @@ function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }:
     }
     notify(`${project} ${firmware} is uploaded`)
     onDone()
-    onClose()
+    return true
   }
   return (
     <Form
@@ -80,7 +87,6 @@ function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }:
       submit={asksForShare && isForAll ? `Upload for ${countText(devices)}` : 'Upload'}
       onSubmit={upload}
       isLong
-      onCancel={onClose}
       isDisabled={fault !== undefined || (asksForShare && !isForAll && percent === undefined)}
     >
       {fixedProject === undefined && (
@@ -89,8 +95,7 @@ function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }:
           hint="The name that devices report."
           problem={nameProblem(project)}
           isCode
-          value={project}
-          onInput={setProject}
+          {...projectField}
           isRequired
           hasFocus
         />
@@ -98,7 +103,7 @@ function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }:
       <FileField
         onFile={(chosen) => {
           setFile(chosen)
-          if (firmware === '') setFirmware(versionIn(chosen?.name ?? '') ?? '')
+          if (firmware === '') version.onChange(versionIn(chosen?.name ?? '') ?? '')
         }}
       />
       <TextField
@@ -106,8 +111,7 @@ function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }:
         hint="A semantic version. A release cannot be changed: another image needs another version."
         problem={versionProblem(firmware)}
         isCode
-        value={firmware}
-        onInput={setFirmware}
+        {...version}
         isRequired
       />
       <TextField
@@ -115,19 +119,17 @@ function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }:
         hint="Only for devices with this hardware. Empty: any."
         problem={nameProblem(hardware)}
         isCode
-        value={hardware}
-        onInput={setHardware}
+        {...hardwareField}
       />
       <NumberField
         label="Index"
         hint="The number of the firmware, for devices with several."
-        value={index}
-        onInput={setIndex}
+        {...index}
         min={0}
         max={255}
         step={1}
       />
-      {asksForShare && <RolloutShare {...{ devices, percent, setPercent, isForAll, setForAll }} />}
+      {asksForShare && <RolloutShare {...{ devices, share, forAll }} />}
       {progress && <UploadProgress progress={progress} />}
     </Form>
   )
@@ -138,40 +140,35 @@ const firstPercent = 10
 
 interface RolloutShareProps {
   readonly devices: number
-  readonly percent: number | undefined
-  readonly setPercent: (percent: number | undefined) => void
-  readonly isForAll: boolean
-  readonly setForAll: (isForAll: boolean) => void
+  readonly share: Pick<NumberFieldProps, 'value' | 'onChange'>
+  readonly forAll: Pick<CheckboxProps, 'value' | 'onChange'>
 }
 
 /** For a project without a rollout: otherwise all its devices are offered the newest release. */
-function RolloutShare({ devices, percent, setPercent, isForAll, setForAll }: RolloutShareProps) {
-  const name = useId()
+function RolloutShare({ devices, share, forAll }: RolloutShareProps) {
+  const first = Math.round((devices * (share.value ?? 0)) / 100)
   return (
     <Field label="Devices that are updated">
       <Radio
-        name={name}
-        label="A part of them first, by a rollout"
-        isChecked={!isForAll}
-        onChange={() => setForAll(false)}
-      />
-      {!isForAll && (
-        <NumberField
-          label="Share of the devices"
-          hint={`About ${Math.round((devices * (percent ?? 0)) / 100)} of ${devices}. The rollout stops when 20 % of the updates fail, and can be extended later.`}
-          value={percent}
-          onInput={setPercent}
-          min={0}
-          max={100}
-          unit="%"
-          isRequired
-        />
-      )}
-      <Radio
-        name={name}
-        label={`Every device that connects: ${countText(devices)} at present`}
-        isChecked={isForAll}
-        onChange={() => setForAll(true)}
+        {...forAll}
+        options={[
+          {
+            value: false,
+            label: 'A part of them first, by a rollout',
+            content: (
+              <NumberField
+                label="Share of the devices"
+                hint={`About ${first} of ${devices}. The rollout stops when 20 % of the updates fail, and can be extended later.`}
+                {...share}
+                min={0}
+                max={100}
+                unit="%"
+                isRequired
+              />
+            ),
+          },
+          { value: true, label: `Every device that connects: ${countText(devices)} at present` },
+        ]}
       />
     </Field>
   )
@@ -222,7 +219,7 @@ function UploadProgress({ progress: { bytes, of, pause } }: { readonly progress:
       <label for="release-progress">
         {bytesText(bytes)} of {bytesText(of)}, {percent} %
       </label>
-      <progress id="release-progress" class="upload-progress" value={bytes} max={of} />
+      <progress id="release-progress" value={bytes} max={of} />
       <small class="hint" role="status">
         {pause && `${pause} The upload continues automatically.`}
       </small>
@@ -292,16 +289,13 @@ async function sha256Of(file: File): Promise<string | undefined> {
 function refusalOf(problem: unknown, firmware: string): unknown {
   if (!(problem instanceof UploadRefused)) return problem
   const { status, message } = problem
+  const explain = (text: string) => new ExplainedError(text, problem)
   if (status === 409 && message.includes('another image')) {
-    return new ExplainedError(
-      `${firmware} exists with another image. A release cannot be changed: choose another version.`,
-      problem,
-    )
+    return explain(`${firmware} exists with another image. A release cannot be changed: choose another version.`)
   }
   if (status === 400 && message.includes('SHA-256')) {
-    return new ExplainedError('The image is damaged: it contains parts of an earlier upload. Upload it again.', problem)
+    return explain('The image is damaged: it contains parts of an earlier upload. Upload it again.')
   }
-  if (status === 403)
-    return new ExplainedError('Releases apply to all devices, so they need permission on all devices.', problem)
-  return new ExplainedError(message || `The server refused it (${status}).`, problem)
+  if (status === 403) return explain('Releases apply to all devices, so they need permission on all devices.')
+  return explain(message || `The server refused it (${status}).`)
 }

@@ -1,24 +1,19 @@
 import { ChoiceField } from '#dashboard/components/choice-field'
-import { versionProblem } from '#dashboard/pages/firmware/names'
+import type { TextFieldProps } from '#dashboard/components/fields'
+import { versionProblem } from '#dashboard/components/names'
 
-interface VersionFieldProps {
-  readonly label: string
-  readonly hint: string
+interface VersionFieldProps extends Pick<TextFieldProps, 'hint' | 'value' | 'onChange'> {
   readonly versions: readonly string[]
-  readonly value: string
-  readonly onChange: (version: string) => void
 }
 
 /** An existing version, or another one, which may get its release later. */
-export function VersionField({ label, hint, versions, value, onChange }: VersionFieldProps) {
+export function VersionField({ versions, ...field }: VersionFieldProps) {
   return (
     <ChoiceField
-      label={label}
-      hint={hint}
-      value={value}
+      {...field}
+      label="Version"
       options={versions.map((version) => ({ value: version, label: version }))}
-      onChange={onChange}
-      other={{ label: 'Other version', placeholder: '1.2.3', problem: versionProblem(value) }}
+      other={{ label: 'Other version', placeholder: '1.2.3', problem: versionProblem(field.value) }}
       isRequired
     />
   )

@@ -1,3 +1,4 @@
+import { isFinalStatus } from '#dashboard/pages/firmware/update-words'
 import type { FirmwareInformation } from '#model/firmware'
 
 /** Counts devices by project and firmware version, with the status of their updates. */
@@ -11,7 +12,6 @@ interface VersionCount {
 
 export interface ProjectTally {
   readonly devices: number
-  /** The number of devices that are being updated. */
   readonly updating: number
   /** By index, the most frequent version first. */
   readonly versions: readonly VersionCount[]
@@ -22,22 +22,10 @@ export const emptyTally: ProjectTally = { devices: 0, updating: 0, versions: [] 
 /** The key for devices without a project; no project can have this name. */
 export const withoutProject = ''
 
-/** The statuses of a running update. Other statuses are final, or mean that there is no update. */
-const runningStatuses: ReadonlySet<string> = new Set([
-  'CHECKING',
-  'OFFERING',
-  'STARTED',
-  'DOWNLOADING',
-  'VERIFYING',
-  'INSTALLING',
-  'REBOOTING',
-])
-
 export function isUpdating({ firmwares = [] }: FirmwareInformation): boolean {
-  return firmwares.some(({ update }) => update !== undefined && runningStatuses.has(update.status))
+  return firmwares.some(({ update }) => update !== undefined && !isFinalStatus(update.status))
 }
 
-/** By project. */
 export function tallyOf(devices: Iterable<FirmwareInformation>): ReadonlyMap<string, ProjectTally> {
   const tallies = new Map<string, MutableTally>()
   for (const device of devices) {

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
+import type { Answer } from '#client/client'
 import { firstMessage } from '#dashboard/commands'
-import { Secret } from '#dashboard/components/copy-button'
+import { Command, Secret } from '#dashboard/components/copy-button'
 import { Dialog } from '#dashboard/components/dialog'
-import { Command } from '#dashboard/components/empty-state'
-import { TextField } from '#dashboard/components/fields'
+import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { navigateTo, pathOf } from '#dashboard/components/link'
 import { notify } from '#dashboard/components/toasts'
@@ -13,50 +13,36 @@ import { client } from '#dashboard/session'
 export function AddDevice({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) {
   return (
     <Dialog title="Add device" isOpen={isOpen} onClose={onClose}>
-      <AddDeviceForm onClose={onClose} />
+      <AddDeviceForm />
     </Dialog>
   )
 }
 
-interface CreatedDevice {
-  readonly deviceIdentifier: string
-  readonly secret: string
-}
-
-function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
-  const [identifier, setIdentifier] = useState('')
-  const [created, setCreated] = useState<CreatedDevice>()
+function AddDeviceForm() {
+  const identifier = useField('')
+  const [created, setCreated] = useState<Answer<'POST /devices'>>()
   if (created) {
+    const { deviceIdentifier, secret } = created
     return (
-      <Form
-        submit="Open device"
-        onSubmit={() => {
-          onClose()
-          navigateTo(pathOf('devices', created.deviceIdentifier))
-        }}
-      >
-        <Secret label={`Secret of ${created.deviceIdentifier}`} text={created.secret} />
+      <Form submit="Open device" onSubmit={() => navigateTo(pathOf('devices', deviceIdentifier))} onCancel={false}>
+        <Secret label={`Secret of ${deviceIdentifier}`} text={secret} />
         <p>To send its first message by hand:</p>
-        <Command command={firstMessage(created.deviceIdentifier, created.secret)} />
+        <Command command={firstMessage(deviceIdentifier, secret)} />
       </Form>
     )
   }
+  const add = async () => {
+    const device = await client.call('POST /devices', { body: { deviceIdentifier: identifier.value.trim() } })
+    setCreated(device)
+    notify(`${device.deviceIdentifier} was added`)
+    return false
+  }
   return (
-    <Form
-      submit="Add"
-      onCancel={onClose}
-      isDisabled={identifier.trim() === ''}
-      onSubmit={async () => {
-        const device = await client.call('POST /devices', { body: { deviceIdentifier: identifier.trim() } })
-        setCreated(device)
-        notify(`${device.deviceIdentifier} was added`)
-      }}
-    >
+    <Form submit="Add" isDisabled={identifier.value.trim() === ''} onSubmit={add}>
       <TextField
         label="Identifier"
         hint="Letters, digits, - and =; stored in upper case. The device connects with this name."
-        value={identifier}
-        onInput={setIdentifier}
+        {...identifier}
         path="deviceIdentifier"
         autocomplete="off"
         maxLength={64}

@@ -1,9 +1,11 @@
-import { useState } from 'preact/hooks'
+import { useContext, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
 import { Checkboxes, Field, type Option } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
+import { CloseDialogContext } from '#dashboard/components/unsaved-input'
 import { propertyKey } from '#dashboard/pages/fleet/columns'
+import { readPreference, storePreference } from '#dashboard/preferences'
 import { liveState } from '#dashboard/state'
 import { nameOf, schemaOfProperty } from '#dashboard/values/format-value'
 
@@ -19,28 +21,25 @@ export interface ColumnsProps {
 export function ColumnsButton(props: ColumnsProps) {
   return (
     <DialogButton button="Columns…" title="Columns" isWide>
-      {(close) => <ColumnsForm {...props} onClose={close} />}
+      <ColumnsForm {...props} />
     </DialogButton>
   )
 }
 
-function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsProps & { readonly onClose: () => void }) {
+function ColumnsForm({ chosen, service, offers, onChoose }: ColumnsProps) {
+  const close = useContext(CloseDialogContext)
   const [keys, setKeys] = useState(chosen)
   const group = (title: string, options: readonly Option[]) =>
     options.length > 0 && (
       <Field key={title} label={title}>
-        <Checkboxes options={options} checked={keys} onChange={setKeys} />
+        <Checkboxes options={options} value={keys} onChange={setKeys} />
       </Field>
     )
   return (
     <Form
       submit="Apply"
-      onCancel={onClose}
       isDisabled={keys.length === 0}
-      onSubmit={() => {
-        onChoose(['device', ...keys.filter((key) => key !== 'device')])
-        onClose()
-      }}
+      onSubmit={() => onChoose(['device', ...keys.filter((key) => key !== 'device')])}
     >
       {group('Every device', generalColumns)}
       {group('Metadata', metaOptions())}
@@ -59,7 +58,7 @@ function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsProp
           kind="quiet"
           onPress={() => {
             onChoose(undefined)
-            onClose()
+            close?.()
           }}
         >
           Reset
@@ -93,4 +92,28 @@ function metaOptions(): readonly Option[] {
     .sort()
     .slice(0, metaKeysMax)
     .map((name) => ({ value: `meta:${name}`, label: name }))
+}
+
+/** The chosen columns, stored in this browser: by service, because each has its own properties. */
+
+const preferenceKey = 'fleet-columns'
+
+export function storedColumns(service: string): readonly string[] | undefined {
+  const stored = readColumns()[service]
+  return Array.isArray(stored) && stored.every((each) => typeof each === 'string') ? stored : undefined
+}
+
+/** Undefined: the default columns. */
+export function storeColumns(service: string, keys: readonly string[] | undefined): void {
+  const { [service]: _, ...others } = readColumns()
+  storePreference(preferenceKey, JSON.stringify(keys ? { ...others, [service]: keys } : others))
+}
+
+function readColumns(): Record<string, unknown> {
+  try {
+    const stored: unknown = JSON.parse(readPreference(preferenceKey) ?? '{}')
+    return typeof stored === 'object' && stored !== null ? (stored as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
 }

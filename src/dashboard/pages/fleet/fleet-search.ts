@@ -2,7 +2,6 @@ import { Problem } from '#client/client'
 import type { FleetQuery } from '#dashboard/pages/fleet/fleet-query'
 import { now, runAfter } from '#dashboard/timers'
 
-/** The devices of a view, by identifier. */
 export interface FleetResult {
   /** In ascending order. Undefined until the first ones are known. */
   readonly identifiers: readonly string[] | undefined
@@ -11,7 +10,6 @@ export interface FleetResult {
   readonly problem?: unknown
 }
 
-/** One page of `GET /devices`. */
 export type FetchFleetPage = (
   query: FleetQuery & { readonly limit: number; readonly cursor?: string; readonly deviceIdentifier?: string[] },
 ) => Promise<{ readonly identifiers: readonly string[]; readonly cursor?: string | undefined }>

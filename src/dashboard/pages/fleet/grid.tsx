@@ -5,20 +5,20 @@ import { nameOfDevice } from '#dashboard/binding/known-names'
 import { useReadings } from '#dashboard/binding/use-devices'
 import { Link, navigateTo, pathOf } from '#dashboard/components/link'
 import { Status } from '#dashboard/components/status'
-import { clock, duration, Time } from '#dashboard/components/time'
+import { clock, Time } from '#dashboard/components/time'
 import { useKey, useObservable } from '#dashboard/components/use-observable'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/components/virtual-list'
 import { seriesKey } from '#dashboard/history/chart-series'
 import { Sparkline } from '#dashboard/history/sparkline'
-import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
+import type { SparklinePoints } from '#dashboard/history/sparkline-points'
 import { useSparklines } from '#dashboard/history/use-sparklines'
 import { type FleetColumn, trendOf, valuesText } from '#dashboard/pages/fleet/columns'
+import type { Selection } from '#dashboard/pages/fleet/selection'
 import { sortedMax } from '#dashboard/pages/fleet/use-fleet'
-import type { Selection } from '#dashboard/pages/fleet/use-selection'
 import { liveState } from '#dashboard/state'
 import { runAfter } from '#dashboard/timers'
 import type { StatusRow } from '#dashboard/values/alarm-order'
-import { numberOf } from '#dashboard/values/format-value'
+import { duration, numberOf } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'
 
 const narrow = '(max-width: 52rem)'
@@ -131,9 +131,7 @@ export function FleetGrid(props: FleetGridProps) {
 interface CellsProps extends Pick<FleetGridProps, 'selection'> {
   readonly identifier: string
   readonly columns: readonly FleetColumn[]
-  /** By key of a series. */
   readonly pointsOf: (key: string) => SparklinePoints | undefined
-  /** The active alarms of the device. */
   readonly alarms: readonly StatusRow[] | undefined
 }
 

@@ -1,29 +1,28 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { fleetCommand } from '#dashboard/commands'
 import { Button } from '#dashboard/components/button'
-import { Command, Empty, NotLoaded } from '#dashboard/components/empty-state'
-import { Loading, Page } from '#dashboard/components/page'
+import { Command } from '#dashboard/components/copy-button'
+import { Empty, Loading, NotLoaded, Page } from '#dashboard/components/page'
 import { problemText } from '#dashboard/components/problem-text'
+import { notify } from '#dashboard/components/toasts'
+import { useLazy } from '#dashboard/components/use-lazy'
 import { useObservable } from '#dashboard/components/use-observable'
 import { AddDevice } from '#dashboard/pages/fleet/add-device'
 import { columnOf, columnsOf, defaultColumnKeys } from '#dashboard/pages/fleet/columns'
-import { ColumnsButton } from '#dashboard/pages/fleet/columns-dialog'
-import { parseConditionValue } from '#dashboard/pages/fleet/condition'
+import { ColumnsButton, storeColumns, storedColumns } from '#dashboard/pages/fleet/columns-dialog'
 import { fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
 import { identifiersMax } from '#dashboard/pages/fleet/fleet-search'
 import { FleetGrid } from '#dashboard/pages/fleet/grid'
-import { storeColumns, storedColumns } from '#dashboard/pages/fleet/stored-columns'
+import { type Selection, toggleSelection } from '#dashboard/pages/fleet/selection'
+import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
 import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
 import { type ScrollHold, useFleet, useOffers } from '#dashboard/pages/fleet/use-fleet'
-import { defaultView, type FleetView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
+import { defaultView, type FleetView, parseConditionValue, queryOf, viewOf } from '#dashboard/pages/fleet/view'
 import { client, mayUser, session } from '#dashboard/session'
 import { liveState } from '#dashboard/state'
 import { now } from '#dashboard/timers'
 import { countText, schemaOfProperty } from '#dashboard/values/format-value'
 import '#dashboard/pages/fleet/fleet.css'
-import { fleetCommand } from '#dashboard/commands'
-import { LazySelectionBar, mayChangeMany } from '#dashboard/pages/fleet/lazy-selection-bar'
-import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
-import { useSelection } from '#dashboard/pages/fleet/use-selection'
 
 /** While the user points at rows, they do not move, so that a click hits the intended row. */
 const holdMs = 1_000
@@ -108,6 +107,46 @@ export default function FleetPage() {
       <AddDevice isOpen={isAdding} onClose={() => setAdding(false)} />
     </Page>
   )
+}
+
+const nothing: ReadonlySet<string> = new Set()
+const none: readonly string[] = []
+
+function useSelection(shown: readonly string[] | undefined, isAllKnown: boolean): Selection {
+  const identifiers = shown ?? none
+  const [selected, setSelected] = useState(nothing)
+  const pressed = useRef<string>()
+  const isAll = useMemo(
+    () =>
+      identifiers.length > 0 && selected.size >= identifiers.length && identifiers.every((each) => selected.has(each)),
+    [identifiers, selected],
+  )
+  return {
+    selected,
+    isAll,
+    onSelect(identifier, isRange) {
+      setSelected(toggleSelection(selected, identifiers, identifier, isRange ? pressed.current : undefined))
+      pressed.current = identifier
+    },
+    onAll: isAllKnown ? () => setSelected(isAll ? nothing : new Set([...selected, ...identifiers])) : undefined,
+    onClear: () => setSelected(nothing),
+  }
+}
+
+/** Whether the user may do anything with selected devices. */
+function mayChangeMany(): boolean {
+  const isAny = (['service', 'functions', 'meta', 'updates'] as const).some((resource) => mayUser(resource, 'update'))
+  return isAny || mayUser('device', 'delete')
+}
+
+/** The actions for selected devices, whose code is loaded with the first selection. */
+function LazySelectionBar(props: Selection) {
+  const bar = useLazy(() => import('#dashboard/pages/fleet/bulk-changes/selection-bar'))
+  useEffect(() => {
+    if (bar !== 'failed') return
+    notify('The actions could not be loaded: the server cannot be reached, or was updated.', 'failed')
+  }, [bar])
+  return typeof bar === 'object' ? <bar.loaded.default {...props} /> : <Loading />
 }
 
 interface CountProps {

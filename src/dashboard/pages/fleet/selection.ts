@@ -1,3 +1,13 @@
+/** Selected devices: they stay selected while the search and the filters change. */
+export interface Selection {
+  readonly selected: ReadonlySet<string>
+  readonly isAll: boolean
+  readonly onSelect: (identifier: string, isRange: boolean) => void
+  /** Absent while not all identifiers are known. */
+  readonly onAll: (() => void) | undefined
+  readonly onClear: () => void
+}
+
 /**
  * The selected devices after a click on the box of one; with Shift, on the boxes from the last clicked one to this one.
  */

@@ -1,13 +1,18 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
-import { Select, TextField } from '#dashboard/components/fields'
+import { Select, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { propertyKey, type Schemas } from '#dashboard/pages/fleet/columns'
-import { operatorsFor } from '#dashboard/pages/fleet/condition'
-import type { Condition, FleetView, Operator, StatusFilter } from '#dashboard/pages/fleet/view'
-import { nameOf, schemaOfProperty } from '#dashboard/values/format-value'
+import {
+  type Condition,
+  type FleetView,
+  type Operator,
+  operatorsFor,
+  type StatusFilter,
+} from '#dashboard/pages/fleet/view'
+import { nameOf, schemaOfProperty, withUnit } from '#dashboard/values/format-value'
 
 export interface FleetToolbarProps {
   readonly view: FleetView
@@ -32,7 +37,7 @@ export function FleetToolbar({ view, change, offers, schemas, children }: FleetT
     .map((identifier) => [identifier, schemas.get(identifier)?.name ?? identifier] as const)
     .sort(([, one], [, other]) => (one < other ? -1 : 1))
   return (
-    <search class="toolbar" aria-label="Devices">
+    <search class="toolbar actions" aria-label="Devices">
       <input
         ref={search}
         class="input search"
@@ -43,7 +48,7 @@ export function FleetToolbar({ view, change, offers, schemas, children }: FleetT
         onInput={({ currentTarget }) => change({ search: currentTarget.value })}
         onKeyDown={({ key }) => key === 'Escape' && change({ search: '' })}
       />
-      <div class="filters">
+      <div class="filters actions">
         <fieldset class="segments">
           <legend class="hidden">Status</legend>
           {statuses.map(([status, title]) => (
@@ -73,14 +78,11 @@ export function FleetToolbar({ view, change, offers, schemas, children }: FleetT
           </Button>
         ) : (
           <DialogButton button="Condition…" title="Only devices where">
-            {(close) => (
-              <ConditionForm
-                service={view.service}
-                onClose={close}
-                onChoose={(condition) => change({ condition })}
-                {...{ offers, schemas }}
-              />
-            )}
+            <ConditionForm
+              service={view.service}
+              onChoose={(condition) => change({ condition })}
+              {...{ offers, schemas }}
+            />
           </DialogButton>
         )}
         {children}
@@ -89,10 +91,9 @@ export function FleetToolbar({ view, change, offers, schemas, children }: FleetT
   )
 }
 
-function conditionText(condition: NonNullable<FleetView['condition']>, schemas: Schemas): string {
-  const about = schemaOfProperty(schemas.get(condition.serviceIdentifier), condition.propId)
-  const unit = about?.unit ? ` ${about.unit}` : ''
-  return `${nameOf(condition.propId, about)} ${condition.operator} ${condition.value}${unit}`
+function conditionText({ serviceIdentifier, propId, operator, value }: Condition, schemas: Schemas): string {
+  const about = schemaOfProperty(schemas.get(serviceIdentifier), propId)
+  return `${nameOf(propId, about)} ${operator} ${withUnit(value, about?.unit)}`
 }
 
 /** As in code viewers, a slash outside of inputs focuses the search. */
@@ -109,57 +110,51 @@ function useSearchKey(run: () => void): void {
   }, [])
 }
 
-interface ConditionFormProps {
-  readonly onClose: () => void
+interface ConditionFormProps extends Pick<FleetToolbarProps, 'offers' | 'schemas'> {
   /** The service whose properties are offered; empty: those of all services. */
   readonly service: string
-  readonly offers: ReadonlyMap<string, readonly number[]>
-  readonly schemas: Schemas
   readonly onChoose: (condition: Condition) => void
 }
 
 /** Filters devices by the value of a property; the result stays live. */
-function ConditionForm({ onClose, service, offers, schemas, onChoose }: ConditionFormProps) {
+function ConditionForm({ service, offers, schemas, onChoose }: ConditionFormProps) {
   const choices = propertiesOf(offers, schemas, service)
-  const [key, setKey] = useState(choices[0]?.value ?? '')
-  const [operator, setOperator] = useState<Operator>('>')
-  const [value, setValue] = useState('')
-  const chosen = choices.find((choice) => choice.value === key)
+  const property = useField(choices[0]?.value ?? '')
+  const operatorField = useField<Operator>('>')
+  const field = useField('')
+  const chosen = choices.find(({ value }) => value === property.value)
   const about = chosen && schemaOfProperty(schemas.get(chosen.serviceIdentifier), chosen.propId)
   const operatorOptions = operatorsFor(about)
-  const chosenOperator = operatorOptions.includes(operator) ? operator : '='
+  const operator = operatorOptions.includes(operatorField.value) ? operatorField.value : '='
   const names = Object.values(about?.enum ?? {}).map(({ name }) => name)
+  const [firstName = ''] = names
+  const value = field.value.trim() || firstName
   if (!chosen) return <p>No properties yet.</p>
   const { serviceIdentifier, propId } = chosen
   return (
     <Form
       submit="Apply"
-      onCancel={onClose}
-      isDisabled={value.trim() === '' && names.length === 0}
-      onSubmit={() => {
-        onChoose({ serviceIdentifier, propId, operator: chosenOperator, value: value.trim() || (names[0] ?? '') })
-        onClose()
-      }}
+      isDisabled={value === '' && names.length === 0}
+      onSubmit={() => onChoose({ serviceIdentifier, propId, operator, value })}
     >
-      <Select label="Property" value={key} options={choices} onChange={setKey} hasFocus />
+      <Select label="Property" {...property} options={choices} hasFocus />
       <Select
         label="is"
-        value={chosenOperator}
+        {...operatorField}
+        value={operator}
         options={operatorOptions.map((each) => ({ value: each, label: operatorLabels[each] }))}
-        onChange={setOperator}
       />
       {names.length > 0 ? (
         <Select
           label="Value"
-          value={value || (names[0] ?? '')}
+          {...field}
+          value={field.value || firstName}
           options={names.map((name) => ({ value: name, label: name }))}
-          onChange={setValue}
         />
       ) : (
         <TextField
           label={about?.unit ? `Value, in ${about.unit}` : 'Value'}
-          value={value}
-          onInput={setValue}
+          {...field}
           autocomplete="off"
           hint={about?.type === 'bool' ? 'Yes or No' : undefined}
         />

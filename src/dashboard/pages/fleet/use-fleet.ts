@@ -7,8 +7,8 @@ import { type FetchFleetPage, type FleetResult, FleetSearch } from '#dashboard/p
 import { isSameOrder, type SortKey, sortedBy } from '#dashboard/pages/fleet/sort-order'
 import type { FleetView } from '#dashboard/pages/fleet/view'
 import { client, mayUser } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
-import { measureMs, now, runAfter } from '#dashboard/timers'
+import { liveState, onReconnect } from '#dashboard/state'
+import { delayed, measureMs, now, runAfter } from '#dashboard/timers'
 
 /** The server sorts by identifier. Other orders need the values of all devices. */
 export const sortedMax = 1_000
@@ -85,12 +85,7 @@ function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: Scroll
       const device = deviceToCheck(event, view, wanted, shown)
       if (device !== undefined) search?.check(device)
     })
-    let wasLive = true
-    const endConnection = live.connection.subscribe(() => {
-      const isLive = live.connection.value.state === 'live'
-      if (isLive && !wasLive) search?.readAgain()
-      wasLive = isLive
-    })
+    const endConnection = onReconnect(() => search?.readAgain())
     return () => {
       cancelStart()
       cancelHeld?.()
@@ -140,19 +135,16 @@ function useSorted(
   useEffect(() => latest.current(), [identifiers, sortKey, isDescending, isActive])
   useEffect(() => {
     if (!isActive) return setSorted([])
-    let cancel: (() => void) | undefined
     let pauseMs = pauseMsMin
-    const sort = () => {
+    const sorting = delayed(pauseMsMin, () => {
       const holdMs = hold.until - now()
-      cancel = holdMs > 0 ? runAfter(holdMs, sort) : undefined
-      if (!cancel) pauseMs = Math.max(pauseMsMin, measureMs(latest.current) * pausePerCost)
-    }
-    const unsubscribe = devices.subscribe(() => {
-      cancel ??= runAfter(pauseMs, sort)
+      if (holdMs > 0) sorting.start(holdMs)
+      else pauseMs = Math.max(pauseMsMin, measureMs(latest.current) * pausePerCost)
     })
+    const unsubscribe = devices.subscribe(() => sorting.start(pauseMs))
     return () => {
       unsubscribe()
-      cancel?.()
+      sorting.cancel()
     }
   }, [devices, isActive])
   return sorted

@@ -1,8 +1,10 @@
+import type { PropertySchema } from '#dashboard/values/format-value'
+
 /** The filters and the order of the fleet. Stored in the address, so that a link shows the same view. */
 
 export type StatusFilter = 'any' | 'online' | 'idle' | 'offline'
 
-export const operators = ['>', '>=', '<', '<=', '=', '≠'] as const
+const operators = ['>', '>=', '<', '<=', '=', '≠'] as const
 export type Operator = (typeof operators)[number]
 
 /** A property of a service, compared with a number, a text, or a name in its enumeration. */
@@ -48,7 +50,6 @@ export function viewOf(query: string): FleetView {
   }
 }
 
-/** Without `?`; empty for the default view. */
 export function queryOf({ search, status, service, condition, sort, isDescending }: FleetView): string {
   const fields = new URLSearchParams()
   if (search !== '') fields.set('search', search)
@@ -71,4 +72,21 @@ function conditionOf(fields: URLSearchParams): Condition | undefined {
 
 function isStatus(text: string): text is StatusFilter {
   return ['any', 'online', 'idle', 'offline'].includes(text)
+}
+
+/** A number if the text is a number or a name in the enumeration; otherwise the text itself. */
+export function parseConditionValue(text: string, about: PropertySchema | undefined): number | string {
+  const trimmed = text.trim()
+  const named = Object.entries(about?.enum ?? {}).find(([, { name }]) => name.toLowerCase() === trimmed.toLowerCase())
+  if (named) return Number(named[0])
+  const spoken = { yes: 1, true: 1, no: 0, false: 0 }[trimmed.toLowerCase()]
+  if (spoken !== undefined) return spoken
+  const number = Number(trimmed.replace(',', '.'))
+  return trimmed === '' || Number.isNaN(number) ? trimmed : number
+}
+
+/** Numbers have all operators. Texts and names can only be equal or not. */
+export function operatorsFor(about: PropertySchema | undefined): readonly Operator[] {
+  const isNamed = about?.enum !== undefined || ['bool', 'string', 'uuid'].includes(about?.type ?? '')
+  return isNamed ? ['=', '≠'] : operators
 }

@@ -1,8 +1,8 @@
 import type { Answer } from '#client/client'
 import { Button } from '#dashboard/components/button'
-import { CallResult, Section } from '#dashboard/components/page'
+import { Section } from '#dashboard/components/page'
 import { Status } from '#dashboard/components/status'
-import { type Column, Table } from '#dashboard/components/table'
+import { CallTable, type Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useCall } from '#dashboard/components/use-call'
 import { client } from '#dashboard/session'
@@ -24,10 +24,9 @@ const reasons: Readonly<Record<NonNullable<Delivery['reason']>, string>> = {
 }
 
 const columns: readonly Column<Delivery>[] = [
-  { key: 'time', title: 'Time', cell: ({ time }) => <Time at={time} /> },
-  { key: 'node', title: 'Step', cell: ({ node }) => <span class="code">{node}</span> },
+  { title: 'Time', cell: ({ time }) => <Time at={time} /> },
+  { title: 'Step', cell: ({ node }) => <span class="code">{node}</span> },
   {
-    key: 'status',
     title: 'Status',
     cell: ({ status, count }) => (
       <>
@@ -35,9 +34,9 @@ const columns: readonly Column<Delivery>[] = [
       </>
     ),
   },
-  { key: 'answer', title: 'Answer', cell: ({ httpStatus, reason }) => httpStatus ?? (reason && reasons[reason]) },
-  { key: 'attempts', title: 'Attempts', align: 'end', cell: ({ attempts }) => attempts },
-  { key: 'next', title: 'Next attempt', cell: ({ nextAt }) => nextAt !== undefined && <Time at={nextAt} /> },
+  { title: 'Answer', cell: ({ httpStatus, reason }) => httpStatus ?? (reason && reasons[reason]) },
+  { title: 'Attempts', align: 'end', cell: ({ attempts }) => attempts },
+  { title: 'Next attempt', cell: ({ nextAt }) => nextAt !== undefined && <Time at={nextAt} /> },
 ]
 
 /** The last webhooks of a function. Contract 12. */
@@ -53,17 +52,13 @@ export function Deliveries({ functionId }: { readonly functionId: string }) {
         </Button>
       }
     >
-      <CallResult call={called}>
-        {(rows) => (
-          <Table
-            caption="Last webhooks"
-            columns={columns}
-            rows={rows}
-            rowKey={({ id }) => id}
-            empty={<p class="hint">Nothing was sent yet.</p>}
-          />
-        )}
-      </CallResult>
+      <CallTable
+        caption="Last webhooks"
+        columns={columns}
+        call={called}
+        rowKey={({ id }) => id}
+        empty={<p class="hint">Nothing was sent yet.</p>}
+      />
     </Section>
   )
 }

@@ -72,14 +72,12 @@ export default function FunctionPage({ params: { id = '' } }: PageProps) {
   )
 }
 
+interface FunctionFormProps extends Editing<Fn, FunctionBody> {
+  readonly isReadOnly: boolean
+}
+
 /** A function: its graph, its name, and its devices. */
-function FunctionForm({
-  start,
-  touch: touchForm,
-  save,
-  form,
-  isReadOnly,
-}: Editing<Fn, FunctionBody> & { readonly isReadOnly: boolean }) {
+function FunctionForm({ start, touch: touchForm, save, form, isReadOnly }: FunctionFormProps) {
   const [name, setName] = useState(start?.name ?? '')
   const [isEnabled, setEnabled] = useState(start?.enabled ?? true)
   const [binding, setBinding] = useState<Binding>(start?.binding ?? {})
@@ -131,7 +129,7 @@ function FunctionForm({
           <TextField
             label="Name"
             value={name}
-            onInput={touch(setName)}
+            onChange={touch(setName)}
             maxLength={128}
             isRequired
             placeholder="Heat"
@@ -140,7 +138,7 @@ function FunctionForm({
           <Checkbox
             label="Enabled"
             hint="A disabled function does nothing; subscriptions stay."
-            isChecked={isEnabled}
+            value={isEnabled}
             onChange={touch(setEnabled)}
           />
           <BindingEditor

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import type { Answer, Body } from '#client/client'
+import type { Names } from '#dashboard/binding/binding'
 import { DeviceField } from '#dashboard/binding/device-picker'
-import { useSchemas } from '#dashboard/binding/known-names'
+import { useNames } from '#dashboard/binding/known-names'
 import { Select, TextField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Section } from '#dashboard/components/page'
@@ -12,8 +13,7 @@ import { noFaults } from '#dashboard/pages/functions/graph-faults'
 import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
 import { MailView } from '#dashboard/pages/functions/mail-view'
 import { showCard } from '#dashboard/pages/functions/node-card'
-import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
-import { useAlarmNames } from '#dashboard/pages/functions/use-names'
+import { nodeInWords } from '#dashboard/pages/functions/node-words'
 import { client } from '#dashboard/session'
 import type { Graph } from '#model/graph'
 
@@ -37,7 +37,7 @@ export function FunctionTest({ id, graph, isDirty }: FunctionTestProps) {
   const [result, setResult] = useState<TestResult>()
   const field = (name: keyof typeof emptySample) => ({
     value: typed[name],
-    onInput: (text: string) => setTyped((before) => ({ ...before, [name]: text })),
+    onChange: (text: string) => setTyped((before) => ({ ...before, [name]: text })),
     path: `sample.${name}`,
   })
   const run = async () => {
@@ -45,8 +45,8 @@ export function FunctionTest({ id, graph, isDirty }: FunctionTestProps) {
     const parameters = { functionId: id }
     setResult({ ...(await client.call('POST /functions/:functionId/test', { parameters, body: { sample } })), graph })
   }
-  const names = { schemas: useSchemas(), alarms: useAlarmNames() }
-  const triggers = graph.nodes.filter(({ type }) => type === 'trigger')
+  const names = useNames()
+  const triggers = draftOf(graph).nodes.filter(isTrigger)
   return (
     <Section title="Test">
       <div class="columns">
@@ -59,14 +59,11 @@ export function FunctionTest({ id, graph, isDirty }: FunctionTestProps) {
           {triggers.length > 1 && (
             <Select
               label="Trigger"
-              value={typed.trigger}
+              {...field('trigger')}
               options={[
                 { value: '', label: 'the one that fits the value' },
-                ...draftOf(graph)
-                  .nodes.filter(isTrigger)
-                  .map((node) => ({ value: node.id, label: `${node.id}: ${nodeInWords(node, names)}` })),
+                ...triggers.map((node) => ({ value: node.id, label: `${node.id}: ${nodeInWords(node, names)}` })),
               ]}
-              onChange={(trigger) => setTyped((before) => ({ ...before, trigger }))}
             />
           )}
           <TextField

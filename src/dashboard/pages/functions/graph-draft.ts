@@ -3,8 +3,8 @@ import type { Condition } from '#model/condition'
 import type { Graph, GraphNode } from '#model/graph'
 
 /**
- * A graph in the editor: its nodes may be incomplete, and have their own keys, because ids can change. Immutable.
- * Contract 5.4.
+ * A graph in the editor: its nodes may be incomplete, and have their own keys, because ids can change. A node has the
+ * fields of the API, but one kind in place of `type` and `on`. Immutable. Contract 5.4.
  */
 
 export type NodeKind = 'property' | 'alarm' | 'status' | 'condition' | 'throttle' | 'email' | 'webhook'
@@ -18,16 +18,14 @@ interface Common {
 
 export type DraftNode = Common &
   (
-    | { readonly kind: 'property'; readonly service: string; readonly property: string; readonly to?: To }
-    | { readonly kind: 'alarm'; readonly alarm: string; readonly to?: To }
+    | { readonly kind: 'property'; readonly serviceIdentifier: string; readonly propId: string; readonly to?: To }
+    | { readonly kind: 'alarm'; readonly alarmId: string; readonly to?: To }
     | { readonly kind: 'status'; readonly to?: To }
     | { readonly kind: 'condition'; readonly logic: Condition | undefined }
     | { readonly kind: 'throttle'; readonly seconds: number | undefined }
     | { readonly kind: 'email'; readonly template: string }
-    | { readonly kind: 'webhook'; readonly url: string; readonly isEnabled: boolean }
+    | { readonly kind: 'webhook'; readonly url: string; readonly enabled?: boolean }
   )
-
-type Keyless<N> = N extends Common ? Omit<N, 'key'> : never
 
 export interface Draft {
   readonly nodes: readonly DraftNode[]
@@ -84,13 +82,13 @@ export const emptyDraft: Draft = { nodes: [], edges: [], nextKey: 1 }
 export function draftOf({ nodes, edges }: Graph): Draft {
   const keys = new Map(nodes.map(({ id }, place) => [id, place + 1]))
   return {
-    nodes: nodes.map((node, place) => ({ key: place + 1, ...draftNodeOf(node) })),
+    nodes: nodes.map((node, place) => draftNodeOf(node, place + 1)),
     edges: edges.map(([from, to]) => [keys.get(from) ?? 0, keys.get(to) ?? 0]),
     nextKey: nodes.length + 1,
   }
 }
 
-/** The request body. Incomplete nodes are sent too: the server names the faults and their places. */
+/** The request body. */
 export function graphOf({ nodes, edges }: Draft): Graph {
   const ids = new Map(nodes.map(({ key, id }) => [key, id]))
   return {
@@ -142,13 +140,13 @@ export function mayLead(draft: Draft, from: DraftNode, to: DraftNode): boolean {
 }
 
 const blank: Readonly<Record<NodeKind, object>> = {
-  property: { kind: 'property', service: '', property: '' },
-  alarm: { kind: 'alarm', alarm: '', to: 'active' },
+  property: { kind: 'property', serviceIdentifier: '', propId: '' },
+  alarm: { kind: 'alarm', alarmId: '', to: 'active' },
   status: { kind: 'status', to: 'offline' },
   condition: { kind: 'condition', logic: undefined },
   throttle: { kind: 'throttle', seconds: 3_600 },
   email: { kind: 'email', template: '' },
-  webhook: { kind: 'webhook', url: '', isEnabled: true },
+  webhook: { kind: 'webhook', url: '' },
 }
 
 function freeId({ nodes }: Draft, stem: string): string {
@@ -159,46 +157,13 @@ function freeId({ nodes }: Draft, stem: string): string {
   }
 }
 
-function draftNodeOf(node: GraphNode): Keyless<DraftNode> {
-  const { id } = node
-  switch (node.type) {
-    case 'condition':
-      return { id, kind: 'condition', logic: node.logic }
-    case 'throttle':
-      return { id, kind: 'throttle', seconds: node.seconds }
-    case 'email':
-      return { id, kind: 'email', template: node.template }
-    case 'webhook':
-      return { id, kind: 'webhook', url: node.url, isEnabled: node.enabled !== false }
-    case 'trigger': {
-      const to = node.to === undefined ? {} : { to: node.to }
-      if (node.on === 'alarm') return { id, kind: 'alarm', alarm: node.alarmId, ...to }
-      if (node.on === 'status') return { id, kind: 'status', ...to }
-      const property = hexOf(node.propId)
-      return { id, kind: 'property', service: node.serviceIdentifier, property, ...to }
-    }
-  }
+function draftNodeOf(node: GraphNode, key: number): DraftNode {
+  const kind = node.type === 'trigger' ? node.on : node.type
+  return { ...node, ...('propId' in node && { propId: hexOf(node.propId) }), kind, key } as DraftNode
 }
 
-function graphNodeOf(node: DraftNode): GraphNode {
-  const { id } = node
-  switch (node.kind) {
-    case 'condition':
-      // The server refuses an empty condition.
-      return { id, type: 'condition', logic: node.logic ?? {} }
-    case 'throttle':
-      return { id, type: 'throttle', seconds: node.seconds ?? 0 }
-    case 'email':
-      return { id, type: 'email', template: node.template }
-    case 'webhook':
-      return { id, type: 'webhook', url: node.url, ...(!node.isEnabled && { enabled: false }) }
-    default: {
-      const to = node.to === undefined ? {} : { to: node.to }
-      const { kind: on } = node
-      const more = on === 'property' ? { serviceIdentifier: node.service, propId: node.property } : {}
-      const alarm = on === 'alarm' ? { alarmId: node.alarm } : {}
-      // Property ids may be sent in the form of schemas.
-      return { id, type: 'trigger', on, ...more, ...alarm, ...to } as unknown as GraphNode
-    }
-  }
+function graphNodeOf({ key: _, kind, ...fields }: DraftNode): GraphNode {
+  const type = triggerKinds.includes(kind) ? { type: 'trigger', on: kind } : { type: kind }
+  // Property ids may be sent in the form of schemas.
+  return { ...fields, ...type } as unknown as GraphNode
 }

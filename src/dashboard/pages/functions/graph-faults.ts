@@ -1,4 +1,5 @@
-import type { Detail } from '#dashboard/components/problem-text'
+import type { ProblemDetail } from '#client/problem'
+import { isShortName } from '#dashboard/components/names'
 import { type Draft, graphOf } from '#dashboard/pages/functions/graph-draft'
 import { edgeFaults } from '#model/graph-edges'
 
@@ -29,7 +30,7 @@ export function faultsIn(draft: Draft): GraphFaults {
 }
 
 /** Assigns the server's faults, such as at `graph.nodes.1.logic.>.0`, to the nodes of the sent draft. */
-export function faultsOfDetails(draft: Draft, details: readonly Detail[]): GraphFaults {
+export function faultsOfDetails(draft: Draft, details: readonly ProblemDetail[]): GraphFaults {
   const byNode = new Map<number, string[]>()
   const others: string[] = []
   for (const { path, message } of details) {
@@ -50,13 +51,13 @@ export function hasFaults({ byNode, others }: GraphFaults): boolean {
 }
 
 function faultOfNode(node: Draft['nodes'][number]): string | undefined {
-  if (!/^[A-Za-z0-9._-]{1,64}$/.test(node.id)) return 'needs a name of letters, digits and . _ -'
+  if (!isShortName(node.id)) return 'needs a name of letters, digits and . _ -'
   switch (node.kind) {
     case 'property':
-      if (node.service === '') return 'needs a service'
-      return node.property === '' ? 'needs a property' : undefined
+      if (node.serviceIdentifier === '') return 'needs a service'
+      return node.propId === '' ? 'needs a property' : undefined
     case 'alarm':
-      return node.alarm === '' ? 'needs an alarm' : undefined
+      return node.alarmId === '' ? 'needs an alarm' : undefined
     case 'condition':
       return node.logic === undefined ? 'needs a condition' : undefined
     case 'throttle':

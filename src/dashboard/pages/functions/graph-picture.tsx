@@ -1,9 +1,9 @@
 import { useId, useMemo } from 'preact/hooks'
-import type { Draft, DraftNode } from '#dashboard/pages/functions/graph-draft'
-import { isTrigger } from '#dashboard/pages/functions/graph-draft'
+import type { Names } from '#dashboard/binding/binding'
+import { type Draft, type DraftNode, isTrigger } from '#dashboard/pages/functions/graph-draft'
 import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
 import { boxHeight, boxWidth, type DrawnEdge, layoutOf, type PlacedNode } from '#dashboard/pages/functions/graph-layout'
-import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
+import { nodeInWords } from '#dashboard/pages/functions/node-words'
 
 /** The path of a test: the nodes that were entered, and the nodes where it stopped. */
 interface Trail {

@@ -60,17 +60,17 @@ function GroupMembers({ group: { devices } }: { readonly group: Group }) {
 }
 
 function GroupForm({ start, touch, save, form }: Editing<Group, GroupBody>) {
-  const [name, setName] = useState(start?.name ?? '')
-  const [devices, setDevices] = useState<readonly string[]>(start?.devices ?? [])
+  const [draft, setDraft] = useState({ name: start?.name ?? '', devices: start?.devices ?? [] })
+  const set = (change: Partial<typeof draft>) => {
+    setDraft((before) => ({ ...before, ...change }))
+    touch()
+  }
   return (
-    <Form {...form} onSubmit={() => save({ name, devices: [...devices] })}>
+    <Form {...form} onSubmit={() => save(draft)}>
       <TextField
         label="Name"
-        value={name}
-        onInput={(next) => {
-          setName(next)
-          touch()
-        }}
+        value={draft.name}
+        onChange={(name) => set({ name })}
         maxLength={128}
         isRequired
         placeholder="Hall 3"
@@ -78,11 +78,8 @@ function GroupForm({ start, touch, save, form }: Editing<Group, GroupBody>) {
       />
       <DevicePicker
         label="Devices"
-        value={devices}
-        onChange={(next) => {
-          setDevices(next)
-          touch()
-        }}
+        value={draft.devices}
+        onChange={(devices) => set({ devices: [...devices] })}
         path="devices"
       />
       <p class="hint">Alarms and functions that use the group follow its members.</p>

@@ -1,17 +1,16 @@
-/** A mail as its reader sees it. `html` is shown in a frame that runs no scripts and loads nothing. */
 export interface ShownMail {
   readonly subject: string
   readonly text: string
   readonly html?: string | undefined
 }
 
-export function MailView({
-  mail: { subject, text, html },
-  label,
-}: {
+interface MailViewProps {
   readonly mail: ShownMail
   readonly label: string
-}) {
+}
+
+/** A mail as its reader sees it. `html` is shown in a frame that runs no scripts and loads nothing. */
+export function MailView({ mail: { subject, text, html }, label }: MailViewProps) {
   return (
     <article class="mail" aria-label={label}>
       <h3>{subject || <span class="soft">(no subject)</span>}</h3>

@@ -1,7 +1,8 @@
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { useSchemas } from '#dashboard/binding/known-names'
+import { useNames } from '#dashboard/binding/known-names'
 import { Button } from '#dashboard/components/button'
 import { Checkbox, Field, TextField } from '#dashboard/components/fields'
+import { useCall } from '#dashboard/components/use-call'
 import {
   type Draft,
   type DraftNode,
@@ -9,7 +10,6 @@ import {
   isTrigger,
   kindWords,
   mayLead,
-  type NodeKind,
   stepKinds,
   triggerKinds,
   withChangedNode,
@@ -21,7 +21,7 @@ import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
 import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
 import { NodeFields, type NodeProps } from '#dashboard/pages/functions/node-fields'
 import { nodeInWords } from '#dashboard/pages/functions/node-words'
-import { useAlarmNames, useTemplateNames } from '#dashboard/pages/functions/use-names'
+import { client } from '#dashboard/session'
 
 /** The element id for clicks in the picture. */
 function cardId(node: DraftNode): string {
@@ -56,13 +56,7 @@ function NodeCard(props: NodeProps) {
           </Button>
         </header>
         <p class="hint">{effect}.</p>
-        {faults.length > 0 && (
-          <div class="problem" role="alert">
-            {faults.map((fault) => (
-              <p key={fault}>{fault}</p>
-            ))}
-          </div>
-        )}
+        <Faults faults={faults} />
         <NodeFields {...props} onNode={(changed) => onDraft(withChangedNode(draft, changed))} />
         <details>
           <summary>Name</summary>
@@ -70,7 +64,7 @@ function NodeCard(props: NodeProps) {
             label="Name of this step"
             hint="Letters, digits and . _ -. Faults name the step."
             value={node.id}
-            onInput={(id) => onDraft(withChangedNode(draft, { ...node, id }))}
+            onChange={(id) => onDraft(withChangedNode(draft, { ...node, id }))}
             maxLength={64}
             isCode
           />
@@ -78,6 +72,17 @@ function NodeCard(props: NodeProps) {
         {!isEnd(node) && <Successors {...props} />}
       </section>
     </li>
+  )
+}
+
+function Faults({ faults }: Pick<NodeProps, 'faults'>) {
+  if (faults.length === 0) return null
+  return (
+    <div class="problem" role="alert">
+      {faults.map((fault) => (
+        <p key={fault}>{fault}</p>
+      ))}
+    </div>
   )
 }
 
@@ -96,16 +101,13 @@ function NodeView({ node, names }: Pick<NodeProps, 'node' | 'names'>) {
 function Successors({ node, draft, onDraft }: NodeProps) {
   const isBehind = (other: DraftNode) => draft.edges.some(([from, to]) => from === node.key && to === other.key)
   const others = draft.nodes.filter((other) => isBehind(other) || mayLead(draft, node, other))
-  const addNode = (kind: NodeKind) => {
-    onDraft(withNode(draft, kind, node.key))
-  }
   return (
     <Field label={others.some(isBehind) ? 'Then' : 'Then: no step'}>
       {others.map((other) => (
         <Checkbox
           key={other.key}
           label={`${other.id} (${kindWords[other.kind].title.toLowerCase()})`}
-          isChecked={isBehind(other)}
+          value={isBehind(other)}
           onChange={(isConnected) => onDraft(withEdge(draft, node.key, other.key, isConnected))}
         />
       ))}
@@ -114,7 +116,7 @@ function Successors({ node, draft, onDraft }: NodeProps) {
           <Button
             key={kind}
             label={`Behind ${node.id}: ${kindWords[kind].title.toLowerCase()}`}
-            onPress={() => addNode(kind)}
+            onPress={() => onDraft(withNode(draft, kind, node.key))}
           >
             + {kindWords[kind].title}
           </Button>
@@ -122,10 +124,6 @@ function Successors({ node, draft, onDraft }: NodeProps) {
       </div>
     </Field>
   )
-}
-
-function sendsAnything({ nodes }: Draft): boolean {
-  return nodes.some(isEnd) && nodes.some(isTrigger)
 }
 
 export interface GraphEditorProps {
@@ -141,21 +139,17 @@ export interface GraphEditorProps {
 /** A graph as a picture and as cards, one for each node. The picture shows the order, the cards are edited. */
 export function GraphEditor(props: GraphEditorProps) {
   const { draft, onDraft, faults, isReadOnly } = props
-  const names = { schemas: useSchemas(), alarms: useAlarmNames() }
-  const templates = useTemplateNames()
+  const names = useNames()
+  const templates = useCall(() => client.call('GET /templates'), []).value?.map(({ name }) => name)
   useNewCard(draft)
   return (
     <div class="graph-editor">
       <div class="graph-side">
         <GraphPicture draft={draft} names={names} faults={faults} trail={undefined} onNode={showCard} />
-        {draft.nodes.length > 0 && !sendsAnything(draft) && <p class="hint">The function sends nothing yet.</p>}
-        {faults.others.length > 0 && (
-          <div class="problem" role="alert">
-            {faults.others.map((fault) => (
-              <p key={fault}>{fault}</p>
-            ))}
-          </div>
+        {draft.nodes.length > 0 && !(draft.nodes.some(isEnd) && draft.nodes.some(isTrigger)) && (
+          <p class="hint">The function sends nothing yet.</p>
         )}
+        <Faults faults={faults.others} />
         {!isReadOnly && <TriggerButtons draft={draft} onDraft={onDraft} />}
       </div>
       <ol class="node-cards" aria-label="Steps">
@@ -179,13 +173,12 @@ export function GraphEditor(props: GraphEditorProps) {
 }
 
 function TriggerButtons({ draft, onDraft }: Pick<GraphEditorProps, 'draft' | 'onDraft'>) {
-  const add = (kind: NodeKind) => onDraft(withNode(draft, kind))
   return (
     <fieldset class="field">
       <legend>{draft.nodes.some(isTrigger) ? 'Other triggers' : 'Triggers'}</legend>
       <div class="actions">
         {triggerKinds.map((kind) => (
-          <Button key={kind} onPress={() => add(kind)}>
+          <Button key={kind} onPress={() => onDraft(withNode(draft, kind))}>
             + {kindWords[kind].title}
           </Button>
         ))}

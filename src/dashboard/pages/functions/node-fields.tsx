@@ -1,4 +1,6 @@
+import type { ComponentType } from 'preact'
 import { useState } from 'preact/hooks'
+import type { Names } from '#dashboard/binding/binding'
 import { useTarget } from '#dashboard/binding/known-names'
 import { ServiceField } from '#dashboard/binding/service-field'
 import { propertyOptions } from '#dashboard/binding/target'
@@ -9,7 +11,6 @@ import { ConditionEditor } from '#dashboard/conditions/condition-editor'
 import { operandsOf, runOperands } from '#dashboard/conditions/operands'
 import { literalOf } from '#dashboard/conditions/rows'
 import type { Draft, DraftNode, To } from '#dashboard/pages/functions/graph-draft'
-import type { Names } from '#dashboard/pages/functions/node-words'
 
 export interface NodeProps {
   readonly node: DraftNode
@@ -33,53 +34,37 @@ type Of<K extends DraftNode['kind']> = Omit<NodeFieldsProps, 'node'> & {
 
 /** The fields of a node, by kind. Contract 5.4. */
 export function NodeFields(props: NodeFieldsProps) {
-  const { node } = props
-  switch (node.kind) {
-    case 'property':
-      return <PropertyFields {...props} node={node} />
-    case 'alarm':
-      return <AlarmFields {...props} node={node} />
-    case 'status':
-      return <StatusFields {...props} node={node} />
-    case 'condition':
-      return <ConditionFields {...props} node={node} />
-    case 'throttle':
-      return <ThrottleFields {...props} node={node} />
-    case 'email':
-      return <EmailFields {...props} node={node} />
-    case 'webhook':
-      return <WebhookFields {...props} node={node} />
-  }
+  const Fields = fieldsOf[props.node.kind] as ComponentType<NodeFieldsProps>
+  return <Fields {...props} />
 }
 
 function PropertyFields({ node, onNode, names, devices }: Of<'property'>) {
-  const { service, property } = node
+  const { serviceIdentifier: service, propId } = node
   const schema = names.schemas.get(service)
-  const { sample, warning } = useTarget({ service, propId: property === '' ? undefined : Number(property), devices })
+  const { sample, warning } = useTarget({ service, propId: propId === '' ? undefined : Number(propId), devices })
   return (
     <>
-      <ServiceField value={service} onChange={(next) => onNode({ ...node, service: next })} warning={warning} />
+      <ServiceField
+        value={service}
+        onChange={(next) => onNode({ ...node, serviceIdentifier: next })}
+        warning={warning}
+      />
       <ChoiceField
         label="Property"
-        value={property}
+        value={propId}
         options={propertyOptions(schema, sample)}
-        onChange={(next) => onNode({ ...withTo(node, undefined), property: next })}
+        onChange={(next) => onNode({ ...withTo(node), propId: next })}
         other={{ label: 'Identifier of the property', placeholder: service ? '0x2000' : 'Choose a service first' }}
       />
-      <ToField node={node} onTo={(to) => onNode(withTo(node, to))} names={names} />
+      <ToField node={node} onNode={onNode} names={names} />
     </>
   )
 }
 
 /** Chooses whether any change is a trigger, or only a change to one value. */
-function ToField({
-  node,
-  onTo,
-  names,
-}: Pick<Of<'property'>, 'node' | 'names'> & { onTo: (to: To | undefined) => void }) {
-  const { to, service, property } = node
-  const schema = names.schemas.get(service)
-  const operand = operandsOf(schema).find(({ id }) => id === property)
+function ToField({ node, onNode, names }: Pick<Of<'property'>, 'node' | 'onNode' | 'names'>) {
+  const { to, serviceIdentifier, propId } = node
+  const operand = operandsOf(names.schemas.get(serviceIdentifier)).find(({ id }) => id === propId)
   const [text, setText] = useState(to === undefined ? '' : String(to))
   const isOne = to !== undefined
   const choices =
@@ -92,7 +77,7 @@ function ToField({
   const kind = operand?.kind === 'switch' ? 'unknown' : (operand?.kind ?? 'unknown')
   const set = (next: string) => {
     setText(next)
-    onTo(literalOf(next, kind) ?? '')
+    onNode(withTo(node, literalOf(next, kind) ?? ''))
   }
   return (
     <>
@@ -103,14 +88,14 @@ function ToField({
           { value: 'any', label: 'at any change' },
           { value: 'one', label: 'when it changes to one value' },
         ]}
-        onChange={(which) => (which === 'any' ? onTo(undefined) : set(choices?.[0]?.value ?? text))}
+        onChange={(which) => (which === 'any' ? onNode(withTo(node)) : set(choices?.[0]?.value ?? text))}
       />
       {isOne && choices && <Select label="Value" value={String(to)} options={choices} onChange={set} />}
       {isOne && !choices && (
         <TextField
           label="Value"
           value={text}
-          onInput={set}
+          onChange={set}
           hint={text === '' ? 'Empty: triggers when the text becomes empty.' : undefined}
         />
       )}
@@ -120,7 +105,7 @@ function ToField({
 
 function AlarmFields({ node, onNode, names }: Of<'alarm'>) {
   const options = [...names.alarms].map(([value, label]) => ({ value, label }))
-  const isKnown = node.alarm === '' || names.alarms.has(node.alarm)
+  const isKnown = node.alarmId === '' || names.alarms.has(node.alarmId)
   return (
     <>
       {options.length === 0 && (
@@ -130,13 +115,13 @@ function AlarmFields({ node, onNode, names }: Of<'alarm'>) {
       )}
       <Select
         label="Alarm"
-        value={node.alarm}
+        value={node.alarmId}
         options={[
           { value: '', label: 'Choose' },
           ...options,
-          ...(isKnown ? [] : [{ value: node.alarm, label: `${node.alarm} (deleted, or not permitted)` }]),
+          ...(isKnown ? [] : [{ value: node.alarmId, label: `${node.alarmId} (deleted, or not permitted)` }]),
         ]}
-        onChange={(alarm) => onNode({ ...node, alarm })}
+        onChange={(alarmId) => onNode({ ...node, alarmId })}
       />
       <Select
         label="Trigger"
@@ -146,7 +131,7 @@ function AlarmFields({ node, onNode, names }: Of<'alarm'>) {
           { value: 'inactive', label: 'when it becomes inactive' },
           { value: '', label: 'at both changes' },
         ]}
-        onChange={(to) => onNode(withTo(node, to === '' ? undefined : to))}
+        onChange={(to) => onNode(withTo(node, to || undefined))}
       />
     </>
   )
@@ -163,7 +148,7 @@ function StatusFields({ node, onNode }: Of<'status'>) {
         { value: 'idle', label: 'when it stops answering (idle)' },
         { value: '', label: 'at any of these' },
       ]}
-      onChange={(to) => onNode(withTo(node, to === '' ? undefined : to))}
+      onChange={(to) => onNode(withTo(node, to || undefined))}
     />
   )
 }
@@ -200,7 +185,7 @@ function ThrottleFields({ node, onNode }: Of<'throttle'>) {
     onNode({ ...node, seconds: next === undefined ? undefined : Math.round(next * Number(by)) })
   return (
     <div class="node-row">
-      <NumberField label="At most once every" value={amount} onInput={(next) => set(next, unit)} min={0} />
+      <NumberField label="At most once every" value={amount} onChange={(next) => set(next, unit)} min={0} />
       <Select
         label="Unit"
         value={unit}
@@ -242,30 +227,41 @@ function EmailFields({ node, onNode, templates }: Of<'email'>) {
 }
 
 function WebhookFields({ node, onNode }: Of<'webhook'>) {
+  const { enabled, ...enabledNode } = node
   return (
     <>
       <TextField
         label="URL"
         hint="Saving shows the secret of a new webhook once."
         value={node.url}
-        onInput={(url) => onNode({ ...node, url })}
+        onChange={(url) => onNode({ ...node, url })}
         placeholder="https://example.com/hook"
         maxLength={2_048}
         isCode
       />
-      {!node.isEnabled && (
+      {enabled === false && (
         <Checkbox
           label="Enabled"
           hint="The receiver answered 410: nothing is sent until you enable it."
-          isChecked={false}
-          onChange={() => onNode({ ...node, isEnabled: true })}
+          value={false}
+          onChange={() => onNode(enabledNode)}
         />
       )}
     </>
   )
 }
 
-function withTo<N extends { readonly to?: To }>(node: N, to: To | undefined): N {
+function withTo<N extends { readonly to?: To }>(node: N, to?: To): N {
   const { to: _, ...rest } = node
   return (to === undefined ? rest : { ...rest, to }) as N
+}
+
+const fieldsOf: { readonly [Kind in DraftNode['kind']]: ComponentType<Of<Kind>> } = {
+  property: PropertyFields,
+  alarm: AlarmFields,
+  status: StatusFields,
+  condition: ConditionFields,
+  throttle: ThrottleFields,
+  email: EmailFields,
+  webhook: WebhookFields,
 }

@@ -1,28 +1,23 @@
+import type { Names } from '#dashboard/binding/binding'
 import { runOperands } from '#dashboard/conditions/operands'
 import { conditionInWords } from '#dashboard/conditions/rows'
-import { type Draft, type DraftNode, isEnd, isTrigger } from '#dashboard/pages/functions/graph-draft'
-import type { ServiceSchema } from '#model/service-schema'
+import { type Draft, type DraftNode, isEnd, isTrigger, type To } from '#dashboard/pages/functions/graph-draft'
+import { exactDuration } from '#dashboard/values/format-value'
 
 /** Short descriptions of nodes: for the picture and for lists. */
-
-export interface Names {
-  readonly schemas: ReadonlyMap<string, ServiceSchema>
-  /** By id. */
-  readonly alarms: ReadonlyMap<string, string>
-}
 
 export function nodeInWords(node: DraftNode, names: Names): string {
   switch (node.kind) {
     case 'property':
-      return `${propertyName(node.service, node.property, names) || 'a value'} ${becomesText(node.to, 'changes')}`
+      return `${propertyName(node.serviceIdentifier, node.propId, names) || 'a value'} ${becomesText(node.to, 'changes')}`
     case 'alarm':
-      return `${names.alarms.get(node.alarm) ?? 'an alarm'} ${becomesText(node.to, 'changes state')}`
+      return `${names.alarms.get(node.alarmId) ?? 'an alarm'} ${becomesText(node.to, 'changes state')}`
     case 'status':
       return `device ${becomesText(node.to, 'changes status')}`
     case 'condition':
       return node.logic === undefined ? 'if …' : `if ${conditionInWords(node.logic, runOperands)}`
     case 'throttle':
-      return `once in ${node.seconds === undefined ? '…' : secondsInWords(node.seconds)}`
+      return `once in ${node.seconds === undefined ? '…' : exactDuration(node.seconds * 1_000)}`
     case 'email':
       return `mail ${node.template || '…'}`
     case 'webhook':
@@ -42,20 +37,6 @@ function propertyName(service: string, property: string, { schemas }: Names): st
   return schemas.get(service)?.properties[property]?.name ?? property
 }
 
-const units = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-] as const
-
-/** In the largest unit without a fraction: `2 h`. */
-export function secondsInWords(seconds: number): string {
-  const [name, size] = units.find(([, unit]) => seconds % unit === 0 && seconds > 0) ?? ['s', 1]
-  return `${seconds / size} ${name}`
-}
-
-function becomesText(to: Target, otherwise: string): string {
+function becomesText(to: To | undefined, otherwise: string): string {
   return to === undefined ? otherwise : `becomes ${to === null ? 'nothing' : String(to)}`
 }
-
-type Target = string | number | boolean | null | undefined

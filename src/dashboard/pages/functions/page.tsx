@@ -1,74 +1,44 @@
 import type { Item } from '#client/client'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
-import { useGroups, useSchemas } from '#dashboard/binding/known-names'
+import { useGroups, useNames } from '#dashboard/binding/known-names'
 import { Button } from '#dashboard/components/button'
-import { Empty } from '#dashboard/components/empty-state'
-import { Link, navigateTo, pathOf } from '#dashboard/components/link'
-import { CallResult, Section } from '#dashboard/components/page'
+import { Link, pathOf } from '#dashboard/components/link'
 import { Status } from '#dashboard/components/status'
-import { type Column, Table } from '#dashboard/components/table'
+import { actionsColumn, type Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
-import { FunctionsFrame } from '#dashboard/pages/functions/functions-frame'
 import { draftOf } from '#dashboard/pages/functions/graph-draft'
+import { ListPage } from '#dashboard/pages/functions/list-page'
 import { graphInWords } from '#dashboard/pages/functions/node-words'
-import { useAlarmNames } from '#dashboard/pages/functions/use-names'
 import { client, mayUser } from '#dashboard/session'
-import { countText } from '#dashboard/values/format-value'
 
 type Fn = Item<'GET /functions'>
 
 export default function FunctionsPage() {
-  const called = useCall(() => client.call('GET /functions'), [])
-  const columns = useColumns(called.refresh)
+  const list = useCall(() => client.call('GET /functions'), [])
   return (
-    <FunctionsFrame
-      current="Functions"
-      actions={
-        mayUser('functions', 'create') && (
-          <Link to="/functions/new" class="button primary">
-            New function
-          </Link>
-        )
-      }
-    >
-      <CallResult call={called}>
-        {(functions) =>
-          functions.length === 0 ? (
-            <NoFunctions />
-          ) : (
-            <Section title={countText(functions.length, 'function')}>
-              <Table
-                caption="Functions"
-                columns={columns}
-                rows={functions.toSorted((a, b) => a.name.localeCompare(b.name))}
-                rowKey={({ resourceIdentifier }) => resourceIdentifier}
-                onRow={(fn) => navigateTo(pathOfFunction(fn))}
-              />
-            </Section>
-          )
-        }
-      </CallResult>
-    </FunctionsFrame>
+    <ListPage
+      title="Functions"
+      list={list}
+      columns={useColumns(list.refresh)}
+      pathOf={pathOfFunction}
+      mayCreate={mayUser('functions', 'create')}
+      empty={<NoFunctions />}
+    />
   )
 }
 
 function useColumns(again: () => void): readonly Column<Fn>[] {
   const groups = useGroups() ?? []
-  const names = { schemas: useSchemas(), alarms: useAlarmNames() }
+  const names = useNames()
   return [
-    { key: 'name', title: 'Name', cell: (fn) => <Link to={pathOfFunction(fn)}>{fn.name}</Link> },
-    { key: 'enabled', title: 'Enabled', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
-    { key: 'graph', title: 'Steps', isText: true, cell: ({ graph }) => graphInWords(draftOf(graph), names) },
-    { key: 'binding', title: 'Devices', cell: ({ binding }) => bindingInWords(binding, groups) },
-    { key: 'updated', title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
-    {
-      key: 'switch',
-      title: <span class="hidden">Switch</span>,
-      align: 'end',
-      cell: (fn) => <Switch fn={fn} again={again} />,
-    },
+    { title: 'Name', cell: (fn) => <Link to={pathOfFunction(fn)}>{fn.name}</Link> },
+    { title: 'Enabled', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
+    { title: 'Steps', isText: true, cell: ({ graph }) => graphInWords(draftOf(graph), names) },
+    { title: 'Devices', cell: ({ binding }) => bindingInWords(binding, groups) },
+    { title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+    { ...actionsColumn((fn) => <Switch fn={fn} again={again} />, 'Switch'), align: 'end' },
   ]
 }
 
@@ -90,7 +60,7 @@ function Switch({ fn, again }: { readonly fn: Fn; readonly again: () => void }) 
 
 function NoFunctions() {
   return (
-    <Empty title="No functions">
+    <>
       <p>
         A function sends people mail when something happens to devices: a value, an alarm, a device that goes offline.
       </p>
@@ -109,7 +79,7 @@ function NoFunctions() {
       ) : (
         <p>Creating a function needs permission to create functions.</p>
       )}
-    </Empty>
+    </>
   )
 }
 

@@ -1,4 +1,3 @@
-import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { Button } from '#dashboard/components/button'
@@ -6,11 +5,12 @@ import { type Editing, EditPage } from '#dashboard/components/edit-page'
 import { Checkbox, SuggestField, TextField, useFault } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { isLocale, likelyLocales, localeRule } from '#dashboard/components/locale'
-import { Section } from '#dashboard/components/page'
-import { statusOf } from '#dashboard/components/problem-text'
+import { Facts, Section } from '#dashboard/components/page'
+import { answerOrDefault } from '#dashboard/components/problem-text'
 import { Badge } from '#dashboard/components/status'
 import { Tabs } from '#dashboard/components/tabs'
-import { type LocaleTexts, TemplatePreview, type Texts } from '#dashboard/pages/functions/template-preview'
+import type { ShownMail } from '#dashboard/pages/functions/mail-view'
+import { TemplatePreview, type Texts } from '#dashboard/pages/functions/template-preview'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayUser } from '#dashboard/session'
 import { parseMustache } from '#model/mustache'
@@ -37,7 +37,7 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
       kind="template"
       list="/functions/templates"
       name={name}
-      read={() => readTemplate(name)}
+      read={() => answerOrDefault(client.call('GET /templates/:name', { parameters }), undefined)}
       save={(body, precondition) => client.call('PUT /templates/:name', { ...precondition, parameters, body })}
       remove={() => client.call('DELETE /templates/:name', { parameters })}
       mayDelete={may('delete')}
@@ -47,15 +47,6 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
       {(editing) => <TemplateForm {...editing} isReadOnly={!may(editing.start ? 'update' : 'create')} />}
     </EditPage>
   )
-}
-
-async function readTemplate(name: string): Promise<Template | undefined> {
-  try {
-    return await client.call('GET /templates/:name', { parameters: { name } })
-  } catch (problem) {
-    if (statusOf(problem) === 404) return undefined
-    throw problem
-  }
 }
 
 interface TemplateFormProps extends Editing<Template, TemplateBody> {
@@ -124,7 +115,7 @@ function TemplateForm({ start, touch, save, form, isReadOnly }: TemplateFormProp
   )
 }
 
-function LocaleTitle({ locale, texts }: { readonly locale: string; readonly texts: LocaleTexts | undefined }) {
+function LocaleTitle({ locale, texts }: { readonly locale: string; readonly texts: ShownMail | undefined }) {
   const mustacheFaults = [texts?.subject, texts?.text, texts?.html].map(mustacheFault)
   const isFaulty = useFault({ path: `locales.${locale}` }) !== undefined || mustacheFaults.some(Boolean)
   return <>{isFaulty ? `▲ ${locale}` : locale}</>
@@ -132,16 +123,16 @@ function LocaleTitle({ locale, texts }: { readonly locale: string; readonly text
 
 interface LocaleFieldsProps {
   readonly locale: string
-  readonly texts: LocaleTexts
+  readonly texts: ShownMail
   readonly isReadOnly: boolean
-  readonly onTexts: (texts: LocaleTexts) => void
+  readonly onTexts: (texts: ShownMail) => void
 }
 
 function LocaleFields({ locale, texts, isReadOnly, onTexts }: LocaleFieldsProps) {
   const { html, ...rest } = texts
-  const field = (name: keyof LocaleTexts) => ({
+  const field = (name: keyof ShownMail) => ({
     value: texts[name] ?? '',
-    onInput: (text: string) => onTexts({ ...texts, [name]: text }),
+    onChange: (text: string) => onTexts({ ...texts, [name]: text }),
     problem: mustacheFault(texts[name]),
     path: `locales.${locale}.${name}`,
     isReadOnly,
@@ -154,7 +145,7 @@ function LocaleFields({ locale, texts, isReadOnly, onTexts }: LocaleFieldsProps)
         <Checkbox
           label="Also as HTML"
           hint="In addition to the text, for mail programs that support it."
-          isChecked={html !== undefined}
+          value={html !== undefined}
           onChange={(isChecked) => onTexts(isChecked ? { ...rest, html: '<p>{{value}}</p>' } : rest)}
         />
       )}
@@ -183,7 +174,7 @@ function NewLocale({ known, onLocale }: NewLocaleProps) {
         label="Add a locale"
         hint="Starts with a copy of the texts above. A reader of de-CH gets de-CH, or de, or en, whichever exists."
         value={typed}
-        onInput={setTyped}
+        onChange={setTyped}
         onEnter={add}
         suggestions={likelyLocales.filter((each) => !known.includes(each)).map((value) => ({ value }))}
         placeholder="de"
@@ -197,30 +188,23 @@ function NewLocale({ known, onLocale }: NewLocaleProps) {
   )
 }
 
-const variables: readonly (readonly [variable: string, meaning: string])[] = [
-  ['{{value}} {{previous}}', 'the new value, and the previous one'],
-  ['{{deviceIdentifier}}', 'the device'],
-  ['{{service}} {{property}}', 'for a value: the names in the schema'],
-  ['{{alarm}}', 'for an alarm: its name'],
-  ['{{date}} {{time}}', 'the time: 2026-11-14T22:13:20.000Z, and in Unix milliseconds'],
-  ['{{meta.site}}', 'metadata of the device'],
-  ['{{function}} {{on}}', 'the function, and its trigger: property, alarm or status'],
-  ['{{#value}} … {{/value}}', 'only if there is a value'],
-  ['{{^value}} … {{/value}}', 'only if there is no value'],
-]
+const variables = {
+  '{{value}} {{previous}}': 'the new value, and the previous one',
+  '{{deviceIdentifier}}': 'the device',
+  '{{service}} {{property}}': 'for a value: the names in the schema',
+  '{{alarm}}': 'for an alarm: its name',
+  '{{date}} {{time}}': 'the time: 2026-11-14T22:13:20.000Z, and in Unix milliseconds',
+  '{{meta.site}}': 'metadata of the device',
+  '{{function}} {{on}}': 'the function, and its trigger: property, alarm or status',
+  '{{#value}} … {{/value}}': 'only if there is a value',
+  '{{^value}} … {{/value}}': 'only if there is no value',
+}
 
 function Variables() {
   return (
     <details class="cheatsheet">
       <summary>Variables</summary>
-      <dl class="facts">
-        {variables.map(([variable, meaning]) => (
-          <Fragment key={variable}>
-            <dt class="code">{variable}</dt>
-            <dd>{meaning}</dd>
-          </Fragment>
-        ))}
-      </dl>
+      <Facts facts={variables} />
     </details>
   )
 }

@@ -8,14 +8,14 @@ import { now } from '#dashboard/timers'
 import type { JsonObject } from '#model/json-value'
 import { renderMail } from '#model/mail-text'
 
-export interface LocaleTexts {
-  readonly subject: string
-  readonly text: string
-  readonly html?: string | undefined
-}
-
 /** By locale; always contains `en`. */
-export type Texts = Readonly<Record<string, LocaleTexts>>
+export type Texts = Readonly<Record<string, ShownMail>>
+
+const triggers = [
+  { value: 'property', label: 'a value' },
+  { value: 'alarm', label: 'an alarm' },
+  { value: 'status', label: 'a change of status' },
+] as const
 
 const samples = {
   on: 'property' as 'property' | 'alarm' | 'status',
@@ -37,7 +37,7 @@ export function TemplatePreview({ texts, locale }: { readonly texts: Texts; read
   const [at] = useState(now)
   const field = (name: 'value' | 'previous' | 'device' | 'meta') => ({
     value: sample[name],
-    onInput: (text: string) => setSample((before) => ({ ...before, [name]: text })),
+    onChange: (text: string) => setSample((before) => ({ ...before, [name]: text })),
   })
   const read = readJson(sample.meta || '{}')
   const meta = 'value' in read && isObject(read.value) ? read.value : undefined
@@ -56,11 +56,7 @@ export function TemplatePreview({ texts, locale }: { readonly texts: Texts; read
             <Select
               label="Trigger"
               value={sample.on}
-              options={[
-                { value: 'property', label: 'a value' },
-                { value: 'alarm', label: 'an alarm' },
-                { value: 'status', label: 'a change of status' },
-              ]}
+              options={triggers}
               onChange={(on) => setSample((before) => ({ ...before, on, ...valuesOf[on] }))}
             />
             <TextField label="Value" {...field('value')} />

@@ -1,13 +1,11 @@
-import { useEffect } from 'preact/hooks'
 import type { Answer } from '#client/client'
 import { Button } from '#dashboard/components/button'
-import { CallResult, Section } from '#dashboard/components/page'
+import { CallResult, Facts, Section } from '#dashboard/components/page'
 import { Status } from '#dashboard/components/status'
 import { type Column, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
-import { useCall } from '#dashboard/components/use-call'
+import { useCall, usePolling } from '#dashboard/components/use-call'
 import { client } from '#dashboard/session'
-import { runEvery } from '#dashboard/timers'
 import { countText } from '#dashboard/values/format-value'
 
 type OutboxCounts = Answer<'GET /notifications/outbox'>
@@ -30,15 +28,15 @@ const reasons: Readonly<Record<Failure['reason'], string>> = {
 }
 
 const columns: readonly Column<Failure>[] = [
-  { key: 'reason', title: 'Reason', cell: ({ reason }) => reasons[reason] ?? reason },
-  { key: 'count', title: 'Count', align: 'end', cell: ({ count }) => count },
-  { key: 'last', title: 'Last', cell: ({ lastAt }) => <Time at={lastAt} /> },
+  { title: 'Reason', cell: ({ reason }) => reasons[reason] ?? reason },
+  { title: 'Count', align: 'end', cell: ({ count }) => count },
+  { title: 'Last', cell: ({ lastAt }) => <Time at={lastAt} /> },
 ]
 
 /** Counts of mails by state. Contract 5.7. */
 export function Outbox() {
   const called = useCall(() => client.call('GET /notifications/outbox'), [])
-  useEffect(() => runEvery(pollEveryMs, () => document.hidden || called.refresh()), [called.refresh])
+  usePolling(called.refresh, pollEveryMs)
   return (
     <Section
       title="Mails of this tenant"
@@ -58,24 +56,20 @@ function OutboxFacts({ counts }: { readonly counts: OutboxCounts }) {
   const isResting = transport.state === 'resting'
   return (
     <div class="form">
-      <dl class="facts">
-        <dt>Sent by</dt>
-        <dd>
-          {transport.kind === 'smtp' ? 'a mail server' : 'files below the data folder (SMTP_URL is not set)'}{' '}
-          <Status state={transport.state} tone={isResting ? 'warning' : 'good'} />
-          {transport.lastError && <span class="problem"> {transport.lastError}</span>}
-        </dd>
-        <dt>Waiting</dt>
-        <dd>
-          {countText(waiting.requests, 'message')}, for {countText(waiting.subscribers, 'person', 'people')}
-        </dd>
-        <dt>Sent</dt>
-        <dd>{sent}</dd>
-        <dt>Digests</dt>
-        <dd>
-          {digests}, of {countText(digested, 'message')}
-        </dd>
-      </dl>
+      <Facts
+        facts={{
+          'Sent by': (
+            <>
+              {transport.kind === 'smtp' ? 'a mail server' : 'files below the data folder (SMTP_URL is not set)'}{' '}
+              <Status state={transport.state} tone={isResting ? 'warning' : 'good'} />
+              {transport.lastError && <span class="problem"> {transport.lastError}</span>}
+            </>
+          ),
+          Waiting: `${countText(waiting.requests, 'message')}, for ${countText(waiting.subscribers, 'person', 'people')}`,
+          Sent: sent,
+          Digests: `${digests}, of ${countText(digested, 'message')}`,
+        }}
+      />
       <Table
         caption="Mails that were not sent"
         columns={columns}

@@ -1,13 +1,12 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import type { Item, Subscription } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { Empty } from '#dashboard/components/empty-state'
-import { Select } from '#dashboard/components/fields'
+import { Select, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link, pathOf } from '#dashboard/components/link'
 import { browserLocale, isLocale, LocaleField } from '#dashboard/components/locale'
-import { CallResult, Loading, Page, Section } from '#dashboard/components/page'
+import { CallResult, Empty, Loading, Page, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
 import { actionsColumn, type Column, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
@@ -17,7 +16,6 @@ import { useObservable } from '#dashboard/components/use-observable'
 import { Outbox } from '#dashboard/pages/notifications/outbox'
 import { client, mayUser, session } from '#dashboard/session'
 import { liveState } from '#dashboard/state'
-import '#dashboard/pages/notifications/notifications.css'
 
 type Fn = Item<'GET /functions'>
 
@@ -111,12 +109,13 @@ function topicInAddress(): string {
 }
 
 function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
-  const [chosen, setTopic] = useState(topicInAddress)
-  const [locale, setLocale] = useState(browserLocale)
+  const chosen = useField(topicInAddress)
+  const localeField = useField(browserLocale)
+  const { value: locale } = localeField
   // A function leaves the list when the user subscribes to it.
-  const topic = functions.some(({ resourceIdentifier }) => resourceIdentifier === chosen) ? chosen : ''
+  const { resourceIdentifier: topic = '', name } =
+    functions.find(({ resourceIdentifier }) => resourceIdentifier === chosen.value) ?? {}
   const subscribe = async () => {
-    const name = functions.find(({ resourceIdentifier }) => resourceIdentifier === topic)?.name
     await withExplanation(client.call('POST /notifications/subscribe', { body: { topic, type: 'email', locale } }), {
       403: 'Subscribing needs permission to read all devices of this function.',
       409: 'You are already subscribed to it.',
@@ -127,18 +126,18 @@ function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
     <Form submit="Subscribe" label="Subscribe" onSubmit={subscribe} isDisabled={topic === '' || !isLocale(locale)}>
       <Select
         label="Function"
+        {...chosen}
         value={topic}
         options={[
           { value: '', label: 'Choose' },
-          ...functions.map(({ resourceIdentifier, name, enabled }) => ({
-            value: resourceIdentifier,
-            label: enabled ? name : `${name} (disabled)`,
+          ...functions.map((fn) => ({
+            value: fn.resourceIdentifier,
+            label: fn.enabled ? fn.name : `${fn.name} (disabled)`,
           })),
         ]}
-        onChange={setTopic}
       />
       <p class="hint">By mail, to the address of your account.</p>
-      <LocaleField value={locale} onInput={setLocale} />
+      <LocaleField {...localeField} />
     </Form>
   )
 }
@@ -154,7 +153,6 @@ function SubscriptionList({ subscriptions, names, isComplete }: SubscriptionList
   const nameOf = ({ topic }: Subscription) => names.get(topic) ?? idOf(topic)
   const columns: readonly Column<Subscription>[] = [
     {
-      key: 'topic',
       title: 'Function',
       cell: (subscription) =>
         names.has(subscription.topic) ? (
@@ -163,9 +161,9 @@ function SubscriptionList({ subscriptions, names, isComplete }: SubscriptionList
           <span class="code">{nameOf(subscription)}</span>
         ),
     },
-    { key: 'type', title: 'Channel', cell: ({ type }) => type },
-    { key: 'locale', title: 'Locale', cell: ({ locale }) => <span class="code">{locale}</span> },
-    { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Channel', cell: ({ type }) => type },
+    { title: 'Locale', cell: ({ locale }) => <span class="code">{locale}</span> },
+    { title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
     actionsColumn((subscription) => (
       <div class="actions">
         {mayUser('notifications', 'update') && (
@@ -175,7 +173,7 @@ function SubscriptionList({ subscriptions, names, isComplete }: SubscriptionList
             label={`Change the locale of ${nameOf(subscription)}`}
             title={`Locale of ${nameOf(subscription)}`}
           >
-            {(close) => <LocaleForm subscription={subscription} onDone={close} />}
+            <LocaleForm subscription={subscription} />
           </DialogButton>
         )}
         {mayUser('notifications', 'delete') && (
@@ -183,9 +181,9 @@ function SubscriptionList({ subscriptions, names, isComplete }: SubscriptionList
             button="End…"
             buttonKind="quiet"
             label={`End the subscription to ${nameOf(subscription)}`}
-            title={`End the subscription to ${nameOf(subscription)}?`}
             confirm="End subscription"
             onConfirm={() => endSubscription(subscription)}
+            done="The subscription has ended"
           >
             <p>You receive no more mails of this function. You can subscribe again.</p>
           </ConfirmButton>
@@ -218,23 +216,22 @@ function SubscriptionList({ subscriptions, names, isComplete }: SubscriptionList
   )
 }
 
-function LocaleForm({ subscription, onDone }: { readonly subscription: Subscription; readonly onDone: () => void }) {
-  const [locale, setLocale] = useState(subscription.locale)
+function LocaleForm({ subscription }: { readonly subscription: Subscription }) {
+  const field = useField(subscription.locale)
+  const { value: locale } = field
   const change = async () => {
     const parameters = { subscriptionId: idOf(subscription.resourceIdentifier) }
     await client.call('PATCH /notifications/subscribe/:subscriptionId', { parameters, body: { locale } })
     notify(`The locale is changed to ${locale}`)
-    onDone()
   }
   return (
-    <Form submit="Change" onSubmit={change} onCancel={onDone} isDisabled={!isLocale(locale)}>
-      <LocaleField value={locale} onInput={setLocale} />
+    <Form submit="Change" onSubmit={change} isDisabled={!isLocale(locale)}>
+      <LocaleField {...field} />
     </Form>
   )
 }
 
-async function endSubscription({ resourceIdentifier }: Subscription): Promise<void> {
+function endSubscription({ resourceIdentifier }: Subscription): Promise<unknown> {
   const parameters = { subscriptionId: idOf(resourceIdentifier) }
-  await client.call('DELETE /notifications/subscribe/:subscriptionId', { parameters })
-  notify('The subscription has ended')
+  return client.call('DELETE /notifications/subscribe/:subscriptionId', { parameters })
 }

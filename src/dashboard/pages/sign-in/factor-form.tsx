@@ -2,7 +2,7 @@ import { startAuthentication } from '@simplewebauthn/browser'
 import { useState } from 'preact/hooks'
 import type { FactorMethod } from '#client/client'
 import { Button } from '#dashboard/components/button'
-import { TextField } from '#dashboard/components/fields'
+import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { OneTimeCode } from '#dashboard/pages/sign-in/totp-form'
 import { client, currentSession } from '#dashboard/session'
@@ -50,31 +50,24 @@ export function StartOver() {
 }
 
 function TotpFactor() {
-  const [code, setCode] = useState('')
+  const code = useField('')
   return (
-    <Form submit="Sign in" isDisabled={code.length < 6} onSubmit={() => client.secondFactor({ code })}>
-      <OneTimeCode value={code} onInput={setCode} />
+    <Form
+      submit="Sign in"
+      isDisabled={code.value.length < 6}
+      onSubmit={() => client.secondFactor({ code: code.value })}
+    >
+      <OneTimeCode {...code} />
     </Form>
   )
 }
 
 function RecoveryFactor() {
-  const [recovery, setRecovery] = useState('')
+  const recovery = useField('')
+  const code = recovery.value.trim()
   return (
-    <Form
-      submit="Sign in"
-      isDisabled={recovery.trim() === ''}
-      onSubmit={() => client.secondFactor({ recovery: recovery.trim() })}
-    >
-      <TextField
-        label="Recovery code"
-        hint="Each code works once."
-        value={recovery}
-        onInput={setRecovery}
-        autocomplete="off"
-        isCode
-        hasFocus
-      />
+    <Form submit="Sign in" isDisabled={code === ''} onSubmit={() => client.secondFactor({ recovery: code })}>
+      <TextField label="Recovery code" hint="Each code works once." {...recovery} autocomplete="off" isCode hasFocus />
     </Form>
   )
 }

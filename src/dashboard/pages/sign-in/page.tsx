@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { TenantChoice } from '#client/client'
 import { address, decodeUriPart } from '#dashboard/address'
 import { Button } from '#dashboard/components/button'
-import { Checkbox, PasswordField, passwordCharactersMin, TextField } from '#dashboard/components/fields'
+import { Checkbox, PasswordField, passwordCharactersMin, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link, navigateTo } from '#dashboard/components/link'
 import { useObservable } from '#dashboard/components/use-observable'
@@ -44,12 +44,13 @@ function Step({ title, children }: { readonly title: string; readonly children: 
 
 function PasswordStep() {
   const isReturning = isPageKept()
-  const [name, setName] = useState((isReturning && session.value.name) || '')
-  const [password, setPassword] = useState('')
-  const [isPersistent, setPersistent] = useState(true)
+  const name = useField((isReturning && session.value.name) || '')
+  const password = useField('')
+  const keep = useField(true)
   const [tenants, setTenants] = useState<readonly TenantChoice[]>([])
   const signIn = async (tenantIdentifier?: string) => {
-    const outcome = await client.signIn({ email: name.trim(), password, keep: isPersistent, tenantIdentifier })
+    const credentials = { email: name.value.trim(), password: password.value, keep: keep.value }
+    const outcome = await client.signIn({ ...credentials, tenantIdentifier })
     if (typeof outcome === 'object' && 'tenants' in outcome) setTenants(outcome.tenants)
   }
   if (tenants.length > 0) {
@@ -93,17 +94,16 @@ function PasswordStep() {
           on the server itself by localhost.
         </p>
       )}
-      <Form submit="Sign in" isDisabled={name.trim() === '' || password === ''} onSubmit={() => signIn()}>
+      <Form submit="Sign in" isDisabled={name.value.trim() === '' || password.value === ''} onSubmit={() => signIn()}>
         <TextField
           label="E-mail address or name"
-          value={name}
-          onInput={setName}
+          {...name}
           autocomplete="username"
           maxLength={256}
           hasFocus={!isReturning}
         />
-        <PasswordField label="Password" value={password} onInput={setPassword} hasFocus={isReturning} />
-        <Checkbox label="Stay signed in on this device" isChecked={isPersistent} onChange={setPersistent} />
+        <PasswordField label="Password" {...password} hasFocus={isReturning} />
+        <Checkbox label="Stay signed in on this device" {...keep} />
       </Form>
       <p>
         Invited, or given a new code? <Link to="/sign-up">Choose a password</Link>
@@ -145,14 +145,16 @@ const steps = {
 function SignUpForm() {
   const location = useObservable(address)
   const [linkedName = '', linkedCode = ''] = location.split('/').slice(2).map(decodeUriPart)
-  const [name, setName] = useState(linkedName)
-  const [code, setCode] = useState(linkedCode)
-  const [password, setPassword] = useState('')
-  const [isPersistent, setPersistent] = useState(true)
+  const nameField = useField(linkedName)
+  const code = useField(linkedCode)
+  const passwordField = useField('')
+  const keep = useField(true)
+  const name = nameField.value.trim()
+  const { value: password } = passwordField
   const signUp = async () => {
-    await client.call('POST /iam/signup', { body: { name: name.trim(), code: code.trim(), password } })
+    await client.call('POST /iam/signup', { body: { name, code: code.value.trim(), password } })
     navigateTo('/', { replace: true })
-    await client.signIn({ email: name.trim(), password, keep: isPersistent })
+    await client.signIn({ email: name, password, keep: keep.value })
   }
   return (
     <>
@@ -160,21 +162,20 @@ function SignUpForm() {
       <Form
         submit="Set password"
         onSubmit={signUp}
-        isDisabled={!name || !code || password.length < passwordCharactersMin}
+        isDisabled={!nameField.value || !code.value || password.length < passwordCharactersMin}
       >
-        <TextField label="Name" value={name} onInput={setName} autocomplete="username" hasFocus={linkedName === ''} />
-        <TextField label="Code" value={code} onInput={setCode} path="code" autocomplete="one-time-code" isCode />
+        <TextField label="Name" {...nameField} autocomplete="username" hasFocus={linkedName === ''} />
+        <TextField label="Code" {...code} path="code" autocomplete="one-time-code" isCode />
         <PasswordField
           label="Password"
           hint={`${passwordCharactersMin} characters or more`}
-          value={password}
-          onInput={setPassword}
+          {...passwordField}
           path="password"
           minLength={passwordCharactersMin}
           hasFocus={linkedName !== ''}
           isNew
         />
-        <Checkbox label="Stay signed in on this device" isChecked={isPersistent} onChange={setPersistent} />
+        <Checkbox label="Stay signed in on this device" {...keep} />
       </Form>
       <p>
         <Link to="/">Sign in instead</Link>

@@ -1,15 +1,12 @@
-import { useState } from 'preact/hooks'
 import { encode } from 'uqr'
-import { CopyButton } from '#dashboard/components/copy-button'
-import { TextField } from '#dashboard/components/fields'
+import type { Answer } from '#client/client'
+import { Command } from '#dashboard/components/copy-button'
+import { TextField, type TextFieldProps, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { showRecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
 import { client } from '#dashboard/session'
 
-export interface TotpSecret {
-  readonly secret: string
-  readonly otpauthUri: string
-}
+export type TotpSecret = Answer<'POST /auth/2fa/totp/enroll'>
 
 export interface TotpFormProps extends TotpSecret {
   readonly submit: string
@@ -20,42 +17,32 @@ export interface TotpFormProps extends TotpSecret {
 
 /** Shows a new secret, as a QR code and as text, and asks for the first code of the app. */
 export function TotpForm({ secret, otpauthUri, submit, password, onDone }: TotpFormProps) {
-  const [code, setCode] = useState('')
+  const code = useField('')
   const activate = async () => {
-    await showRecoveryCodes(client.activateTotp(code, password === undefined ? {} : { password }))
+    await showRecoveryCodes(client.activateTotp(code.value, password === undefined ? {} : { password }))
     onDone?.()
   }
   return (
-    <Form submit={submit} isDisabled={code.length < 6} onSubmit={activate}>
+    <Form submit={submit} isDisabled={code.value.length < 6} onSubmit={activate} onCancel={false}>
       <p>Scan this with an app for one-time codes, or enter the secret there.</p>
       <QrCode text={otpauthUri} />
-      <div class="command">
-        <pre>
-          <code>{secret.replace(/(.{4})(?=.)/g, '$1 ')}</code>
-        </pre>
-        <CopyButton text={secret} label="Copy the secret" />
-      </div>
+      <Command command={secret} shown={secret.replace(/(.{4})(?=.)/g, '$1 ')} label="Copy the secret" />
       <p>
         On this device: <a href={otpauthUri}>open the app</a>
       </p>
-      <OneTimeCode value={code} onInput={setCode} />
+      <OneTimeCode {...code} />
     </Form>
   )
 }
 
-interface OneTimeCodeProps {
-  readonly value: string
-  readonly onInput: (value: string) => void
-}
-
 /** Six digits from an app; spaces are ignored. */
-export function OneTimeCode({ value, onInput }: OneTimeCodeProps) {
+export function OneTimeCode({ value, onChange }: Pick<TextFieldProps, 'value' | 'onChange'>) {
   return (
     <TextField
       label="Code from the app"
       hint="Six digits; a code works once, for half a minute."
       value={value}
-      onInput={(text) => onInput(text.replace(/\D/g, '').slice(0, 6))}
+      onChange={(text) => onChange(text.replace(/\D/g, '').slice(0, 6))}
       autocomplete="one-time-code"
       inputMode="numeric"
       isCode

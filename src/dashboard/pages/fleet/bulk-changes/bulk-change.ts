@@ -3,7 +3,6 @@ import type { Body } from '#client/routes'
 import { forEachDevice, pause, retryRefused, type Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
 import { client } from '#dashboard/session'
 
-/** A change of many devices. */
 export interface Plan {
   /** The text before the number of devices: `Write Setpoint = 55 °C to`. */
   readonly text: string
@@ -54,7 +53,6 @@ export function writeValue(body: Omit<Body<'POST /devices/actions'>, 'devices' |
   }
 }
 
-/** Adds the devices to a group, or removes them. */
 export function changeGroup(groupId: string, isAdded: boolean): Work {
   const parameters = { groupId }
   return async (devices, report) => {
@@ -72,7 +70,6 @@ export function changeGroup(groupId: string, isAdded: boolean): Work {
   }
 }
 
-/** Makes a group of the devices. */
 export function createGroup(name: string): Work {
   return async (devices, report) => {
     await client.call('POST /groups', { body: { name, devices: [...devices] } })

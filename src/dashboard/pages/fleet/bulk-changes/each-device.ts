@@ -1,7 +1,6 @@
 import { problemText, statusOf } from '#dashboard/components/problem-text'
 import { runAfter } from '#dashboard/timers'
 
-/** The outcome of an action on one device. */
 export interface Outcome {
   readonly device: string
   /** The reason of the failure; undefined: the change is done. */

@@ -3,7 +3,7 @@ import { idOf } from '#dashboard/binding/binding'
 import { useGroups, useKnownServices, useSchemas, useTarget } from '#dashboard/binding/known-names'
 import { Warning } from '#dashboard/binding/service-field'
 import { propertyOptions } from '#dashboard/binding/target'
-import { Checkbox, Select, TextField } from '#dashboard/components/fields'
+import { Checkbox, Select, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { ValueField } from '#dashboard/pages/device/value-field'
 import { isWritable, parseValue, textOf } from '#dashboard/pages/device/written-value'
@@ -20,18 +20,16 @@ import { hexOf, nameOf, schemaOfProperty, valueText, withUnit } from '#dashboard
 export interface PlanFormProps {
   readonly devices: readonly string[]
   readonly onPlan: (plan: Plan) => void
-  readonly onCancel: () => void
 }
 
 const choose = { value: '', label: 'Choose' }
 
-/** A value for a property of a service. */
-export function WriteForm({ devices, onPlan, onCancel }: PlanFormProps) {
+export function WriteForm({ devices, onPlan }: PlanFormProps) {
   const [service, setService] = useState('')
   const [key, setKey] = useState('')
   const [text, setText] = useState<string>()
   const [fault, setFault] = useState<string>()
-  const [desired, setDesired] = useState(false)
+  const desired = useField(false)
   const schema = useSchemas().get(service)
   const { sample, warning } = useTarget({ service, devices })
   const property = sample?.get(Number(key))
@@ -42,22 +40,20 @@ export function WriteForm({ devices, onPlan, onCancel }: PlanFormProps) {
   const ids = writable.map(({ propId }) => hexOf(propId))
   const shownText = property ? (text ?? textOf(property, about)) : ''
   const plan = () => {
-    if (!property) return
+    if (!property) return false
     const parsed = parseValue(shownText, property, about)
     setFault('fault' in parsed ? parsed.fault : undefined)
-    if ('fault' in parsed) return
+    if ('fault' in parsed) return false
     const value = withUnit(valueText({ ...property, tag: 'value', value: parsed.value }, about), about?.unit)
+    const updates = { [key]: parsed.value }
     onPlan({
       text: `Write ${nameOf(property.propId, about)} = ${value} to`,
-      work: writeValue({
-        serviceIdentifier: service,
-        updates: { [key]: parsed.value },
-        ...(desired && { desired }),
-      }),
+      work: writeValue({ serviceIdentifier: service, updates, ...(desired.value && { desired: true }) }),
     })
+    return false
   }
   return (
-    <Form submit="Continue" onSubmit={plan} onCancel={onCancel} isDisabled={!property}>
+    <Form submit="Continue" onSubmit={plan} isDisabled={!property}>
       <Select
         label="Service"
         value={service}
@@ -86,14 +82,15 @@ export function WriteForm({ devices, onPlan, onCancel }: PlanFormProps) {
           <Checkbox
             label="Also for devices that are offline"
             hint="They get the value when they connect."
-            isChecked={desired}
-            onChange={setDesired}
+            {...desired}
           />
         </>
       )}
     </Form>
   )
 }
+
+type Direction = 'add' | 'remove'
 
 const directions = [
   { value: 'add', label: 'Add' },
@@ -103,55 +100,44 @@ const directions = [
 const newGroup = { value: 'new', label: 'New group' }
 
 /** Adds to a group, which may be a new one, or removes from it. */
-export function GroupForm({ onPlan, onCancel }: PlanFormProps) {
+export function GroupForm({ onPlan }: PlanFormProps) {
   const groups = useGroups() ?? []
-  const [id, setId] = useState('')
-  const [direction, setDirection] = useState<'add' | 'remove'>('add')
-  const [newName, setNewName] = useState('')
-  const isAdded = direction === 'add'
+  const group = useField('')
+  const direction = useField<Direction>('add')
+  const newName = useField('')
+  const id = group.value
+  const isAdded = direction.value === 'add'
   const known = groups.map(({ resourceIdentifier, name }) => ({ value: idOf(resourceIdentifier), label: name }))
   const options = isAdded && mayUser('functions', 'create') ? [choose, newGroup, ...known] : [choose, ...known]
   const isNew = isAdded && id === newGroup.value
-  const name = isNew ? newName.trim() : known.find(({ value }) => value === id)?.label
+  const name = isNew ? newName.value.trim() : known.find(({ value }) => value === id)?.label
+  const plan = () => {
+    const text = isAdded ? `Add to the group ${name}:` : `Remove from the group ${name}:`
+    onPlan({ text, work: isNew && name ? createGroup(name) : changeGroup(id, isAdded) })
+    return false
+  }
   return (
-    <Form
-      submit="Continue"
-      onSubmit={() =>
-        onPlan({
-          text: isAdded ? `Add to the group ${name}:` : `Remove from the group ${name}:`,
-          work: isNew && name ? createGroup(name) : changeGroup(id, isAdded),
-        })
-      }
-      onCancel={onCancel}
-      isDisabled={!name}
-    >
-      <Select label="Change" value={direction} options={directions} onChange={setDirection} />
-      <Select label="Group" value={id} options={options} onChange={setId} />
-      {isNew && <TextField label="Name" value={newName} onInput={setNewName} maxLength={128} hasFocus />}
+    <Form submit="Continue" onSubmit={plan} isDisabled={!name}>
+      <Select label="Change" {...direction} options={directions} />
+      <Select label="Group" {...group} options={options} />
+      {isNew && <TextField label="Name" {...newName} maxLength={128} hasFocus />}
     </Form>
   )
 }
 
-/** Adds or removes a tag. */
-export function TagForm({ onPlan, onCancel }: PlanFormProps) {
-  const [text, setText] = useState('')
-  const [direction, setDirection] = useState<'add' | 'remove'>('add')
-  const tag = text.trim()
-  const isAdded = direction === 'add'
+export function TagForm({ onPlan }: PlanFormProps) {
+  const field = useField('')
+  const direction = useField<Direction>('add')
+  const tag = field.value.trim()
+  const isAdded = direction.value === 'add'
+  const plan = () => {
+    onPlan({ text: isAdded ? `Add the tag ${tag} to` : `Remove the tag ${tag} from`, work: changeTag(tag, isAdded) })
+    return false
+  }
   return (
-    <Form
-      submit="Continue"
-      onSubmit={() =>
-        onPlan({
-          text: isAdded ? `Add the tag ${tag} to` : `Remove the tag ${tag} from`,
-          work: changeTag(tag, isAdded),
-        })
-      }
-      onCancel={onCancel}
-      isDisabled={tag === ''}
-    >
-      <Select label="Change" value={direction} options={directions} onChange={setDirection} />
-      <TextField label="Tag" value={text} onInput={setText} maxLength={64} hasFocus />
+    <Form submit="Continue" onSubmit={plan} isDisabled={tag === ''}>
+      <Select label="Change" {...direction} options={directions} />
+      <TextField label="Tag" {...field} maxLength={64} hasFocus />
     </Form>
   )
 }

@@ -1,10 +1,10 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useContext, useEffect, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { problemText } from '#dashboard/components/problem-text'
-import { useLockedDialog } from '#dashboard/components/unsaved-input'
+import { CloseDialogContext, useLockedDialog } from '#dashboard/components/unsaved-input'
 import { VirtualList } from '#dashboard/components/virtual-list'
 import type { Outcome, Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
-import { runAfter } from '#dashboard/timers'
+import { delayed } from '#dashboard/timers'
 import { countText } from '#dashboard/values/format-value'
 
 /** The pause between renderings, because there may be hundreds of outcomes a second. */
@@ -14,27 +14,26 @@ const rowHeightPx = 40
 interface RunProps {
   readonly devices: readonly string[]
   readonly work: Work
-  readonly onClose: () => void
 }
 
 /** Runs an action, and shows its progress and the outcome for each device, failed ones first. */
-export function Run({ devices, work, onClose }: RunProps) {
+export function Run({ devices, work }: RunProps) {
+  const close = useContext(CloseDialogContext)
   const [faults] = useState(() => new Map<string, string | undefined>())
   const [rows, setRows] = useState<readonly Outcome[]>([])
   const [running, setRunning] = useState<AbortController>()
-  const cancelRender = useRef<() => void>()
   const show = () => {
-    cancelRender.current = undefined
     const all = [...faults].map(([device, fault]) => ({ device, fault }))
     setRows([...all.filter(({ fault }) => fault), ...all.filter(({ fault }) => !fault)])
   }
+  const [rendering] = useState(() => delayed(renderMs, show))
   const start = async (on: readonly string[]) => {
     const stop = new AbortController()
     setRunning(stop)
     for (const device of on) faults.delete(device)
     const report = (outcomes: readonly Outcome[]) => {
       for (const { device, fault } of outcomes) faults.set(device, fault)
-      cancelRender.current ??= runAfter(renderMs, show)
+      rendering.start()
     }
     await work(on, report, stop.signal).catch((problem) => {
       const fault = problemText(problem)
@@ -45,7 +44,7 @@ export function Run({ devices, work, onClose }: RunProps) {
   }
   useEffect(() => {
     void start(devices)
-    return () => cancelRender.current?.()
+    return () => rendering.cancel()
   }, [])
   useEffect(() => () => running?.abort(), [running])
   const failed = rows.filter(({ fault }) => fault)
@@ -77,7 +76,7 @@ export function Run({ devices, work, onClose }: RunProps) {
             Try {failed.length} failed again
           </Button>
         )}
-        {!running && <Button onPress={onClose}>Close</Button>}
+        {!running && <Button onPress={close}>Close</Button>}
       </div>
     </div>
   )

@@ -1,19 +1,19 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentType } from 'preact'
 import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
-import { TextField } from '#dashboard/components/fields'
+import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { isSuccess, outcomeText } from '#dashboard/pages/firmware/update-words'
 import type { Plan } from '#dashboard/pages/fleet/bulk-changes/bulk-change'
 import { forEachDevice } from '#dashboard/pages/fleet/bulk-changes/each-device'
 import { GroupForm, type PlanFormProps, TagForm, WriteForm } from '#dashboard/pages/fleet/bulk-changes/forms'
 import { Run } from '#dashboard/pages/fleet/bulk-changes/run'
-import type { Selection } from '#dashboard/pages/fleet/use-selection'
+import type { Selection } from '#dashboard/pages/fleet/selection'
 import { client, mayUser } from '#dashboard/session'
 import { countText } from '#dashboard/values/format-value'
 
-export type SelectionBarProps = Pick<Selection, 'selected' | 'onClear'>
+type SelectionBarProps = Pick<Selection, 'selected' | 'onClear'>
 
 /** The number of selected devices, and what can be done with them. */
 export default function SelectionBar({ selected, onClear }: SelectionBarProps) {
@@ -21,23 +21,11 @@ export default function SelectionBar({ selected, onClear }: SelectionBarProps) {
     <section class="notice" aria-label="Selection">
       <span>{countText(selected.size, 'device')} selected</span>
       <div class="actions">
-        {mayUser('service', 'update') && (
-          <Action title="Write" {...{ selected }}>
-            {(props) => <WriteForm {...props} />}
-          </Action>
-        )}
-        {mayUser('functions', 'update') && (
-          <Action title="Groups" {...{ selected }}>
-            {(props) => <GroupForm {...props} />}
-          </Action>
-        )}
-        {mayUser('meta', 'update') && (
-          <Action title="Tags" {...{ selected }}>
-            {(props) => <TagForm {...props} />}
-          </Action>
-        )}
-        {mayUser('updates', 'update') && <Action title="Update firmware" plan={updatePlan} {...{ selected }} />}
-        {mayUser('device', 'delete') && <Action title="Delete" plan={deletePlan} {...{ selected }} />}
+        {mayUser('service', 'update') && <Action title="Write" form={WriteForm} selected={selected} />}
+        {mayUser('functions', 'update') && <Action title="Groups" form={GroupForm} selected={selected} />}
+        {mayUser('meta', 'update') && <Action title="Tags" form={TagForm} selected={selected} />}
+        {mayUser('updates', 'update') && <Action title="Update firmware" plan={updatePlan} selected={selected} />}
+        {mayUser('device', 'delete') && <Action title="Delete" plan={deletePlan} selected={selected} />}
         <Button kind="quiet" onPress={onClear}>
           Clear
         </Button>
@@ -65,46 +53,41 @@ const deletePlan: Plan = {
 
 interface ActionProps extends Pick<SelectionBarProps, 'selected'> {
   readonly title: string
-  /** Absent: the form in `children` makes the plan. */
+  /** Absent: the form makes the plan. */
   readonly plan?: Plan
-  readonly children?: (props: PlanFormProps) => ComponentChildren
+  readonly form?: ComponentType<PlanFormProps>
 }
 
-function Action({ title, plan, selected, children }: ActionProps) {
+function Action({ title, ...steps }: ActionProps) {
   return (
-    <DialogButton button={`${title}…`} title={title} kind={plan?.isDanger ? 'danger' : undefined} isWide>
-      {(close) => <Steps plan={plan} devices={[...selected].sort()} form={children} onClose={close} />}
+    <DialogButton button={`${title}…`} title={title} kind={steps.plan?.isDanger ? 'danger' : undefined} isWide>
+      <Steps {...steps} />
     </DialogButton>
   )
-}
-
-interface StepsProps {
-  readonly plan: Plan | undefined
-  readonly devices: readonly string[]
-  readonly form: ActionProps['children']
-  readonly onClose: () => void
 }
 
 /**
  * Choosing the change, then a confirmation with the number of devices, then the run. The devices are those that were
  * selected at the start.
  */
-function Steps(props: StepsProps) {
-  const { form, onClose } = props
-  const [devices] = useState(props.devices)
-  const [plan, setPlan] = useState(props.plan)
+function Steps({ plan: fixedPlan, form: PlanForm, selected }: Omit<ActionProps, 'title'>) {
+  const [devices] = useState(() => [...selected].sort())
+  const [plan, setPlan] = useState(fixedPlan)
   const [isConfirmed, setConfirmed] = useState(false)
-  const [typed, setTyped] = useState('')
-  if (!plan) return <>{form?.({ devices, onPlan: setPlan, onCancel: onClose })}</>
-  if (isConfirmed) return <Run devices={devices} work={plan.work} onClose={onClose} />
+  const typed = useField('')
+  if (!plan) return PlanForm ? <PlanForm devices={devices} onPlan={setPlan} /> : null
+  if (isConfirmed) return <Run devices={devices} work={plan.work} />
   const count = String(devices.length)
+  const confirm = () => {
+    setConfirmed(true)
+    return false
+  }
   return (
     <Form
       submit={`${plan.isDanger ? 'Delete' : 'Apply to'} ${countText(devices.length, 'device')}`}
       kind={plan.isDanger ? 'danger' : 'primary'}
-      onCancel={onClose}
-      isDisabled={plan.isDanger === true && typed.trim() !== count}
-      onSubmit={() => setConfirmed(true)}
+      isDisabled={plan.isDanger === true && typed.value.trim() !== count}
+      onSubmit={confirm}
     >
       <p>
         {plan.text} <strong>{countText(devices.length, 'device')}</strong>?
@@ -112,7 +95,7 @@ function Steps(props: StepsProps) {
       {plan.isDanger && (
         <>
           <p>Their values, metadata and secrets are deleted. This cannot be undone.</p>
-          <TextField label={`Type ${count} to confirm`} value={typed} onInput={setTyped} autocomplete="off" hasFocus />
+          <TextField label={`Type ${count} to confirm`} {...typed} autocomplete="off" hasFocus />
         </>
       )}
     </Form>

@@ -1,6 +1,20 @@
-/** Versions and sizes of firmware. Contract 1.8. */
+/** Names and versions. Contract 1.8. The patterns are copied from the model, whose files would bundle its schemas. */
 
-/** The strict form, https://semver.org. Copied from the model, whose file would bundle its schemas. */
+const shortName = /^(?!(?:__proto__|\.{1,2})$)[A-Za-z0-9._-]{1,64}$/
+
+export const shortNameRule = '1 to 64 characters: letters, digits and . _ -'
+
+/** Names of roles, templates, projects and hardware. */
+export function isShortName(text: string): boolean {
+  return shortName.test(text)
+}
+
+/** A description of the fault; none for empty text. */
+export function nameProblem(text: string): string | undefined {
+  return text === '' || isShortName(text) ? undefined : `Must be ${shortNameRule}.`
+}
+
+/** Versions of firmware, in the strict form. https://semver.org */
 const version =
   /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$/
 const versionCharactersMax = 128
@@ -17,16 +31,4 @@ export function versionProblem(text: string): string | undefined {
 /** The version in a file name: `1.5.0` of `boiler-1.5.0.bin`. */
 export function versionIn(fileName: string): string | undefined {
   return /(?<![\d.])\d+\.\d+\.\d+(?:-(?:alpha|beta|rc)[.\d]*\d)?(?![\d.]*\d)/i.exec(fileName)?.[0]
-}
-
-/** `12.5 MB`: bytes in the largest unit. */
-export function bytesText(bytes: number): string {
-  const units = ['bytes', 'KB', 'MB', 'GB']
-  let place = 0
-  let size = bytes
-  while (size >= 1_000 && place < units.length - 1) {
-    size /= 1_000
-    place += 1
-  }
-  return `${place === 0 ? size : size.toFixed(size < 10 ? 2 : 1)} ${units[place]}`
 }

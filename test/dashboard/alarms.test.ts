@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { operandsOf } from '#dashboard/conditions/operands'
 import { watchedProperty } from '#dashboard/pages/alarms/watched-property'
+import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
 
 const operands = operandsOf({
   name: 'Boiler',
@@ -39,4 +40,24 @@ test.each([
   [{ '>': [{ '+': [of('temperature'), of('pressure')] }, 3] }],
 ])('%j has none', (condition) => {
   expect(watchedProperty(condition, operands)).toBeUndefined()
+})
+
+test('active alarms are in the order of severity, then of age', () => {
+  const row = (deviceIdentifier: string, since: number, severity?: StatusRow['severity']): StatusRow => ({
+    ...{ resourceIdentifier: 'crn#alarm:8Hj4wRt6Zp', deviceIdentifier, active: true, since, acknowledged: null },
+    ...(severity && { severity }),
+  })
+  const rows = [
+    row('E', 3),
+    row('B', 2, 'critical'),
+    row('D', 2, 'info'),
+    row('A', 1, 'critical'),
+    row('C', 1, 'warning'),
+  ]
+  expect(
+    rows
+      .toSorted(bySeverityAndAge)
+      .map((each) => each.deviceIdentifier)
+      .join(''),
+  ).toBe('ABCDE')
 })

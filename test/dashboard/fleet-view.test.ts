@@ -1,56 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import type { DeviceView, ServiceView } from '#client/client'
-import { operatorsFor, parseConditionValue } from '#dashboard/pages/fleet/condition'
+import type { DeviceView } from '#client/client'
+import { toggleSelection } from '#dashboard/pages/fleet/selection'
 import { isSameOrder, sortedBy } from '#dashboard/pages/fleet/sort-order'
-import { type Condition, defaultView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
+import { defaultView, operatorsFor, parseConditionValue, queryOf, viewOf } from '#dashboard/pages/fleet/view'
+import { deviceView, propertyView, serviceView } from '#test/dashboard/device-view'
 
-function service(values: Readonly<Record<number, number | string | boolean>>): ServiceView {
-  const entries = Object.entries(values).map(
-    ([propId, value]) =>
-      [
-        Number(propId),
-        {
-          propId: Number(propId),
-          type: 'FLOAT',
-          tag: 'value' as const,
-          modifier: { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false },
-          value,
-        },
-      ] as const,
-  )
-  const map = new Map(entries)
-  return Object.assign(map, { valueAt: (propId: number) => map.get(propId)?.value })
-}
-
-function device(deviceIdentifier: string, more: Partial<DeviceView> = {}): DeviceView {
-  return {
-    deviceIdentifier,
-    status: 'online',
-    lastMessage: 0,
-    lastConnect: 0,
-    numConnects: 0,
-    meta: {},
-    services: new Map(),
-    ...more,
-  }
-}
-
-const fleet = new Map(
-  [
-    device('A-1', { services: new Map([['heat', service({ 1: 10 })]]) }),
-    device('A-2', { status: 'offline' }),
-    device('B-1', { status: 'idle', services: new Map([['heat', service({ 1: 30 })]]) }),
-    device('B-2', { services: new Map([['heat', service({ 1: 20 })]]) }),
-  ].map((each) => [each.deviceIdentifier, each]),
-)
+const heated = (identifier: string, degrees: number) =>
+  deviceView(identifier, { services: new Map([['heat', serviceView(propertyView('FLOAT', degrees))]]) })
+const devices = [heated('A-1', 10), deviceView('A-2'), heated('B-1', 30), heated('B-2', 20)]
+const fleet = new Map(devices.map((each) => [each.deviceIdentifier, each]))
 const identifiers = [...fleet.keys()]
-const temperature = (one: DeviceView) => one.services.get('heat')?.valueAt(1) as number | undefined
-const where = (operator: Condition['operator'], value: string, propId = 1): Condition => ({
-  serviceIdentifier: 'heat',
-  propId,
-  operator,
-  value,
-})
+const temperature = ({ services }: DeviceView) => services.get('heat')?.valueAt(0x2000) as number | undefined
 
 describe('sorted rows', () => {
   test('devices without the value come last in both orders', () => {
@@ -65,11 +25,8 @@ describe('sorted rows', () => {
   })
 
   test('isSameOrder', () => {
-    expect([isSameOrder(['a', 'b'], ['a', 'b']), isSameOrder(['a', 'b'], ['b', 'a']), isSameOrder([], ['a'])]).toEqual([
-      true,
-      false,
-      false,
-    ])
+    expect(isSameOrder(['a', 'b'], ['a', 'b'])).toBe(true)
+    expect([isSameOrder(['a', 'b'], ['b', 'a']), isSameOrder([], ['a'])]).toEqual([false, false])
   })
 })
 
@@ -100,7 +57,10 @@ describe('the view in the address', () => {
   test.each([
     { ...defaultView, search: 'a&b=c ü' },
     { ...defaultView, status: 'offline' as const, service: 'heat' },
-    { ...defaultView, condition: where('>=', '2 > 1') },
+    {
+      ...defaultView,
+      condition: { serviceIdentifier: 'heat', propId: 1, operator: '>=' as const, value: '2 > 1' },
+    },
     { ...defaultView, sort: 'property:heat/1', isDescending: true },
     { ...defaultView, isDescending: true },
   ])('round trip: %o', (view) => {
@@ -113,4 +73,16 @@ describe('the view in the address', () => {
       expect(viewOf(query)).toEqual(defaultView)
     },
   )
+})
+
+test.each<[selected: string[], pressed: string, from: string | undefined, expected: string[]]>([
+  [[], 'B', undefined, ['B']],
+  [['B', 'C'], 'B', undefined, ['C']],
+  [['B'], 'D', 'B', ['B', 'C', 'D']],
+  [['D'], 'B', 'D', ['D', 'B', 'C']],
+  [['A', 'B', 'C', 'D'], 'C', 'A', ['D']],
+  // The row that was pressed before is not shown any more.
+  [['X'], 'C', 'X', ['X', 'C']],
+])('%j, and a press on %s after %s: %j', (selected, pressed, from, expected) => {
+  expect([...toggleSelection(new Set(selected), ['A', 'B', 'C', 'D', 'E'], pressed, from)]).toEqual(expected)
 })
