@@ -59,28 +59,11 @@ describe('a due checkpoint of a dead activation', () => {
     return { put: () => checkpoints.put(), head, puts, failures }
   }
 
-  test.each([
-    [
-      'that cannot be woken',
-      () => {
-        throw new Error('unreadable')
-      },
-      'unreadable',
-    ],
-    [
-      'whose next activation is dead too',
-      (make: () => Activation<Entry>) => {
-        const woken = make()
-        woken.isAlive = false
-        return woken
-      },
-      "tally A is dead, and can't be saved",
-    ],
-    [
-      'whose next activation does not replace it in the queue',
-      (make: () => Activation<Entry>) => make(),
-      'tally A was saved and is still queued',
-    ],
+  const killed = (make: () => Activation<Entry>) => Object.assign(make(), { isAlive: false })
+  test.each<[string, (make: () => Activation<Entry>) => Activation<Entry>, string]>([
+    ['that cannot be woken', () => expect.fail('unreadable'), 'unreadable'],
+    ['whose next activation is dead too', killed, "tally A is dead, and can't be saved"],
+    ['whose next activation does not replace it', (make) => make(), 'tally A was saved and is still queued'],
   ])('%s fails once and ends', (_, wake, message) => {
     const { put, failures } = due(wake)
     put()

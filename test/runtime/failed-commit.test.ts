@@ -1,17 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { ManualWorld } from '#test/runtime/manual-world'
-import { type Faults, faultyStorage, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { openFaulty } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 const b = tallyAddress('B')
 const k = bookAddress('K')
-
-async function openFaulty(): Promise<{ fixture: RuntimeFixture; faults: Faults }> {
-  const world = new ManualWorld()
-  const { backend, faults } = faultyStorage(world)
-  return { fixture: await openRuntime({ world, backend }), faults }
-}
 
 const full = { fail: 'full', reachedDisk: false } as const
 
@@ -113,7 +106,7 @@ describe('a failed commit', () => {
     expect(fixture.system.reminders.dueAt(a)).toBe(dueAt)
     expect(fixture.system.reminders.dueAt(b)).toBeUndefined()
     await fixture.world.advance(20_000)
-    expect(fixture.addedOf(a).map(({ value }) => value)).toEqual([1, dueAt])
+    expect(fixture.valuesOf(a)).toEqual([1, dueAt])
     expect(fixture.addedOf(b)).toEqual([])
   })
 })

@@ -79,8 +79,7 @@ describe('a tenant that is forgotten', () => {
     fixture.system.forgetTenant('gone')
     expect(fixture.system.reminders.count).toBe(2)
     await fixture.world.advance(5_000)
-    const values = (address = kept('0')) => fixture.addedOf(address).map(({ value }) => value)
-    expect(values()).toHaveLength(2)
+    expect(fixture.valuesOf(kept('0'))).toHaveLength(2)
     expect(awakeOf(fixture, '0', 'gone')).toBeUndefined()
   })
 

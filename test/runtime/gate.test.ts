@@ -81,7 +81,7 @@ describe('commits', () => {
     expect(fixture.commits[0]?.records.size).toBe(1)
     fixture.crash()
     const again = await fixture.restart()
-    expect(again.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
+    expect(again.valuesOf(a)).toEqual([1, 2])
   })
 
   test('commits begin with the set distance, and the first one at once', async () => {

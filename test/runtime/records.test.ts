@@ -5,13 +5,7 @@ import type { AnyDefinition } from '#runtime/activation'
 import { type ActorAddress, type ActorDefinition, answer, type RecordChange, record } from '#runtime/actor'
 import { keys } from '#store/key-space'
 import { unpackRecord } from '#store/record-codec'
-import { ManualWorld } from '#test/runtime/manual-world'
-import {
-  faultyStorage,
-  openRuntime,
-  type RuntimeFixture,
-  type RuntimeFixtureOptions,
-} from '#test/runtime/runtime-fixture'
+import { openFaulty, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { countRows } from '#test/store/wrapped-scans'
 
 type Put = { readonly type: 'put'; readonly records: readonly RecordChange[] } | { readonly type: 'read' }
@@ -57,9 +51,7 @@ function look(fixture: RuntimeFixture, at: ActorAddress): unknown {
   return Object.fromEntries(fixture.system.peek(at) as Map<string, unknown>)
 }
 
-async function open(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
-  return await openRuntime({ definitions, ...options })
-}
+const open = () => openRuntime({ definitions })
 
 describe('records with fixed names', () => {
   test('are found after a restart without stored names', async () => {
@@ -90,9 +82,7 @@ describe('records with fixed names', () => {
   })
 
   test('keep their stored values after a failed commit', async () => {
-    const world = new ManualWorld()
-    const { backend, faults } = faultyStorage(world)
-    const fixture = await open({ world, backend })
+    const { faults, fixture } = await openFaulty({ definitions })
     put(fixture, address('fixed', 'A'), { a: 1 })
     await fixture.settle()
     faults.next = { fail: 'full', reachedDisk: false }
@@ -194,18 +184,15 @@ describe('the format of a record', () => {
     ['redder/rose', 3],
     ['blue/rose', 3],
     ['/red', 3],
-  ])(
-    '%s comes from its name, from the part before its first slash, or from the default: version %i',
-    async (name, version) => {
-      const fixture = await open()
-      put(fixture, address('free', 'A'), { [name]: 'x' })
-      await fixture.settle()
-      const bytes = fixture.journal.get(keys.part(address('free', 'A'), name))
-      if (!bytes) throw new Error('not stored')
-      expect(unpackRecord(format('it', version), bytes)).toBe('x')
-      if (version > 1) expect(() => unpackRecord(format('it', version - 1), bytes)).toThrow('newer')
-      fixture.crash()
-      expect(look(await fixture.restart({ definitions }), address('free', 'A'))).toEqual({ [name]: 'x' })
-    },
-  )
+  ])('%s has the version %i of its name, of the part before its first slash, or of any', async (name, version) => {
+    const fixture = await open()
+    put(fixture, address('free', 'A'), { [name]: 'x' })
+    await fixture.settle()
+    const bytes = fixture.journal.get(keys.part(address('free', 'A'), name))
+    if (!bytes) throw new Error('not stored')
+    expect(unpackRecord(format('it', version), bytes)).toBe('x')
+    if (version > 1) expect(() => unpackRecord(format('it', version - 1), bytes)).toThrow('newer')
+    fixture.crash()
+    expect(look(await fixture.restart({ definitions }), address('free', 'A'))).toEqual({ [name]: 'x' })
+  })
 })

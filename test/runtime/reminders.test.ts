@@ -12,22 +12,20 @@ const a = tallyAddress('A')
 const b = tallyAddress('B')
 const dayMs = 24 * 60 * 60_000
 
-const valuesOf = (fixture: RuntimeFixture, address = a) => fixture.addedOf(address).map(({ value }) => value)
-
 describe('a reminder', () => {
   test('that is overdue fires at once', async () => {
     const fixture = await openRuntime()
     fixture.send(a, { type: 'add', reminder: 5 })
     await fixture.world.advance(0)
-    expect(valuesOf(fixture)).toEqual([5])
+    expect(fixture.valuesOf(a)).toEqual([5])
   })
 
   test('is visible to the turns of its actor, and stays as set last', async () => {
-    const seen: (number | null)[] = []
+    const reminders: (number | null)[] = []
     const watched = {
       ...tally,
       decide(...[state, command, turn]: Parameters<typeof tally.decide>) {
-        seen.push(turn.reminder())
+        reminders.push(turn.reminder())
         return tally.decide(state, command, turn)
       },
     }
@@ -44,7 +42,7 @@ describe('a reminder', () => {
     again.send(a, { type: 'read' })
     // It is cleared when it fires.
     await again.world.advance(20_000)
-    expect(seen).toEqual([null, null, dueAt, dueAt + 5, dueAt + 5, null])
+    expect(reminders).toEqual([null, null, dueAt, dueAt + 5, dueAt + 5, null])
   })
 
   test('may be later than the longest timer', async () => {
@@ -53,9 +51,9 @@ describe('a reminder', () => {
     fixture.send(a, { type: 'add', reminder: dueAt })
     await fixture.settle()
     await jump(fixture, 59 * dayMs)
-    expect(valuesOf(fixture)).toEqual([])
+    expect(fixture.valuesOf(a)).toEqual([])
     await jump(fixture, dayMs)
-    expect(valuesOf(fixture)).toEqual([dueAt])
+    expect(fixture.valuesOf(a)).toEqual([dueAt])
   })
 
   test('survives a crash, and fires at the start if it was due while the server was down', async () => {
@@ -68,14 +66,14 @@ describe('a reminder', () => {
     fixture.world.spend(30_000)
     const again = await fixture.restart()
     await again.world.advance(0)
-    expect(valuesOf(again)).toEqual([now + 10_000])
-    expect(valuesOf(again, b)).toEqual([])
+    expect(again.valuesOf(a)).toEqual([now + 10_000])
+    expect(again.valuesOf(b)).toEqual([])
     await again.world.advance(30_000)
-    expect(valuesOf(again, b)).toEqual([now + 60_000])
+    expect(again.valuesOf(b)).toEqual([now + 60_000])
     again.crash()
     const third = await again.restart()
     await third.world.advance(60_000)
-    expect(valuesOf(third)).toEqual([now + 10_000])
+    expect(third.valuesOf(a)).toEqual([now + 10_000])
   })
 
   test('fires again if a crash lost its turn', async () => {
@@ -91,7 +89,7 @@ describe('a reminder', () => {
     await fixture.world.advance(1_000)
     const again = await fixture.restart()
     await again.world.advance(0)
-    expect(valuesOf(again)).toEqual([dueAt])
+    expect(again.valuesOf(a)).toEqual([dueAt])
   })
 
   test('is logged if its turn throws, and does not stop the others', async () => {
@@ -101,7 +99,7 @@ describe('a reminder', () => {
     fixture.system.reminders.set({ kind: 'unknown', tenant: 'default', id: 'X' }, dueAt)
     fixture.send(a, { type: 'add', reminder: dueAt })
     await fixture.world.advance(1_000)
-    expect(valuesOf(fixture)).toEqual([dueAt])
+    expect(fixture.valuesOf(a)).toEqual([dueAt])
     expect(fixture.bugs).toContain('a reminder of unknown X: Internal Server Error')
   })
 })
@@ -133,12 +131,12 @@ test('reminders fire once, on time and in order, for any order of set, replace a
       const reminders = new Reminders(world, (address, dueAt) =>
         fired.push({ key: addressKey(address), dueAt, at: world.now() }),
       )
-      const standing = new Map<string, { dueAt: number; setAt: number }>()
-      const passed = () => {
-        for (const [key, { dueAt, setAt }] of standing) {
+      const due = new Map<string, { dueAt: number; setAt: number }>()
+      const expectDue = () => {
+        for (const [key, { dueAt, setAt }] of due) {
           if (dueAt > world.now()) continue
           expected.push({ key, dueAt, at: Math.max(dueAt, setAt) })
-          standing.delete(key)
+          due.delete(key)
         }
       }
       reminders.start()
@@ -146,13 +144,13 @@ test('reminders fire once, on time and in order, for any order of set, replace a
         const address = tallyAddress(`T${number}`)
         const dueAt = dueMs === null ? null : world.now() - 100 + dueMs
         reminders.set(address, dueAt)
-        if (dueAt === null) standing.delete(addressKey(address))
-        else standing.set(addressKey(address), { dueAt, setAt: world.now() })
+        if (dueAt === null) due.delete(addressKey(address))
+        else due.set(addressKey(address), { dueAt, setAt: world.now() })
         await world.advance(waitMs)
-        passed()
+        expectDue()
       }
       await world.advance(2_000)
-      passed()
+      expectDue()
       expect(reminders.count).toBe(0)
       const sorted = (list: typeof fired) => [...list].sort((x, y) => x.at - y.at || x.key.localeCompare(y.key))
       expect(sorted(fired)).toEqual(sorted(expected))

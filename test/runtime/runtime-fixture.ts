@@ -157,6 +157,11 @@ export class RuntimeFixture {
     return (this.system.peek(address) as TallyState).added
   }
 
+  /** The numbers of a tally, as its activation has them now. */
+  valuesOf(address: ActorAddress): number[] {
+    return this.addedOf(address).map(({ value }) => value)
+  }
+
   get epoch(): string {
     return this.journal.epoch
   }
@@ -195,4 +200,11 @@ export async function during<T>(world: ManualWorld, promise: Promise<T>): Promis
 
 export async function openRuntime(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
   return await new RuntimeFixture(options).open()
+}
+
+/** A runtime whose store can fail. */
+export async function openFaulty(options: RuntimeFixtureOptions = {}) {
+  const world = new ManualWorld()
+  const { backend, faults } = faultyStorage(world)
+  return { world, backend, faults, fixture: await openRuntime({ world, backend, ...options }) }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Tell } from '#runtime/actor'
 import { tellsPerCommitMax } from '#runtime/stored-tells'
-import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { openRuntime } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
@@ -17,7 +17,7 @@ describe('messages to other actors', () => {
   test('run in the commit of the turn that sent them, in order, followed by their own messages', async () => {
     const fixture = await openRuntime()
     fixture.send(a, { type: 'add', add: [1], tells: [tellAdd(b, 2, [tellAdd(c, 4)]), tellAdd(b, 3)] })
-    expect(fixture.addedOf(b).map(({ value }) => value)).toEqual([2, 3])
+    expect(fixture.valuesOf(b)).toEqual([2, 3])
     expect(fixture.addedOf(c)).toEqual([{ value: 4, offset: 4 }])
     await fixture.settle()
     expect(fixture.commits).toHaveLength(1)
@@ -28,7 +28,7 @@ describe('messages to other actors', () => {
     const fixture = await openRuntime()
     fixture.send(a, { type: 'add', add: [1], tells: [tellAdd(b, 2, [tellAdd(a, 3)])] })
     await fixture.settle()
-    expect(fixture.addedOf(a).map(({ value }) => value)).toEqual([1, 3])
+    expect(fixture.valuesOf(a)).toEqual([1, 3])
   })
 
   test('are logged if they are refused or throw, and the others run', async () => {
@@ -38,7 +38,7 @@ describe('messages to other actors', () => {
     await fixture.settle()
     expect(fixture.refusedTells).toEqual(tells.slice(0, 2))
     expect(fixture.bugs).toEqual(['a turn of tally B: decided to throw'])
-    expect(fixture.addedOf(c).map(({ value }) => value)).toEqual([5])
+    expect(fixture.valuesOf(c)).toEqual([5])
   })
 
   test('are not refused when too many bytes wait', async () => {
@@ -53,7 +53,6 @@ describe('more messages than fit in one commit', () => {
   const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
   const all = numbers(tellsPerCommitMax + 100)
   const many = (values = all): Tell[] => values.map((value) => tellAdd(b, value))
-  const valuesOf = (fixture: RuntimeFixture) => fixture.addedOf(b).map(({ value }) => value)
 
   test('are stored and run in the following commits, once, in order and before later messages', async () => {
     const fixture = await openRuntime()
@@ -62,13 +61,13 @@ describe('more messages than fit in one commit', () => {
     fixture.send(a, { type: 'add', add: [2], tells: [tellAdd(b, -1)] })
     expect(fixture.addedOf(b)).toHaveLength(tellsPerCommitMax)
     await fixture.settle()
-    expect(valuesOf(fixture)).toEqual([...values, -1])
+    expect(fixture.valuesOf(b)).toEqual([...values, -1])
     const perCommit = fixture.commits.map(({ streams }) => streams[0]?.events.length)
     expect(perCommit).toEqual([tellsPerCommitMax + 2, tellsPerCommitMax, 101])
     fixture.crash()
     const again = await fixture.restart()
     await again.settle()
-    expect(valuesOf(again)).toEqual([...values, -1])
+    expect(again.valuesOf(b)).toEqual([...values, -1])
   })
 
   test('survive a crash before a stored message runs', async () => {
@@ -79,7 +78,7 @@ describe('more messages than fit in one commit', () => {
     fixture.crash(1)
     const again = await fixture.restart()
     await again.settle()
-    expect(valuesOf(again)).toEqual(all)
+    expect(again.valuesOf(b)).toEqual(all)
   })
 
   test('survive a crash between two commits', async () => {
@@ -93,10 +92,10 @@ describe('more messages than fit in one commit', () => {
     const again = await fixture.restart()
     expect(again.addedOf(b).length).toBeGreaterThanOrEqual(tellsPerCommitMax)
     await again.settle()
-    expect(valuesOf(again)).toEqual(all)
+    expect(again.valuesOf(b)).toEqual(all)
     again.send(a, { type: 'add', add: [2], tells: [tellAdd(b, -1)] })
     await again.settle()
-    expect(valuesOf(again)).toEqual([...all, -1])
+    expect(again.valuesOf(b)).toEqual([...all, -1])
   })
 })
 

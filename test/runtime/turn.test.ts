@@ -19,7 +19,7 @@ test('a turn decides and applies at once, and answers after the commit', async (
 })
 
 test('a turn receives the tenant, the time and random bytes', async () => {
-  const seen: unknown[] = []
+  const contexts: unknown[] = []
   const fixture = await openRuntime({
     definitions: () => [
       {
@@ -28,9 +28,8 @@ test('a turn receives the tenant, the time and random bytes', async () => {
         formats: {},
         wake: () => undefined,
         apply: () => {},
-        decide: (_, command, turn) => {
-          const { tenant, now } = turn
-          seen.push({ tenant, now, chance: turn.random(2).length })
+        decide(_, command, { tenant, now, random }) {
+          contexts.push({ tenant, now, randomBytes: random(2).length })
           return { type: 'record', events: command as never }
         },
       },
@@ -42,10 +41,10 @@ test('a turn receives the tenant, the time and random bytes', async () => {
   fixture.world.spend(5)
   fixture.ask({ kind: 'watcher', tenant: 'one', id: 'w' }, [])
   const now = fixture.world.now()
-  expect(seen).toEqual([
-    { tenant: 'one', now: now - 5, chance: 2 },
-    { tenant: 'two', now: now - 5, chance: 2 },
-    { tenant: 'one', now, chance: 2 },
+  expect(contexts).toEqual([
+    { tenant: 'one', now: now - 5, randomBytes: 2 },
+    { tenant: 'two', now: now - 5, randomBytes: 2 },
+    { tenant: 'one', now, randomBytes: 2 },
   ])
 })
 
@@ -114,23 +113,17 @@ test('an effect or responder that throws does not affect the others', async () =
     throw new Error('an effect failed')
   }
   fixture.send(a, { type: 'add', add: [1], effects: [fail] }, 'first')
-  fixture.system.turn(
-    a,
-    { type: 'add', add: [2] },
-    { answered: () => fail(), refused: () => fixture.outputs.push('never') },
-  )
+  const responder = { answered: () => fail(), refused: () => fixture.outputs.push('never') }
+  fixture.system.turn(a, { type: 'add', add: [2] }, responder)
   fixture.send(a, { type: 'read' }, 'third')
   await fixture.settle()
   expect(fixture.outputs.slice(2)).toEqual(['answered first undefined', 'answered third [1,2]'])
   expect(fixture.bugs).toEqual(['release: an effect failed', 'release: an effect failed'])
 })
 
-test.each([
-  ['throws', (fixture: RuntimeFixture) => fixture.send(b, { type: 'add', add: [9] }, 'inner')],
-  [
-    'rejects',
-    (fixture: RuntimeFixture) => void fixture.system.ask(b, { type: 'add', add: [9] }).catch(() => undefined),
-  ],
+test.each<[string, (fixture: RuntimeFixture) => void]>([
+  ['throws', (fixture) => fixture.send(b, { type: 'add', add: [9] }, 'inner')],
+  ['rejects', (fixture) => void fixture.system.ask(b, { type: 'add', add: [9] }).catch(() => undefined)],
 ])('a turn during a turn %s, and the outer turn fails', async (_, start) => {
   const fixture = await openRuntime()
   fixture.send(a, { type: 'add', add: [1], inside: () => start(fixture) }, 'outer')
@@ -236,10 +229,8 @@ test('the records of a write-through actor are in the commit of its events', asy
   fixture.send(address, { type: 'add', add: [1, 2] })
   await fixture.settle()
   expect(fixture.commits).toHaveLength(1)
-  expect([...(fixture.commits[0]?.records.keys() ?? [])]).toEqual([
-    'part/book/default/K/page/1',
-    'part/book/default/K/page/2',
-  ])
+  const keys = [...(fixture.commits[0]?.records.keys() ?? [])]
+  expect(keys).toEqual([1, 2].map((number) => `part/book/default/K/page/${number}`))
   expect(fixture.commits[0]?.streams[0]?.events).toHaveLength(2)
 })
 
