@@ -93,15 +93,10 @@ class HistoryRun {
       ...{ retainedBytesMax: 2 ** 30, uncommittedBytesMax: 1_000_000 },
       history:
         (own) =>
-        ({ shapes }) =>
-          new History({
-            world: own,
-            backend: this.#backend,
-            shapes,
-            limits,
-            setAside: this.#setAside,
-            failed: this.#failed,
-          }),
+        ({ shapes }) => {
+          const parts = { world: own, backend: this.#backend, shapes, limits }
+          return new History({ ...parts, setAside: this.#setAside, failed: this.#failed })
+        },
     }
     this.#server = new SimulatedServer(this.#world, this.#store, this.#limits)
   }
@@ -265,11 +260,8 @@ class HistoryRun {
       const model: Points = Object.fromEntries(readable)
       deepStrictEqual(found, model, 'history differs from the stream')
       await this.#checkSelection(caller, span, model)
-      deepStrictEqual(
-        await this.#exported(caller, span),
-        rowsIn(model),
-        'an export differs from the stream, or from what the caller may read',
-      )
+      const message = 'an export differs from the stream, or from what the caller may read'
+      deepStrictEqual(await this.#exported(caller, span), rowsIn(model), message)
       const hours = Object.entries(model).filter(([name]) => / 1 \w+$/.test(name))
       const expected = Object.fromEntries(hours.map(([name, list]) => [name, hoursOf(list)]))
       deepStrictEqual(buckets, expected, 'the hours of history differ from the stream')
@@ -290,9 +282,8 @@ class HistoryRun {
     const across = { serviceIdentifier: 'one', property: '1', aggregate: 'count', across: 'sum', interval: dayMs }
     const text = await this.#asked('queryHistory', { caller, body: { ...across, ...span } })
     // Of a property that had several types, only the newest series counts.
-    const most = devices.filter((device) =>
-      Object.keys(model).some((name) => name.startsWith(`${device} one 1 `)),
-    ).length
+    const names = Object.keys(model)
+    const most = devices.filter((device) => names.some((name) => name.startsWith(`${device} one 1 `))).length
     if (text !== undefined && JSON.parse(text).devices > most)
       throw new Error('a query across devices counts more of them than have values that the caller may read')
   }
@@ -302,12 +293,11 @@ class HistoryRun {
     const query = { ...span, deviceIdentifier: devices, serviceIdentifier: services, format: 'ndjson' }
     const text = (await this.#text('exportHistory', { caller, query })) ?? ''
     const rows = text.split('\n').filter((row) => row !== '')
-    return rows
-      .map((row) => JSON.parse(row))
-      .map((row) =>
-        rowOf(row.deviceIdentifier, row.serviceIdentifier, row.propId, Date.parse(row.time), storedOf(row.value)),
-      )
-      .sort()
+    const read = (row: string) => {
+      const { deviceIdentifier, serviceIdentifier, propId, time, value } = JSON.parse(row)
+      return rowOf(deviceIdentifier, serviceIdentifier, propId, Date.parse(time), storedOf(value))
+    }
+    return rows.map(read).sort()
   }
 
   /** Time goes on during the check, so devices may become offline. */

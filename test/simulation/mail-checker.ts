@@ -1,4 +1,5 @@
 import type { MailMessage, MailRefused } from '#notifications/mail'
+import type { Participants } from '#test/simulation/participants'
 import { mayRead } from '#test/simulation/reference-filter'
 import {
   digestIn,
@@ -10,19 +11,13 @@ import {
   notificationIn,
 } from '#test/simulation/reference-mails'
 import type { Version } from '#test/simulation/register'
-import { idIn, type SimulatedAlarms } from '#test/simulation/simulated-alarms'
-import type { SimulatedFunctions } from '#test/simulation/simulated-functions'
+import { idIn } from '#test/simulation/simulated-alarms'
 import type { MailWatcher } from '#test/simulation/simulated-mail'
-import { rootAddress, type SimulatedPeople } from '#test/simulation/simulated-people'
-import type { KnownSubscription, SimulatedSubscribers } from '#test/simulation/simulated-subscribers'
+import { rootAddress } from '#test/simulation/simulated-people'
+import type { KnownSubscription } from '#test/simulation/simulated-subscribers'
 import type { Witness } from '#test/simulation/witness'
 
-interface Parts {
-  readonly people: SimulatedPeople
-  readonly alarms: SimulatedAlarms
-  readonly functions: SimulatedFunctions
-  readonly subscribers: SimulatedSubscribers
-}
+type Parts = Pick<Participants, 'people' | 'alarms' | 'functions' | 'subscribers'>
 
 /** A mail that was handed over, whose result may not be stored yet. */
 interface Open {

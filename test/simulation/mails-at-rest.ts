@@ -12,10 +12,8 @@ import { type SimulatedLimits, tenant } from '#test/simulation/simulated-server'
 import type { KnownSubscription } from '#test/simulation/simulated-subscribers'
 import type { Witness } from '#test/simulation/witness'
 
-type Parts = Pick<
-  Participants,
-  'people' | 'alarms' | 'functions' | 'subscribers' | 'mails' | 'mailServer' | 'webhooks' | 'receivers'
->
+type MailParts = 'mails' | 'mailServer' | 'webhooks' | 'receivers'
+type Parts = Pick<Participants, 'people' | 'alarms' | 'functions' | 'subscribers' | MailParts>
 
 /** A count that a device reported. */
 interface Counted {
@@ -230,12 +228,8 @@ export class MailsAtRest {
     const pages = this.#run.server.assembly.context.listing.entries(index, tenant)
     const all: string[] = []
     try {
-      for (
-        let page = await this.#run.pumped(pages.next(100));
-        page.length > 0;
-        page = await this.#run.pumped(pages.next(100))
-      )
-        all.push(...page)
+      const next = () => this.#run.pumped(pages.next(100))
+      for (let page = await next(); page.length > 0; page = await next()) all.push(...page)
     } finally {
       await this.#run.pumped(pages.close())
     }

@@ -1,5 +1,5 @@
-import type { SeededRandom } from '#bench/random'
 import { MailChecker } from '#test/simulation/mail-checker'
+import type { Stage } from '#test/simulation/participant'
 import { SimulatedActions } from '#test/simulation/simulated-actions'
 import { SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
@@ -16,7 +16,6 @@ import { SimulatedSubscribers } from '#test/simulation/simulated-subscribers'
 import { SimulatedUpdates } from '#test/simulation/simulated-updates'
 import { SimulatedWrites } from '#test/simulation/simulated-writes'
 import { WebhookChecker } from '#test/simulation/webhook-checker'
-import type { Witness } from '#test/simulation/witness'
 
 /** Moments: the earliest at which it may have been sent, and at which it may have been received. */
 interface ReceivedSince {
@@ -42,34 +41,27 @@ export class Participants {
   readonly webhooks: WebhookChecker
   readonly receivers: SimulatedReceivers
 
-  constructor(
-    server: SimulatedServer,
-    random: SeededRandom,
-    witness: Witness,
-    devices: readonly SimulatedDevice[],
-    mails: SimulatedLimits['mails'],
-  ) {
+  constructor(stage: Stage, devices: readonly SimulatedDevice[], mails: SimulatedLimits['mails']) {
+    const { server, witness } = stage
     const names = devices.map(({ name }) => name)
-    this.people = new SimulatedPeople(server, random, witness, names)
-    this.schema = new SimulatedSchema(server, random, witness)
-    this.requests = new SimulatedRequests(server, random, witness, {
-      sessionBy: (authorization) => this.people.sessionBy(authorization),
-    })
-    this.sessions = new SimulatedSessions(server, random, witness, this.people)
-    this.writes = new SimulatedWrites(server, this.requests, random, witness, devices, this.schema)
-    const { requests, people, schema } = this
-    this.alarms = new SimulatedAlarms(server, random, witness, { requests, people, schema, devices: names })
-    const many = { requests, people, schema, alarms: this.alarms, devices }
-    this.actions = new SimulatedActions(server, random, witness, many)
-    this.updates = new SimulatedUpdates(server, random, witness, many)
-    const { alarms } = this
-    this.functions = new SimulatedFunctions(server, random, witness, {
-      ...{ requests, people, alarms, devices: names },
-      hasStatusMails: mails.perHourMax > 100,
-    })
-    const { functions } = this
-    this.subscribers = new SimulatedSubscribers(server, random, witness, { requests, people, alarms, functions })
-    const { subscribers } = this
+    const people = new SimulatedPeople(stage, names)
+    const schema = new SimulatedSchema(stage, undefined)
+    const requests = new SimulatedRequests(stage, { sessionBy: (authorization) => people.sessionBy(authorization) })
+    const alarms = new SimulatedAlarms(stage, { requests, people, schema, devices: names })
+    const many = { requests, people, schema, alarms, devices }
+    const hasStatusMails = mails.perHourMax > 100
+    const functions = new SimulatedFunctions(stage, { requests, people, alarms, devices: names, hasStatusMails })
+    const subscribers = new SimulatedSubscribers(stage, { requests, people, alarms, functions })
+    this.sessions = new SimulatedSessions(stage, { people })
+    this.writes = new SimulatedWrites(stage, many)
+    this.actions = new SimulatedActions(stage, many)
+    this.updates = new SimulatedUpdates(stage, many)
+    this.people = people
+    this.schema = schema
+    this.requests = requests
+    this.alarms = alarms
+    this.functions = functions
+    this.subscribers = subscribers
     this.mails = new MailChecker(witness, { people, alarms, functions, subscribers }, mails.perHourMax, server.now)
     this.mailServer = mails.server
     this.mailServer.watcher = this.mails

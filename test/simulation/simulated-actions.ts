@@ -1,16 +1,15 @@
-import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
+import { Participant } from '#test/simulation/participant'
+import type { Participants } from '#test/simulation/participants'
 import { mayDo } from '#test/simulation/reference-filter'
-import type { BoundTo, SimulatedAlarms } from '#test/simulation/simulated-alarms'
+import type { BoundTo } from '#test/simulation/simulated-alarms'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import { type Execution, firstActionTarget, heaterService, invalidUpdates } from '#test/simulation/simulated-heater'
-import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import type { Person } from '#test/simulation/simulated-person'
-import type { Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
-import type { SimulatedSchema } from '#test/simulation/simulated-schema'
+import type { Outcome } from '#test/simulation/simulated-requests'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 import { targetIn, targetOf } from '#test/simulation/target'
-import type { Ground, Witness } from '#test/simulation/witness'
+import type { Ground } from '#test/simulation/witness'
 
 type Row = Readonly<Record<string, unknown>> & { readonly deviceIdentifier: string; readonly status: string }
 
@@ -20,6 +19,10 @@ interface ReadAction {
   readonly state: 'running' | 'done'
   readonly counts: Readonly<Record<string, number>>
   readonly devices: readonly Row[]
+}
+
+type Parts = Pick<Participants, 'requests' | 'people' | 'schema' | 'alarms'> & {
+  readonly devices: readonly SimulatedDevice[]
 }
 
 /** The author whose permissions count: root, an unknown user, or a user. */
@@ -54,15 +57,7 @@ const keptMax = 40
  * Users who start actions on many devices and read their progress. The results are compared with the actions of the devices
  * and with earlier results: an outcome never changes. Contract 3.6.
  */
-export class SimulatedActions {
-  readonly #requests: SimulatedRequests
-  readonly #random: SeededRandom
-  readonly #witness: Witness
-  readonly #people: SimulatedPeople
-  readonly #schema: SimulatedSchema
-  readonly #alarms: SimulatedAlarms
-  readonly #devices: readonly SimulatedDevice[]
-  #server: SimulatedServer
+export class SimulatedActions extends Participant<Parts> {
   /** The number of outcomes seen for the first time. */
   outcomesSeen = 0
   /** When the present process began: its permissions are those held since. */
@@ -70,31 +65,9 @@ export class SimulatedActions {
   #all: readonly StartedAction[] = []
   #lastTarget = firstActionTarget
 
-  constructor(
-    server: SimulatedServer,
-    random: SeededRandom,
-    witness: Witness,
-    parts: {
-      readonly requests: SimulatedRequests
-      readonly people: SimulatedPeople
-      readonly schema: SimulatedSchema
-      readonly alarms: SimulatedAlarms
-      readonly devices: readonly SimulatedDevice[]
-    },
-  ) {
-    this.#server = server
-    this.#random = random
-    this.#witness = witness
-    this.#requests = parts.requests
-    this.#people = parts.people
-    this.#schema = parts.schema
-    this.#alarms = parts.alarms
-    this.#devices = parts.devices
-  }
-
-  moveTo(server: SimulatedServer): void {
-    this.#server = server
-    this.#serverSince = this.#witness.moment
+  override moveTo(server: SimulatedServer): void {
+    super.moveTo(server)
+    this.#serverSince = this.witness.moment
   }
 
   act(): void {
@@ -104,9 +77,7 @@ export class SimulatedActions {
 
   /** Reads the progress. */
   look(): void {
-    for (const action of this.#open) {
-      this.#read(action).catch((error) => this.#witness.faults.push(error))
-    }
+    for (const action of this.#open) this.watch(this.#read(action))
   }
 
   /** A device receives a request for the first time. */
@@ -115,11 +86,11 @@ export class SimulatedActions {
     const action = this.#all.find((other) => other.target === target?.value)
     if (!target || !action) return
     const from = Math.max(action.moment, this.#serverSince)
-    if (action.name !== undefined) this.#schema.checkMeaning(action.name, target.propId, from)
+    if (action.name !== undefined) this.parts.schema.checkMeaning(action.name, target.propId, from)
     const { author } = action
     if (author === 'root') return
     const what = () => `${device.name} is asked for ${action.target} without permission`
-    this.#witness.check(what, author === 'unknown' ? [] : groundsOf(author, from, device.name))
+    this.witness.check(what, author === 'unknown' ? [] : groundsOf(author, from, device.name))
   }
 
   /** Reads the final results. For a server at rest without running actions. */
@@ -128,7 +99,7 @@ export class SimulatedActions {
     for (const action of this.#all) {
       if (action.id === undefined) continue
       await this.#read(action)
-      if (!action.isDone) this.#witness.report(`${nameOf(action)} is not done, and no work is left`)
+      if (!action.isDone) this.witness.report(`${nameOf(action)} is not done, and no work is left`)
     }
     this.#all = this.#all.slice(-keptMax)
   }
@@ -138,16 +109,16 @@ export class SimulatedActions {
   }
 
   #ask(): void {
-    const random = this.#random
+    const random = this.random
     const name = random.next() < 0.15 ? 'aim' : undefined
     const isWrong = random.next() < 0.05
-    const groups = this.#alarms.groupsThere.filter(() => random.next() < 0.5)
-    const devices = this.#devices.map((device) => device.name).filter(() => random.next() < 0.7)
+    const groups = this.parts.alarms.groupsThere.filter(() => random.next() < 0.5)
+    const devices = this.parts.devices.map((device) => device.name).filter(() => random.next() < 0.7)
     if (random.next() < 0.1) devices.push(missingDevice)
     const isNamed = groups.length === 0 || random.next() < 0.7
     const bound: BoundTo = { ...(isNamed && { devices }), ...(groups.length > 0 && { groups }) }
     const [author, request] = this.#author()
-    const { moment } = this.#witness
+    const { moment } = this.witness
     const action: StartedAction = {
       ...{ target: ++this.#lastTarget, name, author, moment, isWrong, devices: isNamed ? devices : [] },
       ...{ id: undefined, server: undefined, members: undefined, shown: new Map(), isDone: false },
@@ -158,11 +129,11 @@ export class SimulatedActions {
       ...(isWrong && random.pick(invalidUpdates)),
     }
     this.#all = [...this.#all, action]
-    this.#requests.ask({
+    this.parts.requests.ask({
       name: 'createAction',
       request: { ...request, body: { ...bound, serviceIdentifier: heaterService, updates } },
       sent: ({ isOver }) => {
-        const server = this.#server
+        const server = this.server
         return (outcome) => this.#taken(action, outcome, { groups }, isOver ? undefined : server)
       },
     })
@@ -171,12 +142,12 @@ export class SimulatedActions {
   #taken(action: StartedAction, { status, body }: Outcome, bound: BoundTo, server: SimulatedServer | undefined): void {
     if (status !== 202) return
     const { id } = JSON.parse(body)
-    if (action.id !== undefined && action.id !== id) this.#witness.report(`${nameOf(action)} is ${id} too`)
+    if (action.id !== undefined && action.id !== id) this.witness.report(`${nameOf(action)} is ${id} too`)
     action.id = id
     action.server ??= server
     action.members ??= {
-      surely: this.#alarms.surelyBound(bound, action.moment),
-      possibly: this.#alarms.possiblyBound(bound, action.moment),
+      surely: this.parts.alarms.surelyBound(bound, action.moment),
+      possibly: this.parts.alarms.possiblyBound(bound, action.moment),
     }
     // The request was abandoned, and repeated under its key.
     if (!this.#all.includes(action)) this.#all = [...this.#all, action]
@@ -184,9 +155,9 @@ export class SimulatedActions {
 
   /** The administrator in the name of root or a user, or a user directly, with or without permission. */
   #author(): readonly [Author, SimulatedRequest] {
-    const { root, persons } = this.#people
-    const tried = this.#random.next()
-    const person = persons[this.#random.below(persons.length)]
+    const { root, persons } = this.parts.people
+    const tried = this.random.next()
+    const person = persons[this.random.below(persons.length)]
     if (!person || tried < 0.55) return ['root', { as: root }]
     if (tried < 0.6) return ['unknown', {}]
     const session = [...person.sessions].find(({ isBegun }) => isBegun)
@@ -194,7 +165,7 @@ export class SimulatedActions {
   }
 
   async #read(action: StartedAction): Promise<void> {
-    const server = this.#server
+    const server = this.server
     const known = action.shown
     const wasDone = action.isDone
     let entry: ReadAction
@@ -203,85 +174,79 @@ export class SimulatedActions {
       entry = JSON.parse(body)
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      if (error.code === 'not_found') this.#witness.report(`${nameOf(action)} was accepted, and is gone`)
+      if (error.code === 'not_found') this.witness.report(`${nameOf(action)} was accepted, and is gone`)
       return
     }
     // A dead process sends no answers.
-    if (server !== this.#server) return
+    if (server !== this.server) return
     action.shown = new Map([...action.shown, ...entry.devices.filter(isSettled).map(byDevice)])
     action.isDone ||= entry.state === 'done'
-    if (wasDone && entry.state !== 'done') this.#witness.report(`${nameOf(action)} was done, and is running again`)
+    if (wasDone && entry.state !== 'done') this.witness.report(`${nameOf(action)} was done, and is running again`)
     this.#checkCounts(action, entry, known)
     for (const row of entry.devices) this.#checkRow(action, row, known.get(row.deviceIdentifier))
     this.#checkDevices(action, entry)
-    this.#witness.count(`actions seen ${entry.state}`)
+    this.witness.count(`actions seen ${entry.state}`)
   }
 
   #checkDevices(action: StartedAction, { devices: rows }: ReadAction): void {
     const names = rows.map(({ deviceIdentifier }) => deviceIdentifier)
     if (JSON.stringify(names) !== JSON.stringify([...new Set(names)].sort()))
-      this.#witness.report(`${nameOf(action)} is for ${names.join(', ')}`)
+      this.witness.report(`${nameOf(action)} is for ${names.join(', ')}`)
     const { devices, members } = action
     if (!members) return
     const missing = [...devices, ...members.surely].filter((device) => !names.includes(device))
     const others = names.filter((device) => !devices.includes(device) && !members.possibly.includes(device))
-    if (missing.length > 0) this.#witness.report(`${nameOf(action)} is not for ${missing.join(', ')}`)
-    if (others.length > 0) this.#witness.report(`${nameOf(action)} is for ${others.join(', ')} too`)
+    if (missing.length > 0) this.witness.report(`${nameOf(action)} is not for ${missing.join(', ')}`)
+    if (others.length > 0) this.witness.report(`${nameOf(action)} is for ${others.join(', ')} too`)
   }
 
   /** Reads the counts first: rows may be further, but not after the action is done. */
-  #checkCounts(
-    action: StartedAction,
-    { state, counts, devices: rows }: ReadAction,
-    known: StartedAction['shown'],
-  ): void {
-    const { total, ...standing } = counts
-    const wrong = Object.entries(standing).filter(([status, count]) => {
+  #checkCounts(action: StartedAction, read: ReadAction, known: StartedAction['shown']): void {
+    const { state, counts, devices: rows } = read
+    const { total, ...byStatus } = counts
+    const wrong = Object.entries(byStatus).filter(([status, count]) => {
       const shown = rows.filter((row) => row.status === status).length
       const before = [...known.values()].filter((row) => row.status === status).length
       if (count < before) return true
       return state === 'done' ? count !== shown : status === 'PENDING' ? count < shown : count > shown
     })
-    const sum = Object.values(standing).reduce((all, count) => all + count, 0)
+    const sum = Object.values(byStatus).reduce((all, count) => all + count, 0)
     const isPendingDone = state === 'done' && counts.PENDING !== 0
     if (wrong.length > 0 || total !== rows.length || total !== sum || isPendingDone)
-      this.#witness.report(`${nameOf(action)}, ${state}, counts ${JSON.stringify(counts)} of ${JSON.stringify(rows)}`)
+      this.witness.report(`${nameOf(action)}, ${state}, counts ${JSON.stringify(counts)} of ${JSON.stringify(rows)}`)
   }
 
   #checkRow(action: StartedAction, row: Row, before: Row | undefined): void {
     const { deviceIdentifier: name, status } = row
-    const report = (what: string) => this.#witness.report(`${nameOf(action)}: ${name} ${what}: ${JSON.stringify(row)}`)
+    const report = (what: string) => this.witness.report(`${nameOf(action)}: ${name} ${what}: ${JSON.stringify(row)}`)
     if (before && JSON.stringify(before) !== JSON.stringify(row)) report(`was ${JSON.stringify(before)}`)
     if (status === 'PENDING') return
-    const device = this.#devices.find((other) => other.name === name)
+    const device = this.parts.devices.find((other) => other.name === name)
     const executions = device?.heater.executions.filter((execution) => targetOf(execution) === action.target) ?? []
     if (!device && status !== 'NOT_FOUND') report('does not exist')
     if (action.isWrong && status !== 'INVALID' && status !== 'NOT_FOUND') report('must refuse this value')
     if (action.isWrong && executions.length > 0) report('executed an invalid write')
     if (action.author === 'unknown' && status !== 'NOT_FOUND') report('must not be changed by the author')
     if (status === 'OK' && !executions.some(isAllOk)) report('did not execute it')
-    if (
-      status === 'REJECTED' &&
-      !executions.some((execution) => JSON.stringify(execution.results) === JSON.stringify(row.updates))
-    )
-      report(`answered ${JSON.stringify(executions.map(({ results }) => results))}`)
+    const results = executions.map((execution) => JSON.stringify(execution.results))
+    if (status === 'REJECTED' && !results.includes(JSON.stringify(row.updates))) report(`answered ${results}`)
     const isUnsent = status === 'DEVICE_OFFLINE' || status === 'INVALID'
-    if (isUnsent && action.server === this.#server && executions.length > 0) report('executed it')
+    if (isUnsent && action.server === this.server && executions.length > 0) report('executed it')
     if (before) return
     this.outcomesSeen++
-    this.#witness.count(`action ${status}`)
+    this.witness.count(`action ${status}`)
   }
 
   /** No device may have executed a request twice under one address. A device created again has another. */
   #checkExecutions(): void {
-    for (const { name, heater } of this.#devices) {
+    for (const { name, heater } of this.parts.devices) {
       const doneUnder = new Map<string, string>()
       for (const execution of heater.executions) {
         const target = targetOf(execution)
         if (target === undefined || target <= firstActionTarget) continue
         const place = `${target} at ${execution.address}`
         const other = doneUnder.get(place)
-        if (other !== undefined) this.#witness.report(`${name} executes ${place} under ${other} and ${execution.id}`)
+        if (other !== undefined) this.witness.report(`${name} executes ${place} under ${other} and ${execution.id}`)
         doneUnder.set(place, execution.id)
       }
     }

@@ -1,4 +1,5 @@
-import type { SeededRandom } from '#bench/random'
+import { Participant } from '#test/simulation/participant'
+import type { Participants } from '#test/simulation/participants'
 import { type Author, randomAuthor } from '#test/simulation/random-author'
 import { roleByGroup } from '#test/simulation/random-grants'
 import { alarmFaults, type ReadAlarm, type ReadGroup, type ReadRow } from '#test/simulation/reference-alarms'
@@ -6,12 +7,9 @@ import { mayRead } from '#test/simulation/reference-filter'
 import { Register, unordered } from '#test/simulation/register'
 import { counterService } from '#test/simulation/simulated-device'
 import { heaterService } from '#test/simulation/simulated-heater'
-import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import type { Person } from '#test/simulation/simulated-person'
-import type { Attempt, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
-import type { SimulatedSchema } from '#test/simulation/simulated-schema'
+import type { Attempt, Outcome } from '#test/simulation/simulated-requests'
 import type { SimulatedServer } from '#test/simulation/simulated-server'
-import type { Witness } from '#test/simulation/witness'
 
 /** A binding; without both fields: all devices. */
 export interface BoundTo {
@@ -26,6 +24,8 @@ export const heldMs = 31_000
 const alarmsMax = 8
 const groupsMax = 3
 
+type Parts = Pick<Participants, 'requests' | 'people' | 'schema'> & { readonly devices: readonly string[] }
+
 /** Bindings by id; null: deleted. */
 type BindingRegisters = Map<string, Register<BoundTo | null>>
 
@@ -35,44 +35,17 @@ const heat = ['0x2000', '0x2000.FLOAT', 'heat']
  * Alarms and groups that are created, edited and deleted during the run, by users and in the name of users, whose
  * permissions decide the result. Contract 5.1, 5.3.
  */
-export class SimulatedAlarms {
-  readonly #requests: SimulatedRequests
-  readonly #random: SeededRandom
-  readonly #witness: Witness
-  readonly #people: SimulatedPeople
-  readonly #schema: SimulatedSchema
-  readonly #devices: readonly string[]
+export class SimulatedAlarms extends Participant<Parts> {
   readonly #alarms: BindingRegisters = new Map()
   readonly #groups: BindingRegisters = new Map()
   /** Names of retried requests with unknown outcome: if deleted since, the retry creates the alarm again. */
   readonly #retried = new Set<string>()
   #named = 0
-  #server: SimulatedServer
 
-  constructor(
-    server: SimulatedServer,
-    random: SeededRandom,
-    witness: Witness,
-    parts: {
-      readonly requests: SimulatedRequests
-      readonly people: SimulatedPeople
-      readonly schema: SimulatedSchema
-      readonly devices: readonly string[]
-    },
-  ) {
-    this.#server = server
-    this.#random = random
-    this.#witness = witness
-    this.#requests = parts.requests
-    this.#people = parts.people
-    this.#schema = parts.schema
-    this.#devices = parts.devices
-  }
-
-  moveTo(server: SimulatedServer): void {
-    this.#server = server
+  override moveTo(server: SimulatedServer): void {
+    super.moveTo(server)
     for (const registers of [this.#alarms, this.#groups])
-      for (const register of registers.values()) register.lost(this.#witness.moment)
+      for (const register of registers.values()) register.lost(this.witness.moment)
   }
 
   /** Ids of known groups. */
@@ -86,9 +59,9 @@ export class SimulatedAlarms {
   }
 
   act(): void {
-    const tried = this.#random.next()
-    const alarm = this.#random.pick(there(this.#alarms))
-    const group = this.#random.pick(there(this.#groups))
+    const tried = this.random.next()
+    const alarm = this.random.pick(there(this.#alarms))
+    const group = this.random.pick(there(this.#groups))
     if (tried < 0.12) this.#makeGroup()
     else if (tried < 0.22 && group) this.#editGroup(group)
     else if (tried < 0.26 && group) this.#delete('deleteGroup', { groupId: group }, this.#groups, group)
@@ -102,7 +75,7 @@ export class SimulatedAlarms {
   async settle(): Promise<void> {
     const alarms = await this.#listed<ReadAlarm>('listAlarms')
     const names = alarms.map(({ name }) => name)
-    if (new Set(names).size < names.length) this.#witness.report(`an alarm was made twice: ${names.join(', ')}`)
+    if (new Set(names).size < names.length) this.witness.report(`an alarm was made twice: ${names.join(', ')}`)
     this.#found(this.#alarms, alarms)
     const groups = await this.#listed<ReadGroup>('listGroups')
     // Only the administrator edits the group of the role.
@@ -115,14 +88,14 @@ export class SimulatedAlarms {
   /** The wrong alarm states. For a server that was at rest for longer than any alarm's delay. */
   async faults(entries: Parameters<typeof alarmFaults>[0]['entries']): Promise<readonly string[]> {
     const rows = await this.#listed<ReadRow>('listAlarmStatus')
-    for (const { active } of rows) this.#witness.count(active ? 'alarm active' : 'alarm inactive')
+    for (const { active } of rows) this.witness.count(active ? 'alarm active' : 'alarm inactive')
     return alarmFaults({
       entries,
       rows,
       alarms: await this.#listed<ReadAlarm>('listAlarms'),
       groups: await this.#listed<ReadGroup>('listGroups'),
-      names: { [heaterService]: await this.#schema.read() },
-      grantsOf: (author) => this.#people.grantsOf(author),
+      names: { [heaterService]: await this.parts.schema.read() },
+      grantsOf: (author) => this.parts.people.grantsOf(author),
     })
   }
 
@@ -143,7 +116,7 @@ export class SimulatedAlarms {
     const bounds = 'name' in payload ? [payload] : this.#boundSince(id, publishedAt)
     const lacking = bounds.map((bound) => this.surelyBound(bound, publishedAt).find((device) => !mayReceive(device)))
     if (bounds.length === 0 || lacking.some((device) => device === undefined)) return
-    this.#witness.report(
+    this.witness.report(
       `${person.name} receives alarm ${id} without permission for ${lacking[0]}: ${JSON.stringify(event)}`,
     )
 
@@ -160,9 +133,9 @@ export class SimulatedAlarms {
     const now = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
     for (const [id, register] of registers) {
       const entry = now.get(id)
-      const mayBeGone = register.since(this.#witness.moment).some(({ value }) => value === null)
+      const mayBeGone = register.since(this.witness.moment).some(({ value }) => value === null)
       if (mayBeGone && entry && this.#retried.has(entry.name)) registers.delete(id)
-      else register.found(entry ? boundIn(entry) : null, this.#witness.moment)
+      else register.found(entry ? boundIn(entry) : null, this.witness.moment)
     }
     for (const [id, entry] of now)
       if (!registers.has(id)) registers.set(id, new Register<BoundTo | null>(boundIn(entry), unordered))
@@ -198,7 +171,7 @@ export class SimulatedAlarms {
   #make(): void {
     const body = this.#body()
     const { request, check } = this.#author(body)
-    this.#requests.ask({
+    this.parts.requests.ask({
       name: 'createAlarm',
       request: { ...request, body },
       sent: (attempt) => this.#making(this.#alarms, body, attempt, check),
@@ -208,21 +181,21 @@ export class SimulatedAlarms {
   #put(id: string): void {
     const body = this.#body()
     const { request, check } = this.#author(body)
-    this.#requests.ask({
+    this.parts.requests.ask({
       name: 'putAlarm',
       request: { ...request, parameters: { alarmId: id }, body },
-      sent: (attempt) => this.#changing(this.#alarms, id, body, attempt, check),
+      sent: (attempt) => this.#changeOf(this.#alarms, id, body, attempt, check),
     })
   }
 
   /** On each device: it is active on few. The views of clients show whether it is lost. */
   #acknowledge(id: string): void {
-    for (const deviceIdentifier of this.#devices) {
-      this.#requests.ask({
+    for (const deviceIdentifier of this.parts.devices) {
+      this.parts.requests.ask({
         name: 'acknowledgeAlarm',
         request: { parameters: { alarmId: id, deviceIdentifier }, body: { comment: `c${++this.#named}` } },
         sent: () => (outcome) => {
-          if (outcome.status === 200) this.#witness.count('alarm acknowledged')
+          if (outcome.status === 200) this.witness.count('alarm acknowledged')
         },
       })
     }
@@ -231,7 +204,7 @@ export class SimulatedAlarms {
   #makeGroup(): void {
     if (there(this.#groups).length >= groupsMax) return
     const body = { name: `g${++this.#named}`, devices: this.#randomDevices() }
-    this.#requests.ask({
+    this.parts.requests.ask({
       name: 'createGroup',
       request: { body },
       sent: (attempt) => this.#making(this.#groups, body, attempt),
@@ -240,18 +213,18 @@ export class SimulatedAlarms {
 
   #editGroup(id: string): void {
     const body = { devices: this.#randomDevices() }
-    this.#requests.ask({
+    this.parts.requests.ask({
       name: 'updateGroup',
       request: { parameters: { groupId: id }, body },
-      sent: (attempt) => this.#changing(this.#groups, id, body, attempt),
+      sent: (attempt) => this.#changeOf(this.#groups, id, body, attempt),
     })
   }
 
   #delete(name: string, parameters: object, registers: BindingRegisters, id: string): void {
-    this.#requests.ask({
+    this.parts.requests.ask({
       name,
       request: { parameters },
-      sent: (attempt) => this.#changing(registers, id, null, attempt),
+      sent: (attempt) => this.#changeOf(registers, id, null, attempt),
     })
   }
 
@@ -271,29 +244,19 @@ export class SimulatedAlarms {
     }
   }
 
-  #changing(registers: BindingRegisters, id: string, body: BoundTo | null, attempt: Attempt, check = () => {}) {
+  #changeOf(registers: BindingRegisters, id: string, body: BoundTo | null, attempt: Attempt, check = () => {}) {
     const register = registers.get(id)
-    const version = register?.request(body && boundIn(body), this.#witness.moment)
-    return ({ status, refused }: Outcome) => {
-      if (!register || !version) return
-      if (attempt.isOver) register.refused(version)
-      else if (!attempt.isFirst || refused === 'storage') register.lost(this.#witness.moment, [version])
-      else if (status >= 300) register.refused(version)
-      else {
-        check()
-        register.stored(version, this.#witness.moment)
-      }
-    }
+    return register ? this.changing(register, body && boundIn(body), attempt, check) : () => {}
   }
 
   #author({ serviceIdentifier: service, ...bound }: BoundTo & { readonly serviceIdentifier: string }): Author {
     const surelyBound = (from: number) => this.surelyBound(bound, from)
-    const parts = { random: this.#random, witness: this.#witness, people: this.#people }
-    return randomAuthor(parts, { resource: 'alarms', service, surelyBound })
+    const { random, witness, parts } = this
+    return randomAuthor({ random, witness, people: parts.people }, { resource: 'alarms', service, surelyBound })
   }
 
   #body() {
-    const random = this.#random
+    const random = this.random
     const [serviceIdentifier, condition] = this.#condition()
     const groups = this.groupsThere.filter(() => random.next() < 0.4)
     const tried = random.next()
@@ -302,15 +265,15 @@ export class SimulatedAlarms {
       severity: 'info' as const,
       serviceIdentifier,
       condition,
-      forSeconds: this.#random.pick([0, 0, 0, 5, 20, 30]) ?? 0,
+      forSeconds: this.random.pick([0, 0, 0, 5, 20, 30]) ?? 0,
       ...(tried < 0.7 && { devices: this.#randomDevices() }),
       ...(tried > 0.4 && tried < 0.9 && groups.length > 0 && { groups: groups.sort() }),
     }
   }
 
   #condition(): readonly [service: string, condition: unknown] {
-    const random = this.#random
-    const warm = { var: this.#random.pick(heat) }
+    const random = this.random
+    const warm = { var: this.random.pick(heat) }
     const limit = 3 + random.below(5)
     const isBoosted = { var: ['0x2002', false] }
     const conditions: readonly (readonly [string, unknown])[] = [
@@ -318,19 +281,19 @@ export class SimulatedAlarms {
       [heaterService, { '<': [warm, limit] }],
       [heaterService, { and: [{ '>=': [warm, limit - 3] }, { '!': [isBoosted] }] }],
       [heaterService, { or: [{ '>': [warm, limit] }, isBoosted] }],
-      [heaterService, { '==': [{ '%': [{ var: this.#random.pick(['0x2001', 'fan', '0x2004']) }, 2] }, 0] }],
+      [heaterService, { '==': [{ '%': [{ var: this.random.pick(['0x2001', 'fan', '0x2004']) }, 2] }, 0] }],
       [counterService, { '<': [{ '%': [{ var: '0x1' }, 4] }, 2] }],
       ['climate', { '==': [{ var: '0x2002' }, true] }],
     ]
-    return this.#random.pick(conditions) ?? [counterService, true]
+    return this.random.pick(conditions) ?? [counterService, true]
   }
 
   #randomDevices(): readonly string[] {
-    return this.#devices.filter(() => this.#random.next() < 0.6)
+    return this.parts.devices.filter(() => this.random.next() < 0.6)
   }
 
   async #listed<T>(name: string): Promise<readonly T[]> {
-    return JSON.parse((await this.#server.call(name)).body)
+    return JSON.parse((await this.server.call(name)).body)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { SeededRandom } from '#bench/random'
+import { Participant } from '#test/simulation/participant'
 import { type Author, randomAuthor } from '#test/simulation/random-author'
 import type { Cause } from '#test/simulation/reference-mails'
 import { template } from '#test/simulation/reference-mails'
@@ -7,9 +7,8 @@ import { type BoundTo, idIn, type SimulatedAlarms } from '#test/simulation/simul
 import { counterId, counterService } from '#test/simulation/simulated-device'
 import { degreesId, heaterService } from '#test/simulation/simulated-heater'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
-import type { Attempt, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { Attempt, SimulatedRequests } from '#test/simulation/simulated-requests'
 import type { SimulatedServer } from '#test/simulation/simulated-server'
-import type { Witness } from '#test/simulation/witness'
 
 /** The edited part of a function. */
 export interface FunctionNow extends BoundTo {
@@ -60,32 +59,21 @@ const functionsMax = 7
  * Functions that are created, edited and deleted during the run in the name of users, whose permissions decide the result.
  * The first two belong to root and never change: their notifications must never be missing. Contract 5.1, 5.4.
  */
-export class SimulatedFunctions {
-  readonly #random: SeededRandom
-  readonly #witness: Witness
-  readonly #parts: Parts
+export class SimulatedFunctions extends Participant<Parts> {
   readonly #known = new Map<string, KnownFunction>()
   readonly #plans = new Map<string, Plan>()
   /** Names of retried requests with unknown outcome: if deleted since, the retry creates the function again. */
   readonly #retried = new Set<string>()
   #lasting: readonly KnownFunction[] = []
-  #server: SimulatedServer
 
-  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, parts: Parts) {
-    this.#server = server
-    this.#random = random
-    this.#witness = witness
-    this.#parts = parts
-  }
-
-  moveTo(server: SimulatedServer): void {
-    this.#server = server
-    for (const { now } of this.#known.values()) now.lost(this.#witness.moment)
+  override moveTo(server: SimulatedServer): void {
+    super.moveTo(server)
+    for (const { now } of this.#known.values()) now.lost(this.witness.moment)
   }
 
   /** One that reports some counts, and one that reports few. */
   async begin(): Promise<void> {
-    await this.#server.call('putTemplate', { parameters: { name: 'mail' }, body: template })
+    await this.server.call('putTemplate', { parameters: { name: 'mail' }, body: template })
     this.#lasting = [await this.#begin({ every: 3 }), await this.#begin({ throttleMs: 30_000 })]
   }
 
@@ -107,8 +95,8 @@ export class SimulatedFunctions {
   }
 
   act(): void {
-    const tried = this.#random.next()
-    const known = this.#random.pick(this.there.filter((each) => !this.#lasting.includes(each)))
+    const tried = this.random.next()
+    const known = this.random.pick(this.there.filter((each) => !this.#lasting.includes(each)))
     if (known && tried < 0.5) this.#edit(known)
     else if (known && tried < 0.65) this.#delete(known)
     else if (this.there.length < functionsMax) this.#make()
@@ -116,10 +104,10 @@ export class SimulatedFunctions {
 
   /** Reads the final state of everything. For a server at rest. */
   async settle(): Promise<void> {
-    const { moment } = this.#witness
-    const listed: readonly ReadFunction[] = JSON.parse((await this.#server.call('listFunctions')).body)
+    const { moment } = this.witness
+    const listed: readonly ReadFunction[] = JSON.parse((await this.server.call('listFunctions')).body)
     const there = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
-    if (new Set(listed.map(({ name }) => name)).size < listed.length) this.#witness.report('a function was made twice')
+    if (new Set(listed.map(({ name }) => name)).size < listed.length) this.witness.report('a function was made twice')
     for (const [id, { now, plan }] of this.#known) {
       const entry = there.get(id)
       if (now.certain === null && entry && this.#retried.has(plan.name)) this.#known.delete(id)
@@ -138,14 +126,14 @@ export class SimulatedFunctions {
 
   #mayMean(bound: FunctionNow, device: string, from: number): boolean {
     if (!bound.devices && !bound.groups) return true
-    return [...(bound.devices ?? []), ...this.#parts.alarms.possiblyBound(bound, from)].includes(device)
+    return [...(bound.devices ?? []), ...this.parts.alarms.possiblyBound(bound, from)].includes(device)
   }
 
   async #begin(some: Partial<Plan>): Promise<KnownFunction> {
-    const { root } = this.#parts.people
+    const { root } = this.parts.people
     const plan = this.#planOf({ cause: 'counter', every: 1, throttleMs: 0, ...some })
     const { name, graph } = plan
-    const { body } = await this.#server.call('createFunction', {
+    const { body } = await this.server.call('createFunction', {
       as: root,
       body: { name, enabled: true, binding: {}, graph },
     })
@@ -158,7 +146,7 @@ export class SimulatedFunctions {
   #learn(id: string, name: string, now: FunctionNow): KnownFunction {
     const plan = this.#plans.get(name)
     if (!plan) throw new Error(`function ${name} was never requested`)
-    const register = new Register<FunctionNow | null>(now, { ...unordered, moment: this.#witness.moment })
+    const register = new Register<FunctionNow | null>(now, { ...unordered, moment: this.witness.moment })
     const known: KnownFunction = { id, plan, now: register, author: undefined }
     this.#known.set(id, known)
     return known
@@ -168,8 +156,8 @@ export class SimulatedFunctions {
     const { name, cause, graph } = this.#randomPlan()
     const bound = this.#randomBinding()
     const { request, check } = this.#author(bound, cause)
-    const enabled = this.#random.next() < 0.9
-    this.#parts.requests.ask({
+    const enabled = this.random.next() < 0.9
+    this.parts.requests.ask({
       name: 'createFunction',
       request: { ...request, body: { name, enabled, binding: bound, graph } },
       sent: ({ isFirst, isOver }) => {
@@ -189,66 +177,58 @@ export class SimulatedFunctions {
     const { id, plan } = known
     const bound = this.#randomBinding()
     const { request, check } = this.#author(bound, plan.cause)
-    const enabled = this.#random.next() < 0.75
-    this.#parts.requests.ask({
+    const enabled = this.random.next() < 0.75
+    this.parts.requests.ask({
       name: 'updateFunction',
       request: { ...request, parameters: { functionId: id }, body: { enabled, binding: bound } },
-      sent: (attempt) => this.#changing(known, { ...bound, enabled }, attempt, check),
+      sent: (attempt) => this.#changeOf(known, { ...bound, enabled }, attempt, check),
     })
   }
 
   #delete(known: KnownFunction): void {
-    this.#parts.requests.ask({
+    this.parts.requests.ask({
       name: 'deleteFunction',
       request: { parameters: { functionId: known.id } },
-      sent: (attempt) => this.#changing(known, null, attempt),
+      sent: (attempt) => this.#changeOf(known, null, attempt),
     })
   }
 
-  #changing(known: KnownFunction, value: FunctionNow | null, attempt: Attempt, check = () => {}) {
-    const register = known.now
+  #changeOf(known: KnownFunction, value: FunctionNow | null, attempt: Attempt, check = () => {}) {
     known.author = undefined
-    const version = register.request(value, this.#witness.moment)
-    return ({ status, refused }: Outcome) => {
-      if (attempt.isOver) register.refused(version)
-      else if (!attempt.isFirst || refused === 'storage') register.lost(this.#witness.moment, [version])
-      else if (status >= 300) register.refused(version)
-      else {
-        check()
-        register.stored(version, this.#witness.moment)
-      }
-    }
+    return this.changing(known.now, value, attempt, check)
   }
 
   #author(bound: BoundTo, cause: Cause): Author {
-    const { people, alarms } = this.#parts
+    const { people, alarms } = this.parts
     const service = cause === 'counter' || cause === 'heater' ? { service: cause } : {}
     const surelyBound = (from: number) => alarms.surelyBound(bound, from)
-    const parts = { random: this.#random, witness: this.#witness, people }
-    return randomAuthor(parts, { resource: 'functions', ...service, surelyBound })
+    return randomAuthor(
+      { random: this.random, witness: this.witness, people },
+      { resource: 'functions', ...service, surelyBound },
+    )
   }
 
   #randomBinding(): BoundTo {
-    const random = this.#random
+    const random = this.random
     const some = (names: readonly string[]) => names.filter(() => random.next() < 0.6)
-    const groups = some(this.#parts.alarms.groupsThere).sort()
+    const groups = some(this.parts.alarms.groupsThere).sort()
     const tried = random.next()
     return {
-      ...(tried < 0.6 && { devices: some(this.#parts.devices) }),
+      ...(tried < 0.6 && { devices: some(this.parts.devices) }),
       ...(tried > 0.3 && tried < 0.85 && groups.length > 0 && { groups }),
     }
   }
 
   #randomPlan(): Plan {
-    const random = this.#random
-    const hasStatusMails = this.#parts.hasStatusMails && random.next() < 0.4
+    const random = this.random
+    const hasStatusMails = this.parts.hasStatusMails && random.next() < 0.4
     const causes: readonly Cause[] = hasStatusMails ? ['status'] : ['counter', 'counter', 'heater', 'alarm']
     const throttleMs = random.next() < 0.3 ? 20_000 : 0
-    return this.#planOf({ cause: this.#random.pick(causes) ?? 'counter', every: 1 + random.below(3), throttleMs })
+    return this.#planOf({ cause: this.random.pick(causes) ?? 'counter', every: 1 + random.below(3), throttleMs })
   }
 
   #planOf({ cause, every, throttleMs }: Omit<Plan, 'name' | 'graph'>): Plan {
-    const alarm = this.#random.pick(this.#parts.alarms.alarmsThere)
+    const alarm = this.random.pick(this.parts.alarms.alarmsThere)
     const isOfAlarm = cause === 'alarm' && alarm !== undefined
     const triggers = {
       counter: { on: 'property', serviceIdentifier: counterService, propId: counterId },

@@ -1,14 +1,13 @@
-import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
+import { Participant, type Stage } from '#test/simulation/participant'
 import { grantsOfMembers, randomGrants, roleByGroup, viewer } from '#test/simulation/random-grants'
 import { givesAll, mayDoAnywhere } from '#test/simulation/reference-filter'
 import { Register, type Version } from '#test/simulation/register'
 import { endRequested, Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
-import type { Witness } from '#test/simulation/witness'
 
-/** The administrator's token. */
+/** The address of the administrator. */
 export const rootAddress = 'root@simulated'
 
 /** A request without an answer yet. */
@@ -39,25 +38,18 @@ interface Made {
  * All users and their roles: changed through an administrator's requests, which get no answer when the server crashes. Each
  * change is recorded with all its possible outcomes.
  */
-export class SimulatedPeople {
+export class SimulatedPeople extends Participant<{ readonly devices: readonly string[] }> {
   readonly persons: readonly Person[]
   readonly #roles = new Map<string, Register<readonly Grant[]>>()
-  readonly #random: SeededRandom
-  readonly #witness: Witness
-  readonly #devices: readonly string[]
-  #server: SimulatedServer
-  /** The administrator's token. */
+  /** The account of the administrator. */
   #root = ''
-  #inFlight = 0
   /** The id of the group of `roleByGroup`. */
   #group = ''
   readonly #addressees = new Map<string, Addressee>()
 
-  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, devices: readonly string[]) {
-    this.#server = server
-    this.#random = random
-    this.#witness = witness
-    this.#devices = devices
+  constructor(stage: Stage, devices: readonly string[]) {
+    super(stage, { devices })
+    const { random, witness } = stage
     for (let count = 3 + random.below(2); count > 0; count--) this.#roles.set(`r${count}`, new Register(this.#grants()))
     this.#roles.set('viewer', new Register([viewer]))
     this.#roles.set(roleByGroup, new Register(grantsOfMembers(this.#members())))
@@ -74,29 +66,25 @@ export class SimulatedPeople {
     })
   }
 
-  get isIdle(): boolean {
-    return this.#inFlight === 0
-  }
-
   /** Creates all users before the first step. */
   async begin(): Promise<void> {
     const devices = this.#roles.get(roleByGroup)?.certain?.flatMap((grant) => grant.devices)
-    const made = await this.#server.call('createGroup', { body: { name: roleByGroup, devices } })
+    const made = await this.server.call('createGroup', { body: { name: roleByGroup, devices } })
     this.#group = JSON.parse(made.body).resourceIdentifier.split(':').at(-1)
     for (const role of this.#editable()) {
       const given = this.#roles.get(role)?.certain
       const isByGroup = role === roleByGroup
       const grants = isByGroup ? given?.map((grant) => ({ ...grant, devices: [], groups: [this.#group] })) : given
-      await this.#server.call('putRole', { parameters: { role }, body: { grants } })
+      await this.server.call('putRole', { parameters: { role }, body: { grants } })
     }
     this.#root = await this.#accountOf('root')
-    await this.#server.call('updateUser', { parameters: { name: 'root' }, body: { email: rootAddress } })
+    await this.server.call('updateUser', { parameters: { name: 'root' }, body: { email: rootAddress } })
     for (const person of this.persons) {
       const { name, roles, address } = person
       const invited = { name, roles: roles.certain, ...emailOf(address.certain) }
-      const { body } = await this.#server.call('createUser', { as: this.#root, body: invited })
+      const { body } = await this.server.call('createUser', { as: this.#root, body: invited })
       person.account = JSON.parse(body).resourceIdentifier
-      await this.#server.call('signUp', { body: signUpBody(name, body) })
+      await this.server.call('signUp', { body: signUpBody(name, body) })
     }
   }
 
@@ -134,9 +122,8 @@ export class SimulatedPeople {
   }
 
   /** The process died: pending requests may be stored or not. */
-  moveTo(server: SimulatedServer): void {
-    this.#server = server
-    this.#inFlight = 0
+  override moveTo(server: SimulatedServer): void {
+    super.moveTo(server)
     for (const person of this.persons) {
       person.isBusy = false
       for (const session of person.sessions) if (!session.isBegun) person.sessions.delete(session)
@@ -145,10 +132,10 @@ export class SimulatedPeople {
 
   /** Changes a permission at random. */
   act(): void {
-    const tried = this.#random.next()
-    const person = this.#random.pick(this.persons)
+    const tried = this.random.next()
+    const person = this.random.pick(this.persons)
     if (!person) return
-    if (tried < 0.4) this.#editRole(this.#random.pick(this.#editable()))
+    if (tried < 0.4) this.#editRole(this.random.pick(this.#editable()))
     else if (tried < 0.6) this.#giveRoles(person)
     else if (tried < 0.7) this.#switch(person)
     else if (tried < 0.77) this.#moveMail(person)
@@ -158,23 +145,23 @@ export class SimulatedPeople {
 
   /** Reads the final state of everything. For a server at rest. */
   async settle(): Promise<void> {
-    const group = await this.#server.call('readGroup', { parameters: { groupId: this.#group } })
-    this.#roles.get(roleByGroup)?.found(grantsOfMembers(JSON.parse(group.body).devices), this.#witness.moment)
+    const group = await this.server.call('readGroup', { parameters: { groupId: this.#group } })
+    this.#roles.get(roleByGroup)?.found(grantsOfMembers(JSON.parse(group.body).devices), this.witness.moment)
     for (const role of this.#editable()) {
       if (role === roleByGroup) continue
-      const { body } = await this.#server.call('readRole', { parameters: { role } })
-      this.#roles.get(role)?.found(JSON.parse(body).grants, this.#witness.moment)
+      const { body } = await this.server.call('readRole', { parameters: { role } })
+      this.#roles.get(role)?.found(JSON.parse(body).grants, this.witness.moment)
     }
     for (const person of this.persons) await this.#settlePerson(person)
-    this.#witness.settle()
+    this.witness.settle()
   }
 
   async #settlePerson(person: Person): Promise<void> {
     const parameters = { name: person.name }
-    const { context } = this.#server.assembly
-    const { moment } = this.#witness
+    const { context } = this.server.assembly
+    const { moment } = this.witness
     try {
-      const shown = JSON.parse((await this.#server.call('readUser', { parameters })).body)
+      const shown = JSON.parse((await this.server.call('readUser', { parameters })).body)
       const { roles, state, email = null } = shown
       person.account = shown.resourceIdentifier
       person.state.found(state, moment)
@@ -187,23 +174,23 @@ export class SimulatedPeople {
     person.sameSince = context.hub.publishedTo('default')
     const listed = person.state.certain === 'gone' ? '[]' : await this.#sessionsOf(person)
     const there = new Set(JSON.parse(listed).map(({ id }: { id: string }) => id))
-    const now = this.#server.now()
+    const now = this.server.now()
     for (const session of person.sessions) {
       const isThere = there.has(session.id)
       if (!isThere && !session.mayBeOver(now))
-        this.#witness.report(`${person.name}: a session is gone without a request to end it`)
-      if (isThere && session.isSurelyOver(now)) this.#witness.report(`${person.name}: a session is there after its end`)
+        this.witness.report(`${person.name}: a session is gone without a request to end it`)
+      if (isThere && session.isSurelyOver(now)) this.witness.report(`${person.name}: a session is there after its end`)
       session.doubts = 0
       if (!isThere) person.forget(session)
     }
   }
 
   async #accountOf(name: string): Promise<string> {
-    return JSON.parse((await this.#server.call('readUser', { parameters: { name } })).body).resourceIdentifier
+    return JSON.parse((await this.server.call('readUser', { parameters: { name } })).body).resourceIdentifier
   }
 
   async #sessionsOf({ name }: Person): Promise<string> {
-    return (await this.#server.call('listUserSessions', { parameters: { name } })).body
+    return (await this.server.call('listUserSessions', { parameters: { name } })).body
   }
 
   #editRole(role: string | undefined): void {
@@ -221,7 +208,7 @@ export class SimulatedPeople {
 
   #giveRoles(person: Person): void {
     const roles = this.#randomRoles()
-    const { moment } = this.#witness
+    const { moment } = this.witness
     person.sameSince = undefined
     this.#send({
       name: 'updateUser',
@@ -233,7 +220,7 @@ export class SimulatedPeople {
 
   /** Changes or removes a mail address. */
   #moveMail(person: Person): void {
-    const { moment } = this.#witness
+    const { moment } = this.witness
     const email = this.#addressOf(person)
     this.#send({
       name: 'updateUser',
@@ -259,16 +246,16 @@ export class SimulatedPeople {
   }
 
   #endSession(person: Person): void {
-    const session = this.#random.pick([...person.sessions].filter(({ isBegun }) => isBegun))
+    const session = this.random.pick([...person.sessions].filter(({ isBegun }) => isBegun))
     if (!session) return
-    const { moment } = this.#witness
+    const { moment } = this.witness
     this.#send({
       name: 'endUserSession',
       request: { parameters: { name: person.name, id: session.id } },
       makes: [],
       ends: [session],
       mayBeRefused: () =>
-        session.mayBeOver(this.#server.now()) || person.state.since(moment).some(({ value }) => value === 'gone'),
+        session.mayBeOver(this.server.now()) || person.state.since(moment).some(({ value }) => value === 'gone'),
     })
   }
 
@@ -289,7 +276,7 @@ export class SimulatedPeople {
       const roles = this.#randomRoles()
       person.accountCount++
       const address = this.#addressOf(person)
-      const maker = this.#random.next() < 0.3 ? this.#random.pick(this.persons) : undefined
+      const maker = this.random.next() < 0.3 ? this.random.pick(this.persons) : undefined
       const as = maker?.account ?? this.#root
       const invited = await this.#ask({
         name: 'createUser',
@@ -302,7 +289,7 @@ export class SimulatedPeople {
       })
       if (invited === undefined) return
       person.account = JSON.parse(invited).resourceIdentifier
-      const moment = this.#witness.moment
+      const moment = this.witness.moment
       const signedUp = await this.#ask({
         name: 'signUp',
         request: { body: signUpBody(name, invited) },
@@ -316,32 +303,32 @@ export class SimulatedPeople {
   /** A code gives no more than its author may give, by all permissions the author may have held since that moment. */
   #checkCode(person: Person, maker: Person, as: string, moment: number): void {
     if (maker.account !== as) return
-    this.#witness.count('took a code of a user')
+    this.witness.count('took a code of a user')
     const mayBeHeld = maker.grantsSince(moment)
     const given = person.hasSteadyRolesSince(moment) ? person.grants : []
     if (mayDoAnywhere(mayBeHeld, 'users', 'create') && givesAll(mayBeHeld, given)) return
-    this.#witness.report(`${person.name} took a code of ${maker.name} without permission to give it`)
+    this.witness.report(`${person.name} took a code of ${maker.name} without permission to give it`)
   }
 
   /** Runs requests one after the other, each after the answer to the one before. */
   #alone(person: Person, task: () => Promise<unknown>): void {
-    const server = this.#server
+    const server = this.server
     person.isBusy = true
     task()
-      .catch((error) => this.#witness.faults.push(error))
+      .catch((error) => this.witness.faults.push(error))
       .finally(() => {
-        if (server === this.#server) person.isBusy = false
+        if (server === this.server) person.isBusy = false
       })
   }
 
   #send(edit: Edit): void {
-    this.#ask(edit).catch((error) => this.#witness.faults.push(error))
+    this.watch(this.#ask(edit))
   }
 
   /** The answer; undefined if there is none, or a refusal. */
   async #ask({ name, request, makes, ends = [], mayBeRefused = () => false }: Edit): Promise<string | undefined> {
-    const server = this.#server
-    this.#inFlight++
+    const server = this.server
+    this.inFlight++
     const ending = endRequested(ends)
     let problem: Problem | undefined
     let answer: string | undefined
@@ -351,25 +338,25 @@ export class SimulatedPeople {
       if (!(error instanceof Problem)) throw error
       problem = error
     }
-    if (server !== this.#server) return undefined
-    this.#inFlight--
-    this.#witness.count(`${name} ${problem?.code ?? 'stored'}`)
+    if (server !== this.server) return undefined
+    this.inFlight--
+    this.witness.count(`${name} ${problem?.code ?? 'stored'}`)
     // It may have reached the disk, and is found when the store is read again.
     if (problem?.code === 'storage') return undefined
     if (!problem) {
-      for (const made of makes) made.stored(this.#witness.moment)
+      for (const made of makes) made.stored(this.witness.moment)
       ending.done()
       return answer
     }
     if (problem.code !== 'overloaded' && !mayBeRefused())
-      this.#witness.report(`${name}: ${problem.code} ${problem.message}`)
+      this.witness.report(`${name}: ${problem.code} ${problem.message}`)
     for (const made of makes) made.refused()
     ending.refused()
     return undefined
   }
 
   #requested<T>(register: Register<T>, value: T): Made {
-    const version: Version<T> = register.request(value, this.#witness.moment)
+    const version: Version<T> = register.request(value, this.witness.moment)
     return {
       stored: (moment) => register.stored(version, moment),
       refused: () => register.refused(version),
@@ -388,25 +375,25 @@ export class SimulatedPeople {
 
   /** Unique addresses; some have no mailbox, and some users have none. */
   #randomAddress(): string | null {
-    const tried = this.#random.next()
+    const tried = this.random.next()
     if (tried < 0.06) return null
     const start = tried < 0.12 ? 'gone' : tried < 0.16 ? '"at home"' : 'user'
-    return `${start}${this.#random.below(1_000_000)}@simulated`
+    return `${start}${this.random.below(1_000_000)}@simulated`
   }
 
   #randomRoles(): readonly string[] {
     const names = [...this.#roles.keys()]
-    const first = this.#random.below(names.length)
-    const count = this.#random.next() < 0.5 ? 1 : 1 + this.#random.below(3)
+    const first = this.random.below(names.length)
+    const count = this.random.next() < 0.5 ? 1 : 1 + this.random.below(3)
     return Array.from({ length: count }, (_, index) => names[(first + index) % names.length] ?? '')
   }
 
   #members(): readonly string[] {
-    return this.#devices.filter(() => this.#random.next() < 0.5)
+    return this.parts.devices.filter(() => this.random.next() < 0.5)
   }
 
   #grants(): readonly Grant[] {
-    return randomGrants(this.#random, this.#devices)
+    return randomGrants(this.random, this.parts.devices)
   }
 }
 

@@ -1,8 +1,7 @@
-import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
+import { Participant } from '#test/simulation/participant'
 import type { Session } from '#test/simulation/simulated-person'
-import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
-import type { Witness } from '#test/simulation/witness'
+import type { SimulatedRequest } from '#test/simulation/simulated-server'
 
 /** An answer. `status`: 0 if it can never arrive, because the process died. */
 export interface Outcome {
@@ -38,6 +37,10 @@ interface Keyed {
   final: string | undefined
 }
 
+interface Parts {
+  readonly sessionBy: (authorization: string) => Session | undefined
+}
+
 /** The number of remembered requests; older ones are not repeated. */
 const keysMax = 40
 
@@ -45,56 +48,30 @@ const keysMax = 40
  * Sends changes without waiting for answers, and repeats them under the same key, if no answer came or at random: each
  * repetition must get the first final answer. Contract 1.10.
  */
-export class SimulatedRequests {
-  readonly #random: SeededRandom
-  readonly #witness: Witness
-  readonly #sessionBy: (authorization: string) => Session | undefined
-  #server: SimulatedServer
+export class SimulatedRequests extends Participant<Parts> {
   #keyed: Keyed[] = []
   #keyCount = 0
-  #inFlight = 0
-
-  constructor(
-    server: SimulatedServer,
-    random: SeededRandom,
-    witness: Witness,
-    { sessionBy }: { readonly sessionBy: (authorization: string) => Session | undefined },
-  ) {
-    this.#server = server
-    this.#random = random
-    this.#witness = witness
-    this.#sessionBy = sessionBy
-  }
-
-  get isIdle(): boolean {
-    return this.#inFlight === 0
-  }
-
-  moveTo(server: SimulatedServer): void {
-    this.#server = server
-    this.#inFlight = 0
-  }
 
   /** With a key or without one. */
   ask(tracked: TrackedRequest): void {
-    if (tracked.isOnce || this.#random.next() < 0.4) {
-      this.#watch(this.#send(tracked, {}, { isKeyed: false, isFirst: true, isOver: false }))
+    if (tracked.isOnce || this.random.next() < 0.4) {
+      this.watch(this.#send(tracked, {}, { isKeyed: false, isFirst: true, isOver: false }))
       return
     }
     const keyed: Keyed = { tracked, key: `key-${++this.#keyCount}`, tries: 0, final: undefined }
     this.#keyed = [...this.#keyed, keyed].slice(-keysMax)
-    this.#watch(this.#askKeyed(keyed))
-    if (this.#random.next() < 0.1) this.#watch(this.#askKeyed(keyed))
+    this.watch(this.#askKeyed(keyed))
+    if (this.random.next() < 0.1) this.watch(this.#askKeyed(keyed))
   }
 
   /** Any earlier request, preferably one without an answer. */
   askAgain(): void {
     const open = this.#keyed.filter(({ final }) => final === undefined)
-    const from = open.length > 0 && this.#random.next() < 0.7 ? open : this.#keyed
-    const keyed = from[this.#random.below(from.length)]
+    const from = open.length > 0 && this.random.next() < 0.7 ? open : this.#keyed
+    const keyed = from[this.random.below(from.length)]
     if (!keyed) return
-    if (this.#random.next() < 0.9) this.#watch(this.#askKeyed(keyed))
-    else this.#watch(this.#askOther(keyed))
+    if (this.random.next() < 0.9) this.watch(this.#askKeyed(keyed))
+    else this.watch(this.#askOther(keyed))
   }
 
   async #askKeyed(keyed: Keyed): Promise<void> {
@@ -109,7 +86,7 @@ export class SimulatedRequests {
     // The secrets of webhooks are in the first answer alone.
     const answer = `${status} ${body}`.replaceAll(/,"secret":"whsec_[^"]*"/g, '')
     if (keyed.final !== undefined && keyed.final !== answer) this.#report(keyed, `${keyed.final}, and then ${answer}`)
-    if (tries > 1) this.#witness.count(keyed.final === undefined ? 'answered when asked again' : 'answered the same')
+    if (tries > 1) this.witness.count(keyed.final === undefined ? 'answered when asked again' : 'answered the same')
     keyed.final = answer
   }
 
@@ -124,34 +101,30 @@ export class SimulatedRequests {
   }
 
   async #send({ name, request, sent }: TrackedRequest, more: SimulatedRequest, attempt: Attempt): Promise<Outcome> {
-    const server = this.#server
-    this.#inFlight++
+    const server = this.server
+    this.inFlight++
     const onOutcome = sent(attempt)
-    const wasOver = this.#sessionBy(request.authorization ?? '')?.isSurelyOver(server.now()) ?? false
+    const wasOver = this.parts.sessionBy(request.authorization ?? '')?.isSurelyOver(server.now()) ?? false
     let outcome: Outcome
     try {
       const { status, body } = await server.call(name, { ...request, ...more })
       outcome = { status, body }
     } catch (error) {
       // Answers of a dead process do not count.
-      if (server !== this.#server) return { status: 0, body: '' }
+      if (server !== this.server) return { status: 0, body: '' }
       if (!(error instanceof Problem)) throw error
       outcome = { status: error.kind.status, body: '', refused: error.code }
     }
-    if (server !== this.#server) return { status: 0, body: '' }
-    this.#inFlight--
-    this.#witness.count(`${name} ${outcome.refused ?? outcome.status}`)
+    if (server !== this.server) return { status: 0, body: '' }
+    this.inFlight--
+    this.witness.count(`${name} ${outcome.refused ?? outcome.status}`)
     if (wasOver && outcome.refused === undefined)
-      this.#witness.report(`${name} is answered ${outcome.status}, and the caller's session is over`)
+      this.witness.report(`${name} is answered ${outcome.status}, and the caller's session is over`)
     onOutcome(outcome)
     return outcome
   }
 
-  #watch(task: Promise<unknown>): void {
-    task.catch((error) => this.#witness.faults.push(error))
-  }
-
   #report({ tracked: { name }, key }: Keyed, what: string): void {
-    this.#witness.report(`${name} under ${key}: ${what}`)
+    this.witness.report(`${name} under ${key}: ${what}`)
   }
 }

@@ -1,9 +1,8 @@
-import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
+import { Participant } from '#test/simulation/participant'
 import { Register, type Version } from '#test/simulation/register'
 import { boostId, degreesId, fanId, heaterService, targetId } from '#test/simulation/simulated-heater'
 import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
-import type { Witness } from '#test/simulation/witness'
 
 /** Names of the heater's properties by propId: two sets that give the same name to different properties; or none. */
 const namings = [
@@ -16,42 +15,33 @@ const namings = [
 type Naming = Readonly<Record<number, string>>
 
 /** Changes the names of the heater's properties during the run. */
-export class SimulatedSchema {
-  readonly #random: SeededRandom
-  readonly #witness: Witness
+export class SimulatedSchema extends Participant<undefined> {
   readonly #names = new Register<Naming>({})
   /** Unanswered changes: the offset of each in the stream. */
   readonly #open = new Map<Version<Naming>, number>()
-  #server: SimulatedServer
 
-  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness) {
-    this.#server = server
-    this.#random = random
-    this.#witness = witness
-  }
-
-  get isIdle(): boolean {
+  override get isIdle(): boolean {
     return this.#open.size === 0
   }
 
-  moveTo(server: SimulatedServer): void {
-    this.#server = server
+  override moveTo(server: SimulatedServer): void {
+    super.moveTo(server)
     this.#open.clear()
   }
 
   act(): void {
-    const names: Naming = namings[this.#random.below(namings.length)] ?? {}
-    this.#put(names).catch((error) => this.#witness.faults.push(error))
+    const names: Naming = namings[this.random.below(namings.length)] ?? {}
+    this.watch(this.#put(names))
   }
 
   /** Reads the final state. For a server at rest. */
   async settle(): Promise<void> {
-    this.#names.found(await this.read(), this.#witness.moment)
+    this.#names.found(await this.read(), this.witness.moment)
   }
 
   async read(): Promise<Naming> {
     try {
-      const { body } = await this.#server.call('readSchema', { parameters: { serviceIdentifier: heaterService } })
+      const { body } = await this.server.call('readSchema', { parameters: { serviceIdentifier: heaterService } })
       const named = Object.entries<{ name: string }>(JSON.parse(body).schema.properties)
       return Object.fromEntries(named.map(([propId, { name }]) => [Number(propId), name]))
     } catch (error) {
@@ -65,21 +55,21 @@ export class SimulatedSchema {
     const meant = this.#names.since(moment).filter(({ value }) => value[propId] === name)
     const { committed } = this.#head
     if (meant.length > 0 && meant.every((version) => (this.#open.get(version) ?? 0) > committed))
-      this.#witness.report(`a device is asked by the name ${name}, which is not stored yet`)
+      this.witness.report(`a device is asked by the name ${name}, which is not stored yet`)
     else
-      this.#witness.check(
+      this.witness.check(
         () => `a device is asked for ${propId} as ${name}`,
         meant.map((version) => [version]),
       )
   }
 
   get #head() {
-    return this.#server.assembly.context.system.registry.head(tenant)
+    return this.server.assembly.context.system.registry.head(tenant)
   }
 
   async #put(names: Naming): Promise<void> {
-    const server = this.#server
-    const version = this.#names.request(names, this.#witness.moment)
+    const server = this.server
+    const version = this.#names.request(names, this.witness.moment)
     const properties = Object.fromEntries(
       Object.entries(names).map(([propId, name]) => [`0x${Number(propId).toString(16)}`, { name }]),
     )
@@ -94,10 +84,10 @@ export class SimulatedSchema {
       if (!(error instanceof Problem)) throw error
       problem = error
     }
-    if (server !== this.#server) return
+    if (server !== this.server) return
     this.#open.delete(version)
-    if (!problem) this.#names.stored(version, this.#witness.moment)
+    if (!problem) this.#names.stored(version, this.witness.moment)
     else if (problem.code === 'overloaded') this.#names.refused(version)
-    else if (problem.code !== 'storage') this.#witness.report(`putSchema: ${problem.code}`)
+    else if (problem.code !== 'storage') this.witness.report(`putSchema: ${problem.code}`)
   }
 }

@@ -207,19 +207,9 @@ export class SimulatedServer {
   #callerBy(authorization: string, { entry: { access, method, path } }: Binding): Caller | Promise<Caller> {
     if (access === 'none') return unauthenticated
     const given = (header: string) => (header === 'authorization' ? authorization : '')
-    return this.identity.authenticate(
-      {
-        method,
-        path,
-        query: '',
-        forwarded,
-        requestId: 'test',
-        header: given,
-        headerCount: (header) => (given(header) === '' ? 0 : 1),
-        addReplyHeader: () => {},
-      },
-      access,
-    )
+    const target = { method, path, query: '', forwarded, requestId: 'test' }
+    const headerCount = (header: string) => (given(header) === '' ? 0 : 1)
+    return this.identity.authenticate({ ...target, header: given, headerCount, addReplyHeader: () => {} }, access)
   }
 
   /** Every retained entry, in order. */

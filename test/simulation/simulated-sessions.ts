@@ -1,10 +1,9 @@
 import { replacedMsMax } from '#actors/session/state'
-import type { SeededRandom } from '#bench/random'
 import { answerOf } from '#test/simulation/answer'
+import { Participant } from '#test/simulation/participant'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import { endRequested, type Person, type Session } from '#test/simulation/simulated-person'
-import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
-import type { Witness } from '#test/simulation/witness'
+import type { SimulatedRequest } from '#test/simulation/simulated-server'
 
 /** Routes that any valid token opens, with any permissions. */
 const opened: readonly (readonly [name: string, request: SimulatedRequest])[] = [
@@ -22,31 +21,9 @@ const refusedForNow = new Set(['storage', 'overloaded'])
  * Users who sign out, at one device or everywhere, and refresh their tokens; and attackers with old tokens: those of ended
  * sessions, and used refresh tokens. Old tokens must be refused, before and after a crash. Contract 2, Sign-out, Refresh.
  */
-export class SimulatedSessions {
-  readonly #random: SeededRandom
-  readonly #witness: Witness
-  readonly #people: SimulatedPeople
-  #server: SimulatedServer
-  #inFlight = 0
-
-  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, people: SimulatedPeople) {
-    this.#server = server
-    this.#random = random
-    this.#witness = witness
-    this.#people = people
-  }
-
-  get isIdle(): boolean {
-    return this.#inFlight === 0
-  }
-
-  moveTo(server: SimulatedServer): void {
-    this.#server = server
-    this.#inFlight = 0
-  }
-
+export class SimulatedSessions extends Participant<{ readonly people: SimulatedPeople }> {
   act(): void {
-    const tried = this.#random.next()
+    const tried = this.random.next()
     if (tried < 0.3) this.#tryEndedToken()
     else if (tried < 0.4) this.#tryReplacedToken()
     else if (tried < 0.55) this.#signOut()
@@ -56,27 +33,27 @@ export class SimulatedSessions {
 
   /** Signs out by a token of the session, which may have ended: that session, another one of the user, or all. */
   #signOut(): void {
-    const now = this.#server.now()
+    const now = this.server.now()
     const [person, session] = this.#randomSession((each) => !each.isSurelyOver(now))
     if (!person || !session) return
     const { authorization } = session
-    const tried = this.#random.next()
+    const tried = this.random.next()
     if (tried < 0.5) this.#end(person, session, 'logOut', { authorization }, [session])
     else if (tried < 0.7) {
       this.#end(person, session, 'logOut', { authorization, query: { all: true } }, [...person.sessions])
     } else {
-      const other = this.#random.pick([...person.sessions].filter(({ isBegun }) => isBegun)) ?? session
+      const other = this.random.pick([...person.sessions].filter(({ isBegun }) => isBegun)) ?? session
       this.#end(person, session, 'endSession', { authorization, parameters: { id: other.id } }, [other])
     }
   }
 
   #end(person: Person, by: Session, name: string, request: SimulatedRequest, ends: readonly Session[]): void {
     const ending = endRequested(ends)
-    const wasOver = by.isSurelyOver(this.#server.now())
+    const wasOver = by.isSurelyOver(this.server.now())
     this.#ask(name, request, (refused) => {
       if (refused === undefined) {
         if (wasOver) this.#report(person, `is answered by ${name}, and the session is over`)
-        this.#witness.count('signed out')
+        this.witness.count('signed out')
         ending.done()
         return
       }
@@ -84,7 +61,7 @@ export class SimulatedSessions {
       if (refused === 'storage') return
       // The request's own token may end with it; the check asks whether the session is valid otherwise.
       ending.refused()
-      const now = this.#server.now()
+      const now = this.server.now()
       const isOver = by.mayBeRefused(now) || ends.some((session) => session.mayBeOver(now))
       if (refused !== 'overloaded' && !isOver) this.#report(person, `may not sign out by ${name}: ${refused}`)
     })
@@ -94,16 +71,16 @@ export class SimulatedSessions {
     const [person, session] = this.#randomSession((each) => each.refreshToken !== undefined)
     const refreshToken = session?.refreshToken
     if (!person || !session || refreshToken === undefined) return
-    const wasOver = session.isSurelyOver(this.#server.now())
+    const wasOver = session.isSurelyOver(this.server.now())
     session.spend(refreshToken)
-    session.refreshRequested(this.#server.now())
+    session.refreshRequested(this.server.now())
     this.#ask('refreshToken', refreshRequest(refreshToken), (refused, body) => {
       if (refused === undefined) {
         if (wasOver) this.#report(person, 'refreshes a token, and the session is over')
-        session.begun(body, this.#server.now())
-        this.#witness.count('renewed')
+        session.begun(body, this.server.now())
+        this.witness.count('renewed')
       } else if (refused === 'overloaded') session.unspend(refreshToken)
-      else if (refused !== 'storage' && !session.mayBeOver(this.#server.now()))
+      else if (refused !== 'storage' && !session.mayBeOver(this.server.now()))
         this.#report(person, `may not refresh a token: ${refused}`)
     })
   }
@@ -115,7 +92,7 @@ export class SimulatedSessions {
     if (!person || !session || spent === undefined) return
     // Otherwise the outcome is unknown: it may still be valid.
     const isUsed = session.refreshToken !== undefined
-    const now = this.#server.now()
+    const now = this.server.now()
     const wasInDoubt = session.mayBeOver(now) || now > spent.until || !person.isActive
     const ending = endRequested([session])
     session.refreshRequested(now)
@@ -124,7 +101,7 @@ export class SimulatedSessions {
         if (isUsed) this.#report(person, 'refreshes by a used refresh token')
         ending.refused()
       } else if (refused === 'unauthorized') {
-        this.#witness.count('used refresh token tried')
+        this.witness.count('used refresh token tried')
         if (!wasInDoubt && person.isActive && session.doubts === 1) ending.done()
       } else if (refused === 'overloaded') ending.refused()
       else if (refused !== 'storage') this.#report(person, `tries a used refresh token, and is refused as ${refused}`)
@@ -133,14 +110,14 @@ export class SimulatedSessions {
 
   /** An access token that was replaced by a refresh more than 10 s ago is refused. */
   #tryReplacedToken(): void {
-    const now = this.#server.now()
+    const now = this.server.now()
     const [person, session] = this.#randomSession(
       ({ replaced }) => replaced !== undefined && now > replaced.at + replacedMsMax,
     )
     if (!person || !session?.replaced) return
-    const [name, request] = this.#random.pick(opened) ?? ['readMe', {}]
+    const [name, request] = this.random.pick(opened) ?? ['readMe', {}]
     this.#ask(name, { ...request, authorization: session.replaced.authorization }, (refused) => {
-      if (refused === 'unauthorized') this.#witness.count('replaced access token refused')
+      if (refused === 'unauthorized') this.witness.count('replaced access token refused')
       else if (refused === undefined) this.#report(person, `is answered by ${name}, and the token was replaced`)
       else if (!refusedForNow.has(refused)) this.#report(person, `tries a replaced token, and is refused as ${refused}`)
     })
@@ -148,17 +125,17 @@ export class SimulatedSessions {
 
   /** An attacker has a token of an ended session. */
   #tryEndedToken(): void {
-    const now = this.#server.now()
+    const now = this.server.now()
     const [person, session] = this.#randomSession((each) => each.isSurelyOver(now))
     if (!person || !session) return
     const { authorization, spent } = session
     const refreshToken = session.refreshToken ?? spent?.token
     const [name, request] =
-      refreshToken !== undefined && this.#random.next() < 0.4
+      refreshToken !== undefined && this.random.next() < 0.4
         ? (['refreshToken', refreshRequest(refreshToken)] as const)
-        : (this.#random.pick(opened) ?? ['readMe', {}])
+        : (this.random.pick(opened) ?? ['readMe', {}])
     this.#ask(name, { ...request, ...(name !== 'refreshToken' && { authorization }) }, (refused) => {
-      this.#witness.count(
+      this.witness.count(
         refused === 'unauthorized' ? 'token of an ended session refused' : `token of an ended session: ${refused}`,
       )
       if (refused === undefined) this.#report(person, `is answered by ${name}, and the session is over`)
@@ -168,31 +145,31 @@ export class SimulatedSessions {
   }
 
   #ask(name: string, request: SimulatedRequest, onAnswer: (refused: string | undefined, body: string) => void): void {
-    const server = this.#server
-    this.#inFlight++
+    const server = this.server
+    this.inFlight++
     answerOf(server.call(name, request)).then(
       (answer) => {
         // Answers of a dead process do not count.
-        if (server !== this.#server) return
-        this.#inFlight--
+        if (server !== this.server) return
+        this.inFlight--
         if ('refused' in answer) onAnswer(answer.refused, '')
         else onAnswer(undefined, answer.body)
       },
-      (error) => this.#witness.faults.push(error),
+      (error) => this.witness.faults.push(error),
     )
   }
 
   #randomSession(isMeant: (session: Session) => boolean): readonly [Person, Session] | readonly [] {
-    const all = this.#people.persons.flatMap((person) =>
+    const all = this.parts.people.persons.flatMap((person) =>
       [...person.sessions, ...person.over]
         .filter((session) => session.isBegun && isMeant(session))
         .map((session) => [person, session] as const),
     )
-    return this.#random.pick(all) ?? []
+    return this.random.pick(all) ?? []
   }
 
   #report({ name }: Person, what: string): void {
-    this.#witness.report(`${name} ${what}`)
+    this.witness.report(`${name} ${what}`)
   }
 }
 

@@ -173,21 +173,23 @@ export class SimulatedSocket implements Socket {
 
   #write(message: string): boolean {
     if (this.#bufferedBytes > this.#limitBytes) {
-      if (!this.#isLosing) {
-        this.#isLosing = true
-        this.#sockets.isDropping = true
-        try {
-          this.#handler.dropped(this)
-        } finally {
-          this.#sockets.isDropping = false
-        }
-      }
+      if (!this.#isLosing) this.#drop()
       return false
     }
     this.#buffer.push(message)
     this.#bufferedBytes += message.length
     this.#peer.sent?.(message)
     return true
+  }
+
+  #drop(): void {
+    this.#isLosing = true
+    this.#sockets.isDropping = true
+    try {
+      this.#handler.dropped(this)
+    } finally {
+      this.#sockets.isDropping = false
+    }
   }
 
   #close(code: number): void {

@@ -1,15 +1,14 @@
-import type { SeededRandom } from '#bench/random'
 import type { Grant } from '#model/scope'
+import { Participant } from '#test/simulation/participant'
+import type { Participants } from '#test/simulation/participants'
 import { mayDoAnywhere } from '#test/simulation/reference-filter'
 import { needsOfSubscribing } from '#test/simulation/reference-mails'
 import { Register, unordered } from '#test/simulation/register'
-import { idIn, type SimulatedAlarms } from '#test/simulation/simulated-alarms'
-import type { KnownFunction, SimulatedFunctions } from '#test/simulation/simulated-functions'
-import type { SimulatedPeople } from '#test/simulation/simulated-people'
+import { idIn } from '#test/simulation/simulated-alarms'
+import type { KnownFunction } from '#test/simulation/simulated-functions'
 import type { Person } from '#test/simulation/simulated-person'
-import type { Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { Outcome } from '#test/simulation/simulated-requests'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
-import type { Witness } from '#test/simulation/witness'
 
 export interface KnownSubscription {
   readonly id: string
@@ -28,35 +27,20 @@ export interface ReadSubscription {
   readonly createdBy: string
 }
 
-interface Parts {
-  readonly requests: SimulatedRequests
-  readonly people: SimulatedPeople
-  readonly alarms: SimulatedAlarms
-  readonly functions: SimulatedFunctions
-}
+type Parts = Pick<Participants, 'requests' | 'people' | 'alarms' | 'functions'>
 
 const locales = ['en', 'de', 'de-CH', 'fr']
+
 /** Users who subscribe and unsubscribe: directly, in the name of others, or by a link in a mail. §2.6 */
-export class SimulatedSubscribers {
-  readonly #random: SeededRandom
-  readonly #witness: Witness
-  readonly #parts: Parts
+export class SimulatedSubscribers extends Participant<Parts> {
   readonly #known = new Map<string, KnownSubscription>()
   /** Owners by subscription id; and receivers of the end of a subscription that is not known yet. */
   readonly #owners = new Map<string, string>()
   #receivedEnds: { readonly account: string; readonly id: string }[] = []
-  #server: SimulatedServer
 
-  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, parts: Parts) {
-    this.#server = server
-    this.#random = random
-    this.#witness = witness
-    this.#parts = parts
-  }
-
-  moveTo(server: SimulatedServer): void {
-    this.#server = server
-    for (const { locale } of this.#known.values()) locale.lost(this.#witness.moment)
+  override moveTo(server: SimulatedServer): void {
+    super.moveTo(server)
+    for (const { locale } of this.#known.values()) locale.lost(this.witness.moment)
   }
 
   get there(): readonly KnownSubscription[] {
@@ -69,16 +53,16 @@ export class SimulatedSubscribers {
 
   /** Subscribes root to the permanent functions. */
   async begin(): Promise<void> {
-    const { functions, people } = this.#parts
+    const { functions, people } = this.parts
     for (const { id } of functions.lasting) {
-      const { body } = await this.#server.call('subscribe', { as: people.root, body: bodyOf(id, 'en') })
+      const { body } = await this.server.call('subscribe', { as: people.root, body: bodyOf(id, 'en') })
       this.#learn(idIn(JSON.parse(body).resourceIdentifier), people.root, id, 'en')
     }
   }
 
   act(): void {
-    const tried = this.#random.next()
-    const known = this.#random.pick(this.there.filter(({ account }) => account !== this.#parts.people.root))
+    const tried = this.random.next()
+    const known = this.random.pick(this.there.filter(({ account }) => account !== this.parts.people.root))
     if (known && tried < 0.25) this.#setLocale(known)
     else if (known && tried < 0.42) this.#end(known)
     else for (let left = tried < 0.9 ? 1 : 3; left > 0; left--) this.#subscribe()
@@ -89,11 +73,11 @@ export class SimulatedSubscribers {
     const { pathname, searchParams } = new URL(url)
     const id = pathname.slice(pathname.lastIndexOf('/') + 1)
     const known = this.#known.get(id)
-    if (known?.account === this.#parts.people.root) return
-    this.#parts.requests.ask({
+    if (known?.account === this.parts.people.root) return
+    this.parts.requests.ask({
       name: 'unsubscribeByLink',
       request: { parameters: { subscriptionId: id }, query: Object.fromEntries(searchParams) },
-      sent: ({ isFirst }) => this.#changing(known, null, isFirst, (status) => this.#mustBe(204, status, url)),
+      sent: ({ isFirst }) => this.#changeOf(known, null, isFirst, (status) => this.#mustBe(204, status, url)),
     })
   }
 
@@ -104,17 +88,16 @@ export class SimulatedSubscribers {
     if (createdBy !== undefined) this.#owners.set(id, createdBy)
     const owner = this.#owners.get(id)
     if (owner === undefined) this.#receivedEnds.push({ account, id })
-    else if (owner !== account)
-      this.#witness.report(`${person.name} receives an event of ${owner}'s subscription ${id}`)
+    else if (owner !== account) this.witness.report(`${person.name} receives an event of ${owner}'s subscription ${id}`)
   }
 
   /** All subscriptions, as the API shows them to their owners. */
   async listed(): Promise<readonly ReadSubscription[]> {
-    const { people } = this.#parts
+    const { people } = this.parts
     const accounts = people.accounts.filter((account) => account !== undefined)
     const lists = accounts.map(async (as): Promise<readonly ReadSubscription[]> => {
-      const rows = JSON.parse((await this.#server.call('listSubscriptions', { as })).body) as ReadSubscription[]
-      for (const { createdBy } of rows) if (createdBy !== as) this.#witness.report(`${as} is shown ${createdBy}'s`)
+      const rows = JSON.parse((await this.server.call('listSubscriptions', { as })).body) as ReadSubscription[]
+      for (const { createdBy } of rows) if (createdBy !== as) this.witness.report(`${as} is shown ${createdBy}'s`)
       return rows
     })
     return (await Promise.all(lists)).flat()
@@ -122,14 +105,14 @@ export class SimulatedSubscribers {
 
   /** Reads the final state of everything. For a server at rest. */
   async settle(): Promise<readonly ReadSubscription[]> {
-    const { people, functions } = this.#parts
+    const { people, functions } = this.parts
     const listed = await this.listed()
     const there = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
     for (const [id, known] of this.#known) {
       const entry = there.get(id)
       const isOver = !people.isThere(known.account) || functions.by(known.function)?.now.certain === null
       if (isOver && !entry) this.#known.delete(id)
-      else known.locale.found(entry?.locale ?? null, this.#witness.moment)
+      else known.locale.found(entry?.locale ?? null, this.witness.moment)
     }
     for (const [id, { createdBy, topic, locale }] of there)
       if (!this.#known.has(id)) this.#learn(id, createdBy, idIn(topic), locale)
@@ -142,7 +125,7 @@ export class SimulatedSubscribers {
     for (const { account, id } of this.#receivedEnds) {
       const owner = this.#owners.get(id)
       if (owner !== undefined && owner !== account)
-        this.#witness.report(`${account} received the end of ${owner}'s subscription ${id}`)
+        this.witness.report(`${account} received the end of ${owner}'s subscription ${id}`)
     }
     this.#receivedEnds = []
   }
@@ -150,34 +133,33 @@ export class SimulatedSubscribers {
   #checkOnce(listed: readonly ReadSubscription[]): void {
     const pairs = listed.map(({ createdBy, topic }) => `${createdBy} to ${topic}`)
     const twice = pairs.find((pair, place) => pairs.indexOf(pair) < place)
-    if (twice !== undefined) this.#witness.report(`subscribed twice: ${twice}`)
+    if (twice !== undefined) this.witness.report(`subscribed twice: ${twice}`)
   }
 
   #learn(id: string, account: string, fn: string, locale: string): void {
-    const register = new Register<string | null>(locale, { ...unordered, moment: this.#witness.moment })
+    const register = new Register<string | null>(locale, { ...unordered, moment: this.witness.moment })
     this.#known.set(id, { id, account, function: fn, locale: register })
     this.#owners.set(id, account)
   }
 
   #subscribe(): void {
-    const { people, functions } = this.#parts
+    const { people, functions } = this.parts
     // Now and then an existing subscription.
-    const before = this.#random.next() < 0.2 ? this.#random.pick(this.there) : undefined
-    const person =
-      people.persons.find(({ account }) => account === before?.account) ?? this.#random.pick(people.persons)
-    const fn = (before && functions.by(before.function)) ?? this.#random.pick(functions.there)
+    const before = this.random.next() < 0.2 ? this.random.pick(this.there) : undefined
+    const person = people.persons.find(({ account }) => account === before?.account) ?? this.random.pick(people.persons)
+    const fn = (before && functions.by(before.function)) ?? this.random.pick(functions.there)
     // The subscriptions of a deleted user could not be ended.
     if (!person || !fn || person.isBusy || !person.isThere) return
-    const locale = this.#random.pick(locales) ?? 'en'
-    const session = this.#random.pick([...person.sessions].filter(({ isBegun }) => isBegun))
-    const isHimself = session !== undefined && this.#random.next() < 0.5
+    const locale = this.random.pick(locales) ?? 'en'
+    const session = this.random.pick([...person.sessions].filter(({ isBegun }) => isBegun))
+    const isHimself = session !== undefined && this.random.next() < 0.5
     const by: SimulatedRequest = isHimself ? { authorization: session.authorization } : { as: person.account }
-    this.#parts.requests.ask({
+    this.parts.requests.ask({
       name: 'subscribe',
       request: { ...by, body: bodyOf(fn.id, locale) },
       isOnce: !isHimself,
       sent: ({ isFirst }) => {
-        const requestedAt = this.#witness.moment
+        const requestedAt = this.witness.moment
         return ({ status, body, refused }) => {
           if (isHimself && isFirst) this.#checkAnswer(person, fn, requestedAt, refused ?? status)
           if (status !== 201) return
@@ -191,7 +173,7 @@ export class SimulatedSubscribers {
 
   /** Checks the answer against the user's permissions. */
   #checkAnswer(person: Person, fn: KnownFunction, from: number, answer: number | string): void {
-    const { alarms } = this.#parts
+    const { alarms } = this.parts
     const versions = fn.now.since(from)
     const [version] = versions
     if (versions.length !== 1 || !version?.value) return
@@ -199,52 +181,52 @@ export class SimulatedSubscribers {
     const mayAsk = (grants: readonly Grant[]) => mayDoAnywhere(grants, 'notifications', 'create')
     if (answer === 201) {
       for (const [need, isMet] of needsOfSubscribing(alarms.surelyBound(version.value, from)))
-        this.#witness.check(() => `${what()} without ${need}`, person.grounds(from, isMet))
+        this.witness.check(() => `${what()} without ${need}`, person.grounds(from, isMet))
     } else if (answer === 'forbidden') {
       const { devices, groups } = version.value
       const bound = [...(devices ?? []), ...alarms.possiblyBound(version.value, from)]
       const needs = needsOfSubscribing(devices || groups ? bound : ['*']).map(([, isMet]) => isMet)
       if (![mayAsk, ...needs].some((isMet) => person.mayLack(from, isMet)))
-        this.#witness.report(`${what()} is refused, and permitted`)
+        this.witness.report(`${what()} is refused, and permitted`)
     }
-    this.#witness.count(`subscribing answered ${answer}`)
+    this.witness.count(`subscribing answered ${answer}`)
   }
 
   #setLocale(known: KnownSubscription): void {
-    const locale = this.#random.pick(locales) ?? 'en'
-    this.#parts.requests.ask({
+    const locale = this.random.pick(locales) ?? 'en'
+    this.parts.requests.ask({
       name: 'updateSubscription',
       request: { as: known.account, parameters: { subscriptionId: known.id }, body: { locale } },
-      sent: ({ isFirst, isOver }) => this.#changing(known, locale, isFirst && !isOver),
+      sent: ({ isFirst, isOver }) => this.#changeOf(known, locale, isFirst && !isOver),
     })
   }
 
   #end(known: KnownSubscription): void {
-    this.#parts.requests.ask({
+    this.parts.requests.ask({
       name: 'unsubscribe',
       request: { as: known.account, parameters: { subscriptionId: known.id } },
-      sent: ({ isFirst, isOver }) => this.#changing(known, null, isFirst && !isOver),
+      sent: ({ isFirst, isOver }) => this.#changeOf(known, null, isFirst && !isOver),
     })
   }
 
-  #changing(
+  #changeOf(
     known: KnownSubscription | undefined,
     locale: string | null,
     isFirst: boolean,
     check: (status: number) => void = () => {},
   ) {
-    const version = known?.locale.request(locale, this.#witness.moment)
+    const version = known?.locale.request(locale, this.witness.moment)
     return ({ status, refused }: Outcome) => {
       if (refused === undefined) check(status)
       if (!known || !version) return
-      if (!isFirst || refused === 'storage') known.locale.lost(this.#witness.moment, [version])
+      if (!isFirst || refused === 'storage') known.locale.lost(this.witness.moment, [version])
       else if (status >= 300) known.locale.refused(version)
-      else known.locale.stored(version, this.#witness.moment)
+      else known.locale.stored(version, this.witness.moment)
     }
   }
 
   #mustBe(wanted: number, status: number, what: string): void {
-    if (status !== wanted && status !== 0) this.#witness.report(`${what} answers ${status}`)
+    if (status !== wanted && status !== 0) this.witness.report(`${what} answers ${status}`)
   }
 }
 

@@ -1,17 +1,17 @@
-import type { SeededRandom } from '#bench/random'
 import { RequestEnded } from '#http/body-stream'
 import { Problem } from '#model/problem'
 import { chunkedBody } from '#test/simulation/chunked-body'
 import { OfferChecker } from '#test/simulation/offer-checker'
-import type { SimulatedAlarms } from '#test/simulation/simulated-alarms'
+import { Participant } from '#test/simulation/participant'
+import type { Participants } from '#test/simulation/participants'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
-import type { SimulatedPeople } from '#test/simulation/simulated-people'
-import type { Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { Outcome } from '#test/simulation/simulated-requests'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
-import type { Witness } from '#test/simulation/witness'
 
 export const project = 'boiler'
 const parameters = { project }
+
+type Parts = Pick<Participants, 'requests' | 'people' | 'alarms'> & { readonly devices: readonly SimulatedDevice[] }
 
 /** A release to be uploaded. */
 interface Upload {
@@ -30,56 +30,22 @@ const silentRefusals: ReadonlySet<string | undefined> = new Set(['storage', 'ove
  * Users who update devices: they upload releases, pin devices to versions, start rollouts, request updates and call the
  * hook. Each offer to a device is checked when it arrives. Contract 6.
  */
-export class SimulatedUpdates {
-  readonly #requests: SimulatedRequests
-  readonly #random: SeededRandom
-  readonly #witness: Witness
-  readonly #people: SimulatedPeople
-  readonly #alarms: SimulatedAlarms
-  readonly #devices: readonly SimulatedDevice[]
+export class SimulatedUpdates extends Participant<Parts> {
   /** By name: uploads that were acknowledged, unless a deletion was requested since. */
   readonly #releases = new Map<string, Upload>()
   readonly images = new Set<string>()
-  readonly offers: OfferChecker
+  readonly offers = new OfferChecker(this.server, this.witness, this.parts.devices)
   #lastNumber = firstNumber
-  #inFlight = 0
-  /** The number of uploads. */
+  /** The number of answered deletions: an upload that was answered later may be deleted. */
   #deletions = 0
-  #server: SimulatedServer
 
-  constructor(
-    server: SimulatedServer,
-    random: SeededRandom,
-    witness: Witness,
-    parts: {
-      readonly requests: SimulatedRequests
-      readonly people: SimulatedPeople
-      readonly alarms: SimulatedAlarms
-      readonly devices: readonly SimulatedDevice[]
-    },
-  ) {
-    this.#server = server
-    this.#random = random
-    this.#witness = witness
-    this.#requests = parts.requests
-    this.#people = parts.people
-    this.#alarms = parts.alarms
-    this.#devices = parts.devices
-    this.offers = new OfferChecker(server, witness, parts.devices)
-  }
-
-  get isIdle(): boolean {
-    return this.#inFlight === 0
-  }
-
-  moveTo(server: SimulatedServer): void {
-    this.#server = server
-    this.#inFlight = 0
+  override moveTo(server: SimulatedServer): void {
+    super.moveTo(server)
     this.offers.moveTo(server)
   }
 
   act(): void {
-    const tried = this.#random.next()
+    const tried = this.random.next()
     if (tried < 0.18) this.upload()
     else if (tried < 0.31) this.#pin()
     else if (tried < 0.35) this.#unpin()
@@ -88,14 +54,14 @@ export class SimulatedUpdates {
     else if (tried < 0.58) this.#switch('resumeRollout')
     else if (tried < 0.61) this.#switch('deleteRollout')
     else if (tried < 0.64) this.#deleteRelease()
-    else if (tried < 0.7) this.hook(this.#random.next() < 0.6 ? null : this.#randomDevices())
+    else if (tried < 0.7) this.hook(this.random.next() < 0.6 ? null : this.#randomDevices())
     else this.#trigger()
   }
 
   /** Each change of the rollout, also back to an earlier value, counts as a new request. */
   putRollout(request: SimulatedRequest = this.#author()): void {
-    const random = this.#random
-    const groups = this.#alarms.groupsThere.filter(() => random.next() < 0.3).sort()
+    const random = this.random
+    const groups = this.parts.alarms.groupsThere.filter(() => random.next() < 0.3).sort()
     const body = {
       firmware: this.#randomVersion(),
       percent: this.#pick([100, 100, 100, 50, 20]),
@@ -111,14 +77,14 @@ export class SimulatedUpdates {
   hook(devices: readonly string[] | null, by: SimulatedRequest = this.#author()): void {
     const body = devices ? { devices } : {}
     const named = { parameters: { projectIdentifier: project }, bodyBytes: Buffer.from(JSON.stringify(body)) }
-    this.#watch(this.#alone(this.#server.call('callUpdateHook', { ...by, ...named })))
+    this.watch(this.#alone(this.server.call('callUpdateHook', { ...by, ...named })))
   }
 
   /** All outcomes are known: earlier pins do not count any more. */
   settle(pins: ReadonlyMap<string, string>, names: ReadonlySet<string>): void {
     this.offers.settle(pins)
     for (const name of this.#releases.keys())
-      if (!names.has(name)) this.#witness.report(`release ${name} was uploaded, and is gone`)
+      if (!names.has(name)) this.witness.report(`release ${name} was uploaded, and is gone`)
   }
 
   #ask(
@@ -127,7 +93,7 @@ export class SimulatedUpdates {
     onOutcome: (outcome: Outcome) => void = () => {},
     onSend = () => {},
   ): void {
-    this.#requests.ask({
+    this.parts.requests.ask({
       name,
       request,
       sent: () => {
@@ -139,30 +105,30 @@ export class SimulatedUpdates {
 
   /** The administrator in the name of root or a user, whose permissions limit the result. */
   #author(): SimulatedRequest {
-    const { root, persons } = this.#people
+    const { root, persons } = this.parts.people
     const person = this.#pick(persons)
-    return { as: this.#random.next() < 0.75 ? root : person.account }
+    return { as: this.random.next() < 0.75 ? root : person.account }
   }
 
   #pin(): void {
-    const device = this.#pick(this.#devices).name
+    const device = this.#pick(this.parts.devices).name
     const known = [...this.#releases.values()]
-    const isOld = known.length > 0 && this.#random.next() < 0.3
+    const isOld = known.length > 0 && this.random.next() < 0.3
     const firmware = isOld ? this.#pick(known.slice(0, 4)).firmware : this.#randomVersion()
     const request = { parameters: { project, deviceIdentifier: device }, body: { firmware } }
     this.#ask('putPin', request, undefined, () => this.offers.pinned(device, firmware))
   }
 
   #unpin(): void {
-    const deviceIdentifier = this.#pick([...this.offers.pinnedDevices, this.#pick(this.#devices).name])
+    const deviceIdentifier = this.#pick([...this.offers.pinnedDevices, this.#pick(this.parts.devices).name])
     this.#ask('deletePin', { parameters: { project, deviceIdentifier } })
   }
 
   /** Mostly an existing release; otherwise a future one, or one older than all. */
   #randomVersion(): string {
     const known = [...this.#releases.values()].map(({ firmware }) => firmware)
-    if (known.length > 0 && this.#random.next() < 0.7) return this.#pick(known.slice(-4))
-    return versionOf(this.#random.below(this.#lastNumber + 2))
+    if (known.length > 0 && this.random.next() < 0.7) return this.#pick(known.slice(-4))
+    return versionOf(this.random.below(this.#lastNumber + 2))
   }
 
   #switch(name: string): void {
@@ -170,12 +136,12 @@ export class SimulatedUpdates {
   }
 
   #trigger(): void {
-    const linked = this.#devices.filter(({ isLinked }) => isLinked)
+    const linked = this.parts.devices.filter(({ isLinked }) => isLinked)
     // Devices that refuse automatic updates have the most updates left.
     const lagging = linked.filter(({ firmware }) => !firmware.isAccepting)
-    const tried = this.#random.next()
+    const tried = this.random.next()
     const from =
-      tried < 0.5 && lagging.length > 0 ? lagging : tried < 0.85 && linked.length > 0 ? linked : this.#devices
+      tried < 0.5 && lagging.length > 0 ? lagging : tried < 0.85 && linked.length > 0 ? linked : this.parts.devices
     const device = this.#pick(from)
     const request = { parameters: { deviceIdentifier: device.name } }
     const onSend = () => this.offers.requested(device.name)
@@ -186,12 +152,12 @@ export class SimulatedUpdates {
   #onOutcome({ name, firmware }: SimulatedDevice, { status, body, refused }: Outcome): void {
     if (refused !== undefined || status !== 200) {
       const isOver = status === 0 || status === 404 || silentRefusals.has(refused)
-      if (!isOver) this.#witness.report(`updating ${name} is refused: ${refused ?? `${status} ${body}`}`)
+      if (!isOver) this.witness.report(`updating ${name} is refused: ${refused ?? `${status} ${body}`}`)
       return
     }
     const result = JSON.parse(body)
-    this.#witness.count(`update ${result.status}`)
-    const report = (what: string) => this.#witness.report(`${name} ${what}, and the answer is ${body}`)
+    this.witness.count(`update ${result.status}`)
+    const report = (what: string) => this.witness.report(`${name} ${what}, and the answer is ${body}`)
     if (result.status === 'STARTED' && !firmware.hasBegun) report('never began')
     if (result.status === 'DEVICE_NOT_OK' && !firmware.hasFailed) report('never failed')
     const isOurs = result.status === 'SERVER_ERROR' || result.status.startsWith('UPDATE_SERVER')
@@ -199,7 +165,7 @@ export class SimulatedUpdates {
   }
 
   get #failures(): number {
-    return this.#server.assembly.context.system.gate.closedCount
+    return this.server.assembly.context.system.gate.closedCount
   }
 
   #deleteRelease(): void {
@@ -220,7 +186,7 @@ export class SimulatedUpdates {
 
   /** Mostly a new release; otherwise an existing one, with the same bytes or others. Whole, in parts, or truncated. */
   upload(): void {
-    const random = this.#random
+    const random = this.random
     const before = random.next() < 0.2 ? this.#pick([...this.#releases.values()]) : undefined
     const number = random.next() < 0.7 ? ++this.#lastNumber : 1 + random.below(this.#lastNumber)
     const image = random.next() < 0.2 ? sharedImage : `image ${random.below(1_000_000)} of ${number}`
@@ -231,7 +197,7 @@ export class SimulatedUpdates {
       image,
     }
     const upload = before ? { ...before, ...(random.next() < 0.2 && { image: `${before.image}!` }) } : made
-    this.#watch(this.#alone(random.next() < 0.6 ? this.#send(upload, 0, undefined) : this.#sendParts(upload)))
+    this.watch(this.#alone(random.next() < 0.6 ? this.#send(upload, 0, undefined) : this.#sendParts(upload)))
   }
 
   async #sendParts(upload: Upload): Promise<void> {
@@ -253,17 +219,17 @@ export class SimulatedUpdates {
     if (answer === undefined || answer.status === 202) return
     const name = nameOf(upload)
     const before = this.#releases.get(name)
-    if (before && before.image !== upload.image) this.#witness.report(`release ${name} has other bytes now`)
+    if (before && before.image !== upload.image) this.witness.report(`release ${name} has other bytes now`)
     // A deletion requested meanwhile may have taken effect after the upload.
     if (this.#deletions === deletions) this.#releases.set(name, upload)
-    this.#witness.count('release made')
+    this.witness.count('release made')
   }
 
   async #put(upload: Upload, headers: Readonly<Record<string, string>>, from: number, to: number) {
     const { firmware, hardware, index, image } = upload
-    const server = this.#server
+    const server = this.server
     const bytes = Buffer.from(image.slice(from, to))
-    const goneAt = this.#random.next() < 0.1 ? this.#random.below(bytes.length + 1) : bytes.length
+    const goneAt = this.random.next() < 0.1 ? this.random.below(bytes.length + 1) : bytes.length
     this.images.add(image)
     const query = { index, ...(hardware !== undefined && { hardware }) }
     const pieces = chunkedBody(bytes, goneAt, server.assembly.context.world)
@@ -271,32 +237,28 @@ export class SimulatedUpdates {
       return await server.call('putRelease', { parameters: { project, firmware }, query, headers, pieces })
     } catch (error) {
       // Answers of a dead process do not count.
-      if (error instanceof RequestEnded || error instanceof Problem || server !== this.#server) return undefined
+      if (error instanceof RequestEnded || error instanceof Problem || server !== this.server) return undefined
       throw error
     }
   }
 
   async #alone<T>(task: Promise<T>): Promise<void> {
-    const server = this.#server
-    this.#inFlight++
+    const server = this.server
+    this.inFlight++
     try {
       await task
     } catch (error) {
-      if (server === this.#server && !(error instanceof Problem)) throw error
+      if (server === this.server && !(error instanceof Problem)) throw error
     }
-    if (server === this.#server) this.#inFlight--
+    if (server === this.server) this.inFlight--
   }
 
   #randomDevices(): readonly string[] {
-    return this.#devices.map(({ name }) => name).filter(() => this.#random.next() < 0.5)
-  }
-
-  #watch(task: Promise<unknown>): void {
-    task.catch((error) => this.#witness.faults.push(error))
+    return this.parts.devices.map(({ name }) => name).filter(() => this.random.next() < 0.5)
   }
 
   #pick<T>(from: readonly T[]): T {
-    return from[this.#random.below(from.length)] as T
+    return from[this.random.below(from.length)] as T
   }
 }
 

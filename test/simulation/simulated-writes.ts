@@ -1,4 +1,5 @@
-import type { SeededRandom } from '#bench/random'
+import { Participant } from '#test/simulation/participant'
+import type { Participants } from '#test/simulation/participants'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import {
   boostId,
@@ -10,11 +11,11 @@ import {
   invalidUpdates,
   targetId,
 } from '#test/simulation/simulated-heater'
-import type { Attempt, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
-import type { SimulatedSchema } from '#test/simulation/simulated-schema'
+import type { Attempt, Outcome } from '#test/simulation/simulated-requests'
 import type { SimulatedServer } from '#test/simulation/simulated-server'
 import { targetIn, targetOf } from '#test/simulation/target'
-import type { Witness } from '#test/simulation/witness'
+
+type Parts = Pick<Participants, 'requests' | 'schema'> & { readonly devices: readonly SimulatedDevice[] }
 
 /** A write, identified by its unique target value. */
 interface Write {
@@ -36,48 +37,22 @@ const keysOfTarget = [`${targetId}`, '0x2001', '0X2001.UINT32', `${targetId}.uin
 const unsent: ReadonlySet<string | undefined> = new Set(['device_offline', 'overloaded', 'invalid', 'property_unknown'])
 
 /** Users who write to devices. The answers are compared with the actions of the devices. Contract 3.5, 7. */
-export class SimulatedWrites {
-  readonly #requests: SimulatedRequests
-  readonly #random: SeededRandom
-  readonly #witness: Witness
-  readonly #devices: readonly SimulatedDevice[]
-  readonly #schema: SimulatedSchema
-  #server: SimulatedServer
+export class SimulatedWrites extends Participant<Parts> {
   #writes: Write[] = []
   #lastTarget = 1_000
   #lastDesired = firstDesiredTarget
 
-  constructor(
-    server: SimulatedServer,
-    requests: SimulatedRequests,
-    random: SeededRandom,
-    witness: Witness,
-    devices: readonly SimulatedDevice[],
-    schema: SimulatedSchema,
-  ) {
-    this.#server = server
-    this.#requests = requests
-    this.#random = random
-    this.#witness = witness
-    this.#devices = devices
-    this.#schema = schema
-  }
-
-  moveTo(server: SimulatedServer): void {
-    this.#server = server
-  }
-
-  act(isNamed = this.#random.next() < 0.3): void {
-    const random = this.#random
+  act(isNamed = this.random.next() < 0.3): void {
+    const random = this.random
     if (!isNamed && random.next() < 0.3) {
       this.#desire()
       return
     }
-    const able = this.#devices.filter(({ isLinked, heater }) => isLinked && heater.isOffered)
-    const device = this.#pick(able.length > 0 && random.next() < 0.8 ? able : this.#devices)
+    const able = this.parts.devices.filter(({ isLinked, heater }) => isLinked && heater.isOffered)
+    const device = this.#pick(able.length > 0 && random.next() < 0.8 ? able : this.parts.devices)
     const name = isNamed ? 'aim' : undefined
     const isWaiting = random.next() < 0.8
-    const { moment } = this.#witness
+    const { moment } = this.witness
     const write: Write = { target: ++this.#lastTarget, device, name, moment, isWaiting, isUnsent: false }
     const isWrong = random.next() < 0.05
     const body = {
@@ -87,14 +62,14 @@ export class SimulatedWrites {
     }
     const parameters = { deviceIdentifier: device.name, serviceIdentifier: heaterService }
     this.#writes.push(write)
-    this.#requests.ask({
+    this.parts.requests.ask({
       name: this.#pick(['writeDeviceProperties', 'writeServiceProperties']),
       request: { parameters, body, query: write.isWaiting ? {} : { wait: false } },
       sent: (attempt) => {
-        write.server = this.#server
+        write.server = this.server
         write.failures = this.#failures
         return (outcome) => {
-          if (isWrong && outcome.status < 300) this.#witness.report(`${JSON.stringify(body)} is written`)
+          if (isWrong && outcome.status < 300) this.witness.report(`${JSON.stringify(body)} is written`)
           this.#answered(write, outcome, attempt)
         }
       },
@@ -103,32 +78,32 @@ export class SimulatedWrites {
 
   /** Asks for a value that a device gets when it connects, each time another one. */
   #desire(): void {
-    const device = this.#pick(this.#devices)
+    const device = this.#pick(this.parts.devices)
     const body = { [fanId]: ++this.#lastDesired }
     const parameters = { deviceIdentifier: device.name, serviceIdentifier: heaterService }
-    this.#requests.ask({
+    this.parts.requests.ask({
       name: this.#pick(['patchDeviceDesired', 'patchServiceDesired', 'putDeviceDesired']),
       request: { parameters, body },
       sent: () => (outcome) => {
-        if (outcome.status === 200) this.#witness.count('desired')
+        if (outcome.status === 200) this.witness.count('desired')
       },
     })
   }
 
   /** Connected devices have received each value that they should have. For a server at rest. */
   async checkDesired(): Promise<void> {
-    for (const device of this.#devices) {
+    for (const device of this.parts.devices) {
       if (!device.isLinked || !device.heater.isOffered) continue
       const parameters = { deviceIdentifier: device.name, serviceIdentifier: heaterService }
-      const { status, body } = await this.#server.call('readDeviceDesired', { parameters })
+      const { status, body } = await this.server.call('readDeviceDesired', { parameters })
       if (status !== 200) continue
       const desired: Readonly<Record<string, { value: unknown; status: string }>> = JSON.parse(body)
       for (const { value, status: progress } of Object.values(desired)) {
-        this.#witness.count(`desired ${progress}`)
+        this.witness.count(`desired ${progress}`)
         if (progress === 'REJECTED') continue
         const isReceived = device.heater.executions.some((done) => targetOf(done) === value)
         if (!isReceived || progress === 'PENDING')
-          this.#witness.report(`${device.name} is connected, and ${value} is ${progress}`)
+          this.witness.report(`${device.name} is connected, and ${value} is ${progress}`)
       }
     }
   }
@@ -136,23 +111,23 @@ export class SimulatedWrites {
   /** Checks that no device executed a refused write, or a write twice. */
   check(stored: ReadonlySet<number> | undefined): void {
     const doneUnder = new Map<number, string>()
-    for (const { heater, name } of this.#devices) {
+    for (const { heater, name } of this.parts.devices) {
       for (const execution of heater.executions) {
         const target = targetOf(execution)
         if (target !== undefined && target > firstActionTarget) continue
         const other = target === undefined ? undefined : doneUnder.get(target)
-        if (target === undefined) this.#witness.report(`${name} gets a request without a target, ${execution.id}`)
+        if (target === undefined) this.witness.report(`${name} gets a request without a target, ${execution.id}`)
         else if (other !== undefined)
-          this.#witness.report(`${name} executes ${target} under ${other} and ${execution.id}`)
+          this.witness.report(`${name} executes ${target} under ${other} and ${execution.id}`)
         else doneUnder.set(target, execution.id)
       }
     }
     for (const { target, isUnsent } of this.#writes) {
-      if (isUnsent && doneUnder.has(target)) this.#witness.report(`${target} is executed, and was refused`)
+      if (isUnsent && doneUnder.has(target)) this.witness.report(`${target} is executed, and was refused`)
     }
     for (const [target, { device, address }] of this.#reportedTargets) {
       if (device.address === address && stored && !stored.has(target))
-        this.#witness.report(`${device.name} reported ${target} before its answer, and it is not stored`)
+        this.witness.report(`${device.name} reported ${target} before its answer, and it is not stored`)
     }
     this.#reportedTargets.clear()
     this.#writes = this.#writes.slice(-100)
@@ -165,42 +140,42 @@ export class SimulatedWrites {
   readonly #reportedTargets = new Map<number, { readonly device: SimulatedDevice; readonly address: number }>()
 
   get #failures(): number {
-    return this.#server.assembly.context.system.gate.closedCount
+    return this.server.assembly.context.system.gate.closedCount
   }
 
   /** A device receives a write for the first time. */
   writeReceived(updates: Execution['updates']): void {
     const target = targetIn(updates)
     const write = this.#writes.find((other) => other.target === target?.value)
-    if (target && write?.name !== undefined) this.#schema.checkMeaning(write.name, target.propId, write.moment)
+    if (target && write?.name !== undefined) this.parts.schema.checkMeaning(write.name, target.propId, write.moment)
   }
 
   #answered(write: Write, { status, body, refused }: Outcome, { isKeyed }: Attempt): void {
     write.isUnsent = !isKeyed && unsent.has(refused)
     if (status === 200 || status === 202) this.#check(write, JSON.parse(body).updates)
     if ((status === 200) !== write.isWaiting && status < 300)
-      this.#witness.report(`${write.device.name}: ${write.target} is answered with ${status}`)
+      this.witness.report(`${write.device.name}: ${write.target} is answered with ${status}`)
   }
 
   #check(write: Write, updates: readonly object[]): void {
     const { target, device, isWaiting } = write
     if (!isWaiting) {
       const isSent = updates.every((update) => 'status' in update && update.status === 'SENT')
-      if (!isSent) this.#witness.report(`${device.name}: ${target} has a result although the caller did not wait`)
+      if (!isSent) this.witness.report(`${device.name}: ${target} has a result although the caller did not wait`)
       return
     }
     const execution = device.heater.executions.find((done) => targetOf(done) === target)
-    if (!execution) this.#witness.report(`${device.name} did not execute ${target}, and the answer is that it did`)
+    if (!execution) this.witness.report(`${device.name} did not execute ${target}, and the answer is that it did`)
     else if (JSON.stringify(execution.results) !== JSON.stringify(updates))
-      this.#witness.report(
+      this.witness.report(
         `${device.name} answered ${JSON.stringify(execution.results)}; the caller got ${JSON.stringify(updates)}`,
       )
-    else if (execution.isReportedFirst && write.server === this.#server && write.failures === this.#failures)
+    else if (execution.isReportedFirst && write.server === this.server && write.failures === this.#failures)
       this.#reportedTargets.set(target, { device, address: execution.address })
-    this.#witness.count(execution?.results.some(({ propId }) => propId === boostId) ? 'written, two' : 'written')
+    this.witness.count(execution?.results.some(({ propId }) => propId === boostId) ? 'written, two' : 'written')
   }
 
   #pick<T>(from: readonly T[]): T {
-    return from[this.#random.below(from.length)] as T
+    return from[this.random.below(from.length)] as T
   }
 }

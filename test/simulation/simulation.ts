@@ -79,7 +79,8 @@ export class Simulation {
     this.#backend = seed % clusterEvery === 0 ? new SimulatedNodes(this.#world, storage) : memoryStorage(storage)
     this.#devices = Array.from({ length: 2 + random.below(5) }, (_, index) => new SimulatedDevice(`D${index}`, random))
     this.#server = new SimulatedServer(this.#world, this.#backend, this.#limits)
-    this.#participants = new Participants(this.#server, random, this.#witness, this.#devices, this.#limits.mails)
+    const stage = { server: this.#server, random, witness: this.#witness }
+    this.#participants = new Participants(stage, this.#devices, this.#limits.mails)
     const run = this.#runControl()
     this.#injector = new FaultInjector(random, run, this.#participants, this.#devices)
     const { people, updates } = this.#participants

@@ -140,15 +140,13 @@ export class UpdatesAtRest {
       const known = entry.firmwares.map(({ updateAvailable: _, update: __, ...declared }) => declared)
       if (JSON.stringify(known) !== JSON.stringify(firmware.firmwares))
         this.#witness.report(
-          `${name} has ${JSON.stringify(firmware.firmwares)}, and the API shows ${JSON.stringify(known)}`,
+          `${name} has ${JSON.stringify(firmware.firmwares)}, the API shows ${JSON.stringify(known)}`,
         )
       if (entry.project === null) return []
       return entry.firmwares.flatMap(({ updateAvailable, ...declared }) => {
         const installed = { ...declared, device: name }
         if (updateAvailable !== (expectedOnRequest(data, installed) !== undefined))
-          this.#witness.report(
-            `${name}: there is ${updateAvailable ? 'an' : 'no'} update of ${JSON.stringify(declared)}`,
-          )
+          this.#witness.report(`${name} has ${updateAvailable ? 'an' : 'no'} update of ${JSON.stringify(declared)}`)
         const what = expectedFirmware(data, installed)
         if (what === undefined) return []
         this.#witness.count('an update is missing')

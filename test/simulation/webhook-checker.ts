@@ -1,25 +1,16 @@
 import type { WebhookAnswer } from '#model/webhook'
 import type { WebhookPost } from '#notifications/webhook-receivers'
+import type { Participants } from '#test/simulation/participants'
 import { mayRead } from '#test/simulation/reference-filter'
 import { needsOfSending } from '#test/simulation/reference-mails'
-import type { SimulatedFunctions } from '#test/simulation/simulated-functions'
-import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import type { WebhookWatcher } from '#test/simulation/simulated-receivers'
 import type { Witness } from '#test/simulation/witness'
 
-interface Parts {
-  readonly people: SimulatedPeople
-  readonly functions: SimulatedFunctions
-}
+type Parts = Pick<Participants, 'people' | 'functions'>
 
 /** The body of a webhook. */
 interface Message {
-  readonly data: {
-    readonly function: string
-    readonly device: string
-    readonly value: unknown
-    readonly meta: object
-  }
+  readonly data: Readonly<{ function: string; device: string; value: unknown; meta: object }>
 }
 
 /**
@@ -91,18 +82,13 @@ export class WebhookChecker implements WebhookWatcher {
     const fn = functions.named(name)
     // Its creation was never answered.
     if (!fn) return
-    this.#witness.check(
-      what,
-      functions.notifyingVersions(fn, device, moment).map((version) => [version]),
-    )
+    const notifying = functions.notifyingVersions(fn, device, moment)
+    this.#witness.check(what, notifying.map(alone))
     const author = people.persons.find(({ account }) => account === fn.author)
     if (!author) return
     this.#witness.count('webhook of a known author')
     const active = author.state.since(moment).filter((version) => version.value === 'active')
-    this.#witness.check(
-      () => `${what()}, of a disabled author`,
-      active.map((version) => [version]),
-    )
+    this.#witness.check(() => `${what()}, of a disabled author`, active.map(alone))
     for (const [need, isMet] of needsOfSending(device, fn.plan.cause)) {
       this.#witness.check(() => `${what()}, whose author lacks ${need}`, author.grounds(moment, isMet))
     }
@@ -110,6 +96,11 @@ export class WebhookChecker implements WebhookWatcher {
     const grounds = author.grounds(moment, (grants) => mayRead(grants, 'meta', device))
     this.#witness.check(() => `${what()}, with metadata`, grounds)
   }
+}
+
+/** A version as the only ground. */
+function alone<T>(version: T): readonly [T] {
+  return [version]
 }
 
 function idOf({ headers }: WebhookPost): string {
