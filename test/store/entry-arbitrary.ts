@@ -3,7 +3,7 @@ import type { StoredAlarm } from '#model/alarm'
 import { type DesiredItem, desiredStatuses } from '#model/desired'
 import type { Entry, EntryKind, Items, PropertyState } from '#model/entry'
 import { updateStates } from '#model/firmware'
-import { timestampMsMax, uint32Max } from '#model/identifier'
+import { formatPropertyIdHex, timestampMsMax, uint32Max } from '#model/identifier'
 import type { JsonObject } from '#model/json-value'
 import { type PropertyType, propertyTypes } from '#model/property-type'
 import { ServiceSchema } from '#model/service-schema'
@@ -14,9 +14,7 @@ import { anyText } from '#test/kit/any-text'
 
 /** Entries of every kind, as the actors create them from the input of devices and users. */
 
-/** Shapes are found by content, so that two runs of one seed get the same ids. */
 const shapes = new Shapes(() => undefined)
-
 const types = [...propertyTypes.values()]
 
 /** Characters that need escapes or several bytes. */
@@ -31,22 +29,14 @@ const longText = fc
   .tuple(fc.constantFrom(...hostile), fc.integer({ min: 30, max: 400 }))
   .map(([sign, length]) => sign.repeat(length))
 
+const unusualStart = fc.constantFrom('"', "'", '$', '!', '<', '{')
+const unusualName = fc.tuple(unusualStart, fc.constantFrom('"', ' ', '&', '~'), fc.stringMatching(/^[A-Z0-9]{1,8}$/))
 export const deviceName: fc.Arbitrary<string> = fc.oneof(
   fc.stringMatching(/^[A-Z0-9=-]{1,30}$/),
-  fc
-    .tuple(
-      fc.constantFrom('"', "'", '$', '!', '<', '{'),
-      fc.constantFrom('"', ' ', '&', '~'),
-      fc.stringMatching(/^[A-Z0-9]{1,8}$/),
-    )
-    .map((parts) => parts.join('')),
+  unusualName.map((parts) => parts.join('')),
 )
-const serviceName: fc.Arbitrary<string> = fc.oneof(
-  fc
-    .stringMatching(/^[A-Za-z0-9_:-]{1,30}$/)
-    .filter((name) => name !== '__proto__' && !/^[0-9a-fA-F-]{36}$/.test(name)),
-  fc.uuid(),
-)
+const isServiceName = (name: string) => name !== '__proto__' && !/^[0-9a-fA-F-]{36}$/.test(name)
+const serviceName = fc.oneof(fc.stringMatching(/^[A-Za-z0-9_:-]{1,30}$/).filter(isServiceName), fc.uuid())
 const flakeAddress = fc.integer({ min: 1, max: uint32Max })
 const propId = fc.integer({ min: 0, max: uint32Max })
 const time = fc.oneof(
@@ -54,18 +44,13 @@ const time = fc.oneof(
   fc.integer({ min: 1, max: timestampMsMax }),
 )
 
-export const shape: fc.Arbitrary<Shape> = fc
-  .tuple(
-    serviceName,
-    fc.uniqueArray(recordOf({ propId, type: fc.constantFrom(...types), modifier: fc.integer({ min: 0, max: 7 }) }), {
-      minLength: 1,
-      maxLength: 8,
-      selector: (property) => property.propId,
-    }),
-  )
-  .map(([service, properties]) =>
-    shapes.intern(service, [...properties].sort((a, b) => a.propId - b.propId).map(asDeclared)),
-  )
+const property = recordOf({ propId, type: fc.constantFrom(...types), modifier: fc.integer({ min: 0, max: 7 }) })
+const declared = fc.uniqueArray(property, { minLength: 1, maxLength: 8, selector: (each) => each.propId })
+
+export const shape: fc.Arbitrary<Shape> = fc.tuple(serviceName, declared).map(([service, properties]) => {
+  const sorted = [...properties].sort((a, b) => a.propId - b.propId)
+  return shapes.intern(service, sorted.map(asDeclared))
+})
 
 function asDeclared(property: ShapeProperty): ShapeProperty {
   return { ...property, modifier: property.modifier | (property.type.isArray ? 16 : 0) }
@@ -112,23 +97,19 @@ function itemsOf({ properties }: Shape): fc.Arbitrary<Items> {
   return fc.array(item, { minLength: 1, maxLength: 6 }).map((items) => items.flat() as Items)
 }
 
-const removed = fc.array(
-  recordOf({
-    propId,
-    type: fc.constantFrom(...types).map(({ name }) => name),
-    modifier: fc.integer({ min: 0, max: 31 }),
-  }),
-  { minLength: 1, maxLength: 4 },
-)
+const typeName = fc.constantFrom(...types).map(({ name }) => name)
+const removedProperty = recordOf({ propId, type: typeName, modifier: fc.integer({ min: 0, max: 31 }) })
+const removed = fc.array(removedProperty, { minLength: 1, maxLength: 4 })
 
+/** JSON has no negative zero. */
+const jsonNumber = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0)
 const key = hostileText.filter((text) => text !== '__proto__' && text !== 'constructor')
 const json = fc.letrec<{ any: unknown }>((tie) => ({
   any: fc.oneof(
     { depthSize: 'xsmall', withCrossShrink: true },
     fc.constant(null),
     fc.boolean(),
-    // JSON has no negative zero.
-    fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
+    jsonNumber,
     hostileText,
     fc.array(tie('any'), { maxLength: 4 }),
     fc.dictionary(key, tie('any'), { maxKeys: 4, noNullPrototype: true }),
@@ -136,41 +117,27 @@ const json = fc.letrec<{ any: unknown }>((tie) => ({
 }))
 const meta = fc.dictionary(key, json.any, { maxKeys: 4, noNullPrototype: true }) as fc.Arbitrary<JsonObject>
 
-const schema: fc.Arbitrary<ServiceSchema> = fc
-  .record({
-    name: fc.constantFrom('Boiler', 'Größe "x"', '\u2028'),
-    description: fc.option(hostileText, { nil: undefined }),
-    hex: propId,
-    unit: hostileText,
-  })
-  .map(({ name, description, hex, unit }) =>
-    ServiceSchema.parse({
-      name,
-      ...(description === undefined ? {} : { description }),
-      properties: { [`0x${hex.toString(16).padStart(4, '0')}`]: { name: 'temperature', unit, type: 'float' } },
-    }),
-  ) as fc.Arbitrary<ServiceSchema>
+const schemaName = fc.constantFrom('Boiler', 'Größe "x"', '\u2028')
+const description = fc.option(hostileText, { nil: undefined })
+const schema = fc.tuple(schemaName, description, propId, hostileText).map(([name, description, propId, unit]) => {
+  const properties = { [formatPropertyIdHex(propId)]: { name: 'temperature', unit, type: 'float' } }
+  return ServiceSchema.parse({ name, ...(description !== undefined && { description }), properties })
+})
 
+const version = fc.constantFrom('1.2.3', '0.0.1-rc.1+build')
+const hardware = fc.constantFrom('revA', '2.0')
 const firmware = recordOf(
-  {
-    firmware: fc.constantFrom('1.2.3', '0.0.1-rc.1+build'),
-    hardware: fc.constantFrom('revA', '2.0'),
-    index: fc.integer({ min: 0, max: 255 }),
-  },
+  { firmware: version, hardware, index: fc.integer({ min: 0, max: 255 }) },
   { requiredKeys: ['firmware', 'index'] },
 )
 
 const alarmId = fc.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{10}$/)
 const author = fc.constantFrom('crn#user:2Vb7qYx9Kd', 'crn#user:anonymous', 'crn#key:4Qm8sUx2Bw')
 
+const upperCaseName = deviceName.map((name) => name.toUpperCase())
 /** Devices by name, by group, by both, or all. */
 const bound = {
-  devices: fc.option(
-    fc.array(
-      deviceName.map((name) => name.toUpperCase()),
-      { maxLength: 4 },
-    ),
-  ),
+  devices: fc.option(fc.array(upperCaseName, { maxLength: 4 })),
   groups: fc.option(fc.array(alarmId, { maxLength: 3 })),
 }
 
@@ -184,30 +151,20 @@ const storedAlarm: fc.Arbitrary<StoredAlarm> = recordOf({
   ),
   forSeconds: fc.integer({ min: 0, max: 604_800 }),
   ...bound,
-  createdBy: author,
-  createdAt: time,
-  updatedBy: author,
-  updatedAt: time,
+  ...{ createdBy: author, createdAt: time, updatedBy: author, updatedAt: time },
   edit: fc.nat(2 ** 48 - 1),
 })
 
 /** The times since when alarms wait, or 0. */
 const waits = fc
-  .uniqueArray(fc.tuple(alarmId, fc.oneof(time, fc.constant(0))), {
-    minLength: 1,
-    maxLength: 4,
-    selector: ([id]) => id,
-  })
-  .map((pairs) => pairs.flat())
+  .dictionary(alarmId, fc.oneof(time, fc.constant(0)), { minKeys: 1, maxKeys: 4, noNullPrototype: true })
+  .map((byAlarm) => Object.entries(byAlarm).flat())
 
 /** Throttles with the time of their last pass. */
+const throttle = fc.tuple(alarmId, fc.stringMatching(/^[A-Za-z0-9._-]{1,64}$/)).map((parts) => parts.join('/'))
 const stamps = fc
-  .uniqueArray(fc.tuple(alarmId, fc.stringMatching(/^[A-Za-z0-9._-]{1,64}$/), time), {
-    minLength: 1,
-    maxLength: 4,
-    selector: ([fn, node]) => `${fn}/${node}`,
-  })
-  .map((passes) => passes.flatMap(([fn, node, at]) => [`${fn}/${node}`, at]))
+  .dictionary(throttle, time, { minKeys: 1, maxKeys: 4, noNullPrototype: true })
+  .map((byThrottle) => Object.entries(byThrottle).flat())
 
 const storedSubscription: fc.Arbitrary<StoredSubscription> = recordOf({
   id: alarmId,
@@ -227,124 +184,80 @@ const desiredItem: fc.Arbitrary<DesiredItem> = recordOf(
   { requiredKeys: ['propId', 'value', 'since', 'id', 'status'] },
 )
 
-const of = { device: deviceName, flakeAddress, at: time }
+/** The fields of an entry; a field that may be missing is among the optional ones. */
+type Fields<T> = { readonly [F in keyof T as object extends Pick<T, F> ? never : F]: fc.Arbitrary<T[F]> }
+type OptionalFields<T> = {
+  readonly [F in keyof T as object extends Pick<T, F> ? F : never]?: fc.Arbitrary<Exclude<T[F], undefined>>
+}
+type Of<K extends EntryKind> = Extract<Entry, { readonly kind: K }>
 
-export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, { kind: K }>> } = {
-  reported: shape.chain((which) =>
-    recordOf(
-      {
-        kind: fc.constant('reported' as const),
-        ...of,
-        shape: fc.constant(which),
-        timestamp: fc.oneof(time, fc.constant(0)),
-        seq: fc.nat(Number.MAX_SAFE_INTEGER),
-        session: fc.oneof(fc.uuid(), fc.constant(''), hostileText),
-        items: itemsOf(which),
-        alarms: waits,
-        throttles: stamps,
-      },
-      { requiredKeys: ['kind', 'device', 'flakeAddress', 'at', 'shape', 'timestamp', 'seq', 'items'] },
-    ),
-  ),
-  declared: shape.chain((which) =>
-    recordOf({
-      kind: fc.constant('declared' as const),
-      ...of,
-      shape: fc.constant(which),
-      items: itemsOf(which),
-      removed,
-    }),
-  ),
-  undeclared: recordOf({ kind: fc.constant('undeclared' as const), ...of, service: serviceName, removed }),
-  device_added: recordOf({ kind: fc.constant('device_added' as const), ...of }),
-  device_removed: recordOf({ kind: fc.constant('device_removed' as const), ...of }),
-  status_changed: recordOf({
-    kind: fc.constant('status_changed' as const),
-    device: deviceName,
-    at: time,
-    status: fc.constantFrom('online', 'idle', 'offline'),
-    lastMessage: fc.oneof(time, fc.constant(0)),
-    lastConnect: fc.oneof(time, fc.constant(0)),
-    numConnects: fc.nat(),
+function ofKind<const K extends EntryKind>(
+  kind: K,
+  fields: Fields<Omit<Of<K>, 'kind'>>,
+  optional: OptionalFields<Of<K>> = {},
+): fc.Arbitrary<Of<K>> {
+  const required = { kind: fc.constant(kind), ...fields }
+  const requiredKeys = Object.keys(required) as never[]
+  const entries: unknown = fc.record({ ...required, ...optional } as object, { requiredKeys, noNullPrototype: true })
+  return entries as fc.Arbitrary<Of<K>>
+}
+
+const onDevice = { device: deviceName, at: time }
+const withAddress = { ...onDevice, flakeAddress }
+const onAlarm = { ...onDevice, alarm: alarmId, since: time }
+const desiredItems = fc.array(desiredItem, { maxLength: 3 })
+const byAuthor = { at: time, user: author }
+const timeOrNever = fc.oneof(time, fc.constant(0))
+
+export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Of<K>> } = {
+  reported: shape.chain((which) => {
+    const message = { timestamp: timeOrNever, seq: fc.nat(Number.MAX_SAFE_INTEGER), items: itemsOf(which) }
+    const session = fc.oneof(fc.uuid(), fc.constant(''), hostileText)
+    const optional = { session, alarms: waits, throttles: stamps }
+    return ofKind('reported', { ...withAddress, shape: fc.constant(which), ...message }, optional)
   }),
-  discovered: recordOf({
-    kind: fc.constant('discovered' as const),
-    ...of,
+  declared: shape.chain((which) =>
+    ofKind('declared', { ...withAddress, shape: fc.constant(which), items: itemsOf(which), removed }),
+  ),
+  undeclared: ofKind('undeclared', { ...withAddress, service: serviceName, removed }),
+  device_added: ofKind('device_added', withAddress),
+  device_removed: ofKind('device_removed', withAddress),
+  status_changed: ofKind('status_changed', {
+    ...onDevice,
+    status: fc.constantFrom('online', 'idle', 'offline'),
+    ...{ lastMessage: timeOrNever, lastConnect: timeOrNever, numConnects: fc.nat() },
+  }),
+  discovered: ofKind('discovered', {
+    ...withAddress,
     project: fc.option(fc.constantFrom('boiler', 'a.b_c-1')),
     firmwares: fc.uniqueArray(firmware, { maxLength: 3, selector: ({ index }) => index }),
     isAutoUpdated: fc.boolean(),
   }),
-  meta_set: recordOf({ kind: fc.constant('meta_set' as const), device: deviceName, at: time, meta }),
-  meta_deleted: recordOf({ kind: fc.constant('meta_deleted' as const), device: deviceName, at: time, key }),
-  schema_set: recordOf({
-    kind: fc.constant('schema_set' as const),
-    service: serviceName,
-    at: time,
-    isNew: fc.boolean(),
-    schema,
-  }),
-  schema_deleted: recordOf({ kind: fc.constant('schema_deleted' as const), service: serviceName, at: time }),
-  alarm_set: recordOf({ kind: fc.constant('alarm_set' as const), alarm: alarmId, at: time, stored: storedAlarm }),
-  alarm_deleted: recordOf({ kind: fc.constant('alarm_deleted' as const), alarm: alarmId, at: time, ...bound }),
-  alarm_acknowledged: recordOf(
-    {
-      ...{ kind: fc.constant('alarm_acknowledged' as const), device: deviceName, alarm: alarmId, at: time },
-      ...{ since: time, by: author, comment: fc.string() },
-    },
-    { requiredKeys: ['kind', 'device', 'alarm', 'at', 'since', 'by'] },
+  meta_set: ofKind('meta_set', { ...onDevice, meta }),
+  meta_deleted: ofKind('meta_deleted', { ...onDevice, key }),
+  schema_set: ofKind('schema_set', { service: serviceName, at: time, isNew: fc.boolean(), schema }),
+  schema_deleted: ofKind('schema_deleted', { service: serviceName, at: time }),
+  alarm_set: ofKind('alarm_set', { alarm: alarmId, at: time, stored: storedAlarm }),
+  alarm_deleted: ofKind('alarm_deleted', { alarm: alarmId, at: time, ...bound }),
+  alarm_acknowledged: ofKind('alarm_acknowledged', { ...onAlarm, by: author }, { comment: fc.string() }),
+  desired_set: ofKind('desired_set', { ...onDevice, service: serviceName, items: desiredItems }),
+  alarm_changed: ofKind(
+    'alarm_changed',
+    { ...onAlarm, isActive: fc.boolean() },
+    { isEnded: fc.constant(true as const), value: fc.oneof(jsonNumber, fc.string()) },
   ),
-  desired_set: recordOf({
-    ...{ kind: fc.constant('desired_set' as const), device: deviceName, service: serviceName, at: time },
-    items: fc.array(desiredItem, { maxLength: 3 }),
-  }),
-  alarm_changed: recordOf(
+  update_changed: ofKind(
+    'update_changed',
+    { ...onDevice, index: fc.integer({ min: 0, max: 255 }), status: fc.constantFrom(...updateStates) },
     {
-      kind: fc.constant('alarm_changed' as const),
-      device: deviceName,
-      alarm: alarmId,
-      at: time,
-      isActive: fc.boolean(),
-      since: time,
-      isEnded: fc.constant(true as const),
-      value: fc.oneof(
-        fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
-        fc.string(),
-      ),
-    },
-    { requiredKeys: ['kind', 'device', 'alarm', 'at', 'isActive', 'since'] },
-  ),
-  update_changed: recordOf(
-    {
-      kind: fc.constant('update_changed' as const),
-      device: deviceName,
-      at: time,
-      index: fc.integer({ min: 0, max: 255 }),
-      status: fc.constantFrom(...updateStates),
-      firmware: fc.constantFrom('1.2.3', '0.0.1-rc.1+build'),
-      // JSON has no negative zero.
+      firmware: version,
       progress: fc.double({ min: 0, max: 100, noNaN: true }).map((percent) => percent + 0),
       message: fc.oneof(hostileText, longText),
     },
-    { requiredKeys: ['kind', 'device', 'at', 'index', 'status'] },
   ),
-  subscribed: recordOf({
-    kind: fc.constant('subscribed' as const),
-    at: time,
-    user: author,
-    stored: storedSubscription,
-  }),
-  subscription_updated: recordOf({
-    kind: fc.constant('subscription_updated' as const),
-    at: time,
-    user: author,
-    stored: storedSubscription,
-  }),
-  unsubscribed: recordOf({
-    kind: fc.constant('unsubscribed' as const),
-    at: time,
-    user: author,
-    subscription: alarmId,
-  }),
+  subscribed: ofKind('subscribed', { ...byAuthor, stored: storedSubscription }),
+  subscription_updated: ofKind('subscription_updated', { ...byAuthor, stored: storedSubscription }),
+  unsubscribed: ofKind('unsubscribed', { ...byAuthor, subscription: alarmId }),
 }
 
 export const entryKinds = Object.keys(entryOf) as EntryKind[]
