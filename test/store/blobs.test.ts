@@ -185,13 +185,9 @@ describe('a full disk', () => {
     await roomy.open()
     await roomy.receive('a', { from: 0, size: 20 }, piecesOf(bytesOf(10)))
     const failures: Error[] = []
-    const narrow = fileBlobs({
-      folder,
-      bytesMax,
-      headroomBytes: Number.MAX_SAFE_INTEGER / 2,
-      now: Date.now,
-      failed: (error) => failures.push(error),
-    })
+    const failed = (error: Error) => failures.push(error)
+    const headroomBytes = Number.MAX_SAFE_INTEGER / 2
+    const narrow = fileBlobs({ folder, bytesMax, headroomBytes, now: Date.now, failed })
     let asked = 0
     async function* pieces() {
       asked++

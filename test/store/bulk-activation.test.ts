@@ -101,7 +101,7 @@ test('each tenant wakes its own actors', async () => {
   const again = await fixture.restart({ bulkActivation: always })
   expect(again.system.registry.awakeCount).toBe(3)
   for (const tenant of ['a', 'a-1', 'b']) {
-    expect(again.addedOf(tallyAddress('A', tenant)).map(({ value }) => value)).toEqual([1, 2])
+    expect(again.valuesOf(tallyAddress('A', tenant))).toEqual([1, 2])
   }
 })
 

@@ -18,14 +18,7 @@ describe('the last offset under an epoch', () => {
     epochs = await Epochs.load(storage)
     await epochs.begin(storage, 'first', new Map())
     await epochs.begin(storage, 'second', heads(10))
-    await epochs.begin(
-      storage,
-      'third',
-      new Map([
-        ['default', 10],
-        ['other', 3],
-      ]),
-    )
+    await epochs.begin(storage, 'third', heads(10).set('other', 3))
     await epochs.begin(storage, 'fourth', heads(25))
   })
 
@@ -118,8 +111,7 @@ describe('at each start', () => {
   })
 
   test('the name of the epoch is random, so a restored copy gets another one than the original', async () => {
-    const world = new ManualWorld({ seed: 1 })
-    const one = await openRuntime({ world })
+    const one = await openRuntime({ world: new ManualWorld({ seed: 1 }) })
     const other = await openRuntime({ world: new ManualWorld({ seed: 2 }) })
     expect(one.epoch).not.toBe(other.epoch)
     expect(one.epoch).toMatch(/^[\w-]{16}$/)

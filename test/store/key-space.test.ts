@@ -94,13 +94,8 @@ describe('the order of keys', () => {
       fc.property(tenant, tenant, kind, name, name, (mine, whose, kind, id, part) => {
         const actor = { kind, tenant: whose, id }
         const prefixes = tenantPrefixes(mine, ['device', 'devices', 'tenant'], ['device', 'service'])
-        for (const key of [
-          keys.snapshot(actor),
-          keys.part(actor, part),
-          keys.reminder(actor),
-          keys.index(whose, 'service', `${part}/${id}`),
-          keys.index(whose, 'device', id),
-        ]) {
+        const indexKeys = [keys.index(whose, 'service', `${part}/${id}`), keys.index(whose, 'device', id)]
+        for (const key of [keys.snapshot(actor), keys.part(actor, part), keys.reminder(actor), ...indexKeys]) {
           const inside = prefixes
             .map(keysBelow)
             .filter(({ after, before }) => byBytes(after, key) < 0 && byBytes(key, before) < 0)

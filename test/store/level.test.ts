@@ -189,10 +189,7 @@ describe('the lock of a LevelDB folder', () => {
 
   it('refuses another process, even after a second open in this one', async () => {
     const storage = await placeIn(folder).open()
-    const askOther = () =>
-      spawnSync(process.execPath, [...script, join(folder, 'db')])
-        .stdout.toString()
-        .trim()
+    const askOther = () => `${spawnSync(process.execPath, [...script, join(folder, 'db')]).stdout}`.trim()
     expect(askOther()).toBe('LEVEL_LOCKED')
     await expect(placeIn(folder).open()).rejects.toMatchObject({ code: 'locked' })
     await expect(placeIn(`${folder}/../data/`).open()).rejects.toMatchObject({ code: 'locked' })

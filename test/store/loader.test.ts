@@ -8,7 +8,7 @@ import { keys } from '#store/key-space'
 import { packRecord } from '#store/record-codec'
 import { redoFormat, wholeFormat } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, openRuntime, RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { during, openRuntime, type RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 import { book, bookAddress, tally, tallyAddress } from '#test/runtime/tally-actors'
 import { memoryStorage } from '#test/store/memory'
 import { packChunk } from '#test/store/pack-chunk'
@@ -127,14 +127,12 @@ test('an older snapshot is upgraded when its actor wakes', async () => {
   fixture.send(a, { type: 'add', add: [1, 2], isCheckpointed: true })
   await fixture.settle()
   fixture.crash()
-  const [tally] = (await import('#test/runtime/tally-actors')).tallies
-  if (!tally) throw new Error('no tally')
   const upgrade = (stored: unknown) => {
     const { offset, state } = stored as { offset: number; state: { added: unknown; quiet: number } }
     return { offset, state: { ...state, quiet: 100 } }
   }
   const formats = { '': { name: 'tally', version: 2, upgrades: { 1: upgrade } } }
-  const again = await fixture.restart({ definitions: () => [{ ...tally, formats }] })
+  const again = await fixture.restart({ definitions: () => [{ ...tally, formats } as unknown as AnyDefinition<Entry>] })
   expect(again.system.peek(a)).toMatchObject({ quiet: 100, added: [{ value: 1 }, { value: 2 }] })
 })
 
@@ -183,35 +181,23 @@ test('a chunk that begins before the redo window is applied from the redo offset
   expect(fixture.commits[0]?.streams[0]).toMatchObject({ firstOffset: 1, redoFrom: 4 })
   fixture.crash()
   const again = await fixture.restart()
-  expect(again.system.peek(a)).toEqual({
-    id: 'A',
-    quiet: 5,
-    added: [
-      { value: 3, offset: 3 },
-      { value: 4, offset: 4 },
-    ],
-  })
+  const added = [3, 4].map((number) => ({ value: number, offset: number }))
+  expect(again.system.peek(a)).toEqual({ id: 'A', quiet: 5, added })
   // It can be woken again from there.
   again.send(a, { type: 'throw' })
   expect(again.addedOf(a)).toHaveLength(2)
 })
 
-test('a store can be opened by one process at a time, and again after closing', async () => {
-  const fixture = await openRuntime()
-  const second = new RuntimeFixture({ world: fixture.world, backend: fixture.backend })
-  await expect(second.open()).rejects.toMatchObject({ code: 'locked' })
-  fixture.send(a, { type: 'add', add: [1] })
-  await fixture.settle()
-  await fixture.close()
-  expect(fixture.database.status).toBe('closed')
-  expect((await second.open()).addedOf(a)).toHaveLength(1)
-})
-
-test('a second node that applies the commits of the first has the same state, after each commit and after a restart', async () => {
+/** A node, and the writes of its commits. */
+async function openOwner(options: RuntimeFixtureOptions = {}) {
   const commits: (readonly Operation[])[] = []
   const world = new ManualWorld()
   const backend = memoryStorage({ world, faults: { beforeWrite: (operations) => void commits.push(operations) } })
-  const owner = await openRuntime({ world, backend })
+  return { world, commits, owner: await openRuntime({ world, backend, ...options }) }
+}
+
+test('a second node that applies the commits of the first has the same state, after each commit and after a restart', async () => {
+  const { world, owner, commits } = await openOwner()
   let node = await openRuntime()
   commits.length = 0
   const b = tallyAddress('B', 'other-1')
@@ -257,16 +243,13 @@ test('a second node that applies the commits of the first has the same state, af
 })
 
 test('a following node receives the stored records that the first one received after its commits', async () => {
-  const commits: (readonly Operation[])[] = []
-  const world = new ManualWorld()
-  const backend = memoryStorage({ world, faults: { beforeWrite: (operations) => void commits.push(operations) } })
   const recordsOf = (list: unknown[]): AnyDefinition<Entry>[] => [
     tally as unknown as AnyDefinition<Entry>,
     { ...book, recordStored: ({ id }, { name, value }) => void list.push([id, name, value]) } as AnyDefinition<Entry>,
   ]
   const owned: unknown[] = []
   const followed: unknown[] = []
-  const owner = await openRuntime({ world, backend, definitions: () => recordsOf(owned) })
+  const { owner, commits } = await openOwner({ definitions: () => recordsOf(owned) })
   const node = await openRuntime({ definitions: () => recordsOf(followed) })
   commits.length = 0
   owner.send(k, { type: 'add', add: [4, 5] })

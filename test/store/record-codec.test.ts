@@ -28,10 +28,8 @@ describe('a record of an older version', () => {
     expect(unpackRecord(first, stored)).toEqual({ name: 'one' })
     expect(unpackRecord(second, stored)).toEqual({ names: ['one'] })
     expect(unpackRecord(fourth, stored)).toEqual({ names: ['one', 'four'], isLed: true })
-    expect(unpackRecord(fourth, packRecord(second, { names: ['two'] }))).toEqual({
-      names: ['two', 'four'],
-      isLed: true,
-    })
+    const upgraded = unpackRecord(fourth, packRecord(second, { names: ['two'] }))
+    expect(upgraded).toEqual({ names: ['two', 'four'], isLed: true })
     expect(unpackRecord(fourth, packRecord(fourth, { names: [] }))).toEqual({ names: [] })
   })
 

@@ -80,6 +80,12 @@ beforeAll(async () => {
 })
 afterAll(() => rm(root, { recursive: true }))
 
+async function copyOfLeft(): Promise<string> {
+  const folder = await mkdtemp(join(root, 'copy-'))
+  await cp(left, folder, { recursive: true })
+  return folder
+}
+
 interface After {
   readonly found: RepairResult
   readonly rows: ReadonlyMap<string, string>
@@ -88,8 +94,7 @@ interface After {
 
 /** Damages one file, repairs, and checks what holds of every repair. */
 async function repaired(file: RegExp, change: (bytes: Buffer) => Buffer | undefined): Promise<After> {
-  const folder = await mkdtemp(join(root, 'copy-'))
-  await cp(left, folder, { recursive: true })
+  const folder = await copyOfLeft()
   const name = (await readdir(join(folder, 'db'))).filter((each) => file.test(each)).at(-1) ?? ''
   const path = join(folder, 'db', name)
   const bytes = change(await readFile(path))
@@ -114,8 +119,8 @@ async function repaired(file: RegExp, change: (bytes: Buffer) => Buffer | undefi
     expect(ofReads.get(key)).toBe(value)
   }
   // A repair that gives less than the last state reports the file.
-  const isAsBefore =
-    rows.size === states.at(-1)?.size && [...rows].every(([key, value]) => states.at(-1)?.get(key) === value)
+  const last = states.at(-1)
+  const isAsBefore = rows.size === last?.size && [...rows].every(([key, value]) => last.get(key) === value)
   if (!isAsBefore && !isLogCut(name, found)) expect(found.damage).toEqual([expect.stringContaining(nameIn(name))])
   return { found, rows, folder }
 }
@@ -178,11 +183,10 @@ test('of a damaged table keeps rows as written, and reports the table', async ()
 test('omits unreadable rows, and assigns no device address twice', () => {
   const rows = new RebuiltRows()
   const row = (key: string, value: unknown) => ({ key, value: packRecord(format, value) })
-  const snapshot = (id: string, flake: number, shapeId: string) =>
-    row(keys.snapshot(device(Number(id))), {
-      offset: 7,
-      state: [flake, 'online', 1, 1, 1, '', 0, null, [], true, {}, [[shapeId, [], [], []]]],
-    })
+  const snapshot = (id: string, flake: number, shapeId: string) => {
+    const state = [flake, 'online', 1, 1, 1, '', 0, null, [], true, {}, [[shapeId, [], [], []]]]
+    return row(keys.snapshot(device(Number(id))), { offset: 7, state })
+  }
   rows.addShape(row(keys.shape('known'), ['Motor', [[1, 'UINT8', 'r']]]))
   expect(rows.isKept(snapshot('1', 12, 'known'))).toBe(true)
   expect(rows.isKept(snapshot('2', 13, 'lost'))).toBe(false)
@@ -210,8 +214,7 @@ test('keeps stored records of every kind', () => {
 })
 
 test('does nothing while another process has the database', async () => {
-  const folder = await mkdtemp(join(root, 'copy-'))
-  await cp(left, folder, { recursive: true })
+  const folder = await copyOfLeft()
   const holding = `
     import { Level } from 'level'
     await new Level(process.argv[1]).open()
@@ -229,12 +232,9 @@ test('does nothing while another process has the database', async () => {
 })
 
 test('continues a repair that ended early', async () => {
-  const folder = await mkdtemp(join(root, 'copy-'))
-  await cp(left, folder, { recursive: true })
-  const [repair, open] = [
-    (isForced: boolean) => repairFolder({ folder, name: 'now', isForced }),
-    () => levelStorage({ folder, headroomBytes: 0 }).open(),
-  ]
+  const folder = await copyOfLeft()
+  const repair = (isForced: boolean) => repairFolder({ folder, name: 'now', isForced })
+  const open = () => levelStorage({ folder, headroomBytes: 0 }).open()
   await cp(join(folder, 'db'), join(folder, 'repairing', 'db'), { recursive: true })
   await expect(open()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining('run it again') })
   await repair(true)

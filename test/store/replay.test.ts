@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { DeviceCommand, Hello } from '#actors/device/commands'
+import type { DeviceCommand } from '#actors/device/commands'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { absentDevice } from '#actors/device/state'
 import { noticeBus } from '#actors/notice-bus'
@@ -29,12 +29,8 @@ import { subscription } from '#test/store/sample-records/subscription'
 const names = ['A', 'B', 'C']
 
 /** Alarms on all devices: one at once, and two with a duration. */
-const rules = new RuleViews({
-  scopeOf: () => everyScope,
-  sweep: () => {},
-  runInSlices: atOnce,
-  log: { info: () => {} },
-})
+const log = { info: () => {} }
+const rules = new RuleViews({ scopeOf: () => everyScope, sweep: () => {}, runInSlices: atOnce, log })
 const alarms = new Map(
   [
     storedAlarm({ serviceIdentifier: 'one', condition: { '>': [{ var: '0x01' }, 4] } }),
@@ -55,17 +51,10 @@ const none = new Map<string, never>()
 functions.load([{ tenant: 'default', functions: new Map(throttled), templates: none, groups: none }])
 
 /** The device and tenant actors of the server. */
-const definitions = (journal: StoreJournal) =>
-  [
-    deviceActor({
-      shapeById: (id) => journal.shapes.byId(id),
-      startedAt: startMs,
-      rules,
-      functions,
-    }),
-    tenantActor(noticeBus()),
-    noopUpdates,
-  ] as unknown as AnyDefinition<Entry>[]
+const definitions = (journal: StoreJournal) => {
+  const device = deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules, functions })
+  return [device, tenantActor(noticeBus()), noopUpdates] as unknown as AnyDefinition<Entry>[]
+}
 
 /** Few bytes and events, so that checkpoints are frequent. */
 const options: RuntimeFixtureOptions = {
@@ -99,28 +88,19 @@ function valueFor(shape: Shape, index: number, number: number) {
 
 const device = fc.constantFrom(...names)
 const number = fc.nat(9)
-const step = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('admit' as const), device, number }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      what: fc.constant('hello' as const),
-      device,
-      number,
-      shapes: fc.subarray([0, 1, 2, 3, 4]),
-    }),
-  },
-  { weight: 12, arbitrary: fc.record({ what: fc.constant('report' as const), device, number }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('post' as const), device, number }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('meta' as const), device, number }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('delete meta' as const), device, number }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('status' as const), device, number }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('remove' as const), device, number }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('schema' as const), device, number }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('group' as const), device, number }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('alarm' as const), device, number }) },
+const weights = {
+  ...{ admit: 2, report: 12, post: 2, meta: 2, 'delete meta': 1, status: 2, remove: 1, schema: 1, group: 1, alarm: 1 },
+} as const
+type Step =
+  | { readonly what: keyof typeof weights; readonly device: string; readonly number: number }
+  | { readonly what: 'hello'; readonly device: string; readonly number: number; readonly shapes: readonly number[] }
+const shapePlaces = fc.subarray([0, 1, 2, 3, 4])
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ what: fc.constant('hello' as const), device, number, shapes: shapePlaces }) },
+  ...Object.entries(weights).map(([what, weight]) => {
+    return { weight, arbitrary: fc.record({ what: fc.constant(what as keyof typeof weights), device, number }) }
+  }),
 )
-type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
 /** Turns in one commit. */
 const batch = fc.array(step, { minLength: 1, maxLength: 10, size: 'max' })
@@ -132,72 +112,51 @@ const life = fc.record({
   isKept: fc.boolean(),
 })
 
-function run(
-  fixture: RuntimeFixture,
-  shapes: readonly Shape[],
-  steps: readonly Step[],
-  sequence: { next: number },
-): void {
+function run(fixture: RuntimeFixture, steps: readonly Step[]): void {
+  const shapes = shapesOf(fixture)
   for (const each of steps) {
     const address = deviceAddress('default', each.device)
     const { number } = each
     const state = () => fixture.system.peek(address) ?? absentDevice(each.device)
     const ask = (command: DeviceCommand) => fixture.ask(address, command)
+    const askTenant = (command: TenantCommand) => fixture.ask(tenantAddress('default'), command)
     switch (each.what) {
       case 'admit':
-        if (!state().exists)
-          fixture.ask(tenantAddress('default'), { type: 'admit_device', device: each.device, meta: { number } })
+        if (!state().exists) askTenant({ type: 'admit_device', device: each.device, meta: { number } })
         break
       case 'hello': {
-        const services: Hello['services'] = each.shapes
-          .map((place) => shapes[place] as Shape)
-          .filter(
-            (shape, place, all) => all.findIndex((s) => s.serviceIdentifier === shape.serviceIdentifier) === place,
-          )
-          .map((shape) => ({ shape, items: number % 3 === 0 ? [0, valueFor(shape, 0, number) ?? null] : [] }))
-        ask({
-          type: 'hello',
-          session: `s${number % 3}`,
-          services,
-          project: number > 5 ? 'p' : undefined,
-          firmwares: number > 7 ? [{ firmware: '1.0.0', index: number }] : undefined,
-          isAutoUpdated: number > 1,
-          isConnect: number !== 5,
+        const drawn = each.shapes.map((place) => shapes[place] as Shape)
+        const byService = new Map(drawn.toReversed().map((shape) => [shape.serviceIdentifier, shape]))
+        const services = [...byService.values()].map((shape) => {
+          return { shape, items: number % 3 === 0 ? [0, valueFor(shape, 0, number) ?? null] : [] }
         })
+        const firmwares = number > 7 ? [{ firmware: '1.0.0', index: number }] : undefined
+        const more = { project: number > 5 ? 'p' : undefined, firmwares, isAutoUpdated: number > 1 }
+        ask({ type: 'hello', session: `s${number % 3}`, services, ...more, isConnect: number !== 5 })
         break
       }
       case 'report': {
-        const service = state().services[number % 2]
-        if (!service) break
-        const index = number % service.shape.properties.length
-        const items = [index, number === 4 ? { error: 'e' } : (valueFor(service.shape, index, number) ?? null)]
-        const session = `s${number % 3}`
-        ask({
-          type: 'report',
-          shape: service.shape,
-          session,
-          seq: ++sequence.next,
-          items,
-          timestamp: number > 6 ? 0 : undefined,
-        })
+        const { shape } = state().services[number % 2] ?? {}
+        if (!shape) break
+        const index = number % shape.properties.length
+        const items = [index, number === 4 ? { error: 'e' } : (valueFor(shape, index, number) ?? null)]
+        // Each step takes a millisecond.
+        const seq = fixture.world.now() - startMs + 1
+        const timestamp = number > 6 ? 0 : undefined
+        ask({ type: 'report', shape, session: `s${number % 3}`, seq, items, timestamp })
         break
       }
-      case 'post':
-        ask({
-          type: 'post',
-          session: number > 5 ? `p${number}` : undefined,
-          seq: number % 2 === 0 ? number + 1 : undefined,
-          services: undefined,
-          updates: state()
-            .services.slice(0, 2)
-            .map(({ shape }) => ({
-              serviceIdentifier: shape.serviceIdentifier,
-              propId: shape.properties[0]?.propId ?? 0,
-              value: valueFor(shape, 0, number),
-              timestamp: undefined,
-            })),
-        })
+      case 'post': {
+        const updates = state()
+          .services.slice(0, 2)
+          .map(({ shape }) => ({
+            ...{ serviceIdentifier: shape.serviceIdentifier, propId: shape.properties[0]?.propId ?? 0 },
+            ...{ value: valueFor(shape, 0, number), timestamp: undefined },
+          }))
+        const seq = number % 2 === 0 ? number + 1 : undefined
+        ask({ type: 'post', session: number > 5 ? `p${number}` : undefined, seq, services: undefined, updates })
         break
+      }
       case 'meta':
         ask({ type: 'patch_meta', patch: { [`k${number % 4}`]: number, gone: number % 2 ? null : 1 } })
         break
@@ -211,21 +170,21 @@ function run(
         ask({ type: 'remove' })
         break
       case 'schema': {
-        const schema = { name: `n${number}`, properties: {} }
         const service = `svc${number % 3}`
-        fixture.ask(
-          tenantAddress('default'),
-          number > 6 ? { type: 'delete_schema', service } : { type: 'put_schema', service, schema },
-        )
+        const schema = { name: `n${number}`, properties: {} }
+        askTenant(number > 6 ? { type: 'delete_schema', service } : { type: 'put_schema', service, schema })
         break
       }
       case 'group':
       case 'alarm':
-        fixture.ask(tenantAddress('default'), ruleCommand(fixture, each.what, number, each.device))
+        askTenant(ruleCommand(fixture, each.what, number, each.device))
     }
     fixture.world.spend(1)
   }
 }
+
+/** The first step of most tests: the device is there. */
+const admit = (device: string): Step => ({ what: 'admit', device, number: 1 })
 
 /** A command that creates, changes or removes a group or an alarm. */
 function ruleCommand(fixture: RuntimeFixture, what: 'group' | 'alarm', number: number, device: string): TenantCommand {
@@ -248,33 +207,28 @@ function everything(fixture: RuntimeFixture): unknown {
     const state = fixture.system.peek(deviceAddress('default', name)) ?? absentDevice(name)
     return { ...state, lastMessage: 0, lastConnect: 0, numConnects: 0 }
   })
-  return structuredClone({
-    devices: devices.map(shownState),
-    tenant: fixture.system.peek(tenantAddress('default')),
-  })
+  return structuredClone({ devices: devices.map(shownState), tenant: fixture.system.peek(tenantAddress('default')) })
 }
 
 test('a restart after a crash restores exactly the committed state', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 4, size: 'max' }), async (lives) => {
       let fixture = await openRuntime(options)
-      const sequence = { next: 0 }
-      for (const each of names) run(fixture, shapesOf(fixture), [{ what: 'admit', device: each, number: 1 }], sequence)
+      run(fixture, names.map(admit))
       for (const { batches, inFlight, open, isKept } of lives) {
-        const shapes = shapesOf(fixture)
         for (const steps of batches) {
-          run(fixture, shapes, steps, sequence)
+          run(fixture, steps)
           await fixture.settle()
         }
         expect(fixture.bugs).toEqual([])
         let expected = everything(fixture)
-        run(fixture, shapes, inFlight, sequence)
+        run(fixture, inFlight)
         const sealed = everything(fixture)
         const commits = fixture.commits.length
         // Sealed and handed to the disk.
         while (fixture.commits.length === commits && fixture.world.step());
         const isInFlight = fixture.commits.length > commits
-        run(fixture, shapes, open, sequence)
+        run(fixture, open)
         if (isInFlight && isKept) expected = sealed
         fixture.crash(isKept ? 1 : 0)
         fixture = await fixture.restart(options)
@@ -288,7 +242,7 @@ test('a restart after a crash restores exactly the committed state', async () =>
 
 test('a new process publishes nothing and writes nothing by itself', async () => {
   const fixture = await openRuntime(options)
-  run(fixture, shapesOf(fixture), [{ what: 'admit', device: 'A', number: 1 }], { next: 0 })
+  run(fixture, [admit('A')])
   await fixture.settle()
   fixture.crash()
   const again = await fixture.restart(options)
@@ -299,14 +253,11 @@ test('a new process publishes nothing and writes nothing by itself', async () =>
 
 test('a removed device stays removed, even if its entries are in the redo window', async () => {
   const fixture = await openRuntime({ definitions })
-  const shapes = shapesOf(fixture)
-  const sequence = { next: 0 }
-  for (const each of names) run(fixture, shapes, [{ what: 'admit', device: each, number: 1 }], sequence)
-  run(fixture, shapes, [{ what: 'hello', device: 'A', number: 1, shapes: [0] }], sequence)
-  run(fixture, shapes, [{ what: 'meta', device: 'A', number: 1 }], sequence)
+  const hello: Step = { what: 'hello', device: 'A', number: 1, shapes: [0] }
+  run(fixture, [...names.map(admit), hello, { what: 'meta', device: 'A', number: 1 }])
   await fixture.settle()
   for (const what of ['hello', 'report', 'report', 'remove'] as const) {
-    run(fixture, shapes, [{ what, device: 'B', number: 0, shapes: [0, 3] } as Step], sequence)
+    run(fixture, [{ what, device: 'B', number: 0, shapes: [0, 3] } as Step])
     await fixture.settle()
   }
   expect(fixture.commits.at(-1)?.streams[0]?.redoFrom).toBeLessThan(fixture.journal.stream('default').last - 3)
@@ -333,34 +284,26 @@ const foreignActor: ActorDefinition<object, { readonly type: 'write' }, Entry> =
     ]),
 }
 
-test.each([1, 1_000_000])(
-  'a replay applies entries of updates and subscriptions to no device (bulk wake from %s entries)',
-  async (min) => {
-    const withUpdates = {
-      ...options,
-      redo: { eventsMax: 1_000, bytesMax: 1_000_000 },
-      bulkActivation: { entriesMin: min, actorsMin: min, rowsAhead: 9, rowsPerActor: 9 },
-      definitions: (journal: StoreJournal) => [
-        ...definitions(journal),
-        foreignActor as unknown as AnyDefinition<Entry>,
-      ],
-    }
-    const fixture = await openRuntime(withUpdates)
-    const shapes = shapesOf(fixture)
-    const sequence = { next: 0 }
-    run(fixture, shapes, [{ what: 'admit', device: 'A', number: 1 }], sequence)
-    for (const number of [0, 1, 2]) {
-      run(fixture, shapes, [{ what: 'hello', device: 'A', number, shapes: [0] }], sequence)
-      run(fixture, shapes, [{ what: 'report', device: 'A', number }], sequence)
-      fixture.ask({ kind: 'foreign', tenant: 'default', id: 'A' }, { type: 'write' })
-      await fixture.settle()
-    }
-    const { last } = fixture.journal.stream('default')
-    const before = everything(fixture)
-    fixture.crash()
-    const again = await fixture.restart(withUpdates)
-    expect(again.bugs).toEqual([])
-    expect(again.journal.stream('default').last).toBe(last)
-    expect(everything(again)).toEqual(before)
-  },
-)
+test.each([1, 1_000_000])('a replay applies other entries to no device (bulk wake from %s entries)', async (min) => {
+  const withUpdates = {
+    ...options,
+    redo: { eventsMax: 1_000, bytesMax: 1_000_000 },
+    bulkActivation: { entriesMin: min, actorsMin: min, rowsAhead: 9, rowsPerActor: 9 },
+    definitions: (journal: StoreJournal) => [...definitions(journal), foreignActor as unknown as AnyDefinition<Entry>],
+  }
+  const fixture = await openRuntime(withUpdates)
+  run(fixture, [admit('A')])
+  for (const number of [0, 1, 2]) {
+    const hello: Step = { what: 'hello', device: 'A', number, shapes: [0] }
+    run(fixture, [hello, { what: 'report', device: 'A', number }])
+    fixture.ask({ kind: 'foreign', tenant: 'default', id: 'A' }, { type: 'write' })
+    await fixture.settle()
+  }
+  const { last } = fixture.journal.stream('default')
+  const before = everything(fixture)
+  fixture.crash()
+  const again = await fixture.restart(withUpdates)
+  expect(again.bugs).toEqual([])
+  expect(again.journal.stream('default').last).toBe(last)
+  expect(everything(again)).toEqual(before)
+})

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyStorage, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { openFaulty, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const never = Number.MAX_SAFE_INTEGER
@@ -152,10 +151,7 @@ test('many chunks are deleted in steps, in commits of limited size', async () =>
 })
 
 test('a failed commit deletes nothing', async () => {
-  const world = new ManualWorld()
-  const { backend, faults } = faultyStorage(world)
-  const retention = { bytesMax: 1_000, ageMsMax: never }
-  const fixture = await openRuntime({ world, backend, retention })
+  const { backend, faults, fixture } = await openFaulty({ retention: { bytesMax: 1_000, ageMsMax: never } })
   await write(fixture, 40)
   faults.next = { fail: 'full', reachedDisk: false }
   backend.setRoom(false)

@@ -52,6 +52,8 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
     let storage: Storage
     let clear: (() => Promise<void>) | undefined
 
+    const write = (operations: readonly Operation[]) => storage.write(operations, soft)
+
     beforeEach(async () => {
       const made = await makeBackend()
       backend = made.backend
@@ -84,7 +86,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
         await storage.write([{ key: 'large', value: randomBytes(4e6) }], soft)
         expect(await storage.diskBytes()).toBeGreaterThan(4e6)
         await storage.compact()
-        await storage.write([remove('large')], soft)
+        await write([remove('large')])
         await storage.compact()
         expect(await storage.diskBytes()).toBeLessThan(8e6)
         expect(storage.get('large')).toBeUndefined()
@@ -92,15 +94,11 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
 
       it('stores large values and views of larger buffers completely', async () => {
         const large = new Uint8Array(1024 * 1024).map((_, index) => (index * 31 + (index >>> 8)) & 0xff)
-        await storage.write(
-          [
-            { key: 'large', value: large },
-            { key: 'view', value: large.subarray(1000, 1005) },
-          ],
-          soft,
-        )
+        const view = large.subarray(1000, 1005)
+        await write([{ key: 'large', value: large }])
+        await write([{ key: 'view', value: view }])
         expect(Buffer.compare(storage.get('large') ?? bytes(''), large)).toBe(0)
-        expect(Buffer.compare(storage.get('view') ?? bytes(''), large.subarray(1000, 1005))).toBe(0)
+        expect(Buffer.compare(storage.get('view') ?? bytes(''), view)).toBe(0)
         const [row] = await rowsOf(storage, { ...every, before: 'm' })
         expect(Buffer.compare(row?.value ?? bytes(''), large)).toBe(0)
       })
@@ -121,15 +119,11 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
           9000,
         ]
         // Also keys without their last character: a store that truncates keys finds those instead.
-        const keys = lengths.flatMap((length) => [
-          'x'.repeat(length + 1),
-          `${'x'.repeat(length + 1)}é`,
-          `${'€'.repeat(length + 1)}`,
-        ])
-        await storage.write(
-          keys.map((key) => put(key, `${key.length} ${key.slice(-2)}`)),
-          soft,
-        )
+        const keys = lengths.flatMap((length) => {
+          const plain = 'x'.repeat(length + 1)
+          return [plain, `${plain}é`, '€'.repeat(length + 1)]
+        })
+        await write(keys.map((key) => put(key, `${key.length} ${key.slice(-2)}`)))
         for (const key of [...keys, ...keys.toReversed()]) {
           expect(text(storage.get(key))).toBe(`${key.length} ${key.slice(-2)}`)
           expect(storage.get(`${key}ü`)).toBeUndefined()
@@ -137,9 +131,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       })
 
       it('keeps the order of concurrent writes', async () => {
-        const writes = Array.from({ length: 50 }, (_, index) =>
-          storage.write([put('last', `${index}`), put(`each/${index}`, `${index}`)], soft),
-        )
+        const writes = Array.from({ length: 50 }, (_, index) => write([put('last', `${index}`), put(`${index}`, '')]))
         await writes[20]
         expect(Number(text(storage.get('last')))).toBeGreaterThanOrEqual(20)
         await Promise.all(writes)
@@ -148,10 +140,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       })
 
       it('shows a scan all or none of a batch in flight', async () => {
-        const writing = storage.write(
-          Array.from({ length: 200 }, (_, index) => put(`k/${index}`, 'v')),
-          soft,
-        )
+        const writing = write(Array.from({ length: 200 }, (_, index) => put(`k/${index}`, 'v')))
         const counts = [await rowsOf(storage), await rowsOf(storage), await rowsOf(storage)].map(({ length }) => length)
         await writing
         expect(await keysOf(storage)).toHaveLength(200)
@@ -159,7 +148,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       })
 
       it('replaces a lone surrogate by U+FFFD, as UTF-8 does', async () => {
-        await storage.write([put('a\udc00', 'low'), put('\ud800b', 'high')], soft)
+        await write([put('a\udc00', 'low'), put('\ud800b', 'high')])
         expect([storage.get('a\ufffd'), storage.get('\ufffdb')].map(text)).toEqual(['low', 'high'])
         expect(await keysOf(storage)).toEqual(['a\ufffd', '\ufffdb'])
       })
@@ -184,7 +173,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       })
 
       it('returns nothing for an empty range, repeatedly', async () => {
-        await storage.write([put('b', '1')], soft)
+        await write([put('b', '1')])
         for (const isReverse of [false, true]) {
           const scan = storage.scan({ after: 'b', before: 'b', isReverse, hasValues: true })
           expect(await scan.next(10)).toEqual([])
@@ -196,10 +185,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       it.each([false, true])('returns 10 000 rows in pages (reverse: %s)', async (isReverse) => {
         const keys = Array.from({ length: 10_000 }, (_, index) => `row/${String(index).padStart(5, '0')}`)
         for (let at = 0; at < keys.length; at += 2500) {
-          await storage.write(
-            keys.slice(at, at + 2500).map((key) => put(key, `value of ${key}`)),
-            soft,
-          )
+          await write(keys.slice(at, at + 2500).map((key) => put(key, `value of ${key}`)))
         }
         const rows = await rowsOf(storage, { after: 'row/', before: 'row0', isReverse, hasValues: true }, 333)
         expect(rows.map(({ key }) => key)).toEqual(isReverse ? keys.toReversed() : keys)
@@ -207,44 +193,29 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       })
 
       it('returns every row once, for any size of rows and pages', async () => {
-        const keys = fc.uniqueArray(
-          fc.string({ unit: fc.constantFrom('a', 'b', '\0', 'é'), minLength: 1, maxLength: 4 }),
-          {
-            maxLength: 40,
-          },
-        )
-        const valueBytes = fc.constantFrom(1, 100, 300_000, 1_200_000)
+        const key = fc.string({ unit: fc.constantFrom('a', 'b', '\0', 'é'), minLength: 1, maxLength: 4 })
+        const keys = fc.uniqueArray(key, { maxLength: 40 })
+        const valueBytes = fc.array(fc.constantFrom(1, 100, 300_000, 1_200_000), { minLength: 7, maxLength: 7 })
         const asked = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 5 })
         await fc.assert(
-          fc.asyncProperty(
-            keys,
-            fc.array(valueBytes, { minLength: 7, maxLength: 7 }),
-            asked,
-            async (keys, sizes, counts) => {
-              const sizeOf = (index: number) => sizes[index % sizes.length] ?? 1
-              await storage.write(
-                keys.map((key, index) => put(`k${key}`, 'v'.repeat(sizeOf(index)))),
-                soft,
-              )
-              const wanted = keys.map((key, index) => [`k${key}`, sizeOf(index)] as const)
-              wanted.sort(([a], [b]) => byUtf8(a, b))
-              for (const isReverse of [false, true]) {
-                const scan = storage.scan({ ...every, isReverse })
-                const found: (readonly [string, number])[] = []
-                for (let turn = 0; ; turn++) {
-                  const page = await scan.next(counts[turn % counts.length] ?? 1)
-                  if (page.length === 0) break
-                  found.push(...page.map(({ key, value }) => [key, value.length] as const))
-                }
-                await scan.close()
-                expect(found).toEqual(isReverse ? wanted.toReversed() : wanted)
+          fc.asyncProperty(keys, valueBytes, asked, async (keys, sizes, counts) => {
+            const sizeOf = (index: number) => sizes[index % sizes.length] ?? 1
+            await write(keys.map((key, index) => put(`k${key}`, 'v'.repeat(sizeOf(index)))))
+            const wanted = keys.map((key, index) => [`k${key}`, sizeOf(index)] as const)
+            wanted.sort(([a], [b]) => byUtf8(a, b))
+            for (const isReverse of [false, true]) {
+              const scan = storage.scan({ ...every, isReverse })
+              const found: (readonly [string, number])[] = []
+              for (let turn = 0; ; turn++) {
+                const page = await scan.next(counts[turn % counts.length] ?? 1)
+                if (page.length === 0) break
+                found.push(...page.map(({ key, value }) => [key, value.length] as const))
               }
-              await storage.write(
-                keys.map((key) => remove(`k${key}`)),
-                soft,
-              )
-            },
-          ),
+              await scan.close()
+              expect(found).toEqual(isReverse ? wanted.toReversed() : wanted)
+            }
+            await write(keys.map((key) => remove(`k${key}`)))
+          }),
           { numRuns: 40 },
         )
       })
@@ -260,12 +231,12 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
           keys.map((key, index) => (index % 2 === 0 ? remove(key) : put(key, 'new'))),
           soft,
         )
-        await storage.write([put('k/0000a', 'new'), put('a', 'new'), put('z', 'new')], soft)
+        await write([put('k/0000a', 'new'), put('a', 'new'), put('z', 'new')])
         for (const scan of scans) {
           const seen: Row[] = []
           for (let page = await scan.next(100); page.length > 0; page = await scan.next(100)) {
             seen.push(...page)
-            await storage.write([put(`k/${seen.length}`, 'newer')], soft)
+            await write([put(`k/${seen.length}`, 'newer')])
           }
           expect(seen.map(({ key }) => key).sort()).toEqual(keys)
           expect(seen.every(({ value }) => text(value) === 'old')).toBe(true)
@@ -275,7 +246,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       })
 
       it('can be closed early and twice, and then refuses to read', async () => {
-        await storage.write([put('a', '1'), put('b', '1')], soft)
+        await write([put('a', '1'), put('b', '1')])
         const scan = storage.scan(every)
         await scan.next(1)
         await scan.close()
@@ -286,7 +257,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
 
     describe('open and close', () => {
       it('waits for the writes in flight', async () => {
-        const writes = [storage.write([put('a', '1')], soft), storage.write([put('b', '1')], soft)]
+        const writes = [write([put('a', '1')]), write([put('b', '1')])]
         await storage.close()
         await Promise.all(writes)
         storage = await backend.open()
@@ -294,14 +265,14 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       })
 
       it.each(['during', 'after'])('refuses reads and writes %s closing', async (moment) => {
-        await storage.write([put('a', '1')], soft)
+        await write([put('a', '1')])
         const scan = storage.scan(every)
         const closing = storage.close()
         if (moment === 'after') await closing
         const closed = expect.objectContaining({ name: 'StorageFailure', code: 'closed' })
         expect(() => storage.get('a')).toThrow(closed)
         expect(() => storage.scan(every)).toThrow(closed)
-        await expect(storage.write([put('b', '1')], soft)).rejects.toEqual(closed)
+        await expect(write([put('b', '1')])).rejects.toEqual(closed)
         await expect(scan.next(1)).rejects.toEqual(closed)
         await scan.close()
         await closing
@@ -310,10 +281,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       })
 
       it('can be closed during scans', async () => {
-        await storage.write(
-          Array.from({ length: 3000 }, (_, index) => put(`k/${index}`, 'v'.repeat(100))),
-          soft,
-        )
+        await write(Array.from({ length: 3000 }, (_, index) => put(`k/${index}`, 'v'.repeat(100))))
         const scans = Array.from({ length: 8 }, () => storage.scan(every))
         const pages = scans.map((scan) => scan.next(500))
         await storage.close()
@@ -328,7 +296,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       it('can be opened once at a time', async () => {
         const locked = { name: 'StorageFailure', code: 'locked' }
         await expect(backend.open()).rejects.toMatchObject(locked)
-        await storage.write([put('a', '1')], soft)
+        await write([put('a', '1')])
         await storage.close()
         const [first, second] = await Promise.allSettled([backend.open(), backend.open()])
         expect([first?.status, second?.status].sort()).toEqual(['fulfilled', 'rejected'])
@@ -344,7 +312,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
           await Promise.all([storage.close(), storage.close()])
           await storage.close()
           storage = await backend.open()
-          await storage.write([put(`round/${round}`, '')], soft)
+          await write([put(`round/${round}`, '')])
         }
         expect(await keysOf(storage)).toHaveLength(5)
       })

@@ -14,6 +14,10 @@ interface Stored {
   offsets: number[]
 }
 
+function newStored(): Stored {
+  return { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+}
+
 /** Stores the offsets that it got. */
 class Recorder implements Projection {
   readonly name = 'recorder'
@@ -130,7 +134,7 @@ describe('a projection', () => {
 
   test('goes on from an older checkpoint when the machine died and the end of the stream is lost', async () => {
     const fixture = await openRuntime()
-    const stored: Stored = { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+    const stored = newStored()
     const { recorder } = await follow(fixture, stored)
     await write(fixture, 2)
     recorder.confirmAfter = 1
@@ -165,7 +169,7 @@ describe('a projection', () => {
 
   test('is opened again after a failure', async () => {
     const fixture = await openRuntime()
-    const stored: Stored = { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+    const stored = newStored()
     const { recorder, failures } = await follow(fixture, stored)
     recorder.failNext = true
     await write(fixture, 1)
@@ -177,7 +181,7 @@ describe('a projection', () => {
 
   test('leaves out a chunk that it cannot read', async () => {
     const fixture = await openRuntime()
-    const stored: Stored = { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+    const stored = newStored()
     const { recorder } = await follow(fixture, stored)
     recorder.unreadable = 6
     await write(fixture, 4)
@@ -193,7 +197,7 @@ describe('a projection', () => {
     await fixture.world.advance(5_000)
     const { retainedFrom, last } = fixture.journal.stream(tenant)
     expect(retainedFrom).toBeGreaterThan(1)
-    const stored: Stored = { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+    const stored = newStored()
     const { recorder, follower } = await follow(fixture, stored)
     await fixture.world.advance(200)
     expect(recorder.calls).toEqual(['resume 0', `skip to ${retainedFrom - 1}`])
@@ -204,7 +208,7 @@ describe('a projection', () => {
 
   test.each(['while it follows', 'before it follows'])('removes a tenant that was deleted %s', async (when) => {
     const fixture = await openRuntime()
-    const stored: Stored = { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+    const stored = newStored()
     const first = await follow(fixture, stored)
     await write(fixture, 1)
     await fixture.world.advance(200)
@@ -229,7 +233,7 @@ describe('a projection', () => {
 
   test('ends a wait for an offset that is not reached', async () => {
     const fixture = await openRuntime()
-    const { follower } = await follow(fixture, { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] })
+    const { follower } = await follow(fixture, newStored())
     const reached: string[] = []
     const end = follower.whenReached(tenant, 5, () => reached.push('ended'))
     follower.whenReached(tenant, 5, () => reached.push('waiting'))

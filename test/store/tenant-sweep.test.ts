@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import type { StorageBackend } from '#runtime/storage'
 import { keys } from '#store/key-space'
 import { SweepStopped, TenantSweep } from '#store/tenant-sweep'
 import { ManualWorld } from '#test/runtime/manual-world'
@@ -17,12 +16,6 @@ import { wrapScans, wrapStorage } from '#test/store/wrapped-scans'
 const dayMs = 24 * 60 * 60_000
 const tenants = ['gone', 'kept', 'gone-too']
 
-/** A few rows a page, so that a sweep takes many commits. */
-function withSmallPages<Backend extends StorageBackend>(backend: Backend): Backend {
-  wrapStorage(backend, (storage) => wrapScans(storage, (read, countMax) => read(Math.min(countMax, 3))))
-  return backend
-}
-
 /** Three tenants with records of every kind; the last entries of each are in no snapshot. */
 async function filled(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
   const fixture = await openRuntime(options)
@@ -36,10 +29,8 @@ async function filled(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixtu
       fixture.send(bookAddress('K', tenant), { type: 'add', add: [number] })
       await fixture.settle()
     }
-    for (const id of ['A', 'D']) {
-      fixture.send(tallyAddress(id, tenant), { type: 'add', reminder: fixture.world.now() + dayMs })
-    }
-    fixture.send(bookAddress('K', tenant), { type: 'add', reminder: fixture.world.now() + dayMs })
+    for (const address of [tallyAddress('A', tenant), tallyAddress('D', tenant), bookAddress('K', tenant)])
+      fixture.send(address, { type: 'add', reminder: fixture.world.now() + dayMs })
     for (const id of ['A', 'B', 'C', 'D']) {
       fixture.system.gate.put(fixture.journal.indexKey(tenant, 'present', id), Uint8Array.of(1))
       fixture.system.gate.put(fixture.journal.recordKey(tallyAddress(id, tenant), 'secret'), Uint8Array.of(1))
@@ -47,6 +38,14 @@ async function filled(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixtu
     await fixture.settle()
   }
   return fixture
+}
+
+/** As `filled`, on a store that can fail. Its pages are small, so that a sweep takes many commits. */
+async function filledInSmallPages() {
+  const world = new ManualWorld()
+  const { backend, faults } = faultyStorage(world)
+  wrapStorage(backend, (storage) => wrapScans(storage, (read, countMax) => read(Math.min(countMax, 3))))
+  return { world, faults, fixture: await filled({ world, backend }) }
 }
 
 function sweepOf({ system, journal }: RuntimeFixture): TenantSweep {
@@ -95,9 +94,7 @@ function isRecovered({ journal }: RuntimeFixture, epoch: string, offset: number)
 async function expectSwept(fixture: RuntimeFixture, { epoch, last }: { epoch: string; last: number }): Promise<void> {
   expect(await keysOf(fixture, 'gone')).toEqual([keys.begin('gone'), keys.redo('gone')])
   for (const tenant of ['kept', 'gone-too']) {
-    for (const id of ['A', 'B', 'C']) {
-      expect(fixture.addedOf(tallyAddress(id, tenant)).map(({ value }) => value)).toEqual([1, 2, 3])
-    }
+    for (const id of ['A', 'B', 'C']) expect(fixture.valuesOf(tallyAddress(id, tenant))).toEqual([1, 2, 3])
     expect(fixture.system.reminders.dueAt(bookAddress('K', tenant))).toBeDefined()
     expect(fixture.journal.retainedFrom(tenant)).toBe(1)
   }
@@ -185,8 +182,7 @@ describe('a deleted tenant', () => {
   })
 
   test('is swept while its actors still get requests', async () => {
-    const world = new ManualWorld()
-    const fixture = await filled({ world, backend: withSmallPages(faultyStorage(world).backend) })
+    const { fixture } = await filledInSmallPages()
     const old = stateOf(fixture)
     const before = fixture.commits.length
     let isDone = false
@@ -198,11 +194,8 @@ describe('a deleted tenant', () => {
     for (let late = 1; late <= 12; late++) {
       await until(fixture, () => fixture.commits.length >= before + late * 2)
       expect(isDone).toBe(false)
-      fixture.send(tallyAddress(late % 2 === 0 ? 'A' : 'N', 'gone'), {
-        type: 'add',
-        add: [late],
-        isCheckpointed: late % 3 === 0,
-      })
+      const address = tallyAddress(late % 2 === 0 ? 'A' : 'N', 'gone')
+      fixture.send(address, { type: 'add', add: [late], isCheckpointed: late % 3 === 0 })
       fixture.send(bookAddress('L', 'gone'), { type: 'add', add: [late], reminder: fixture.world.now() + dayMs })
     }
     await during(fixture.world, done)
@@ -215,8 +208,7 @@ describe('a sweep', () => {
   test.each([0, 1])('resumes after a crash at any commit (%i reached the disk)', async (writesKept) => {
     let isCut = true
     for (let commits = 1; isCut; commits++) {
-      const world = new ManualWorld()
-      const fixture = await filled({ world, backend: withSmallPages(faultyStorage(world).backend) })
+      const { fixture } = await filledInSmallPages()
       const old = stateOf(fixture)
       isCut = await sweepUntil(fixture, commits)
       fixture.crash(writesKept)
@@ -239,9 +231,7 @@ describe('a sweep', () => {
     async (reachedDisk) => {
       let isCut = true
       for (let commits = 1; isCut; commits++) {
-        const world = new ManualWorld()
-        const { backend, faults } = faultyStorage(world)
-        const fixture = await filled({ world, backend: withSmallPages(backend) })
+        const { world, faults, fixture } = await filledInSmallPages()
         const old = stateOf(fixture)
         isCut = await sweepUntil(fixture, commits)
         if (isCut) {
@@ -259,9 +249,7 @@ describe('a sweep', () => {
   )
 
   test('fails if the store is read-only', async () => {
-    const world = new ManualWorld()
-    const { backend, faults } = faultyStorage(world)
-    const fixture = await filled({ world, backend })
+    const { faults, fixture } = await filledInSmallPages()
     faults.next = { fail: 'io', reachedDisk: false }
     await expect(sweep(fixture)).rejects.toMatchObject({ code: 'storage' })
     await expect(sweep(fixture)).rejects.toMatchObject({ code: 'storage' })
@@ -270,8 +258,7 @@ describe('a sweep', () => {
   })
 
   test('can be stopped, and throws then', async () => {
-    const world = new ManualWorld()
-    const fixture = await filled({ world, backend: withSmallPages(faultyStorage(world).backend) })
+    const { world, fixture } = await filledInSmallPages()
     const old = stateOf(fixture)
     const stopped = sweepOf(fixture)
     const run = stopped.run('gone')

@@ -13,7 +13,6 @@ import { memoryBlobs } from '#test/store/memory-blobs'
 const keyFile = Buffer.from(`${'k'.repeat(43)}\n`)
 const ann = { user: 'ann', hasHistory: true }
 const ben = { user: 'ben', hasHistory: false }
-const bytesFor = (text: string) => Buffer.from(text)
 
 /** Yields to the event loop after every block. */
 function countedTurns() {
@@ -41,11 +40,12 @@ describe('backups', () => {
     snapshots = 0
   })
 
-  const put = (...rows: readonly (readonly [string, string])[]) =>
-    storage.write(
-      rows.map(([key, value]) => ({ key, value: bytesFor(value) })),
-      { sync: false },
-    )
+  const put = (...rows: readonly (readonly [string, string])[]) => {
+    const operations = rows.map(([key, value]) => ({ key, value: Buffer.from(value) }))
+    return storage.write(operations, { sync: false })
+  }
+  const rowKey = (number: number) => `row/${String(number).padStart(6, '0')}`
+  const putMany = (value: string) => put(...Array.from({ length: 2_000 }, (_, at) => [rowKey(at), value] as const))
 
   const backups = (more: Partial<BackupsParts> = {}) =>
     new Backups({
@@ -118,16 +118,12 @@ describe('backups', () => {
   })
 
   test('show the store at the moment they begin, despite later writes', async () => {
-    const rows = Array.from({ length: 2_000 }, (_, at) => [
-      `actor/device/default/${String(at).padStart(6, '0')}`,
-      'old',
-    ])
-    await put(...(rows as [string, string][]))
+    await putMany('old')
     const turns = {
       isOver: true,
       async next() {
-        await put(['actor/device/default/000001', 'new'], ['actor/device/default/new', 'new'], ['zeal/late', 'new'])
-        await storage.write([{ key: 'actor/device/default/001999', value: null }], { sync: false })
+        await put([rowKey(1), 'new'], ['row/new', 'new'], ['zeal/late', 'new'])
+        await storage.write([{ key: rowKey(1_999), value: null }], { sync: false })
       },
     }
     // The first turn comes after the snapshot is taken and before its first read.
@@ -144,21 +140,15 @@ describe('backups', () => {
     await expect(maker.make(ben, countedTurns()).next()).rejects.toMatchObject({ code: 'conflict' })
     expect(imageHolds).toBe(1)
     await first.return(undefined)
-    expect([imageHolds, snapshots, maker.counts, maker.lastDoneAt]).toEqual([
-      0,
-      0,
-      { done: 0, broken_off: 1 },
-      undefined,
-    ])
+    expect([imageHolds, snapshots]).toEqual([0, 0])
+    expect([maker.counts, maker.lastDoneAt]).toEqual([{ done: 0, broken_off: 1 }, undefined])
     expect((await readWhole(maker.make(ben, countedTurns()))).ended).toBe(true)
     expect([maker.counts, maker.lastDoneAt]).toEqual([{ done: 1, broken_off: 1 }, world.now()])
     expect(logged).toEqual(['begun ann', 'broken off ann', 'begun ben', 'done ben'])
   })
 
   test('stop when the server stops, and read as cut off', async () => {
-    await put(
-      ...Array.from({ length: 2_000 }, (_, at) => [`row/${String(at).padStart(6, '0')}`, 'x'.repeat(500)] as const),
-    )
+    await putMany('x'.repeat(500))
     const maker = backups()
     let turn = 0
     const turns = { isOver: true, next: async () => (++turn === 5 ? maker.stop() : undefined) }
@@ -196,7 +186,7 @@ describe('backups', () => {
     ['they take more than an hour', () => world.spend(backupMsMax + 1)],
     ['the store closes', () => storage.close()],
   ])('end when %s, and release the images and the snapshot', async (_, happen) => {
-    await put(...Array.from({ length: 2_000 }, (_, at) => [`row/${String(at).padStart(6, '0')}`, 'x'] as const))
+    await putMany('x')
     let turn = 0
     const turns = { isOver: false, next: async () => (++turn === 3 ? happen() : undefined) }
     await expect(readWhole(backups().make(ann, turns))).rejects.toThrow()
@@ -239,15 +229,9 @@ describe('backups', () => {
     const name = await image(Uint8Array.of(1))
     const gone = await image(Uint8Array.of(2))
     const names = [name, gone].map((path) => path.slice('images/'.length)).sort()
-    const read = await readWhole(
-      backups({
-        images: {
-          names: async () => names,
-          sizeOf: async (sha256) => (gone.endsWith(sha256) ? undefined : images.sizeOf(sha256)),
-          read: (...asked) => images.read(...asked),
-        },
-      }).make(ann, countedTurns()),
-    )
+    const sizeOf = async (sha256: string) => (gone.endsWith(sha256) ? undefined : images.sizeOf(sha256))
+    const own = { names: async () => names, sizeOf, read: images.read.bind(images) }
+    const read = await readWhole(backups({ images: own }).make(ann, countedTurns()))
     expect(read.files.map(([file]) => file)).toEqual(['identity.key', name])
   })
 })

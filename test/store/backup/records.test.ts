@@ -19,14 +19,12 @@ const small: Content = {
   files: [keyFile, imageOf(bytes(10))],
 }
 
+const row = fc.tuple(anyText({ minLength: 1 }), fc.uint8Array({ maxLength: 300 }))
 const content = fc.record({
   createdAt: fc.nat(),
   keySpace: fc.constant(1),
   rows: fc
-    .uniqueArray(fc.tuple(anyText({ minLength: 1 }), fc.uint8Array({ maxLength: 300 })), {
-      selector: ([key]) => key,
-      maxLength: 30,
-    })
+    .uniqueArray(row, { selector: ([key]) => key, maxLength: 30 })
     .map((rows) => rows.sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))),
   files: fc
     .uniqueArray(fc.uint8Array({ maxLength: 300 }).map(imageOf), { selector: ([name]) => name, maxLength: 4 })
@@ -50,10 +48,8 @@ describe('a backup', () => {
       ['b', bytes(1)],
     ] as const
     const read = await readWhole(inPieces(bytesOfBackup({ rows, files: [] })))
-    expect(read.rows.map(([key, value]) => [key, Buffer.compare(value, bytes(key === 'a' ? count : 1))])).toEqual([
-      ['a', 0],
-      ['b', 0],
-    ])
+    expect(read.rows.map(([key]) => key)).toEqual(['a', 'b'])
+    for (const [at, [, value]] of rows.entries()) expect(Buffer.compare(read.rows[at]?.[1] ?? bytes(0), value)).toBe(0)
   })
 
   test('is refused when cut off at any byte', async () => {

@@ -97,6 +97,7 @@ describe('restoring a backup', () => {
 
   const whole = bytesOfBackup(content)
   const harmed = Buffer.from(whole)
+  const withWrongHash = bytesOfBackup({ ...content, files: [[imageOf(image)[0], Buffer.from('other')]] })
   harmed.writeUInt8(harmed.readUInt8(harmed.length - 40) ^ 1, harmed.length - 40)
   test.each<[string, Uint8Array, RegExp]>([
     ['cut off before its end mark', whole.subarray(0, whole.length - 1), /cut off at byte/],
@@ -104,11 +105,7 @@ describe('restoring a backup', () => {
     ['damaged', harmed, /damaged at byte/],
     ['not a backup', Buffer.from('another format'), /not a backup/],
     ['of a newer key space', bytesOfBackup({ ...content, keySpace: 2 }), /of a newer release \(key space 2/],
-    [
-      'holding an image whose hash is wrong',
-      bytesOfBackup({ ...content, files: [[imageOf(image)[0], Buffer.from('other')]] }),
-      /was damaged before it was backed up/,
-    ],
+    ['holding an image with a wrong hash', withWrongHash, /was damaged before it was backed up/],
   ])('leaves no files after a backup that is %s', async (_, bytes, message) => {
     await expect(restore(bytes)).rejects.toThrow(message)
     await expect(readdir(folder)).rejects.toThrow('ENOENT')
@@ -128,6 +125,8 @@ describe('restoring a backup', () => {
     expect(await readdir(folder)).toEqual(['restoring'])
   })
 })
+
+const backedUp = (folder: string) => readWhole(backupFolder(folder, { now: 0, hasHistory: true }, unhurried))
 
 describe('inspecting', () => {
   let home: string
@@ -153,20 +152,20 @@ describe('inspecting', () => {
     hasIdentityKey: true,
     tenants: [
       {
-        tenant: 'default',
-        actors: { device: { count: 2 }, account: { count: 2 } },
-        indexEntries: 0,
-        reminders: 0,
+        ...{
+          tenant: 'default',
+          actors: { device: { count: 2 }, account: { count: 2 } },
+          indexEntries: 0,
+          reminders: 0,
+        },
         stream: { from: null, to: null, redoFrom: 9, chunks: 0 },
       },
     ],
   }
 
   test('a backup and its folder finds the same content', async () => {
-    expect(await inspectBackup(inPieces(bytesOfBackup(content)))).toMatchObject({
-      createdAt: content.createdAt,
-      ...found,
-    })
+    const inspected = await inspectBackup(inPieces(bytesOfBackup(content)))
+    expect(inspected).toMatchObject({ createdAt: content.createdAt, ...found })
     expect(await inspectFolder(folder, home)).toMatchObject(found)
   })
 
@@ -201,16 +200,14 @@ describe('inspecting', () => {
     await mkdir(join(home, 'empty'))
     const before = (await readdir(home)).sort()
     await expect(inspectFolder(join(home, name), home)).rejects.toThrow(message)
-    await expect(readWhole(backupFolder(join(home, name), { now: 0, hasHistory: true }, unhurried))).rejects.toThrow(
-      message,
-    )
+    await expect(backedUp(join(home, name))).rejects.toThrow(message)
     expect((await readdir(home)).sort()).toEqual(before)
     expect(await readdir(join(home, 'empty'))).toEqual([])
   })
 
   test('a folder that another process has open is not backed up', async () => {
     const storage = await levelStorage({ folder, headroomBytes: 0 }).open()
-    await expect(readWhole(backupFolder(folder, { now: 0, hasHistory: true }, unhurried))).rejects.toMatchObject({
+    await expect(backedUp(folder)).rejects.toMatchObject({
       code: 'locked',
     })
     await storage.close()

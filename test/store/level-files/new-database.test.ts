@@ -22,12 +22,14 @@ describe('a new database', () => {
     await createDatabase(db())
     expect((await readdir(db())).sort()).toEqual(['CURRENT', 'MANIFEST-000001'])
     expect(await readManifest(db(), await readdir(db()))).toEqual({
-      name: 'MANIFEST-000001',
-      tornAt: undefined,
-      logNumber: 0,
-      previousLogNumber: 0,
-      lastSequence: 0,
-      tables: [],
+      ...{
+        name: 'MANIFEST-000001',
+        tornAt: undefined,
+        logNumber: 0,
+        previousLogNumber: 0,
+        lastSequence: 0,
+        tables: [],
+      },
     })
     expect(await checkDatabase(db(), 'whole')).toEqual({ damage: [], torn: [] })
     const storage = await open()
@@ -49,16 +51,11 @@ describe('a new database', () => {
     await storage.close()
   })
 
+  const createManifest = () => createDatabase(db()).then(() => rm(db('CURRENT')))
   it.each([
     ['a draft of the manifest', (): Promise<unknown> => mkdir(db('first-a1B2c3'))],
-    ['the manifest alone', (): Promise<unknown> => createDatabase(db()).then(() => rm(db('CURRENT')))],
-    [
-      'the manifest cut off',
-      () =>
-        createDatabase(db())
-          .then(() => rm(db('CURRENT')))
-          .then(() => truncate(db('MANIFEST-000001'), 9)),
-    ],
+    ['the manifest alone', createManifest],
+    ['the manifest cut off', () => createManifest().then(() => truncate(db('MANIFEST-000001'), 9))],
   ])('is created again if an interrupted start left only %s', async (_, leave) => {
     await mkdir(db())
     await leave()
