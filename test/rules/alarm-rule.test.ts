@@ -7,33 +7,29 @@ import type { ServiceSchema } from '#model/service-schema'
 import { AlarmRule, type EvaluationCounts, ReadCondition, resolveNames } from '#rules/alarm-rule'
 import { unknownNamesIn } from '#rules/property-name'
 import { noRules, RuleLists, type ServiceRules } from '#rules/rule-list'
-import { schema, shape, storedAlarm } from '#test/rules/stored-rules'
+import { shapeOf } from '#test/actors/acting-device'
+import { schema, storedAlarm } from '#test/rules/stored-rules'
 
-const climate = shape('Climate', [
-  [0x2000, 'float'],
-  [0x2001, 'uint8'],
-  [0x2002, 'string'],
-  [0x2003, 'int64-array'],
-])
+const climate = shapeOf('Climate', { 8192: 'float', 8193: 'uint8', 8194: 'string', 8195: 'int64-array' })
 const named = schema({ Temperature: 0x2000, Mode: 0x2001, 'Set.Point': 0x2002, __proto: 0x2003, Gone: 0x2fff })
 
 function ruleOf(
   id: string,
-  serial: number,
   stored: StoredAlarm,
-  names: ServiceSchema | undefined,
-  counts: EvaluationCounts,
+  names: ServiceSchema | undefined = named,
+  counts = newCounts(),
 ): AlarmRule {
-  return new AlarmRule(stored, {
-    id,
-    serial,
-    resolved: resolveNames(new ReadCondition(stored.condition), names),
-    counts,
-  })
+  const resolved = resolveNames(new ReadCondition(stored.condition), names)
+  return new AlarmRule(stored, { id, serial: Number(id), resolved, counts })
 }
 
-function listed(condition: JsonValue, names: ServiceSchema | undefined = named, counts = { evaluated: 0, errors: 0 }) {
-  const rule = ruleOf('1', 1, storedAlarm({ condition: Condition.parse(condition) }), names, counts)
+function newCounts(): EvaluationCounts {
+  return { evaluated: 0, errors: 0 }
+}
+
+function listed(condition: JsonValue, names: ServiceSchema | undefined) {
+  const counts = newCounts()
+  const rule = ruleOf('1', storedAlarm({ condition: Condition.parse(condition) }), names, counts)
   return { rule, counts, service: new RuleLists().of([rule], 1).of(climate) as ServiceRules }
 }
 
@@ -54,17 +50,11 @@ describe('a property is named', () => {
     ['0x2000.FLOAT', 0],
     ['0x2000.float', 0],
     ['0x2003.INT64-ARRAY', 3],
-    ['0x2000.UINT8', -1],
-    ['0x2000.NONE', -1],
-    ['0x3000', -1],
-    ['Gone', -1],
-    ['8192', -1],
-    ['temperature', -1],
-    ['Set', -1],
-    ['toString', -1],
-    ['__proto__', -1],
+    ...['0x2000.UINT8', '0x3000', 'Gone', '8192', 'temperature', 'Set', 'toString', '__proto__'].map(
+      (name): [string, number] => [name, -1],
+    ),
   ])('%s', (name, index) => {
-    const { rule, service } = listed({ '!': { var: name } })
+    const { rule, service } = listed({ '!': { var: name } }, named)
     expect(rule.shaped(climate, 0).places).toEqual([index])
     expect(service.readers.findIndex((readers) => readers !== undefined)).toBe(index)
   })
@@ -92,76 +82,49 @@ describe('a rule', () => {
   }
   const hot = { '>': [{ var: 'Temperature' }, 80] }
 
-  test.each<
-    [
-      what: string,
-      condition: JsonValue,
-      states: PropertyState[],
-      verdict: boolean | undefined,
-      outcome: keyof typeof counts,
-    ]
-  >([
+  type Outcome = keyof typeof counts
+  const isLarge = { '>': [{ var: ['Temperature', 99] }, 80] }
+  const isMissing = { and: [{ var: ['Mode', 1] }, { missing: ['Temperature'] }] }
+  const isListed = { in: ['9007199254740993', { var: '0x2003' }] }
+
+  test.each<[what: string, condition: JsonValue, PropertyState[], verdict: boolean | undefined, outcome: Outcome]>([
     ['is true', hot, [81], true, 'evaluated'],
     ['is false', hot, [80], false, 'evaluated'],
     ['waits for a first value', hot, [null], undefined, 'waits'],
     ['waits while in error', hot, [{ error: 'E' }], undefined, 'waits'],
     ['waits for an undeclared property', { '>': [{ var: 'Gone' }, 1] }, [1], undefined, 'waits'],
     ['waits for all its properties', { or: [true, { var: 'Mode' }, { var: 'Temperature' }] }, [1], undefined, 'waits'],
-    [
-      'does not wait for a property with a default',
-      { '>': [{ var: ['Temperature', 99] }, 80] },
-      [null],
-      true,
-      'evaluated',
-    ],
-    ['uses the default on error', { '>': [{ var: ['Temperature', 99] }, 80] }, [{ error: 'E' }], true, 'evaluated'],
-    [
-      'tests for missing properties',
-      { and: [{ var: ['Mode', 1] }, { missing: ['Temperature'] }] },
-      [{ error: 'E' }],
-      true,
-      'evaluated',
-    ],
+    ['does not wait for a property with a default', isLarge, [null], true, 'evaluated'],
+    ['uses the default on error', isLarge, [{ error: 'E' }], true, 'evaluated'],
+    ['tests for missing properties', isMissing, [{ error: 'E' }], true, 'evaluated'],
     ['fails', { '>': [{ var: 'Set.Point' }, 1] }, [1, 1, 'warm'], undefined, 'fails'],
-    [
-      'searches arrays',
-      { in: ['9007199254740993', { var: '0x2003' }] },
-      [1, 1, '', [1, '9007199254740993']],
-      true,
-      'evaluated',
-    ],
+    ['searches arrays', isListed, [1, 1, '', [1, '9007199254740993']], true, 'evaluated'],
   ])('%s', (_, condition, states, verdict, outcome) => {
     expect(evaluated(condition, states)).toEqual([verdict, counts[outcome]])
   })
 
   test('is listed once for each property it reads', () => {
     const lists = new RuleLists()
-    const counts = { evaluated: 0, errors: 0 }
-    const conditions = [
-      hot,
-      { '<': [{ var: '0x2000' }, { var: 'Temperature' }, { var: 'Mode' }] },
-      { missing: ['Mode'] },
-    ]
-    const rules = conditions.map((condition, n) => ruleOf(`${n}`, n, storedAlarm({ condition }), named, counts))
-    const elsewhere = ruleOf('3', 3, storedAlarm({ serviceIdentifier: 'Other' }), named, counts)
+    const isRising = { '<': [{ var: '0x2000' }, { var: 'Temperature' }, { var: 'Mode' }] }
+    const conditions = [hot, isRising, { missing: ['Mode'] }]
+    const rules = conditions.map((condition, n) => ruleOf(`${n}`, storedAlarm({ condition })))
+    const elsewhere = ruleOf('3', storedAlarm({ serviceIdentifier: 'Other' }))
     const list = lists.of([...rules, elsewhere], 1)
     expect(list.of(climate)?.readers).toEqual([[0, 1], [1, 2], undefined, undefined])
     expect(list.of(climate)?.rules.map(({ rule }) => rule)).toEqual(rules)
     expect(list.of(climate)).toBe(list.of(climate))
-    expect(list.of(shape('Third', [[1, 'bool']]))).toBeUndefined()
+    expect(list.of(shapeOf('Third', { 1: 'bool' }))).toBeUndefined()
     expect(list.rule('3')).toBe(elsewhere)
     expect(list.rule('4')).toBeUndefined()
   })
 
   test('has its duration in milliseconds', () => {
-    expect(ruleOf('1', 1, storedAlarm({ forSeconds: 90 }), named, { evaluated: 0, errors: 0 }).forMs).toBe(90_000)
+    expect(ruleOf('1', storedAlarm({ forSeconds: 90 })).forMs).toBe(90_000)
   })
 })
 
 describe('lists of rules', () => {
-  const rules = Array.from({ length: 3_000 }, (_, n) => {
-    return ruleOf(`${n}`, n, storedAlarm(), named, { evaluated: 0, errors: 0 })
-  })
+  const rules = Array.from({ length: 3_000 }, (_, n) => ruleOf(`${n}`, storedAlarm()))
 
   test('are shared by equal rules', () => {
     const lists = new RuleLists()

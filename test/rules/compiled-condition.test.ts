@@ -9,9 +9,13 @@ import { evaluatePlainly, NoOutcome, truth } from '#test/rules/reference-logic'
 
 type Values = Readonly<Record<string, JsonValue>>
 
+function heldIn(values: Values, name: string): JsonValue {
+  return Object.hasOwn(values, name) ? (values[name] as JsonValue) : null
+}
+
 /** The outcome: true, false, or 'none'. The values are frozen, so that an evaluation cannot change them. */
 function outcomeOf(compiled: CompiledCondition, values: Values): boolean | 'none' {
-  const bySlot = compiled.names.map((name) => (Object.hasOwn(values, name) ? (values[name] as JsonValue) : null))
+  const bySlot = compiled.names.map((name) => heldIn(values, name))
   try {
     return compiled.evaluate(Object.freeze(bySlot))
   } catch {
@@ -21,7 +25,7 @@ function outcomeOf(compiled: CompiledCondition, values: Values): boolean | 'none
 
 function plainOutcomeOf(logic: JsonValue, values: Values): boolean | 'none' {
   try {
-    return truth(evaluatePlainly(logic, (name) => (Object.hasOwn(values, name) ? (values[name] as JsonValue) : null)))
+    return truth(evaluatePlainly(logic, (name) => heldIn(values, name)))
   } catch (error) {
     if (error instanceof NoOutcome) return 'none'
     throw error
@@ -103,15 +107,10 @@ test.each(classic)('%j of %j is %s', (logic, values, outcome) => {
   expect(evaluated(logic, values)).toBe(outcome)
 })
 
-describe('names', () => {
-  test('names without a default come first, each once', () => {
-    const logic = {
-      and: [{ missing: ['d', 'a'] }, { var: ['a', 1] }, { var: 'b' }, { var: 'a' }, { var: ['c', 0] }, { var: 'b' }],
-    }
-    const { names, neededCount } = compile(Condition.parse(logic))
-    expect(names.slice(0, neededCount)).toEqual(['b', 'a'])
-    expect(names.slice(neededCount)).toEqual(['d', 'c'])
-  })
+test('names without a default come first, each once', () => {
+  const variables = [{ var: ['a', 1] }, { var: 'b' }, { var: 'a' }, { var: ['c', 0] }, { var: 'b' }]
+  const { names, neededCount } = compile(Condition.parse({ and: [{ missing: ['d', 'a'] }, ...variables] }))
+  expect([neededCount, names]).toEqual([2, ['b', 'a', 'd', 'c']])
 })
 
 describe('there is no outcome', () => {

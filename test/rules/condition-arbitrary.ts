@@ -8,14 +8,8 @@ export const names = ['a', 'b.c', '__proto__', 'toString', '0x2000', '0x2000.FLO
 const scalars: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(
   ...[null, true, false, 0, 1, -1, 2, 0.5, -7.25, 255, 4_294_967_295, 1_760_000_000_000, 3.4e38, 1e308],
   ...['', '0', '1', '-1', ' 2 ', '1e3', '0x10', 'abc', 'b', 'ab', '\u2028"\\', 'AAEC', '18446744073709551615'],
-  ...[
-    '9007199254740993',
-    '-9223372036854775808',
-    'prev',
-    'await x',
-    '9'.repeat(129),
-    'c0a80101-0000-4000-8000-000000000000',
-  ],
+  ...['9007199254740993', '-9223372036854775808', 'prev', 'await x', '9'.repeat(129)],
+  'c0a80101-0000-4000-8000-000000000000',
 )
 
 const literal = fc.oneof({ weight: 5, arbitrary: scalars }, fc.double({ noNaN: true, noDefaultInfinity: true }))

@@ -5,13 +5,11 @@ import type { JsonObject, JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 import { compileFilter, deviceWithName, type FilteredDevice, type FilterSource } from '#rules/device-filter'
-import { schema, shape } from '#test/rules/stored-rules'
+import { shapeOf } from '#test/actors/acting-device'
+import { schema } from '#test/rules/stored-rules'
 
-const climate = shape('Climate', [
-  [0x2000, 'float'],
-  [0x2001, 'string'],
-])
-const power = shape('Climate.Power', [[0x3000, 'uint8']])
+const climate = shapeOf('Climate', { 8192: 'float', 8193: 'string' })
+const power = shapeOf('Climate.Power', { 12288: 'uint8' })
 const schemas = new Map<string, ServiceSchema>([
   ['Climate', schema({ Temperature: 0x2000, 'Power.Mode': 0x2001 })],
   ['Climate.Power', schema({ Mode: 0x3000 })],
@@ -22,21 +20,12 @@ function service(of: Shape, ...states: PropertyState[]) {
 }
 
 const meta: JsonObject = {
-  site: { floor: 0, 'a.b': 1, a: { b: 2, c: 3 }, tags: ['x', 'y'] },
-  'site.room': 'K',
-  'a.b.c': 'whole',
-  a: { 'b.c': 'split' },
-  name: 'Boiler',
-  '.': 'dot',
-  x: { '': 'empty' },
+  ...{ site: { floor: 0, 'a.b': 1, a: { b: 2, c: 3 }, tags: ['x', 'y'] }, 'site.room': 'K' },
+  ...{ 'a.b.c': 'whole', a: { 'b.c': 'split' }, name: 'Boiler', '.': 'dot', x: { '': 'empty' } },
 }
 
-const device: FilteredDevice = {
-  device: 'SENSOR-1',
-  status: 'online',
-  meta,
-  services: [service(climate, 21.5, 'eco'), service(power, 3)],
-}
+const services = [service(climate, 21.5, 'eco'), service(power, 3)]
+const device: FilteredDevice = { device: 'SENSOR-1', status: 'online', meta, services }
 
 const all: FilterSource = { tenant: { schemas }, mayReadService: () => true, mayReadMeta: () => true }
 
@@ -63,14 +52,16 @@ describe('a path', () => {
     ['meta.a.b.c', 'whole'],
     ['meta..', 'dot'],
     ['meta.x.', 'empty'],
-    ['meta.site.none', null],
-    ['meta.site.tags.0', null],
-    ['meta.site.tags.length', null],
-    ['meta.name.length', null],
-    ['meta.toString', null],
-    ['meta.__proto__', null],
-    ['meta.site.constructor', null],
-    ['meta.', null],
+    ...[
+      'site.none',
+      'site.tags.0',
+      'site.tags.length',
+      'name.length',
+      'toString',
+      '__proto__',
+      'site.constructor',
+      '',
+    ].map((key): [string, null] => [`meta.${key}`, null]),
     ['services.Climate.Temperature', 21.5],
     ['services.Climate.0x2000', 21.5],
     ['services.Climate.0x2000.FLOAT', 21.5],
@@ -85,7 +76,6 @@ describe('a path', () => {
   })
 
   test('belongs to the longest service name that the device has and the user may read', () => {
-    const { services } = device
     expect(read('services.Climate.Power.Mode', all, { ...device, services: services.slice(0, 1) })).toEqual(['eco'])
     const source = { ...all, mayReadService: (_: string, name: string) => name === 'Climate' }
     expect(read('services.Climate.Power.Mode', source)).toEqual(['eco'])
@@ -93,7 +83,7 @@ describe('a path', () => {
 
   test('may write a UUID service in upper or lower case', () => {
     const uuid = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
-    const named = { ...device, services: [service(shape(uuid, [[0x2000, 'float']]), 21.5)] }
+    const named = { ...device, services: [service(shapeOf(uuid, { 8192: 'float' }), 21.5)] }
     for (const name of [uuid, uuid.toUpperCase()]) {
       expect(read(`services.${name}.0x2000`, all, named)).toEqual([21.5])
     }
@@ -111,15 +101,8 @@ describe('a path', () => {
   })
 
   test.each([
-    ['name'],
-    ['Meta'],
-    ['metadata'],
-    ['services'],
-    ['services.'],
-    ['services.Climate.'],
-    ['services..Temperature'],
-    ['__proto__'],
-    ['deviceIdentifier.length'],
+    ...['name', 'Meta', 'metadata', 'services', 'services.', 'services.Climate.', 'services..Temperature'],
+    ...['__proto__', 'deviceIdentifier.length'],
   ])('cannot be %s', (path) => {
     const compile = () => compileFilter({ and: [true, { '!': { var: [path] } }, { missing: [path] }] })
     const details = ['filter.and.1.!.var.0', 'filter.and.2.missing.0'].map((path) => expect.objectContaining({ path }))

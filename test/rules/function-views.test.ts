@@ -5,9 +5,10 @@ import type { GraphNode } from '#model/graph'
 import { everything, type Grant, scopeOf } from '#model/scope'
 import { type AuthorTriggers, type FunctionList, noFunctions, type ShapedTrigger } from '#rules/function-list'
 import { FunctionViews } from '#rules/function-views'
+import { shapeOf } from '#test/actors/acting-device'
 import { grantsOn } from '#test/model/grants'
 import { graphOf, heatGraph, storedFunction } from '#test/rules/stored-functions'
-import { author, isBound, mayRead, shape, storedGroup } from '#test/rules/stored-rules'
+import { author, edits, isBound, mayRead, storedGroup } from '#test/rules/stored-rules'
 import { atOnce } from '#test/rules/synchronous-slices'
 import {
   authors,
@@ -42,10 +43,7 @@ function loaded(world: World) {
   return { tenant, templates: new Map(), ...world }
 }
 
-const climate = shape('x', [
-  [7, 'float'],
-  [8, 'float'],
-])
+const climate = shapeOf('x', { 7: 'float', 8: 'float' })
 
 const nodes: readonly GraphNode[] = [
   { id: 'x', type: 'trigger', on: 'property', serviceIdentifier: 'x', propId: 8 },
@@ -84,7 +82,7 @@ function inOrder(byAuthor: readonly AuthorTriggers[]): readonly ShapedTrigger[] 
 
 /** The contents of a list, in the form of `plainList`. */
 function listed(world: World, list: FunctionList): string[] {
-  const y = shape('y', [[1, 'bool']])
+  const y = shapeOf('y', { 1: 'bool' })
   const triggers = [climate, y].flatMap((of) => list.of(of)?.flatMap((each) => each ?? []) ?? [])
   return [
     ...inOrder([...triggers, ...list.ofAlarm('8Hj4wRt6Zp'), ...list.ofStatus]).map(
@@ -161,14 +159,11 @@ test('views equal those of a reference after single changes and after loading', 
           after.set(device, { plain, version })
           lists.set(device, list)
           total += wanted.length
-          if (
-            list.rules.some(
-              ({ id }) =>
-                wanted.filter((name) => name.startsWith(`${id}/`)).length <
-                (world.functions.get(id)?.graph.nodes.length ?? 0) - 1,
-            )
-          )
-            partial++
+          const isPartial = ({ id }: { readonly id: string }) => {
+            const triggersOf = (world.functions.get(id)?.graph.nodes.length ?? 0) - 1
+            return wanted.filter((name) => name.startsWith(`${id}/`)).length < triggersOf
+          }
+          if (list.rules.some(isPartial)) partial++
         }
         before = after
         for (const id of ['f1', 'f2', 'f3', 'f4']) expect(views.storedOf(tenant, id)).toBe(world.functions.get(id))
@@ -210,19 +205,14 @@ describe('views', () => {
     expect([views.storedOf(tenant, 'f2'), views.membersOf(tenant, 'g1')]).toEqual([undefined, undefined])
     views.overflows.add('other', 'f2', 1)
     views.tenantEnded('other')
-    expect([views.of('other'), views.storedOf('other', 'f2'), views.membersOf('other', 'g1')]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ])
+    expect(views.of('other') ?? views.storedOf('other', 'f2') ?? views.membersOf('other', 'g1')).toBeUndefined()
     expect(views.overflows.drain()).toEqual([])
     expect(listOf(views).rules).toHaveLength(1)
   })
 
   test('contain templates', () => {
     const { views } = loadedViews()
-    const who = { createdBy: author, createdAt: 1, updatedBy: author, updatedAt: 1 }
-    const template = { locales: { en: { subject: 'a', text: 'b' } }, ...who }
+    const template = { locales: { en: { subject: 'a', text: 'b' } }, ...edits }
     views.templateChanged(tenant, 'a', template)
     expect(views.templateOf(tenant, 'a')).toBe(template)
     expect([views.templateOf(tenant, 'b'), views.templateOf('other', 'a')]).toEqual([undefined, undefined])
@@ -311,30 +301,18 @@ describe('views', () => {
   })
 
   test('find the triggers of each property of a shape', () => {
-    const trigger = (id: string, propId: number): GraphNode => ({
-      id,
-      type: 'trigger',
-      on: 'property',
-      serviceIdentifier: 'x',
-      propId,
-    })
-    const { views } = loadedViews(
-      storedFunction({
-        graph: graphOf([hourly, trigger('a', 8), trigger('b', 8), trigger('c', 9)], 'a hourly, b hourly, c hourly'),
-      }),
-    )
+    const property = { type: 'trigger', on: 'property', serviceIdentifier: 'x' } as const
+    const triggers = [8, 8, 9].map((propId, place): GraphNode => ({ ...property, id: 'abc'.charAt(place), propId }))
+    const graph = graphOf([hourly, ...triggers], 'a hourly, b hourly, c hourly')
+    const { views } = loadedViews(storedFunction({ graph }))
     const list = listOf(views)
     const byPlace = list.of(climate)
-    expect(byPlace?.map((triggers) => triggers && inOrder(triggers).map(({ trigger: place }) => place))).toEqual([
-      undefined,
-      [1, 2],
-    ])
-    expect([
-      list.of(climate),
-      list.of(shape('x', [[7, 'float']])),
-      list.of(shape('y', [[8, 'float']])),
-      list.of(climate),
-    ]).toEqual([byPlace, undefined, undefined, byPlace])
+    const places = byPlace?.map((triggers) => triggers && inOrder(triggers).map(({ trigger }) => trigger))
+    expect(places).toEqual([undefined, [1, 2]])
+    for (const other of [shapeOf('x', { 7: 'float' }), shapeOf('y', { 8: 'float' })]) {
+      expect([list.of(climate), list.of(other)]).toEqual([byPlace, undefined])
+    }
+    expect(list.of(climate)).toEqual(byPlace)
     expect([list.ofAlarm('8Hj4wRt6Zp'), list.ofStatus]).toEqual([[], []])
     expect([...(list.rules[0]?.throttles ?? [])]).toEqual(['f1/hourly'])
   })

@@ -6,8 +6,9 @@ import type { ServiceSchema } from '#model/service-schema'
 import { noRules, type RuleList } from '#rules/rule-list'
 import { RuleViews } from '#rules/rule-views'
 import type { TenantRules } from '#rules/tenant-rules'
+import { shapeOf } from '#test/actors/acting-device'
 import { grants } from '#test/model/grants'
-import { author, isBound, mayRead, schema, shape, storedAlarm } from '#test/rules/stored-rules'
+import { author, isBound, mayRead, schema, storedAlarm } from '#test/rules/stored-rules'
 import {
   authors,
   bindings,
@@ -221,10 +222,7 @@ describe('views', () => {
       },
     })
     const { views, rules, sweeps } = loadedViews(storedAlarm({ condition }))
-    const climate = shape('Climate', [
-      [1, 'float'],
-      [2, 'float'],
-    ])
+    const climate = shapeOf('Climate', { 1: 'float', 2: 'float' })
     const evaluate = () =>
       rules
         .listOf('A')

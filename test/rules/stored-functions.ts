@@ -1,6 +1,6 @@
 import type { StoredFunction } from '#model/function'
 import type { Graph, GraphNode } from '#model/graph'
-import { author } from '#test/rules/stored-rules'
+import { edits } from '#test/rules/stored-rules'
 
 /** A trigger on a property of Climate, a condition and a mail. */
 export const heatGraph: Graph = graphOf(
@@ -13,25 +13,11 @@ export const heatGraph: Graph = graphOf(
 )
 
 export function storedFunction(more: Partial<StoredFunction> = {}): StoredFunction {
-  return {
-    name: 'Too hot',
-    enabled: true,
-    devices: null,
-    groups: null,
-    graph: heatGraph,
-    createdBy: author,
-    createdAt: 1,
-    updatedBy: author,
-    updatedAt: 1,
-    edit: 1,
-    ...more,
-  }
+  const content = { name: 'Too hot', enabled: true, devices: null, groups: null, graph: heatGraph }
+  return { ...content, ...edits, ...more }
 }
 
 /** `edges` as text: `a b, b c`. */
 export function graphOf(nodes: readonly GraphNode[], edges = ''): Graph {
-  return {
-    nodes,
-    edges: edges === '' ? [] : edges.split(', ').map((edge) => edge.split(' ') as [string, string]),
-  }
+  return { nodes, edges: edges === '' ? [] : edges.split(', ').map((edge) => edge.split(' ') as [string, string]) }
 }

@@ -1,23 +1,16 @@
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
-import { type PropertyType, propertyTypeOf } from '#model/property-type'
 import type { Resource, Scope } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
-import { type Shape, shapeOf } from '#model/shape'
 
 export const author = 'crn#user:2Vb7qYx9Kd'
 
-const edits = { createdBy: author, createdAt: 1, updatedBy: author, updatedAt: 1, edit: 1 }
+export const edits = { createdBy: author, createdAt: 1, updatedBy: author, updatedAt: 1, edit: 1 }
 
 export function storedAlarm(more: Partial<StoredAlarm> = {}): StoredAlarm {
   return {
-    name: 'Too hot',
-    severity: 'warning',
-    serviceIdentifier: 'Climate',
-    condition: { '>': [{ var: 'Temperature' }, 80] },
-    forSeconds: 0,
-    devices: null,
-    groups: null,
+    ...{ name: 'Too hot', severity: 'warning', serviceIdentifier: 'Climate', forSeconds: 0 },
+    ...{ condition: { '>': [{ var: 'Temperature' }, 80] }, devices: null, groups: null },
     ...edits,
     ...more,
   }
@@ -52,19 +45,6 @@ export function isBound(
   if (bound.devices === null && bound.groups === null) return true
   const members = (bound.groups ?? []).flatMap((group) => groups.get(group)?.devices ?? [])
   return [...(bound.devices ?? []), ...members].includes(device)
-}
-
-/** A shape with the given properties: [id, type]. */
-export function shape(
-  serviceIdentifier: string,
-  properties: readonly (readonly [propId: number, type: string])[],
-): Shape {
-  const declared = properties.map(([propId, type]) => ({
-    propId,
-    type: propertyTypeOf(type) as PropertyType,
-    modifier: 0,
-  }))
-  return shapeOf(`${serviceIdentifier} ${properties.join()}`, serviceIdentifier, declared)
 }
 
 /** A schema with the given names: `{Temperature: 0x2000}`. */
