@@ -56,34 +56,11 @@ describe('parsing', () => {
   })
 
   test.each([
-    ...[
-      '',
-      'crn',
-      'crn#',
-      'crn#user',
-      'crn#user:',
-      'CRN#user:2Vb7qYx9Kd',
-      'crn:user:2Vb7qYx9Kd',
-      ' crn#tenant:a',
-      'crn#tenant:a\n',
-    ],
-    ...[
-      'crn#thing:2Vb7qYx9Kd',
-      'crn#constructor:2Vb7qYx9Kd',
-      'crn#__proto__:a',
-      'crn#user:short',
-      'crn#user:2Vb7qYx9Kd/a',
-    ],
-    ...[
-      'crn#tenant:A',
-      'crn#tenant:a/b',
-      'crn#role:admin',
-      'crn#role:/admin',
-      'crn#role:a/',
-      'crn#role:A/b',
-      'crn#role:a/b/c',
-    ],
-    ...['crn#device:a/*', 'crn#device:a/bc d', `crn#tenant:${'a'.repeat(64)}`, `crn#role:a/${'b'.repeat(65)}`],
+    ...['', 'crn', 'crn#', 'crn#user', 'crn#user:', 'CRN#user:2Vb7qYx9Kd', 'crn:user:2Vb7qYx9Kd', ' crn#tenant:a'],
+    ...['crn#tenant:a\n', 'crn#thing:2Vb7qYx9Kd', 'crn#constructor:2Vb7qYx9Kd', 'crn#__proto__:a', 'crn#user:short'],
+    ...['crn#user:2Vb7qYx9Kd/a', 'crn#tenant:A', 'crn#tenant:a/b', 'crn#role:admin', 'crn#role:/admin', 'crn#role:a/'],
+    ...['crn#role:A/b', 'crn#role:a/b/c', 'crn#device:a/*', 'crn#device:a/bc d', `crn#tenant:${'a'.repeat(64)}`],
+    `crn#role:a/${'b'.repeat(65)}`,
   ])('refuses %j', (text) => {
     expect(parseCrn(text)).toBeUndefined()
     expect(ResourceIdentifier.safeParse(text).success).toBe(false)

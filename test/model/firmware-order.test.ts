@@ -1,49 +1,20 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { byPrecedence, hasReachedVersion, isNewer } from '#model/firmware-order'
 import { FirmwareVersion } from '#model/identifier'
 
 /** Semantic Versioning §11 with its examples: each version follows the one before. */
 const ordered = [
-  '0.0.0-0',
-  '0.0.0',
-  '0.0.1-rc.1',
-  '0.9.10',
-  '0.10.0',
-  '1.0.0-1',
-  '1.0.0-2',
-  '1.0.0-10',
-  '1.0.0-10.0',
-  '1.0.0-9007199254740990',
-  '1.0.0--',
-  '1.0.0-10a',
-  '1.0.0-A',
-  '1.0.0-alpha',
-  '1.0.0-alpha.1',
-  '1.0.0-alpha.beta',
-  '1.0.0-beta',
-  '1.0.0-beta.2',
-  '1.0.0-beta.11',
-  '1.0.0-rc.1',
-  '1.0.0',
-  '1.0.1',
-  '2.0.0',
-  '2.1.0',
-  '2.1.1',
-  '10.0.0',
-  '9007199254740991.0.0',
+  ...['0.0.0-0', '0.0.0', '0.0.1-rc.1', '0.9.10', '0.10.0', '1.0.0-1', '1.0.0-2', '1.0.0-10', '1.0.0-10.0'],
+  ...['1.0.0-9007199254740990', '1.0.0--', '1.0.0-10a', '1.0.0-A', '1.0.0-alpha', '1.0.0-alpha.1', '1.0.0-alpha.beta'],
+  ...['1.0.0-beta', '1.0.0-beta.2', '1.0.0-beta.11', '1.0.0-rc.1', '1.0.0', '1.0.1', '2.0.0', '2.1.0', '2.1.1'],
+  ...['10.0.0', '9007199254740991.0.0'],
 ]
 
 /** Numbers above the integers of a double. */
 const unordered = [
-  '1.0.9007199254740992',
-  '20261121123456789.0.0',
-  '1.0.0-9007199254740993',
-  '1.0.0-rc.99999999999999999999+1',
+  ...['1.0.9007199254740992', '20261121123456789.0.0', '1.0.0-9007199254740993', '1.0.0-rc.99999999999999999999+1'],
 ]
-
-/** As `Array.sort` needs it; the list is sorted. */
-const sortedPlaces = (places: readonly number[]) => [...places].sort((a, b) => a - b)
 
 test('versions are compared in the order of the list', () => {
   for (const [place, version] of ordered.entries()) {
@@ -61,7 +32,7 @@ test('sorting keeps all versions, and puts those without an order first', () => 
   fc.assert(
     fc.property(places, (some) => {
       const sorted = some.map((place) => all[place] as string).sort(byPrecedence)
-      expect(sorted).toEqual(sortedPlaces(some).map((place) => all[place]))
+      expect(sorted).toEqual(some.toSorted((a, b) => a - b).map((place) => all[place]))
     }),
   )
 })
@@ -90,26 +61,19 @@ test('the longest versions are compared', () => {
   expect(isNewer(long('c'), '1.0.0')).toBe(false)
 })
 
-describe('a device has the firmware of its update', () => {
-  test.each([
-    ['at the same version', '2.0.0', '2.0.0', '1.0.0', true],
-    ['without the build metadata', '2.0.0', '2.0.0+7', '1.0.0', true],
-    ['with other build metadata', '2.0.0+8', '2.0.0+7', '1.0.0', true],
-    ['at another build of its old version', '1.0.0+2', '1.0.0+2', '1.0.0+1', true],
-    ['at a version without an order', '1.0.0-9007199254740993', '1.0.0-9007199254740993', '1.0.0', true],
-    ['at its old version, which was the target', '1.0.0', '1.0.0', '1.0.0', true],
-  ])('%s', (_, reported, target, from, is) => {
-    expect(hasReachedVersion(reported, target, from)).toBe(is)
-  })
-
-  test.each([
-    ['at its old version', '1.0.0', '2.0.0', '1.0.0'],
-    ['at its old version with another build', '1.0.0+1', '1.0.0+2', '1.0.0+1'],
-    ['at a third version', '1.5.0', '2.0.0', '1.0.0'],
-    ['at a newer version', '3.0.0', '2.0.0', '1.0.0'],
-    ['at a prerelease of the target', '2.0.0-rc.1', '2.0.0', '1.0.0'],
-    ['at another version without an order', '1.0.0-9007199254740993', '1.0.0-9007199254740992', '1.0.0'],
-  ])('a device has not arrived %s', (_, reported, target, from) => {
-    expect(hasReachedVersion(reported, target, from)).toBe(false)
-  })
+test.each([
+  ['at the same version', '2.0.0', '2.0.0', '1.0.0', true],
+  ['without the build metadata', '2.0.0', '2.0.0+7', '1.0.0', true],
+  ['with other build metadata', '2.0.0+8', '2.0.0+7', '1.0.0', true],
+  ['at another build of its old version', '1.0.0+2', '1.0.0+2', '1.0.0+1', true],
+  ['at a version without an order', '1.0.0-9007199254740993', '1.0.0-9007199254740993', '1.0.0', true],
+  ['at its old version, which was the target', '1.0.0', '1.0.0', '1.0.0', true],
+  ['at its old version', '1.0.0', '2.0.0', '1.0.0', false],
+  ['at its old version with another build', '1.0.0+1', '1.0.0+2', '1.0.0+1', false],
+  ['at a third version', '1.5.0', '2.0.0', '1.0.0', false],
+  ['at a newer version', '3.0.0', '2.0.0', '1.0.0', false],
+  ['at a prerelease of the target', '2.0.0-rc.1', '2.0.0', '1.0.0', false],
+  ['at another version without an order', '1.0.0-9007199254740993', '1.0.0-9007199254740992', '1.0.0', false],
+])('a device %s (%s) has the firmware of its update to %s from %s: %s', (_, reported, target, from, hasIt) => {
+  expect(hasReachedVersion(reported, target, from)).toBe(hasIt)
 })

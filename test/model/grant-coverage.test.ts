@@ -4,14 +4,9 @@ import { covers, coversOn } from '#model/grant-coverage'
 import { actions, everything, type Grant, grantDevicesMax, resources, scopeOf } from '#model/scope'
 import { grants } from '#test/model/grants'
 
-const on = (
-  devices: string[],
-  services: string[],
-  permissions: Grant['permissions'] = { service: ['read'] },
-): Grant => ({
-  permissions,
-  devices,
-  services,
+const readService: Grant['permissions'] = { service: ['read'] }
+const on = (devices: string[], services: string[], permissions = readService): Grant => ({
+  ...{ permissions, devices, services },
 })
 const any = ['*']
 

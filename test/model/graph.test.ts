@@ -74,17 +74,18 @@ describe('a graph', () => {
   const trigger = (more: object) => graphOf([{ ...heat, ...more }])
   const alarm = (more: object) => graphOf([{ ...siren, ...more }])
   const status = (more: object) => graphOf([{ ...gone, ...more }])
-  const behind = (node: { readonly id: string; readonly [field: string]: unknown }) =>
-    graphOf([heat, node], `heat ${node.id}`)
+  const behind = (node: { id: string; [field: string]: unknown }) => graphOf([heat, node], `heat ${node.id}`)
   const logic = (condition: unknown) => behind({ ...hot, logic: condition })
   /** The message of zod, with path and node. */
-  const faultText = (path: string, node: string, more = '') =>
+  const fault = (path: string, node: string, more = '') =>
     expect.stringMatching(new RegExp(`^nodes\\.${path}: node "${node}": .*${more}`))
   const onWhat = 'must be property, alarm or status'
   const ofWhat = 'must be trigger, condition, throttle, email or webhook'
   const property = 'must be the id of a property, such as 8192 or "0x2000"'
   const scalar = 'must be a text, a number, true, false or null'
   const anAlarm = 'must be the id of an alarm or its resource name'
+  const unreachable = 'cannot be reached from a trigger'
+  const inCycle = 'is part of a cycle'
   const name = 'must be value, previous, device, time, meta or meta.<key>'
 
   test.each<[what: string, graph: unknown, faults: unknown]>([
@@ -94,34 +95,30 @@ describe('a graph', () => {
     ['a node of another type', behind({ id: 'sms', type: 'sms' }), `nodes.1.type: node "sms": ${ofWhat}`],
     ['a node without a type', graphOf([{ id: 'a' }]), `nodes.0.type: node "a": ${ofWhat}`],
     ['a node that is not an object', graphOf([heat, null]), expect.stringMatching(/^nodes\.1: (?!node)/)],
-    ['a property without service', trigger({ serviceIdentifier: undefined }), faultText('0.serviceIdentifier', 'heat')],
-    [
-      'a property of an invalid service',
-      trigger({ serviceIdentifier: 'a b' }),
-      faultText('0.serviceIdentifier', 'heat'),
-    ],
+    ['a property without service', trigger({ serviceIdentifier: undefined }), fault('0.serviceIdentifier', 'heat')],
+    ['a property of an invalid service', trigger({ serviceIdentifier: 'a b' }), fault('0.serviceIdentifier', 'heat')],
     ['a property without an id', trigger({ propId: undefined }), `nodes.0.propId: node "heat": ${property}`],
     ['a property by a name', trigger({ propId: 'Temperature' }), `nodes.0.propId: node "heat": ${property}`],
-    ['a property with half an id', trigger({ propId: 0.5 }), faultText('0.propId', 'heat')],
-    ['a property id of five bytes', trigger({ propId: 2 ** 32 }), faultText('0.propId', 'heat')],
-    ['a property with an alarm', trigger({ alarmId: '8Hj4wRt6Zp' }), faultText('0', 'heat', 'alarmId')],
+    ['a property with half an id', trigger({ propId: 0.5 }), fault('0.propId', 'heat')],
+    ['a property id of five bytes', trigger({ propId: 2 ** 32 }), fault('0.propId', 'heat')],
+    ['a property with an alarm', trigger({ alarmId: '8Hj4wRt6Zp' }), fault('0', 'heat', 'alarmId')],
     ['a property with a list as value', trigger({ to: [1] }), `nodes.0.to: node "heat": ${scalar}`],
     ['a property with an object as value', trigger({ to: {} }), `nodes.0.to: node "heat": ${scalar}`],
-    ['a property with a lone surrogate', trigger({ to: '\ud800' }), faultText('0.to', 'heat')],
-    ['an alarm without an id', alarm({ alarmId: undefined }), faultText('0.alarmId', 'siren')],
+    ['a property with a lone surrogate', trigger({ to: '\ud800' }), fault('0.to', 'heat')],
+    ['an alarm without an id', alarm({ alarmId: undefined }), fault('0.alarmId', 'siren')],
     ['an alarm with an invalid id', alarm({ alarmId: 'too hot' }), `nodes.0.alarmId: node "siren": ${anAlarm}`],
     [
       'a group instead of an alarm',
       alarm({ alarmId: 'crn#group:8Hj4wRt6Zp' }),
       `nodes.0.alarmId: node "siren": ${anAlarm}`,
     ],
-    ['an alarm with the state true', alarm({ to: true }), faultText('0.to', 'siren')],
-    ['an alarm with a property', alarm({ propId: 1 }), faultText('0', 'siren', 'propId')],
-    ['an unknown status', status({ to: 'asleep' }), faultText('0.to', 'gone')],
-    ['a status with a service', status({ serviceIdentifier: 'Climate' }), faultText('0', 'gone', 'serviceIdentifier')],
-    ['a condition without logic', behind({ id: 'hot', type: 'condition' }), faultText('1.logic', 'hot')],
-    ['an unknown operator', logic({ and: [true, { cat: [1] }] }), faultText('1.logic.and.1', 'hot', 'one key')],
-    ['logic of many nodes', logic({ and: Array(256).fill(1) }), faultText('1.logic', 'hot', '256 nodes')],
+    ['an alarm with the state true', alarm({ to: true }), fault('0.to', 'siren')],
+    ['an alarm with a property', alarm({ propId: 1 }), fault('0', 'siren', 'propId')],
+    ['an unknown status', status({ to: 'asleep' }), fault('0.to', 'gone')],
+    ['a status with a service', status({ serviceIdentifier: 'Climate' }), fault('0', 'gone', 'serviceIdentifier')],
+    ['a condition without logic', behind({ id: 'hot', type: 'condition' }), fault('1.logic', 'hot')],
+    ['an unknown operator', logic({ and: [true, { cat: [1] }] }), fault('1.logic.and.1', 'hot', 'one key')],
+    ['logic of many nodes', logic({ and: Array(256).fill(1) }), fault('1.logic', 'hot', '256 nodes')],
     ['an unknown name', logic({ '>': [1, { var: 'Heat' }] }), `nodes.1.logic.>.1.var: node "hot": ${name}`],
     ['a metadata name without a key', logic({ var: ['meta.', 1] }), `nodes.1.logic.var.0: node "hot": ${name}`],
     ['a name of a prototype', logic({ var: '__proto__' }), `nodes.1.logic.var: node "hot": ${name}`],
@@ -130,19 +127,19 @@ describe('a graph', () => {
       logic({ missing: ['value', 'values', 'status'] }),
       [`nodes.1.logic.missing.1: node "hot": ${name}`, `nodes.1.logic.missing.2: node "hot": ${name}`],
     ],
-    ['a condition with a template', behind({ ...hot, template: 'a' }), faultText('1', 'hot', 'template')],
-    ['a throttle without seconds', behind({ id: 'hourly', type: 'throttle' }), faultText('1.seconds', 'hourly')],
-    ['a throttle of zero seconds', behind({ ...hourly, seconds: 0 }), faultText('1.seconds', 'hourly')],
-    ['a throttle of more than a week', behind({ ...hourly, seconds: 604_801 }), faultText('1.seconds', 'hourly')],
-    ['a throttle with a fraction of a second', behind({ ...hourly, seconds: 1.5 }), faultText('1.seconds', 'hourly')],
-    ['an email without a template', behind({ id: 'notify', type: 'email' }), faultText('1.template', 'notify')],
+    ['a condition with a template', behind({ ...hot, template: 'a' }), fault('1', 'hot', 'template')],
+    ['a throttle without seconds', behind({ id: 'hourly', type: 'throttle' }), fault('1.seconds', 'hourly')],
+    ['a throttle of zero seconds', behind({ ...hourly, seconds: 0 }), fault('1.seconds', 'hourly')],
+    ['a throttle of more than a week', behind({ ...hourly, seconds: 604_801 }), fault('1.seconds', 'hourly')],
+    ['a throttle with a fraction of a second', behind({ ...hourly, seconds: 1.5 }), fault('1.seconds', 'hourly')],
+    ['an email without a template', behind({ id: 'notify', type: 'email' }), fault('1.template', 'notify')],
     [
       'an email with an invalid template',
       behind({ ...notify, template: 'too hot' }),
-      faultText('1.template', 'notify', 'letters'),
+      fault('1.template', 'notify', 'letters'),
     ],
-    ['an email with a recipient', behind({ ...notify, to: 'a@b.de' }), faultText('1', 'notify', 'to')],
-    ['a webhook without a URL', behind({ id: 'hook', type: 'webhook' }), faultText('1.url', 'hook')],
+    ['an email with a recipient', behind({ ...notify, to: 'a@b.de' }), fault('1', 'notify', 'to')],
+    ['a webhook without a URL', behind({ id: 'hook', type: 'webhook' }), fault('1.url', 'hook')],
     ...[
       ...['', 'example.com', '/hook', 'ftp://example.com', 'https://', 'https://a b', 'https://ann:pw@example.com'],
       ...[
@@ -151,22 +148,14 @@ describe('a graph', () => {
         'https:\\\\example.com',
         `https://a/${'a'.repeat(2_048)}`,
       ],
-    ].map((url): [string, unknown, unknown] => [
-      `a webhook to ${url}`,
-      behind({ ...hook, url }),
-      faultText('1.url', 'hook'),
-    ]),
+    ].map((url): [string, unknown, unknown] => [`the URL ${url}`, behind({ ...hook, url }), fault('1.url', 'hook')]),
     ...[
-      '',
-      'whsec_',
-      'secret',
-      'whsec_c2hvcnQ=',
-      `whsec_${'A'.repeat(88)}`,
+      ...['', 'whsec_', 'secret', 'whsec_c2hvcnQ=', `whsec_${'A'.repeat(88)}`],
       'whsec_!fKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     ].map((secret): [string, unknown, unknown] => [
       `the secret ${secret}`,
       behind({ ...hook, secret }),
-      faultText('1.secret', 'hook'),
+      fault('1.secret', 'hook'),
     ]),
     ['an id with a space', trigger({ id: 'too hot' }), 'nodes.0.id: must consist of letters, digits and . _ -'],
     ['a long id', trigger({ id: 'a'.repeat(65) }), expect.stringMatching(/^nodes\.0\.id: /)],
@@ -219,21 +208,14 @@ describe('a graph', () => {
       'edges.1: node "hook": is a webhook: no edge may lead from it',
     ],
     ['no trigger', graphOf([hot]), 'nodes: must have a trigger'],
-    ['a cycle of one node', graphOf([heat, hot], 'heat hot, hot hot'), 'nodes.1: node "hot": is part of a cycle'],
-    ['a cycle of two nodes', chain(2, { isClosed: true }), 'nodes.1: node "c0": is part of a cycle'],
-    ['a cycle of all nodes', chain(63, { isClosed: true }), 'nodes.1: node "c0": is part of a cycle'],
-    [
-      'a separate cycle',
-      graphOf([heat, hot, hourly], 'hot hourly, hourly hot'),
-      'nodes.1: node "hot": is part of a cycle',
-    ],
+    ['a cycle of one node', graphOf([heat, hot], 'heat hot, hot hot'), `nodes.1: node "hot": ${inCycle}`],
+    ['a cycle of two nodes', chain(2, { isClosed: true }), `nodes.1: node "c0": ${inCycle}`],
+    ['a cycle of all nodes', chain(63, { isClosed: true }), `nodes.1: node "c0": ${inCycle}`],
+    ['a separate cycle', graphOf([heat, hot, hourly], 'hot hourly, hourly hot'), `nodes.1: node "hot": ${inCycle}`],
     [
       'an unreachable node',
       graphOf([heat, hot, hourly, notify], 'heat hot, hourly notify'),
-      [
-        'nodes.2: node "hourly": cannot be reached from a trigger',
-        'nodes.3: node "notify": cannot be reached from a trigger',
-      ],
+      [`nodes.2: node "hourly": ${unreachable}`, `nodes.3: node "notify": ${unreachable}`],
     ],
     [
       'two pieces',
@@ -250,7 +232,7 @@ describe('a graph', () => {
       { ...heat, propId: -1 },
       { ...hourly, seconds: 0 },
     ]
-    expect(faultsOf(graphOf(nodes))).toEqual([faultText('0.propId', 'heat'), faultText('1.seconds', 'hourly')])
+    expect(faultsOf(graphOf(nodes))).toEqual([fault('0.propId', 'heat'), fault('1.seconds', 'hourly')])
   })
 
   test('with very many nodes is refused without a look at each', () => {

@@ -51,39 +51,9 @@ describe('device identifier', () => {
   })
 
   const bad = [
-    ...[
-      '',
-      '*',
-      'a*',
-      ' ',
-      ' xabc',
-      'ab c',
-      'ab ',
-      'abc.d',
-      'a:b',
-      ':xabc',
-      'x:abc',
-      'x,abc',
-      '/xabc',
-      'x/abc',
-      '%xabc',
-    ],
-    ...[
-      'x?abc',
-      '#xabc',
-      '\\xabc',
-      'x\\abc',
-      '..',
-      '.',
-      '__proto__',
-      'é1',
-      'xéabc',
-      'a\n',
-      '\nxabc',
-      'x\nabc',
-      '\u007fxa',
-    ],
-    'x'.repeat(65),
+    ...['', '*', 'a*', ' ', ' xabc', 'ab c', 'ab ', 'abc.d', 'a:b', ':xabc', 'x:abc', 'x,abc', '/xabc', 'x/abc'],
+    ...['%xabc', 'x?abc', '#xabc', '\\xabc', 'x\\abc', '..', '.', '__proto__', 'é1', 'xéabc', 'a\n', '\nxabc'],
+    ...['x\nabc', '\u007fxa', 'x'.repeat(65)],
   ]
   test.each(bad)('%j is refused', (text) => {
     expect(parsed(DeviceIdentifier, text)).toBeUndefined()
@@ -171,22 +141,8 @@ describe('property id', () => {
   })
 
   test.each([
-    '',
-    ' ',
-    '-1',
-    '+1',
-    '1.0',
-    '1e3',
-    '4294967296',
-    '99999999999',
-    '0x',
-    '0x100000000',
-    '0xg',
-    'x2000',
-    '2000 ',
-    '0b1',
-    '٣',
-    '__proto__',
+    ...['', ' ', '-1', '+1', '1.0', '1e3', '4294967296', '99999999999', '0x', '0x100000000', '0xg', 'x2000', '2000 '],
+    ...['0b1', '٣', '__proto__'],
   ])('%j is refused', (text) => {
     expect(parsePropertyKey(text)).toBeUndefined()
   })

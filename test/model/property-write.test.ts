@@ -29,6 +29,7 @@ describe('a body', () => {
 })
 
 describe('a key', () => {
+  const names = ['0x2000.FLOTE', '0x2000.', '0x123456789', '0x', '-1', '1.5', ' 1', '', '__proto__', 'temperature']
   test.each([
     ['8192', { propId: 8192 }],
     ['0', { propId: 0 }],
@@ -39,16 +40,7 @@ describe('a key', () => {
     ['0xffffffff', { propId: 0xffff_ffff }],
     ['0x2000.FLOAT', { propId: 8192, type: 'float' }],
     ['8192.uint8-Array', { propId: 8192, type: 'uint8-array' }],
-    ['0x2000.FLOTE', { name: '0x2000.FLOTE' }],
-    ['0x2000.', { name: '0x2000.' }],
-    ['0x123456789', { name: '0x123456789' }],
-    ['0x', { name: '0x' }],
-    ['-1', { name: '-1' }],
-    ['1.5', { name: '1.5' }],
-    [' 1', { name: ' 1' }],
-    ['', { name: '' }],
-    ['__proto__', { name: '__proto__' }],
-    ['temperature', { name: 'temperature' }],
+    ...names.map((name): [string, object] => [name, { name }]),
   ])('%j means %j', (text, key) => {
     expect(readKey(text)).toEqual(key)
   })
@@ -56,15 +48,8 @@ describe('a key', () => {
 
 describe('the property of a key', () => {
   const shape = shapeOf('svc', { 1: 'uint8', 2: 'float', 8192: 'bool' })
-  const schema = ServiceSchema.parse({
-    name: 'S',
-    properties: {
-      '0x1': { name: 'speed' },
-      '0x2': { name: 'a.b' },
-      '0x3': { name: 'undeclared' },
-      '0x2000': { name: '2' },
-    },
-  })
+  const properties = { '0x1': { name: 'speed' }, '0x2': { name: 'a.b' }, '0x3': { name: 'undeclared' } }
+  const schema = ServiceSchema.parse({ name: 'S', properties: { ...properties, '0x2000': { name: '2' } } })
 
   test.each<[string, number | undefined]>([
     ['1', 0],
@@ -107,9 +92,9 @@ describe('a value', () => {
     ['uuid', uuid.toUpperCase(), uuid],
     ['float', -0.5, -0.5],
     ['string-array', ['a', '😀'], ['a', '😀']],
-  ])('for %s accepts %j as %j', (type, value, taken) => {
-    expect(written(type, value)).toEqual({ value: taken })
-    expect(written(type, value, undefined)).toEqual({ value: taken })
+  ])('for %s accepts %j as %j', (type, value, accepted) => {
+    expect(written(type, value)).toEqual({ value: accepted })
+    expect(written(type, value, undefined)).toEqual({ value: accepted })
   })
 
   test.each<[type: string, value: unknown, fault: RegExp]>([
@@ -130,10 +115,8 @@ describe('a value', () => {
 
 describe('a name of the enumeration', () => {
   const names = {
-    '0': { name: 'OFF' },
-    '1': { name: 'ON' },
-    '9007199254740993': { name: 'HUGE' },
-    '1.5': { name: 'HALF' },
+    ...{ '0': { name: 'OFF' }, '1': { name: 'ON' } },
+    ...{ '9007199254740993': { name: 'HUGE' }, '1.5': { name: 'HALF' } },
   }
 
   test.each<[string, unknown, unknown, string?]>([
@@ -156,11 +139,7 @@ describe('a name of the enumeration', () => {
   })
 
   test.each<[string, unknown]>([
-    ['uint8', 'on'],
-    ['uint8', '1'],
-    ['uint8', 'HUGE'],
-    ['uint8', 'HALF'],
-    ['uint8', 'toString'],
+    ...['on', '1', 'HUGE', 'HALF', 'toString'].map((name): [string, unknown] => ['uint8', name]),
     ['uint8-array', ['ON']],
     ['uint8-array', 'ON'],
     ['binary', 'ON'],

@@ -38,8 +38,8 @@ describe('a rollout', () => {
     { ...body, percent: 0 },
     { ...body, percent: 100, groups: [], errorThresholdPercent: 0, window, maxAttempts: 1 },
     { ...body, groups: ['5Kd9tVw3Cx'], errorThresholdPercent: 100, maxAttempts: 100 },
-  ])('%j is valid', (said) => {
-    expect(RolloutBody.parse(said)).toEqual(said)
+  ])('%j is valid', (good) => {
+    expect(RolloutBody.parse(good)).toEqual(good)
   })
 
   test.each([
@@ -58,17 +58,12 @@ describe('a rollout', () => {
     { ...body, window: { ...window, minutes: 10_081 } },
     { ...body, window: { ...window, zone: 'CET' } },
     { ...body, state: 'paused' },
-  ])('%j is refused', (said) => {
-    expect(RolloutBody.safeParse(said).success).toBe(false)
+  ])('%j is refused', (bad) => {
+    expect(RolloutBody.safeParse(bad).success).toBe(false)
   })
 
   test('is shown with its state and counts, without internal fields', () => {
-    const times = {
-      createdBy: 'crn#user:2Vb7qYx9Kd',
-      createdAt: 1,
-      updatedBy: 'crn#key:4Qm8sUx2Bw',
-      updatedAt: 2,
-    }
+    const times = { createdBy: 'crn#user:2Vb7qYx9Kd', createdAt: 1, updatedBy: 'crn#key:4Qm8sUx2Bw', updatedAt: 2 }
     const countedFrom = { finished: 3, failed: 1 }
     const stored: StoredRollout = { id: 'R', body: { ...body, window }, state: 'stopped', countedFrom, ...times }
     const counts = { chosen: 9, running: 1, done: 2, failed: 1, refused: 0 }
@@ -86,17 +81,8 @@ test.each(['* * * * *', '*/5 0-6,20 1 JAN,MAR MON#2', '30 0 2 ? * 1-5', '0 0 L *
 )
 
 test.each([
-  '',
-  '* * * *',
-  '* * * * * * *',
-  '@daily',
-  ' * * * * *',
-  '* * * * * ',
-  '*  * * * *',
-  '*\t* * * *',
-  '0 2 * * MON\n',
-  '2026-11-21T00:00:00',
-  `${'1,'.repeat(130)}1 * * * *`,
+  ...['', '* * * *', '* * * * * * *', '@daily', ' * * * * *', '* * * * * ', '*  * * * *', '*\t* * * *'],
+  ...['0 2 * * MON\n', '2026-11-21T00:00:00', `${'1,'.repeat(130)}1 * * * *`],
 ])('%j is not a valid window', (text) => {
   expect(CronPattern.safeParse(text).success).toBe(false)
 })

@@ -119,11 +119,8 @@ describe('a scope', () => {
 })
 
 describe('fingerprints', () => {
-  const grant: Grant = {
-    permissions: { service: ['read', 'update'], meta: ['read'] },
-    devices: ['A', 'B'],
-    services: ['x'],
-  }
+  const permissions: Grant['permissions'] = { service: ['read', 'update'], meta: ['read'] }
+  const grant: Grant = { permissions, devices: ['A', 'B'], services: ['x'] }
   const print = (...grants: Grant[]) => scopeOf(grants).fingerprint
   const base = print(grant, all)
 
@@ -145,10 +142,7 @@ describe('fingerprints', () => {
     ['another service', [{ ...grant, services: ['y'] }, all]],
     ['another action', [{ ...grant, permissions: { ...grant.permissions, meta: ['update'] } }, all]],
     ['another resource', [{ ...grant, permissions: { service: ['read', 'update'], alarms: ['read'] } }, all]],
-    [
-      'every present resource by name',
-      [grant, { ...all, permissions: Object.fromEntries(resources.map((r) => [r, ['*']])) }],
-    ],
+    ['every resource by name', [grant, { ...all, permissions: Object.fromEntries(resources.map((r) => [r, ['*']])) }]],
     ['one grant less', [all]],
     ['two grants with one name each', [{ ...grant, devices: ['A'] }, { ...grant, devices: ['B'] }, all]],
     ['names that are combined in another way', [{ ...grant, devices: ['A","B'] }, all]],
@@ -189,9 +183,7 @@ test('a check of a list equals single checks', () => {
 describe('a check of several devices', () => {
   const read = { alarms: ['read' as const] }
   const on = (devices: string[], services = ['*'], permissions: Grant['permissions'] = read): Grant => ({
-    permissions,
-    devices,
-    services,
+    ...{ permissions, devices, services },
   })
 
   test.each<[string, readonly Grant[], readonly string[] | '*', string | undefined, boolean]>([

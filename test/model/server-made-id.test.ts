@@ -1,23 +1,15 @@
-import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { isServerMadeId, randomId } from '#model/identifier'
+import { seededRandom } from '#model/seeded-random'
 
-/** Returns the same bytes each time. */
-function seededRandom() {
-  let turn = 0
-  return (byteCount: number) => {
-    const blocks: Buffer[] = []
-    for (let bytes = 0; bytes < byteCount; bytes += 32) blocks.push(createHash('sha256').update(`${turn++}`).digest())
-    return new Uint8Array(Buffer.concat(blocks).subarray(0, byteCount))
-  }
-}
+const random = seededRandom(new Uint8Array(16))
 
 test.each([1, 9, 10, 16, 22, 200])('%i characters are returned as requested', (characters) => {
-  expect(randomId(seededRandom(), characters)).toMatch(new RegExp(`^[1-9A-HJ-NP-Za-km-z]{${characters}}$`))
+  expect(randomId(random, characters)).toMatch(new RegExp(`^[1-9A-HJ-NP-Za-km-z]{${characters}}$`))
 })
 
 test('an id has ten characters by default and a valid format', () => {
-  const id = randomId(seededRandom())
+  const id = randomId(random)
   expect([id.length, isServerMadeId(id)]).toEqual([10, true])
 })
 
@@ -32,7 +24,7 @@ test('bytes that would favour some letters are dropped', () => {
 })
 
 test('all letters are equally likely', () => {
-  const letters = randomId(seededRandom(), 58_000)
+  const letters = randomId(random, 58_000)
   const counts = new Map<string, number>()
   for (const letter of letters) counts.set(letter, (counts.get(letter) ?? 0) + 1)
   expect(counts.size).toBe(58)

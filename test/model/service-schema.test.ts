@@ -18,16 +18,8 @@ const fan = {
   enum: { '0': { name: 'Off' }, '1': { name: 'On', description: 'Full' } },
 }
 const heat = {
-  name: 'Heat',
-  type: 'float',
-  unit: '°C',
-  readonly: true,
-  rangeMin: -40,
-  rangeMax: 85.5,
-  actionable: false,
-  group: 'Air',
-  hint: 'gauge',
-  history: { raw: '30d', hourly: '0', daily: 'forever' },
+  ...{ name: 'Heat', type: 'float', unit: '°C', readonly: true, rangeMin: -40, rangeMax: 85.5, actionable: false },
+  ...{ group: 'Air', hint: 'gauge', history: { raw: '30d', hourly: '0', daily: 'forever' } },
 }
 const climate = { name: 'Climate', description: 'Air', properties: { '0x2000': fan, '0x2001': heat } }
 
@@ -35,13 +27,18 @@ function withProperty(property: unknown): unknown {
   return { name: 'S', properties: { '0x2000': property } }
 }
 
+function withEnum(entries: Record<string, unknown>): unknown {
+  return withProperty({ name: 'p', enum: entries })
+}
+
+/** The names of an enumeration, as its entries. */
+function named(names: Record<string, string>): Record<string, { name: string }> {
+  return Object.fromEntries(Object.entries(names).map(([value, name]) => [value, { name }]))
+}
+
 function many(count: number): unknown {
-  return {
-    name: 'S',
-    properties: Object.fromEntries(
-      Array.from({ length: count }, (_, id) => [`0x${id.toString(16)}`, { name: `p${id}` }]),
-    ),
-  }
+  const entries = Array.from({ length: count }, (_, id) => [`0x${id.toString(16)}`, { name: `p${id}` }])
+  return { name: 'S', properties: Object.fromEntries(entries) }
 }
 
 function nested(depth: number): unknown {
@@ -61,25 +58,14 @@ describe('a schema is accepted unchanged', () => {
         properties: { '0x0001': { ...fan, icon: null, enum: { '2': { name: 'x', colour: 'red' } } } },
       },
     ],
-    [
-      'stream types',
-      {
-        name: 'S',
-        properties: { '0x0001': { name: 'a', type: 'binary-stream' }, '0x0002': { name: 'b', type: 'string-stream' } },
-      },
-    ],
+    ['a stream type', withProperty({ name: 'p', type: 'binary-stream' })],
+    ['a stream type of texts', withProperty({ name: 'p', type: 'string-stream' })],
     ['an array type', withProperty({ name: 'p', type: 'uint8-array' })],
     [
       'enum of negative, large and fractional values',
-      withProperty({
-        name: 'p',
-        enum: { '-1': { name: 'a' }, '18446744073709551615': { name: 'b' }, '0.5': { name: 'c' } },
-      }),
+      withEnum(named({ '-1': 'a', '18446744073709551615': 'b', '0.5': 'c' })),
     ],
-    [
-      'two values of one name',
-      withProperty({ name: 'p', enum: { '1': { name: 'reserved' }, '2': { name: 'reserved' } } }),
-    ],
+    ['two values of one name', withEnum(named({ '1': 'reserved', '2': 'reserved' }))],
   ])('with %s', (_name, schema) => {
     expect(ServiceSchema.parse(schema)).toEqual(schema)
   })
@@ -95,10 +81,8 @@ describe('a schema is normalised', () => {
   })
 
   test('to the usual case of hex digits, type names and enum values', () => {
-    const schema = {
-      name: 'S',
-      properties: { '0xABCD': { name: 'p', type: 'UINT8', enum: { '0x0A': { name: 'ten' } } } },
-    }
+    const property = { name: 'p', type: 'UINT8', enum: { '0x0A': { name: 'ten' } } }
+    const schema = { name: 'S', properties: { '0xABCD': property } }
     expect(ServiceSchema.parse(schema).properties).toEqual({
       '0xabcd': { name: 'p', type: 'uint8', enum: { '10': { name: 'ten' } } },
     })
@@ -110,11 +94,8 @@ describe('a schema is normalised', () => {
       fc.property(ids, fc.boolean(), (propIds, isUpperCase) => {
         const digitsOf = (id: number) => (isUpperCase ? id.toString(16).toUpperCase() : id.toString(16))
         const keyOf = (id: number): string => `0x${digitsOf(id)}`
-        const schema = {
-          name: 'S',
-          properties: Object.fromEntries(propIds.map((id) => [keyOf(id), { name: `p${id}` }])),
-        }
-        const once = ServiceSchema.parse(schema)
+        const properties = Object.fromEntries(propIds.map((id) => [keyOf(id), { name: `p${id}` }]))
+        const once = ServiceSchema.parse({ name: 'S', properties })
         expect(ServiceSchema.parse(once)).toEqual(once)
         for (const id of propIds) {
           expect(nameOfProperty(once, id)).toBe(`p${id}`)
@@ -126,6 +107,8 @@ describe('a schema is normalised', () => {
 })
 
 describe('a schema is refused', () => {
+  const enumPath = ['properties', '0x2000', 'enum']
+
   test.each<[string, unknown, (string | number)[]]>([
     ['nothing', null, []],
     ['an array', [], []],
@@ -161,31 +144,11 @@ describe('a schema is refused', () => {
       ['properties', '0x2000', 'history', 'daily'],
     ]),
     ['an empty range', withProperty({ name: 'p', rangeMin: 1, rangeMax: 1 }), ['properties', '0x2000', 'rangeMax']],
-    [
-      'an enum key that is not a number',
-      withProperty({ name: 'p', enum: { on: { name: 'x' } } }),
-      ['properties', '0x2000', 'enum', 'on'],
-    ],
-    [
-      'an enum key with zeros',
-      withProperty({ name: 'p', enum: { '01': { name: 'x' } } }),
-      ['properties', '0x2000', 'enum', '01'],
-    ],
-    [
-      'an enum value twice',
-      withProperty({ name: 'p', enum: { '10': { name: 'x' }, '0xa': { name: 'y' } } }),
-      ['properties', '0x2000', 'enum', '0xa'],
-    ],
-    [
-      'an enum entry without name',
-      withProperty({ name: 'p', enum: { '1': {} } }),
-      ['properties', '0x2000', 'enum', '1', 'name'],
-    ],
-    [
-      'an enum entry that is a text',
-      withProperty({ name: 'p', enum: { '1': 'On' } }),
-      ['properties', '0x2000', 'enum', '1'],
-    ],
+    ['an enum key that is not a number', withEnum({ on: { name: 'x' } }), [...enumPath, 'on']],
+    ['an enum key with zeros', withEnum({ '01': { name: 'x' } }), [...enumPath, '01']],
+    ['an enum value twice', withEnum({ '10': { name: 'x' }, '0xa': { name: 'y' } }), [...enumPath, '0xa']],
+    ['an enum entry without name', withEnum({ '1': {} }), [...enumPath, '1', 'name']],
+    ['an enum entry that is a text', withEnum({ '1': 'On' }), [...enumPath, '1']],
     ['__proto__ at the top', JSON.parse('{"name":"S","properties":{},"__proto__":{}}'), []],
     ['__proto__ among properties', JSON.parse('{"name":"S","properties":{"__proto__":{"name":"p"}}}'), ['properties']],
     ['__proto__ in an unknown field', JSON.parse('{"name":"S","properties":{},"a":[{"__proto__":1}]}'), ['a', 0]],
@@ -207,9 +170,9 @@ describe('lookups', () => {
     name: 'S',
     properties: {
       '0x2000': fan,
-      '0x2001': { name: 'Door', type: 'bool', enum: { '0': { name: 'Shut' }, '1': { name: 'Open' } } },
-      '0x2002': { name: 'Big', type: 'uint64', enum: { '18446744073709551615': { name: 'None' } } },
-      '0x2003': { name: 'Ratio', type: 'float', enum: { '0.5': { name: 'Half' } } },
+      '0x2001': { name: 'Door', type: 'bool', enum: named({ '0': 'Shut', '1': 'Open' }) },
+      '0x2002': { name: 'Big', type: 'uint64', enum: named({ '18446744073709551615': 'None' }) },
+      '0x2003': { name: 'Ratio', type: 'float', enum: named({ '0.5': 'Half' }) },
     },
   })
 

@@ -24,26 +24,8 @@ describe('a name', () => {
   )
 
   test.each([
-    '',
-    ' ',
-    ' ann',
-    'ann ',
-    '\u00a0ann',
-    'ann\u3000',
-    'a:b',
-    'a/b',
-    '.',
-    '..',
-    'a\nb',
-    'a\tb',
-    'a\0b',
-    'a\u007fb',
-    'a\u200bb',
-    'a\u202eb',
-    'a\u2028b',
-    'a\ud800b',
-    'x'.repeat(65),
-    '😀'.repeat(65),
+    ...['', ' ', ' ann', 'ann ', '\u00a0ann', 'ann\u3000', 'a:b', 'a/b', '.', '..', 'a\nb', 'a\tb', 'a\0b', 'a\u007fb'],
+    ...['a\u200bb', 'a\u202eb', 'a\u2028b', 'a\ud800b', 'x'.repeat(65), '😀'.repeat(65)],
     ...notText,
   ])('%j is refused', (name) => {
     expect(UserName.safeParse(name).success).toBe(false)
@@ -110,28 +92,13 @@ describe('two names', () => {
 
 describe('an e-mail address', () => {
   test.each([
-    'a@b',
-    'Ann@Acme.example',
-    'ann+x@acme.example',
-    '"ann"@[192.0.2.1]',
-    'zoë@例.example',
-    `a@${'b'.repeat(252)}`,
+    ...['a@b', 'Ann@Acme.example', 'ann+x@acme.example', '"ann"@[192.0.2.1]', 'zoë@例.example', `a@${'b'.repeat(252)}`],
   ])('%j is valid', (email) => {
     expect(Email.parse(email)).toBe(email)
   })
 
   test.each([
-    '',
-    'a',
-    '@',
-    'a@',
-    '@b',
-    'a@b@c',
-    'a b@c',
-    'a@b c',
-    'a@b\n',
-    'a@\u200bb',
-    `a@${'b'.repeat(253)}`,
+    ...['', 'a', '@', 'a@', '@b', 'a@b@c', 'a b@c', 'a@b c', 'a@b\n', 'a@\u200bb', `a@${'b'.repeat(253)}`],
     ...notText,
   ])('%j is refused', (email) => {
     expect(Email.safeParse(email).success).toBe(false)

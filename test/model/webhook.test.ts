@@ -9,12 +9,10 @@ import {
   WebhookUrl,
 } from '#model/webhook'
 
-test.each(['https://x.example/\0', '\u0001https://x.example', 'https://x.example/a\u009fb'])(
-  'a URL with a control character is refused: %j',
-  (url) => {
+test('a URL with a control character is refused', () => {
+  for (const url of ['https://x.example/\0', '\u0001https://x.example', 'https://x.example/a\u009fb'])
     expect(WebhookUrl.safeParse(url).success).toBe(false)
-  },
-)
+})
 
 test('a new secret is valid', () => {
   const secret = newWebhookSecret((byteCount) => new Uint8Array(byteCount).fill(250))
@@ -30,16 +28,8 @@ test('attempts are made after 5 s, 30 s, 2 min, 10 min and 1 h, and then 24 time
 
 test('the latest hundred deliveries are shown, waiting or not, without contents', () => {
   const waiting = (seq: number): StoredWebhook => ({
-    ...{
-      seq,
-      id: `msg_${seq}`,
-      at: seq,
-      device: 'A',
-      node: 'hook',
-      value: 'x',
-      previous: 'y',
-      cause: { on: 'status' },
-    },
+    ...{ seq, id: `msg_${seq}`, at: seq, device: 'A', node: 'hook' },
+    ...{ value: 'x', previous: 'y', cause: { on: 'status' } },
     ...{ attempts: 2, nextAt: 5_000, result: 'timeout' },
   })
   const result = (seq: number): WebhookResult => {
