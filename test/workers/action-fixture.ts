@@ -7,6 +7,7 @@ import type { Grant } from '#model/scope'
 import type { ActorAddress } from '#runtime/actor'
 import { IdentityFixture, type IdentityFixtureOptions } from '#test/access/identity-fixture'
 import { TestLink } from '#test/link/link-fixture'
+import { listedRows } from '#test/workers/listed-rows'
 
 export const updateGrant: Grant = { permissions: { service: ['update'] }, devices: ['*'], services: ['svc'] }
 
@@ -135,11 +136,8 @@ export class ActionFixture {
   }
 
   /** The ids of running actions. */
-  async runningActions(): Promise<readonly string[]> {
-    const pages = this.identity.assembly.context.listing.entries(runningActionIndex, 'default')
-    const ids = await this.identity.wait(pages.next(1_000))
-    await pages.close()
-    return ids
+  runningActions(): Promise<readonly string[]> {
+    return listedRows(this.identity, runningActionIndex)
   }
 
   /** Kills the process, after `writesKept` of its pending writes reached the disk, and starts another one. */

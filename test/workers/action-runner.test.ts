@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest'
+import { runningActionIndex } from '#actors/action/action'
 import { openWritesOfDeviceMax } from '#link/open-writes'
 import { graceMs } from '#link/presence'
 import { actionRetentionMs, actionsOfAuthorMax, actionsRunningMax } from '#model/action'
 import { ServiceSchema } from '#model/service-schema'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { ActionFixture, accepting, namesOf, silent, updateGrant } from '#test/workers/action-fixture'
+import { listedRows } from '#test/workers/listed-rows'
 
 let fixture: ActionFixture
 afterEach(async () => {
@@ -57,20 +59,13 @@ describe('an action', () => {
       if (write.device === 'C') return [{ propId: 1, status: 'REJECTED', message: 'no' }]
       return accepting(write)
     }
-    await beginAndStore('J', ['A', 'B', 'C', 'D', 'LESS', 'MISSING', 'OFF', 'OTHER', 'TYPED'])
-    const statuses = [
-      'OK',
-      'PENDING',
-      'REJECTED',
-      'OK',
-      'INVALID',
-      'NOT_FOUND',
-      'DEVICE_OFFLINE',
-      'NOT_FOUND',
-      'INVALID',
+    const outcomes = [
+      ...['A OK', 'B PENDING', 'C REJECTED', 'D OK', 'LESS INVALID', 'MISSING NOT_FOUND', 'OFF DEVICE_OFFLINE'],
+      ...['OTHER NOT_FOUND', 'TYPED INVALID'],
     ]
-    const names = ['A', 'B', 'C', 'D', 'LESS', 'MISSING', 'OFF', 'OTHER', 'TYPED']
-    expect(fixture.outcomes('J')).toEqual(names.map((name, place) => `${name} ${statuses[place]}`))
+    const names = outcomes.map((outcome) => outcome.replace(/ .*/, ''))
+    await beginAndStore('J', names)
+    expect(fixture.outcomes('J')).toEqual(outcomes)
     expect(fixture.action('J')?.isDone).toBe(false)
     await fixture.identity.world.advance(12_000)
     expect(fixture.outcomes('J')[1]).toBe('B DEVICE_TIMEOUT')
@@ -183,14 +178,11 @@ describe('many actions', () => {
     const refusedOf = async (begun: readonly Promise<string | undefined>[]) =>
       (await Promise.all(begun)).filter((code) => code !== undefined)
     const left = actionsRunningMax - 2 * actionsOfAuthorMax
-    const [ofOne, ofAnother, ofTenant] = [
-      begin('mallory', actionsOfAuthorMax + 2),
-      begin('ann', actionsOfAuthorMax),
-      begin('bob', left + 3),
-    ]
-    expect(await refusedOf(ofOne)).toEqual(
-      Array(2).fill('conflict at most 40 actions of one user run at the same time'),
-    )
+    const ofOne = begin('mallory', actionsOfAuthorMax + 2)
+    const ofAnother = begin('ann', actionsOfAuthorMax)
+    const ofTenant = begin('bob', left + 3)
+    const tooManyOfUser = 'conflict at most 40 actions of one user run at the same time'
+    expect(await refusedOf(ofOne)).toEqual(Array(2).fill(tooManyOfUser))
     expect(await refusedOf(ofAnother)).toEqual([])
     expect(await refusedOf(ofTenant)).toEqual(Array(3).fill('conflict at most 100 actions run at the same time'))
     await fixture.identity.world.advance(30_000)
@@ -317,15 +309,13 @@ test('a server that stops stores received outcomes, and ignores its own refusals
 test('the actions of a deleted tenant are deleted', async () => {
   fixture = await ActionFixture.open()
   await fixture.identity.addTenant('acme')
-  const { actions, listing, system } = fixture.identity.assembly.context
+  const { actions, system } = fixture.identity.assembly.context
   const begin = { tenant: 'acme', id: 'J', author: fixture.ann, serviceIdentifier: 'svc', updates: { '1': 1 } }
   await fixture.identity.wait(actions.begin({ ...begin, devices: [['A', 'B']] }))
   await fixture.identity.directory({ type: 'delete_tenant', tenant: 'acme' })
   await fixture.identity.world.advance(60_000)
   expect(await refusal(actions.begin({ ...begin, id: 'K', devices: [['A']] }))).toBe('not_found Not Found')
-  const pages = listing.entries('running_action', 'acme')
-  expect(await fixture.identity.wait(pages.next(10))).toEqual([])
-  await pages.close()
+  expect(await listedRows(fixture.identity, runningActionIndex, 'acme')).toEqual([])
   for (const [kind, id, name] of [['action', 'J', 'action'] as const, ['action_page', 'J.0', 'page'] as const]) {
     expect(system.recordOf({ kind, tenant: 'acme', id }, name)).toBeUndefined()
   }

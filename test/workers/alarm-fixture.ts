@@ -8,10 +8,15 @@ import type { Grant } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 import { forgetAfterMs } from '#runtime/system'
 import { IdentityFixture } from '#test/access/identity-fixture'
+import { listedRows } from '#test/workers/listed-rows'
 
 const climate = 'climate'
 const temperature = 0x2000
 const warm = { '>': [{ var: '0x2000' }, 30] }
+
+function updatesOf(value: number) {
+  return [{ serviceIdentifier: climate, propId: temperature, value, timestamp: undefined }]
+}
 
 /** Read on the climate of these devices. */
 export const readGrant = (...devices: string[]): Grant => ({
@@ -46,12 +51,9 @@ export class AlarmFixture {
     const shape = intern(climate, [{ propId: temperature, type, modifier: 0 }])
     const services = [{ shape, items: [] }]
     const requests = Object.entries(degrees).flatMap(([device, value]) => {
-      const updates = [{ serviceIdentifier: climate, propId: temperature, value, timestamp: undefined }]
-      const post = { type: 'post', session: undefined, seq: undefined, services, updates } as const
-      return [
-        system.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {} }),
-        system.ask(deviceAddress('default', device), post),
-      ]
+      const post = { type: 'post', session: undefined, seq: undefined, services, updates: updatesOf(value) } as const
+      const admitted = system.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {} })
+      return [admitted, system.ask(deviceAddress('default', device), post)]
     })
     await this.identity.wait(Promise.all(requests))
   }
@@ -59,8 +61,8 @@ export class AlarmFixture {
   /** Reports without advancing the world. */
   requestReport(device: string, value: number): Promise<unknown> {
     const { system } = this.identity.assembly.context
-    const updates = [{ serviceIdentifier: climate, propId: temperature, value, timestamp: undefined }]
-    const post = { type: 'post', session: undefined, seq: undefined, services: undefined, updates } as const
+    const fields = { session: undefined, seq: undefined, services: undefined, updates: updatesOf(value) } as const
+    const post = { type: 'post', ...fields } as const
     return system.ask(deviceAddress('default', device), post)
   }
 
@@ -125,15 +127,12 @@ export class AlarmFixture {
   }
 
   /** The rows of the alarm index. */
-  async listedRows(): Promise<readonly string[]> {
-    const pages = this.identity.assembly.context.listing.entries('alarm', 'default')
-    const rows = await this.identity.wait(pages.next(100_000))
-    await pages.close()
-    return rows
+  listedRows(): Promise<readonly string[]> {
+    return listedRows(this.identity, 'alarm')
   }
 
   /** Alarms whose sweep has not ended. */
-  get unfinished(): readonly string[] {
+  get unfinishedAlarms(): readonly string[] {
     const { alarms, evaluated } = this.identity.tenantState()
     return [...evaluated].filter(([id, { sweeping }]) => sweeping !== null || !alarms.has(id)).map(([id]) => id)
   }

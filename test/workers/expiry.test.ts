@@ -12,6 +12,7 @@ import { auditIndex } from '#actors/tenant/audit'
 import { tenantAddress } from '#actors/tenant/commands'
 import { logDays, logEntry, timeOfEntry } from '#actors/tenant/log'
 import { IdentityFixture } from '#test/access/identity-fixture'
+import { listedRows } from '#test/workers/listed-rows'
 import { expireKeysEveryMs as expireEveryMs, expireLogs, expireLogsEveryMs } from '#workers/expiry'
 
 const hourMs = 3_600_000
@@ -27,14 +28,12 @@ afterEach(async () => {
   await fixture.close()
 })
 
-const begin = (tenant: string, key: string) =>
-  fixture.wait(
-    fixture.assembly.context.system.ask(idempotencyAddress(tenant, 'crn#user:U1', key), {
-      type: 'begin',
-      print: 'p',
-      isFull: false,
-    }),
-  )
+const user = 'crn#user:U1'
+const begin = (tenant: string, key: string) => {
+  const { system } = fixture.assembly.context
+  const command = { type: 'begin', print: 'p', isFull: false } as const
+  return fixture.wait(system.ask(idempotencyAddress(tenant, user, key), command))
+}
 
 /** Lets the time pass. Timers only run at its end. */
 async function later(ms: number): Promise<void> {
@@ -43,21 +42,16 @@ async function later(ms: number): Promise<void> {
 }
 
 const isStored = (tenant: string, key: string) =>
-  fixture.assembly.context.system.recordOf(idempotencyAddress(tenant, 'crn#user:U1', key), answerRecord) !== undefined
+  fixture.assembly.context.system.recordOf(idempotencyAddress(tenant, user, key), answerRecord) !== undefined
 
-async function indexEntries(tenant: string): Promise<string[]> {
-  const pages = fixture.assembly.context.listing.entries(idempotencyIndex, tenant)
-  const entries = await fixture.wait(pages.next(10_000))
-  await pages.close()
-  return [...entries]
-}
+const indexEntries = (tenant: string) => listedRows(fixture, idempotencyIndex, tenant)
 
 test('a key is stored for a day, and its record and index entry are deleted soon after', async () => {
   await fixture.addTenant('acme')
   for (const tenant of ['default', 'acme']) await begin(tenant, 'k')
   await later(keyLifetimeMs - 1)
   expect([isStored('default', 'k'), isStored('acme', 'k')]).toEqual([true, true])
-  expect((await indexEntries('acme')).map(idOfExpiry)).toEqual([idempotencyAddress('acme', 'crn#user:U1', 'k').id])
+  expect((await indexEntries('acme')).map(idOfExpiry)).toEqual([idempotencyAddress('acme', user, 'k').id])
   await later(goneAfterMs - keyLifetimeMs)
   expect([isStored('default', 'k'), isStored('acme', 'k')]).toEqual([false, false])
   expect([await indexEntries('default'), await indexEntries('acme')]).toEqual([[], []])
@@ -133,7 +127,7 @@ test('the keys of a deleted tenant are deleted', async () => {
   await fixture.directory({ type: 'delete_tenant', tenant: 'acme' })
   await fixture.world.advance(60_000)
   expect(await indexEntries('acme')).toEqual([])
-  const { id } = idempotencyAddress('acme', 'crn#user:U1', 'k')
+  const { id } = idempotencyAddress('acme', user, 'k')
   expect(fixture.assembly.context.system.recordOf(idempotencyAddressOf('acme', id), answerRecord)).toBeUndefined()
 })
 
@@ -146,12 +140,7 @@ describe.each([alarmLogIndex, auditIndex])('the log %s', (index) => {
     const change = { type: 'change_log', index, entries, isPresent: true } as const
     await fixture.wait(system.ask(tenantAddress(tenant), change))
   }
-  const left = async () => {
-    const pages = fixture.assembly.context.listing.entries(index, tenant)
-    const entries = await fixture.wait(pages.next(10_000))
-    await pages.close()
-    return entries.map(timeOfEntry)
-  }
+  const left = async () => (await listedRows(fixture, index, tenant)).map(timeOfEntry)
 
   test('loses entries after 90 days, and the oldest of too many', async () => {
     const { system, listing } = fixture.assembly.context

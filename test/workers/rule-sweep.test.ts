@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { hashOf } from '#access/secret-text'
-import type { TenantCommand } from '#actors/tenant/commands'
 import { Problem } from '#model/problem'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { AlarmFixture, readGrant } from '#test/workers/alarm-fixture'
@@ -26,42 +25,19 @@ async function openAsleep(prepare: () => Promise<unknown>): Promise<void> {
   await fleet.sleep(devices)
 }
 
-const keyId = 'K1abcdefgh'
-const key = (expiresAt: number | null = null): TenantCommand => ({
-  type: 'add_api_key',
-  id: keyId,
-  name: 'x',
-  hash: hashOf('x'),
-  roles: ['ops'],
-  expiresAt,
-})
 describe('sleeping devices are evaluated after', () => {
   const active = { B: 'hot' }
-  test.each<
-    [title: string, prepare: () => Promise<unknown>, before: object, edit: () => Promise<unknown>, after: object]
-  >([
-    ['a new alarm', async () => {}, {}, () => fleet.put('hot'), active],
-    [
-      'a device removed from its group',
-      () => fleet.putGroup('G1abcdefgh', 'A', 'B').then(() => fleet.put('hot', { groups: ['G1abcdefgh'] })),
-      active,
-      () => fleet.putGroup('G1abcdefgh', 'A'),
-      {},
-    ],
-    [
-      'a smaller role of the author',
-      () => fleet.put('hot'),
-      active,
-      () => fleet.identity.putRole('ops', [readGrant('A')]),
-      {},
-    ],
-    [
-      'the deletion of the alarm',
-      () => fleet.put('hot'),
-      active,
-      () => fleet.identity.tenant('default', { type: 'delete_alarm', id: 'hot' }),
-      {},
-    ],
+  type Change = () => Promise<unknown>
+  const group = 'G1abcdefgh'
+  const putInGroup = () => fleet.putGroup(group, 'A', 'B').then(() => fleet.put('hot', { groups: [group] }))
+  const put = () => fleet.put('hot')
+  const remove = () => fleet.identity.tenant('default', { type: 'delete_alarm', id: 'hot' })
+
+  test.each<[title: string, prepare: Change, before: object, edit: Change, after: object]>([
+    ['a new alarm', async () => {}, {}, put, active],
+    ['a device removed from its group', putInGroup, active, () => fleet.putGroup(group, 'A'), {}],
+    ['a smaller role of the author', put, active, () => fleet.identity.putRole('ops', [readGrant('A')]), {}],
+    ['the deletion of the alarm', put, active, remove, {}],
   ])('%s', async (_, prepare, before, edit, after) => {
     await openAsleep(prepare)
     expect(fleet.alarmStates(devices)).toEqual(before)
@@ -71,14 +47,16 @@ describe('sleeping devices are evaluated after', () => {
     await fleet.identity.world.advance(1_000)
     expect(fleet.alarmStates(devices)).toEqual(after)
     expect(await fleet.listedRows()).toEqual(Object.keys(after).map((device) => `hot/${device}`))
-    expect(fleet.unfinished).toEqual([])
+    expect(fleet.unfinishedAlarms).toEqual([])
   })
 
   test('the expiry of the API key of the author', async () => {
     const dayMs = 86_400_000
     await openFleet()
-    await fleet.identity.tenant('default', key(fleet.identity.world.now() + dayMs))
-    await fleet.put('hot', {}, `crn#key:${keyId}`)
+    const [id, expiresAt] = ['K1abcdefgh', fleet.identity.world.now() + dayMs]
+    const key = { type: 'add_api_key', id, name: 'x', hash: hashOf('x'), roles: ['ops'], expiresAt } as const
+    await fleet.identity.tenant('default', key)
+    await fleet.put('hot', {}, `crn#key:${id}`)
     await fleet.identity.world.settle()
     expect(fleet.alarmStates(devices)).toEqual(active)
     await fleet.sleep(devices)
@@ -93,11 +71,8 @@ describe('sleeping devices are evaluated after', () => {
     await fleet.putSchema({ '0x2000': 'degrees' })
     await fleet.identity.putRole('ops', [readGrant('A', 'B')])
     await fleet.identity.world.settle()
-    expect([fleet.alarmStates(devices), fleet.unfinished, devices.filter((device) => fleet.isAwake(device))]).toEqual([
-      active,
-      [],
-      [],
-    ])
+    expect([fleet.alarmStates(devices), fleet.unfinishedAlarms]).toEqual([active, []])
+    expect(devices.filter((device) => fleet.isAwake(device))).toEqual([])
   })
 })
 
@@ -132,7 +107,7 @@ test('evaluations during a short change of a role are undone, also if no sweep r
   fleet.identity = await fleet.identity.restart({}, 1)
   expect(isNarrow()).toBe(false)
   await fleet.identity.world.settle()
-  expect([fleet.alarmStates(devices), fleet.unfinished]).toEqual([{ B: 'hot' }, []])
+  expect([fleet.alarmStates(devices), fleet.unfinishedAlarms]).toEqual([{ B: 'hot' }, []])
 })
 
 /** Restarts, and returns the number of devices that the next process reads. */
@@ -201,7 +176,10 @@ describe('thousands of devices', () => {
     await world.settle()
     const states = fleet.alarmStates(names)
     expect(Object.entries(states).filter(([, state]) => state === 'hot')).toEqual(Object.entries(warmOnes))
-    expect([Object.values(states).filter((state) => !/^\(?hot\)?$/.test(state)), fleet.unfinished]).toEqual([[], []])
+    expect([Object.values(states).filter((state) => !/^\(?hot\)?$/.test(state)), fleet.unfinishedAlarms]).toEqual([
+      [],
+      [],
+    ])
   })
 
   test('are read from the position of a killed process', async () => {
@@ -221,7 +199,7 @@ describe('thousands of devices', () => {
     const reads = await readCountAtStart()
     // Devices with an active alarm are read again.
     expect([left < names.length / 2, reads >= left, reads <= left + 10]).toEqual([true, true, true])
-    expect([fleet.alarmStates(names), fleet.unfinished]).toEqual([warmOnes, []])
+    expect([fleet.alarmStates(names), fleet.unfinishedAlarms]).toEqual([warmOnes, []])
   })
 })
 
@@ -248,7 +226,7 @@ test('a failed write during a sweep is repeated', async () => {
     await fleet.identity.wait(edit)
     await fleet.identity.world.settle()
     await fleet.identity.world.advance(10_000)
-    expect([fleet.alarmStates(devices), fleet.unfinished]).toEqual([{ B: 'hot' }, []])
+    expect([fleet.alarmStates(devices), fleet.unfinishedAlarms]).toEqual([{ B: 'hot' }, []])
     expect(fleet.identity.errors.splice(0).length).toBeGreaterThan(0)
   }
 })
@@ -277,11 +255,11 @@ describe('a device that refuses its evaluation because of overload', () => {
     await fleet.put('hot')
     for (let refused = 1; refused <= 3; refused++) {
       await fleet.identity.world.settle()
-      expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinished]).toEqual([refused, {}, ['hot']])
+      expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinishedAlarms]).toEqual([refused, {}, ['hot']])
       await fleet.identity.world.advance(1_000)
     }
     await fleet.identity.world.settle()
-    expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinished]).toEqual([4, { B: 'hot' }, []])
+    expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinishedAlarms]).toEqual([4, { B: 'hot' }, []])
   })
 
   test('does not delay others', async () => {
@@ -289,10 +267,14 @@ describe('a device that refuses its evaluation because of overload', () => {
     const evaluationCount = refuse(1)
     await fleet.put('hot')
     await fleet.identity.world.settle()
-    expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinished]).toEqual([2, { B: 'hot' }, ['hot']])
+    expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinishedAlarms]).toEqual([2, { B: 'hot' }, ['hot']])
     await fleet.identity.world.advance(1_000)
     await fleet.identity.world.settle()
-    expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinished]).toEqual([3, { A: 'hot', B: 'hot' }, []])
+    expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinishedAlarms]).toEqual([
+      3,
+      { A: 'hot', B: 'hot' },
+      [],
+    ])
   })
 
   test('is left to the next process if the server stops', async () => {
@@ -306,7 +288,7 @@ describe('a device that refuses its evaluation because of overload', () => {
     vi.restoreAllMocks()
     fleet.identity = await fleet.identity.restart({}, 1)
     await fleet.identity.world.settle()
-    expect([fleet.alarmStates(devices), fleet.unfinished]).toEqual([{ B: 'hot' }, []])
+    expect([fleet.alarmStates(devices), fleet.unfinishedAlarms]).toEqual([{ B: 'hot' }, []])
   })
 })
 
