@@ -30,7 +30,7 @@ async function stored(history: HistoryStore): Promise<Record<string, readonly [t
   return found
 }
 
-test('a device that was deleted and created again by skipped entries has none of the old history, also after a restart', async () => {
+test('a device that skipped entries deleted and created again has none of the old history, also after a restart', async () => {
   const backend = memoryStorage()
   const open = async () => {
     const history = await HistoryStore.open(await backend.open(), shapes)

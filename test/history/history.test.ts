@@ -50,16 +50,8 @@ class Fixture {
 
   report(value: number): Promise<unknown> {
     const at = this.world.now()
-    const entry: Entry = {
-      kind: 'reported',
-      device: 'D',
-      flakeAddress: 1,
-      shape,
-      at,
-      timestamp: at,
-      seq: 1,
-      items: [0, value],
-    }
+    const more = { device: 'D', flakeAddress: 1, shape, at, timestamp: at, seq: 1, items: [0, value] }
+    const entry: Entry = { kind: 'reported', ...more }
     const bytes = packChunk([entry], at, 0)
     return this.history.apply([{ tenant: 'default', firstOffset: ++this.#offset, count: 1, time: at, bytes }])
   }

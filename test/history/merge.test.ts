@@ -43,9 +43,8 @@ class Fixture {
   async block(sequence: number, points: Points): Promise<void> {
     const none = { marks: new Points(1), others: () => new Map() }
     const pieces = () => [[{ sequence, points }], []] as const
-    await this.#storage.write(storeInBlocks({ storage: this.#storage, series, points, pieces, sequence, ...none }), {
-      sync: false,
-    })
+    const stored = storeInBlocks({ storage: this.#storage, series, points, pieces, sequence, ...none })
+    await this.#storage.write(stored, { sync: false })
   }
 
   merge(runs: readonly Run[], otherRuns: readonly Run[], blockPointsMin: number): Promise<Run | undefined> {
@@ -59,26 +58,23 @@ class Fixture {
 
   /** The points of blocks and of these runs. `blocks`: as the summary of the day named them before. */
   points(runs: readonly (Run | undefined)[], blocks = this.blocks()): (readonly [time: number, value: number])[] {
-    const fresh = readRuns(
-      this.#storage,
-      runs.flatMap((run) => run ?? []),
-      [series],
-    )
+    const kept = runs.flatMap((run) => run ?? [])
+    const fresh = readRuns(this.#storage, kept, [series])
     const { times, values, count } = pointsOfDay(this.#storage, series, day, blocks, fresh.get(series) ?? [])
     return Array.from({ length: count }, (_, index) => [times[index] as number, values[index] as number])
   }
 }
 
 test.each([1, 100])(
-  'a point in a merged run does not replace a later one in a block, with blocks of at least %i points',
-  async (blockPointsMin) => {
+  'a merged point does not replace a later one in a block of at least %i points',
+  async (pointsMin) => {
     const fixture = await Fixture.open()
     // In the order of the stream.
     const first = await fixture.run(16, 1, pointsOf([time, 1], [time + 1, 1]))
     await fixture.block(32, pointsOf([time, 2]))
     const last = await fixture.run(48, 1, pointsOf([time + 1, 3]))
-    const made = await fixture.merge([first, last], [], blockPointsMin)
-    expect(fixture.points([made])).toEqual([
+    const merged = await fixture.merge([first, last], [], pointsMin)
+    expect(fixture.points([merged])).toEqual([
       [time, 2],
       [time + 1, 3],
     ])

@@ -29,6 +29,10 @@ const names: readonly AggregateName[] = [
   ...(['min', 'max', 'avg', 'sum', 'count', 'first', 'last', 'delta', 'increase', 'stddev', 'twa'] as const),
 ]
 
+function bucketsOf(interval: number, aggregates?: readonly AggregateName[], zone = 'UTC') {
+  return { interval, zone, aggregates }
+}
+
 type Point = readonly [time: number, value: number]
 interface Series {
   readonly time: readonly number[]
@@ -36,9 +40,11 @@ interface Series {
   readonly marks: readonly { readonly time: number }[]
   readonly [aggregate: string]: readonly unknown[]
 }
-interface Answer {
+interface Span {
   readonly from: number
   readonly to: number
+}
+interface Answer extends Span {
   readonly interval: number
   readonly tz: string
   readonly series: readonly Series[]
@@ -66,14 +72,8 @@ class Fixture {
   }
 
   static async make(seed: number, bytesMax = Number.POSITIVE_INFINITY): Promise<Fixture> {
-    const limits = {
-      unstoredMax: 1_000,
-      runsMax: 3,
-      blockPointsMin: 20,
-      rawMs: 300 * dayMs,
-      hoursMs: 700 * dayMs,
-      bytesMax,
-    }
+    const keep = { rawMs: 300 * dayMs, hoursMs: 700 * dayMs, bytesMax }
+    const limits = { unstoredMax: 1_000, runsMax: 3, blockPointsMin: 20, ...keep }
     const store = await HistoryStore.open(await memoryStorage().open(), shapes, limits)
     const [base] = store.checkpoints
     if (!base) throw new Error('no checkpoint')
@@ -91,9 +91,7 @@ class Fixture {
         await this.report([...this.points.keys(), this.now][this.random.below(this.points.size + 1)])
       else if (kind === 17) await this.fail(this.now)
       else await this.store.flush()
-      if (this.random.below(10) === 0) {
-        await this.mergeConfirmed(this.random.below(2) === 0)
-      }
+      if (this.random.below(10) === 0) await this.mergeConfirmed(this.random.below(2) === 0)
     }
     this.now += hourMs
   }
@@ -123,37 +121,40 @@ class Fixture {
   }
 
   async ask(part: Question) {
-    const answer = await answerQuery(this.store, queryOf(part, this.now))
-    if (answer === 'unknown' || 'faults' in answer) throw new Error(JSON.stringify(answer))
+    const answer = await this.answer(part)
     return { ...(JSON.parse(Buffer.concat(answer.pieces).toString()) as Answer), next: answer.next }
+  }
+
+  async *pages(part: Question & Span): AsyncGenerator<Answer> {
+    for (let span: Span | undefined = part; span; ) {
+      const page: Answer & { readonly next: Span | undefined } = await this.ask({ ...part, ...span })
+      yield page
+      span = page.next
+    }
   }
 
   /** All parts of an export. */
   async exported(part: Question): Promise<string> {
     let text = ''
-    let span: { readonly from?: number; readonly to?: number } | undefined = {}
-    while (span) {
-      const answer = await answerQuery(this.store, queryOf({ ...part, ...span }, this.now))
-      if (answer === 'unknown' || 'faults' in answer) throw new Error(JSON.stringify(answer))
-      text += Buffer.concat(answer.pieces).toString()
-      span = answer.next
+    for (let span: Partial<Span> | undefined = {}; span; ) {
+      const { pieces, next }: Awaited<ReturnType<Fixture['answer']>> = await this.answer({ ...part, ...span })
+      text += Buffer.concat(pieces).toString()
+      span = next
     }
     return text
+  }
+
+  async answer(part: Question) {
+    const answer = await answerQuery(this.store, queryOf(part, this.now))
+    if (answer === 'unknown' || 'faults' in answer) throw new Error(JSON.stringify(answer))
+    return answer
   }
 
   async across(
     part: Pick<FleetAggregateQuery, 'devices' | 'aggregate' | 'across'> & Partial<FleetAggregateQuery>,
   ): Promise<unknown> {
-    const query = {
-      tenant,
-      service,
-      propId: 0,
-      interval: hourMs,
-      zone: 'UTC',
-      from: start,
-      to: this.now,
-      now: this.now,
-    }
+    const { now } = this
+    const query = { tenant, service, propId: 0, interval: hourMs, zone: 'UTC', from: start, to: now, now }
     const answer = await answerFleetAggregate(this.store, { ...query, ...part })
     return answer !== 'unknown' && 'pieces' in answer ? JSON.parse(Buffer.concat(answer.pieces).toString()) : answer
   }
@@ -202,9 +203,10 @@ function reference(fixture: Fixture, begin: number, end: number): Record<string,
   const sum = inside.reduce((total, value) => total + value, 0)
   const avg = sum / inside.length
   const all = before === undefined ? inside : [before, ...inside]
-  const rises = all
-    .slice(1)
-    .map((value, index) => (value >= (all[index] as number) ? value - (all[index] as number) : value))
+  const rises = all.slice(1).map((value, index) => {
+    const previous = all[index] as number
+    return value >= previous ? value - previous : value
+  })
   return {
     min: Math.min(...inside),
     max: Math.max(...inside),
@@ -224,6 +226,11 @@ function rounded(value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toFixed(6)) + 0 : value
 }
 
+/** The value of each aggregate. */
+function roundedNames(find: (name: string) => unknown): Record<string, unknown> {
+  return Object.fromEntries(names.map((name) => [name, rounded(find(name))]))
+}
+
 describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
   test('has the aggregates of the points, in buckets of any size, wherever the points are stored', async () => {
     const fixture = await Fixture.make(seed)
@@ -231,33 +238,17 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     for (const interval of [600_000, 2_700_000, hourMs, 3 * hourMs, dayMs, 3 * dayMs]) {
       const from = start + fixture.random.below(fixture.now - start - 1)
       const to = from + 1 + fixture.random.below(fixture.now - from)
-      const answer = await fixture.ask({
-        propIds: [0],
-        from,
-        to,
-        buckets: { interval, zone: 'UTC', aggregates: names },
-      })
-      expect(answer).toMatchObject({
-        interval,
-        from: Math.floor(from / interval) * interval,
-        to: Math.ceil(to / interval) * interval,
-      })
+      const answer = await fixture.ask({ propIds: [0], from, to, buckets: bucketsOf(interval, names) })
+      const span = { from: Math.floor(from / interval) * interval, to: Math.ceil(to / interval) * interval }
+      expect(answer).toMatchObject({ interval, ...span })
       const [series] = answer.series
       const expected: [number, Record<string, unknown>][] = []
       for (let begin = answer.from; begin < answer.to; begin += interval) {
         const found = reference(fixture, begin, begin + interval)
-        if (found) expected.push([begin, found])
+        if (found) expected.push([begin, roundedNames((name) => found[name])])
       }
-      const shown = (series?.time ?? []).map((time, index) => [
-        time,
-        Object.fromEntries(names.map((name) => [name, rounded(series?.[name]?.[index])])),
-      ])
-      expect(shown).toEqual(
-        expected.map(([time, values]) => [
-          time,
-          Object.fromEntries(names.map((name) => [name, rounded(values[name])])),
-        ]),
-      )
+      const times = series?.time ?? []
+      expect(times.map((time, index) => [time, roundedNames((name) => series?.[name]?.[index])])).toEqual(expected)
       expect(series?.marks.map(({ time }) => time)).toEqual(
         fixture.sortedMarks.filter((time) => time >= answer.from && time < answer.to),
       )
@@ -269,14 +260,11 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     await fixture.fill()
     for (const isDescending of [false, true]) {
       const found: unknown[] = []
-      let span = { from: start + hourMs, to: fixture.now }
-      for (;;) {
-        const page = await fixture.ask({ propIds: [0], ...span, raw: { limit: 7, isDescending } })
+      const raw = { limit: 7, isDescending }
+      for await (const page of fixture.pages({ propIds: [0], from: start + hourMs, to: fixture.now, raw })) {
         const [series] = page.series
         expect(series?.time.length).toBeLessThanOrEqual(7)
         found.push(...(series?.time ?? []).map((time, index) => [time, series?.value[index]]))
-        if (!page.next) break
-        span = page.next
       }
       const expected = fixture.sorted.filter(([time]) => time >= start + hourMs)
       expect(found).toEqual(isDescending ? expected.reverse() : expected)
@@ -287,7 +275,7 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     const fixture = await Fixture.make(seed)
     await fixture.fill()
     await fixture.mergeAll()
-    const buckets = { interval: hourMs, zone: 'UTC', aggregates: names }
+    const buckets = bucketsOf(hourMs, names)
     const before = await fixture.ask({ propIds: [0], buckets })
     const count = before.series[0]?.time.length
     expect(count).toBeGreaterThan(0)
@@ -316,7 +304,7 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     }
     const { now } = fixture
     const countsOf = async (from: number, propId: number) => {
-      const buckets = { interval: hourMs, zone: 'UTC', aggregates: ['count'] as const }
+      const buckets = bucketsOf(hourMs, ['count'])
       const { interval, series } = await fixture.ask({ propIds: [propId], from, to: now + 1, buckets })
       return [interval, series[0]?.count?.reduce((sum: number, each) => sum + (each as number), 0)]
     }
@@ -332,25 +320,15 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     }
     // The first moment of the oldest day is more than five days ago.
     const oldest = start + 2 * dayMs
-    expect(
-      (
-        await fixture.ask({
-          propIds: [0],
-          from: start,
-          to: now + 1,
-          buckets: { interval: dayMs, zone: 'UTC', aggregates: ['count'] },
-        })
-      ).series[0]?.time[0],
-    ).toBe(oldest)
+    const buckets = bucketsOf(dayMs, ['count'])
+    const { series } = await fixture.ask({ propIds: [0], from: start, to: now + 1, buckets })
+    expect(series[0]?.time[0]).toBe(oldest)
   })
 
   test('gives the duration of each value of a switch', async () => {
     const fixture = await Fixture.make(seed)
     await fixture.fill()
-    const answer = await fixture.ask({
-      propIds: [1],
-      buckets: { interval: hourMs, zone: 'UTC', aggregates: ['duration'] },
-    })
+    const answer = await fixture.ask({ propIds: [1], buckets: bucketsOf(hourMs, ['duration']) })
     const total = { '0': 0, '1': 0 }
     const durations = (answer.series[0]?.duration ?? []) as Record<'0' | '1', number>[]
     for (const each of durations) {
@@ -373,7 +351,7 @@ describe('a query', () => {
     fixture.now += 5
     const raw = await fixture.ask({})
     expect(raw.series.map((each) => each.value)).toEqual([[value], [value > 5], [`text ${value}`]])
-    const buckets = { interval: hourMs, zone: 'UTC', aggregates: undefined }
+    const buckets = bucketsOf(hourMs)
     const { series } = await fixture.ask({ buckets })
     expect(series.map(({ min, avg, max, last }) => [min, avg, max, last])).toEqual([
       [[value], [value], [value], undefined],
@@ -384,14 +362,13 @@ describe('a query', () => {
 
   test.each([
     [{ propIds: [7] }, 'properties'],
-    [{ propIds: [2], buckets: { interval: hourMs, zone: 'UTC', aggregates: ['avg'] as const } }, 'aggregates'],
-    [{ buckets: { interval: 1_000, zone: 'UTC', aggregates: undefined }, from: 0, to: 10 * 365 * dayMs }, 'interval'],
+    [{ propIds: [2], buckets: bucketsOf(hourMs, ['avg']) }, 'aggregates'],
+    [{ buckets: bucketsOf(1_000), from: 0, to: 10 * 365 * dayMs }, 'interval'],
     [{ raw: { limit: 400_000, isDescending: false } }, 'limit'],
   ])('that asks for what is not possible is refused: %j', async (part, path) => {
     const fixture = await Fixture.make(1)
     await fixture.report(start)
-    const query = queryOf({ to: start + 1, ...part }, start)
-    const answer = await answerQuery(fixture.store, query)
+    const answer = await answerQuery(fixture.store, queryOf({ to: start + 1, ...part }, start))
     expect(answer).toMatchObject({ faults: [{ path }] })
   })
 
@@ -399,16 +376,10 @@ describe('a query', () => {
     const fixture = await Fixture.make(1)
     // Two days in Berlin: on 31 March 2024 clocks changed, so the second one has 23 hours.
     const first = Date.UTC(2024, 2, 29, 23)
-    const times = [
-      first,
-      first + dayMs - 1,
-      first + dayMs,
-      first + dayMs + 23 * hourMs - 1,
-      first + dayMs + 23 * hourMs,
-    ]
+    const times = [0, dayMs - 1, dayMs, dayMs + 23 * hourMs - 1, dayMs + 23 * hourMs].map((after) => first + after)
     fixture.now = first + 3 * dayMs
     for (const time of times) await fixture.report(time)
-    const buckets = { interval: dayMs, zone: 'Europe/Berlin', aggregates: ['count'] as const }
+    const buckets = bucketsOf(dayMs, ['count'], 'Europe/Berlin')
     const answer = await fixture.ask({ propIds: [0], from: first, to: first + 2 * dayMs, buckets })
     expect([answer.from, answer.to, answer.tz]).toEqual([first, first + dayMs + 23 * hourMs + dayMs, 'Europe/Berlin'])
     expect(answer.series[0]?.count).toEqual([2, 2, 1])
@@ -428,7 +399,7 @@ describe('a query', () => {
       await fixture.store.expire(now, async () => {})
       const today = now - (now % dayMs)
       const inBuckets = (from: number, interval: number) =>
-        fixture.ask({ propIds: [0], from, to: now + 1, buckets: { interval, zone: 'UTC', aggregates: ['count'] } })
+        fixture.ask({ propIds: [0], from, to: now + 1, buckets: bucketsOf(interval, ['count']) })
       const raw = await fixture.ask({ propIds: [0], from: start, to: now + 1 })
       const rawFrom = Math.max(start, raw.series[0]?.retainedFrom as unknown as number)
       const days = (await inBuckets(start, dayMs)).series[0]?.count ?? []
@@ -454,7 +425,7 @@ describe('a query', () => {
     await fixture.store.expire(start + 303 * dayMs, async () => {})
     // Midnight in Kolkata is at 18:30.
     const midnight = start + 18.5 * hourMs
-    const buckets = { interval: dayMs, zone: 'Asia/Kolkata', aggregates: ['count', 'first'] as const }
+    const buckets = bucketsOf(dayMs, ['count', 'first'], 'Asia/Kolkata')
     const answer = await fixture.ask({ propIds: [0], from: midnight, to: midnight + dayMs, buckets })
     expect([answer.from, answer.tz]).toEqual([midnight, 'Asia/Kolkata'])
     expect(answer.series[0]).toMatchObject({ time: [midnight], count: [24], first: [19] })
@@ -467,7 +438,7 @@ describe('a query', () => {
     fixture.now = start + dayMs
     await fixture.report(start + 5_000, 77)
     await fixture.store.expire(start + 302 * dayMs, async () => {})
-    const buckets = { interval: dayMs, zone: 'UTC', aggregates: ['count', 'max'] as const }
+    const buckets = bucketsOf(dayMs, ['count', 'max'])
     const expected = { count: [24], max: [23] }
     expect((await fixture.ask({ propIds: [0], buckets })).series[0]).toMatchObject(expected)
     await fixture.mergeAll()
@@ -481,23 +452,17 @@ describe('a query', () => {
     for (let index = 0; index < 12; index++) await fixture.reportText(start + index * hourMs, `${index}${long}`)
     for (const isDescending of [false, true]) {
       const found: unknown[] = []
-      let span: { readonly from: number; readonly to: number } | undefined = { from: start, to: fixture.now }
-      for (let pages = 0; span; pages++) {
-        const page: Answer & { readonly next: { readonly from: number; readonly to: number } | undefined } =
-          await fixture.ask({
-            propIds: [2],
-            ...span,
-            raw: { limit: 1_000, isDescending },
-          })
+      let pages = 0
+      const raw = { limit: 1_000, isDescending }
+      for await (const page of fixture.pages({ propIds: [2], from: start, to: fixture.now, raw })) {
         const { length } = JSON.stringify(page)
-        expect([pages < 3, length < 9 * long.length, length > long.length]).toEqual([true, true, true])
+        expect([pages++ < 3, length < 9 * long.length, length > long.length]).toEqual([true, true, true])
         found.push(...(page.series[0]?.time ?? []))
-        span = page.next
       }
       const times = Array.from({ length: 12 }, (_, index) => start + index * hourMs)
       expect(found).toEqual(isDescending ? times.reverse() : times)
     }
-    const buckets = { interval: hourMs, zone: 'UTC', aggregates: undefined }
+    const buckets = bucketsOf(hourMs)
     const answer = await answerQuery(fixture.store, queryOf({ propIds: [2], buckets }, fixture.now))
     expect(answer).toMatchObject({ faults: [{ path: 'interval' }] })
   })
@@ -542,17 +507,14 @@ describe('a query', () => {
     const rows = fixture.sorted.map(([time, value]) => `D,service,0,,${iso(time)},${value}\n`)
     const raw = { limit: 7, isDescending: false }
     expect(await fixture.exported({ propIds: [0], form: 'csv', raw })).toBe(rows.join(''))
-    const buckets = { interval: hourMs, zone: 'UTC', aggregates: ['count', 'max'] as const, since: start }
+    const buckets = { ...bucketsOf(hourMs, ['count', 'max']), since: start }
     const [series] = (await fixture.ask({ propIds: [0], buckets })).series
     const objects = (await fixture.exported({ propIds: [0], form: 'ndjson', buckets })).trimEnd().split('\n')
     const names = { deviceIdentifier: device, serviceIdentifier: service, propId: 0 }
     expect(objects.map((each) => JSON.parse(each))).toEqual(
-      series?.time.map((at, index) => ({
-        ...names,
-        time: iso(at),
-        count: series.count?.[index],
-        max: series.max?.[index],
-      })),
+      series?.time.map((at, index) => {
+        return { ...names, time: iso(at), count: series.count?.[index], max: series.max?.[index] }
+      }),
     )
   })
 
