@@ -22,16 +22,8 @@ export function foundOf(more: Partial<OfferedFirmware> = {}, rest: readonly numb
 }
 
 export function begin(more: Partial<BeginUpdate> = {}): BeginUpdate {
-  return {
-    type: 'begin',
-    by: 'post',
-    project: 'p',
-    firmwares: [{ firmware: '1.0.0', index: 0 }],
-    session: 's',
-    seed: 'J',
-    found: null,
-    ...more,
-  }
+  const firmwares = [{ firmware: '1.0.0', index: 0 }]
+  return { type: 'begin', by: 'post', project: 'p', firmwares, session: 's', seed: 'J', found: null, ...more }
 }
 
 /** The updates of device A without a runtime. Notices are recorded as lines. */
@@ -57,15 +49,15 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
   static offering(more: Partial<BeginUpdate> = {}): ActingUpdate {
     const acting = new ActingUpdate()
     acting.act(begin({ by: 'connect', found: foundOf(), ...more }))
-    acting.forgetHeard()
+    acting.clearNotices()
     return acting
   }
 
   /** The same update after a message of the device. */
-  static behind(...statuses: readonly FirmwareStatusMessage['status'][]): ActingUpdate {
+  static after(...statuses: readonly FirmwareStatusMessage['status'][]): ActingUpdate {
     const acting = ActingUpdate.offering()
-    for (const status of statuses) acting.says(status)
-    acting.forgetHeard()
+    for (const status of statuses) acting.reports(status)
+    acting.clearNotices()
     return acting
   }
 
@@ -74,29 +66,29 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
     return this.#lines.splice(0)
   }
 
-  forgetHeard(): void {
+  clearNotices(): void {
     this.#lines.length = 0
   }
 
-  get stands(): StoredUpdate {
+  get stored(): StoredUpdate {
     if (!this.state.stored) throw new Error('nothing is stored')
     return this.state.stored
   }
 
-  get standsAt(): string {
-    return this.stands.state
+  get updateState(): string {
+    return this.stored.state
   }
 
   begins(more: Partial<BeginUpdate> = {}): BeginAnswer {
     return outcomeOf(this.act(begin(more))) as BeginAnswer
   }
 
-  says(status: FirmwareStatusMessage['status'], more: { progress?: number; message?: string; id?: string } = {}) {
-    return this.act({ type: 'reported', id: this.stands.context.id, status, ...more })
+  reports(status: FirmwareStatusMessage['status'], more: { progress?: number; message?: string; id?: string } = {}) {
+    return this.act({ type: 'reported', id: this.stored.context.id, status, ...more })
   }
 
-  back(firmware: string | undefined, session = 's') {
-    const firmwares = firmware === undefined ? [] : [{ firmware, index: this.stands.context.index }]
+  reconnects(firmware: string | undefined, session = 's') {
+    const firmwares = firmware === undefined ? [] : [{ firmware, index: this.stored.context.index }]
     return this.act({ type: 'reconnected', session, firmwares })
   }
 
@@ -111,9 +103,8 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
 /** The update events of a turn: `OFFERING 2.0.0 12% words`. */
 export function updateEventsOf(decision: Decision<Entry>): string[] {
   if (decision.type !== 'record') return []
-  return (decision.events as readonly UpdateChanged[]).map(({ status, firmware, progress, message }) =>
-    [status.toUpperCase(), firmware, progress === undefined ? undefined : `${progress}%`, message]
-      .filter((part) => part !== undefined)
-      .join(' '),
-  )
+  return (decision.events as readonly UpdateChanged[]).map(({ status, firmware, progress, message }) => {
+    const parts = [status.toUpperCase(), firmware, progress === undefined ? undefined : `${progress}%`, message]
+    return parts.filter((part) => part !== undefined).join(' ')
+  })
 }

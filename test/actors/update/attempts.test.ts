@@ -7,7 +7,7 @@ import { now } from '#test/actors/acting-actor'
 import { ActingUpdate, foundOf, offerOf, updateEventsOf } from '#test/actors/update/acting-update'
 
 const rollout = (maxAttempts: number, id = 'R') => foundOf({ rollout: { id, maxAttempts } })
-const begins = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}) =>
+const begin = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}) =>
   acting.begins({ by: 'connect', seed, found: foundOf(), ...more }).outcome
 
 let acting: ActingUpdate
@@ -20,36 +20,36 @@ describe('an automatic update that failed', () => {
     'because of %s is tried again, each time later, and three times in all',
     (status) => {
       for (let count = 1; count <= defaultAttempts; count++) {
-        expect(begins(acting, `J${count}`, { by: 'cron' })).toBe('begun')
-        expect(acting.stands.attempts).toEqual([
+        expect(begin(acting, `J${count}`, { by: 'cron' })).toBe('begun')
+        expect(acting.stored.attempts).toEqual([
           { firmware: '2.0.0', index: 0, rollout: null, by: 'cron', count, nextAt: null, doneAt: null },
         ])
-        acting.says(status)
-        acting.forgetHeard()
+        acting.reports(status)
+        acting.clearNotices()
         if (count === defaultAttempts) break
         const waitMs = (acting.reminder ?? 0) - acting.at
         const meanMs = retryMsMin * 2 ** (count - 1)
         expect(waitMs).toBeGreaterThanOrEqual(meanMs * 0.8)
         expect(waitMs).toBeLessThanOrEqual(meanMs * 1.2)
         acting.at += waitMs - 1
-        expect(begins(acting, 'early')).toBe('held_back')
+        expect(begin(acting, 'early')).toBe('held_back')
         expect(acting.due()).toMatchObject({ type: 'record', reminder: acting.at + 1 })
         expect(acting.received).toEqual([])
         acting.at += 1
         acting.due()
         expect([acting.received, acting.reminder]).toEqual([['retry A'], null])
       }
-      expect([acting.reminder, acting.stands.attempts[0]?.nextAt]).toEqual([null, null])
+      expect([acting.reminder, acting.stored.attempts[0]?.nextAt]).toEqual([null, null])
       acting.at += 10 * retryMsMax
-      expect(begins(acting, 'more')).toBe('held_back')
+      expect(begin(acting, 'more')).toBe('held_back')
     },
   )
 
   test('is tried as often as its rollout allows, in the end once a day', () => {
     let waitMs = 0
     for (let count = 1; count <= 20; count++) {
-      expect(begins(acting, `J${count}`, { found: rollout(20) })).toBe('begun')
-      acting.says('FAILED')
+      expect(begin(acting, `J${count}`, { found: rollout(20) })).toBe('begun')
+      acting.reports('FAILED')
       if (count === 20) break
       waitMs = (acting.reminder ?? 0) - acting.at
       acting.at += waitMs
@@ -65,152 +65,143 @@ describe('an automatic update that failed', () => {
     ['a rollout put again', { found: rollout(3) }, 1],
   ])('does not delay %s, which counts from the beginning', (_, more, count) => {
     const acting = ActingUpdate.offering()
-    acting.says('FAILED')
-    expect(begins(acting, 'K')).toBe('held_back')
-    expect(begins(acting, 'K', more)).toBe('begun')
-    expect(acting.stands.attempts.at(-1)).toMatchObject({ count, nextAt: null })
+    acting.reports('FAILED')
+    expect(begin(acting, 'K')).toBe('held_back')
+    expect(begin(acting, 'K', more)).toBe('begun')
+    expect(acting.stored.attempts.at(-1)).toMatchObject({ count, nextAt: null })
   })
 
   test('does not delay an update by hand, and counts from the beginning then', () => {
     const acting = ActingUpdate.offering()
-    acting.says('FAILED')
+    acting.reports('FAILED')
     expect(acting.begins({ seed: 'K' }).outcome).toBe('begun')
     acting.act({ type: 'found', id: 'K', ...foundOf() })
-    acting.says('FAILED')
-    expect([acting.stands.attempts, acting.reminder]).toEqual([[], null])
-    expect(begins(acting, 'L')).toBe('begun')
-    expect(acting.stands.attempts[0]?.count).toBe(1)
+    acting.reports('FAILED')
+    expect([acting.stored.attempts, acting.reminder]).toEqual([[], null])
+    expect(begin(acting, 'L')).toBe('begun')
+    expect(acting.stored.attempts[0]?.count).toBe(1)
   })
 
   test('is not tried again while it continues late, and that is no other attempt', () => {
     const acting = ActingUpdate.offering()
     acting.act({ type: 'lost', id: 'J' })
-    expect(acting.stands.attempts[0]?.nextAt).not.toBeNull()
-    acting.says('DOWNLOADING')
-    expect(acting.stands.attempts).toMatchObject([{ count: 1, nextAt: null }])
-    expect(acting.reminder).toBe(acting.stands.context.deadline)
-    acting.says('FAILED')
-    expect(acting.stands.attempts).toMatchObject([{ count: 1 }])
-    expect(acting.reminder).toBe(acting.stands.attempts[0]?.nextAt)
+    expect(acting.stored.attempts[0]?.nextAt).not.toBeNull()
+    acting.reports('DOWNLOADING')
+    expect(acting.stored.attempts).toMatchObject([{ count: 1, nextAt: null }])
+    expect(acting.reminder).toBe(acting.stored.context.deadline)
+    acting.reports('FAILED')
+    expect(acting.stored.attempts).toMatchObject([{ count: 1 }])
+    expect(acting.reminder).toBe(acting.stored.attempts[0]?.nextAt)
   })
 
   test('is not tried again when it succeeded late', () => {
     const acting = ActingUpdate.offering()
-    acting.says('FAILED')
-    acting.back('2.0.0', 't')
-    expect([acting.standsAt, acting.reminder]).toEqual(['done', null])
+    acting.reports('FAILED')
+    acting.reconnects('2.0.0', 't')
+    expect([acting.updateState, acting.reminder]).toEqual(['done', null])
   })
 
   test('is tried again after a request by hand found no update', () => {
     const acting = ActingUpdate.offering()
-    acting.says('FAILED')
+    acting.reports('FAILED')
     const { reminder } = acting
     acting.begins({ seed: 'K' })
-    expect(acting.reminder).toBe(acting.stands.context.deadline)
+    expect(acting.reminder).toBe(acting.stored.context.deadline)
     acting.act({ type: 'not_found', id: 'K', why: 'none' })
-    expect([acting.standsAt, acting.reminder]).toEqual(['idle', reminder])
+    expect([acting.updateState, acting.reminder]).toEqual(['idle', reminder])
   })
 })
 
 describe('a device that falls back after a finished update', () => {
   /** Offered automatically, done, and fallen back a minute later. */
-  const fallsBack = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}, firmware = '1.0.0') => {
-    expect(begins(acting, seed, more)).toBe('begun')
-    acting.says('INSTALLED')
-    acting.back('2.0.0', `${seed} new`)
-    expect([acting.standsAt, acting.reminder]).toEqual(['done', null])
+  const fallBack = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}, firmware = '1.0.0') => {
+    expect(begin(acting, seed, more)).toBe('begun')
+    acting.reports('INSTALLED')
+    acting.reconnects('2.0.0', `${seed} new`)
+    expect([acting.updateState, acting.reminder]).toEqual(['done', null])
     acting.at += 60_000
-    return acting.back(firmware, `${seed} old`)
+    return acting.reconnects(firmware, `${seed} old`)
   }
 
-  test.each(['1.0.0', '0.9.0'])(
-    'to %s has failed, is tried again, each time later, and as often as any other',
-    (old) => {
-      for (let count = 1; count <= defaultAttempts; count++) {
-        expect(updateEventsOf(fallsBack(acting, `J${count}`, {}, old))).toEqual([
-          'FAILED 2.0.0 fell back to an older firmware',
-        ])
-        expect(acting.stands.attempts).toMatchObject([{ count, doneAt: null }])
-        expect(begins(acting, 'early')).toBe('held_back')
-        if (count === defaultAttempts) break
-        const waitMs = (acting.reminder ?? 0) - acting.at
-        expect(waitMs).toBeGreaterThanOrEqual(retryMsMin * 2 ** (count - 1) * 0.8)
-        acting.at += waitMs
-        acting.forgetHeard()
-        acting.due()
-        expect(acting.received).toEqual(['retry A'])
-      }
-      expect(acting.reminder).toBeNull()
-      acting.at += 10 * retryMsMax
-      expect(begins(acting, 'more')).toBe('held_back')
-    },
-  )
+  test.each(['1.0.0', '0.9.0'])('to %s is tried again later, as often as after another failure', (old) => {
+    for (let count = 1; count <= defaultAttempts; count++) {
+      const events = updateEventsOf(fallBack(acting, `J${count}`, {}, old))
+      expect(events).toEqual(['FAILED 2.0.0 fell back to an older firmware'])
+      expect(acting.stored.attempts).toMatchObject([{ count, doneAt: null }])
+      expect(begin(acting, 'early')).toBe('held_back')
+      if (count === defaultAttempts) break
+      const waitMs = (acting.reminder ?? 0) - acting.at
+      expect(waitMs).toBeGreaterThanOrEqual(retryMsMin * 2 ** (count - 1) * 0.8)
+      acting.at += waitMs
+      acting.clearNotices()
+      acting.due()
+      expect(acting.received).toEqual(['retry A'])
+    }
+    expect(acting.reminder).toBeNull()
+    acting.at += 10 * retryMsMax
+    expect(begin(acting, 'more')).toBe('held_back')
+  })
 
   test('before its end is published, is delayed as well', () => {
     const acting = ActingUpdate.offering()
-    acting.says('INSTALLED')
-    acting.back('2.0.0', 't')
-    const [{ nextAt = 0 } = {}] = acting.stands.attempts
+    acting.reports('INSTALLED')
+    acting.reconnects('2.0.0', 't')
+    const [{ nextAt = 0 } = {}] = acting.stored.attempts
     expect(nextAt).toBeGreaterThan(acting.at)
     acting.at = (nextAt ?? 0) - 1
-    expect(begins(acting, 'K')).toBe('held_back')
+    expect(begin(acting, 'K')).toBe('held_back')
     acting.at += 1
-    expect(begins(acting, 'K')).toBe('begun')
-    expect(acting.stands.attempts).toMatchObject([{ count: 2 }])
+    expect(begin(acting, 'K')).toBe('begun')
+    expect(acting.stored.attempts).toMatchObject([{ count: 2 }])
   })
 
   test('after a day has not failed, and counts from the beginning', () => {
-    for (const [laterMs, state, count] of [
-      [stayMsMin - 1, 'failed', 2],
-      [stayMsMin, 'done', 1],
-    ] as const) {
+    for (const laterMs of [stayMsMin - 1, stayMsMin]) {
+      const [state, count] = laterMs < stayMsMin ? ['failed', 2] : ['done', 1]
       const acting = ActingUpdate.offering()
-      acting.says('INSTALLED')
-      acting.back('2.0.0', 't')
+      acting.reports('INSTALLED')
+      acting.reconnects('2.0.0', 't')
       acting.at += laterMs
-      acting.back('1.0.0', 'u')
-      expect(acting.standsAt).toBe(state)
+      acting.reconnects('1.0.0', 'u')
+      expect(acting.updateState).toBe(state)
       if (state === 'failed') acting.at = acting.reminder ?? 0
-      expect(begins(acting, 'K')).toBe('begun')
-      expect(acting.stands.attempts).toMatchObject([{ count, doneAt: null }])
+      expect(begin(acting, 'K')).toBe('begun')
+      expect(acting.stored.attempts).toMatchObject([{ count, doneAt: null }])
     }
   })
 
   test('counts from the beginning after an update by hand, another firmware, or a new rollout', () => {
-    fallsBack(acting, 'J')
+    fallBack(acting, 'J')
     acting.begins({ seed: 'K', found: foundOf() })
-    expect(acting.stands.attempts).toEqual([])
+    expect(acting.stored.attempts).toEqual([])
 
     const other = ActingUpdate.offering()
-    other.says('INSTALLED')
-    other.back('2.0.0', 't')
-    expect(begins(other, 'K', { found: foundOf({ firmware: '2.0.1' }) })).toBe('begun')
-    expect(other.stands.attempts).toMatchObject([{ firmware: '2.0.1', count: 1 }])
+    other.reports('INSTALLED')
+    other.reconnects('2.0.0', 't')
+    expect(begin(other, 'K', { found: foundOf({ firmware: '2.0.1' }) })).toBe('begun')
+    expect(other.stored.attempts).toMatchObject([{ firmware: '2.0.1', count: 1 }])
 
     const anew = new ActingUpdate()
-    fallsBack(anew, 'J')
-    expect(begins(anew, 'K', { found: rollout(3) })).toBe('begun')
-    expect(anew.stands.attempts).toMatchObject([{ rollout: 'R', count: 1 }])
+    fallBack(anew, 'J')
+    expect(begin(anew, 'K', { found: rollout(3) })).toBe('begun')
+    expect(anew.stored.attempts).toMatchObject([{ rollout: 'R', count: 1 }])
   })
 
   test('has not failed if it has a newer version, or only sends HELLO again', () => {
-    for (const [firmware, session] of [
-      ['2.1.0', 'u'],
-      ['1.0.0', 's'],
-      ['2.0.0', 'u'],
-    ] as const) {
+    for (const reported of ['2.1.0 u', '1.0.0 s', '2.0.0 u']) {
+      const [firmware, session] = reported.split(' ')
       const acting = ActingUpdate.offering()
-      acting.says('INSTALLED')
-      acting.back('2.0.0', 't')
-      expect(acting.back(firmware, session).type).toBe('answer')
+      acting.reports('INSTALLED')
+      acting.reconnects('2.0.0', 't')
+      expect(acting.reconnects(firmware, session).type).toBe('answer')
     }
   })
 })
 
 describe('several firmwares of one device', () => {
-  const fails = (acting: ActingUpdate, seed: string, offered: Parameters<typeof foundOf>[0]) => {
-    const outcome = begins(acting, seed, { found: foundOf(offered) })
-    if (outcome === 'begun') acting.says('FAILED')
+  const fail = (acting: ActingUpdate, seed: string, offered: Parameters<typeof foundOf>[0]) => {
+    const outcome = begin(acting, seed, { found: foundOf(offered) })
+    if (outcome === 'begun') acting.reports('FAILED')
     return outcome
   }
 
@@ -220,24 +211,24 @@ describe('several firmwares of one device', () => {
   ])('%s that fail in turn are each tried three times', (_, one, next) => {
     for (let count = 1; count <= defaultAttempts; count++) {
       for (const offered of [one, next]) {
-        expect(fails(acting, `${JSON.stringify(offered)} ${count}`, offered)).toBe('begun')
-        expect(fails(acting, 'early', offered)).toBe('held_back')
+        expect(fail(acting, `${JSON.stringify(offered)} ${count}`, offered)).toBe('begun')
+        expect(fail(acting, 'early', offered)).toBe('held_back')
       }
       acting.at += 2 * retryMsMax
     }
-    for (const offered of [one, next]) expect(fails(acting, 'more', offered)).toBe('held_back')
-    expect(acting.stands.attempts).toMatchObject([
+    for (const offered of [one, next]) expect(fail(acting, 'more', offered)).toBe('held_back')
+    expect(acting.stored.attempts).toMatchObject([
       { ...one, count: defaultAttempts, nextAt: null },
       { ...next, count: defaultAttempts, nextAt: null },
     ])
   })
 
   test('that wait are tried again one after the other', () => {
-    fails(acting, 'J', { index: 0 })
+    fail(acting, 'J', { index: 0 })
     acting.at += 1_000
-    fails(acting, 'K', { index: 1 })
-    acting.forgetHeard()
-    const times = acting.stands.attempts.map(({ nextAt }) => nextAt ?? 0).sort((a, b) => a - b)
+    fail(acting, 'K', { index: 1 })
+    acting.clearNotices()
+    const times = acting.stored.attempts.map(({ nextAt }) => nextAt ?? 0).sort((a, b) => a - b)
     for (const time of times) {
       expect(acting.reminder).toBe(time)
       acting.at = time
@@ -247,32 +238,32 @@ describe('several firmwares of one device', () => {
   })
 
   test('that are due during another update are tried after it', () => {
-    fails(acting, 'J', { index: 0 })
+    fail(acting, 'J', { index: 0 })
     const { reminder } = acting
-    begins(acting, 'K', { found: foundOf({ index: 1 }) })
+    begin(acting, 'K', { found: foundOf({ index: 1 }) })
     acting.at = (reminder ?? 0) + 1
-    acting.says('FAILED')
+    acting.reports('FAILED')
     expect(acting.reminder).toBe(reminder)
   })
 
   test('of one index wait only for the last chosen one', () => {
-    fails(acting, 'J', { firmware: '2.0.0' })
+    fail(acting, 'J', { firmware: '2.0.0' })
     acting.at += 1_000
-    fails(acting, 'K', { firmware: '2.0.1' })
-    expect(acting.reminder).toBe(acting.stands.attempts.find(({ firmware }) => firmware === '2.0.1')?.nextAt)
+    fail(acting, 'K', { firmware: '2.0.1' })
+    expect(acting.reminder).toBe(acting.stored.attempts.find(({ firmware }) => firmware === '2.0.1')?.nextAt)
   })
 
   test('are forgotten if one index has too many, and those of other indexes stay', () => {
-    fails(acting, 'other', { index: 1 })
-    for (let patch = 0; patch <= rememberedMax; patch++) fails(acting, `J${patch}`, { firmware: `2.0.${patch}` })
-    const known = acting.stands.attempts.map(({ index, firmware }) => `${index}: ${firmware}`)
+    fail(acting, 'other', { index: 1 })
+    for (let patch = 0; patch <= rememberedMax; patch++) fail(acting, `J${patch}`, { firmware: `2.0.${patch}` })
+    const known = acting.stored.attempts.map(({ index, firmware }) => `${index}: ${firmware}`)
     expect(known).toEqual(['1: 2.0.0', ...Array.from({ length: rememberedMax }, (_, at) => `0: 2.0.${at + 1}`)])
   })
 
   test('stay when a user starts the other one by hand', () => {
-    fails(acting, 'J', { index: 0 })
+    fail(acting, 'J', { index: 0 })
     acting.begins({ seed: 'K', found: foundOf({ index: 1 }) })
-    expect(acting.stands.attempts).toMatchObject([{ index: 0, count: 1 }])
+    expect(acting.stored.attempts).toMatchObject([{ index: 0, count: 1 }])
   })
 })
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { NoUpdateFound } from '#actors/update/commands'
 import { checkingMsMax } from '#actors/update/machine'
 import { triggerStatuses } from '#model/firmware'
-import { ActingUpdate, foundOf, offerTimeoutMs, updateEventsOf } from '#test/actors/update/acting-update'
+import { ActingUpdate, begin, foundOf, offerTimeoutMs, updateEventsOf } from '#test/actors/update/acting-update'
 
 function asked(): ActingUpdate {
   const acting = new ActingUpdate()
@@ -11,12 +11,17 @@ function asked(): ActingUpdate {
 }
 
 /** The result of an action on an update in this state. */
-const actedOn = (stands: () => ActingUpdate, act: (acting: ActingUpdate) => Acted) => () => {
-  const acting = stands()
-  acting.forgetHeard()
+const actedOn = (begun: () => ActingUpdate, act: (acting: ActingUpdate) => Acted) => (): Outcome => {
+  const acting = begun()
+  acting.clearNotices()
   return { acting, decision: act(acting) }
 }
 type Acted = ReturnType<ActingUpdate['act']>
+
+interface Outcome {
+  readonly acting: ActingUpdate
+  readonly decision: Acted
+}
 
 function dueAfter(acting: ActingUpdate, ms: number): Acted {
   acting.at += ms
@@ -26,14 +31,14 @@ function dueAfter(acting: ActingUpdate, ms: number): Acted {
 function offered(): ActingUpdate {
   const acting = asked()
   acting.act({ type: 'found', id: 'J', ...foundOf() })
-  acting.forgetHeard()
+  acting.clearNotices()
   return acting
 }
 
 /** `why`: the reason why the update server gave no firmware. */
 function notFound(why: NoUpdateFound['why'], message?: string) {
   const acting = asked()
-  acting.forgetHeard()
+  acting.clearNotices()
   const decision = acting.act({ type: 'not_found', id: 'J', why, ...(message !== undefined && { message }) })
   return { acting, decision }
 }
@@ -41,22 +46,18 @@ function notFound(why: NoUpdateFound['why'], message?: string) {
 describe('an update by hand', () => {
   test('asks the update server, offers its firmware, and is STARTED when the device reports it', () => {
     const acting = new ActingUpdate()
-    expect(
-      updateEventsOf(
-        acting.record({ type: 'begin', by: 'post', project: 'p', firmwares: [], session: 's', seed: 'J', found: null }),
-      ),
-    ).toEqual(['CHECKING'])
+    expect(updateEventsOf(acting.record(begin({ firmwares: [] })))).toEqual(['CHECKING'])
     expect(acting.received).toEqual(['ask A J'])
     expect(updateEventsOf(acting.record({ type: 'found', id: 'J', ...foundOf() }))).toEqual(['OFFERING 2.0.0'])
     expect(acting.received).toEqual(['offer A J 2.0.0'])
-    expect(updateEventsOf(acting.says('STARTED'))).toEqual(['STARTED 2.0.0'])
+    expect(updateEventsOf(acting.reports('STARTED'))).toEqual(['STARTED 2.0.0'])
     expect(acting.received).toEqual(['outcome A STARTED'])
     const rest = [
-      acting.says('DOWNLOADING', { progress: 12.5 }),
-      acting.says('DOWNLOADING', { progress: 100 }),
-      acting.says('INSTALLING'),
-      acting.says('INSTALLED'),
-      acting.back('2.0.0', 't'),
+      acting.reports('DOWNLOADING', { progress: 12.5 }),
+      acting.reports('DOWNLOADING', { progress: 100 }),
+      acting.reports('INSTALLING'),
+      acting.reports('INSTALLED'),
+      acting.reconnects('2.0.0', 't'),
     ]
     expect(rest.flatMap(updateEventsOf)).toEqual([
       'DOWNLOADING 2.0.0 12.5%',
@@ -70,79 +71,43 @@ describe('an update by hand', () => {
 
   test.each(['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)('is STARTED only by %s', (status) => {
     const acting = offered()
-    acting.says(status)
+    acting.reports(status)
     expect(acting.received).toEqual(['outcome A STARTED'])
   })
 
-  const causes: readonly (readonly [string, () => { acting: ActingUpdate; decision: Acted }, string, string])[] = [
-    ['no version is newer', () => notFound('none'), 'NO_UPDATE', 'IDLE NO_UPDATE'],
-    [
-      'the update server is busy',
-      () => notFound('busy', '503'),
-      'UPDATE_SERVER_OUT_OF_RESOURCES: 503',
-      'FAILED UPDATE_SERVER_OUT_OF_RESOURCES: 503',
-    ],
-    ['the update server fails', () => notFound('failed'), 'UPDATE_SERVER_ERROR', 'FAILED UPDATE_SERVER_ERROR'],
-    ['this server fails', () => notFound('fault', 'no URL'), 'SERVER_ERROR: no URL', 'FAILED SERVER_ERROR: no URL'],
-    [
-      'the update server does not answer',
-      actedOn(asked, (acting) => dueAfter(acting, checkingMsMax)),
-      'UPDATE_SERVER_ERROR: did not answer in time',
-      'FAILED UPDATE_SERVER_ERROR: did not answer in time',
-    ],
-    [
-      'the device refuses',
-      actedOn(offered, (acting) => acting.says('NOT_OK', { message: 'Akku leer' })),
-      'DEVICE_NOT_OK: Akku leer',
-      'REFUSED 2.0.0 DEVICE_NOT_OK: Akku leer',
-    ],
-    [
-      'the device fails before it began',
-      actedOn(offered, (acting) => acting.says('FAILED')),
-      'DEVICE_NOT_OK',
-      'FAILED 2.0.0 DEVICE_NOT_OK',
-    ],
-    [
-      'the link is lost',
-      actedOn(offered, (acting) => acting.act({ type: 'lost', id: 'J' })),
-      'DEVICE_OFFLINE: its connection was lost',
-      'FAILED 2.0.0 DEVICE_OFFLINE: its connection was lost',
-    ],
-    [
-      'the device does not answer',
-      actedOn(offered, (acting) => dueAfter(acting, offerTimeoutMs)),
-      'DEVICE_OFFLINE: it did not answer in time',
-      'FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time',
-    ],
-    [
-      'no URL can be made',
-      actedOn(offered, (acting) => acting.act({ type: 'not_found', id: 'J', why: 'fault' })),
-      'SERVER_ERROR',
-      'FAILED 2.0.0 SERVER_ERROR',
-    ],
-    [
-      'the device connects with the target version',
-      actedOn(offered, (acting) => acting.back('2.0.0', 't')),
-      'NO_UPDATE',
-      'DONE 2.0.0',
-    ],
-    [
-      'the device connects with another version',
-      actedOn(offered, (acting) => acting.back('1.5.0', 't')),
-      'DEVICE_NOT_OK: it came back with another firmware',
-      'FAILED 2.0.0 DEVICE_NOT_OK: it came back with another firmware',
-    ],
+  const reconnects = (firmware: string) => actedOn(offered, (acting) => acting.reconnects(firmware, 't'))
+  const notOk = actedOn(offered, (acting) => acting.reports('NOT_OK', { message: 'Akku leer' }))
+  const cameBack = 'it came back with another firmware'
+  const noUrl = { type: 'not_found', id: 'J', why: 'fault' } as const
+  const unanswered = actedOn(asked, (acting) => dueAfter(acting, checkingMsMax))
+  const lost = actedOn(offered, (acting) => acting.act({ type: 'lost', id: 'J' }))
+  const silent = actedOn(offered, (acting) => dueAfter(acting, offerTimeoutMs))
+
+  /** The event is its state and the outcome, unless it is given. */
+  const causes: [string, () => Outcome, state: string, outcome: string, event?: string][] = [
+    ['no version is newer', () => notFound('none'), 'IDLE', 'NO_UPDATE'],
+    ['the update server is busy', () => notFound('busy', '503'), 'FAILED', 'UPDATE_SERVER_OUT_OF_RESOURCES: 503'],
+    ['the update server fails', () => notFound('failed'), 'FAILED', 'UPDATE_SERVER_ERROR'],
+    ['this server fails', () => notFound('fault', 'no URL'), 'FAILED', 'SERVER_ERROR: no URL'],
+    ['the update server does not answer', unanswered, 'FAILED', 'UPDATE_SERVER_ERROR: did not answer in time'],
+    ['the device refuses', notOk, 'REFUSED 2.0.0', 'DEVICE_NOT_OK: Akku leer'],
+    ['the device fails', actedOn(offered, (acting) => acting.reports('FAILED')), 'FAILED 2.0.0', 'DEVICE_NOT_OK'],
+    ['the link is lost', lost, 'FAILED 2.0.0', 'DEVICE_OFFLINE: its connection was lost'],
+    ['the device does not answer', silent, 'FAILED 2.0.0', 'DEVICE_OFFLINE: it did not answer in time'],
+    ['no URL can be made', actedOn(offered, (acting) => acting.act(noUrl)), 'FAILED 2.0.0', 'SERVER_ERROR'],
+    ['the device connects with the target version', reconnects('2.0.0'), 'DONE 2.0.0', 'NO_UPDATE', 'DONE 2.0.0'],
+    ['the device connects with another version', reconnects('1.5.0'), 'FAILED 2.0.0', `DEVICE_NOT_OK: ${cameBack}`],
   ]
-  test.each(causes)('if %s', (_, happen, outcome, event) => {
+  test.each(causes)('if %s', (_, happen, state, outcome, event = `${state} ${outcome}`) => {
     const { acting, decision } = happen()
     expect(updateEventsOf(decision)).toEqual([event])
     expect(acting.received).toEqual([`outcome A ${outcome}`])
-    expect([acting.reminder, acting.stands.attempts]).toEqual([null, []])
+    expect([acting.reminder, acting.stored.attempts]).toEqual([null, []])
   })
 
   test('has a cause here for every status', () => {
-    const seen = new Set(['STARTED', ...causes.map(([, , outcome]) => outcome.split(':')[0])])
-    expect([...seen].sort()).toEqual([...triggerStatuses].sort())
+    const covered = new Set(['STARTED', ...causes.map(([, , , outcome]) => outcome.split(':')[0])])
+    expect([...covered].sort()).toEqual([...triggerStatuses].sort())
   })
 })
 
@@ -153,64 +118,54 @@ describe('a repeated request', () => {
     acting.act({ type: 'found', id: 'J', ...foundOf() })
     expect(acting.begins({ seed: 'J' })).toEqual({ outcome: 'joined', state: 'offering' })
     expect(acting.begins({ by: 'hook', seed: 'K', found: foundOf() })).toEqual({ outcome: 'joined', state: 'offering' })
-    acting.says('STARTED')
+    acting.reports('STARTED')
     expect(acting.begins({ seed: 'K' })).toEqual({ outcome: 'joined', state: 'started' })
-    expect(acting.stands.context.id).toBe('J')
+    expect(acting.stored.context.id).toBe('J')
   })
 
   test('with the id of an ended update returns the earlier result', () => {
     const { acting } = notFound('none')
     expect(acting.begins({ seed: 'J' })).toEqual({ outcome: 'over', result: { status: 'NO_UPDATE' } })
-    expect(acting.standsAt).toBe('idle')
+    expect(acting.updateState).toBe('idle')
     expect(acting.begins({ seed: 'K' })).toEqual({ outcome: 'begun', id: 'K' })
-    expect(acting.standsAt).toBe('checking')
+    expect(acting.updateState).toBe('checking')
   })
 
   test('receives a late answer, which is published only once', () => {
     const acting = offered()
     acting.act({ type: 'lost', id: 'J' })
-    acting.forgetHeard()
-    expect(updateEventsOf(acting.says('STARTED'))).toEqual(['STARTED 2.0.0'])
+    acting.clearNotices()
+    expect(updateEventsOf(acting.reports('STARTED'))).toEqual(['STARTED 2.0.0'])
     expect(acting.received).toEqual([])
-    expect(acting.stands.context).toMatchObject({ reason: null, message: null })
+    expect(acting.stored.context).toMatchObject({ reason: null, message: null })
   })
 })
 
-describe('an automatic update', () => {
-  test('is offered at once, without a published request', () => {
-    const acting = new ActingUpdate()
-    const decision = acting.record({
-      type: 'begin',
-      by: 'connect',
-      project: 'p',
-      firmwares: [{ firmware: '1.0.0', index: 0 }],
-      session: 's',
-      seed: 'J',
-      found: foundOf(),
-    })
-    expect(updateEventsOf(decision)).toEqual(['OFFERING 2.0.0'])
-    expect(acting.received).toEqual(['offer A J 2.0.0'])
-  })
+test('an automatic update is offered at once, without a published request', () => {
+  const acting = new ActingUpdate()
+  const decision = acting.record(begin({ by: 'connect', found: foundOf() }))
+  expect(updateEventsOf(decision)).toEqual(['OFFERING 2.0.0'])
+  expect(acting.received).toEqual(['offer A J 2.0.0'])
 })
 
 describe('texts', () => {
   test('of a device are cut at 256 characters, between whole ones', () => {
     const acting = offered()
-    acting.says('STARTED', { message: `${'x'.repeat(255)}😀` })
-    expect(acting.stands.context.message).toBe('x'.repeat(255))
-    acting.says('DOWNLOADING', { message: 'y'.repeat(300) })
-    expect(acting.stands.context.message).toBe('y'.repeat(256))
-    acting.says('INSTALLING', { message: '' })
-    expect(acting.stands.context.message).toBeNull()
+    acting.reports('STARTED', { message: `${'x'.repeat(255)}😀` })
+    expect(acting.stored.context.message).toBe('x'.repeat(255))
+    acting.reports('DOWNLOADING', { message: 'y'.repeat(300) })
+    expect(acting.stored.context.message).toBe('y'.repeat(256))
+    acting.reports('INSTALLING', { message: '' })
+    expect(acting.stored.context.message).toBeNull()
   })
 
   test('about another update are ignored', () => {
     const acting = offered()
-    expect(acting.says('STARTED', { id: 'K' }).type).toBe('answer')
+    expect(acting.reports('STARTED', { id: 'K' }).type).toBe('answer')
     expect(acting.act({ type: 'lost', id: 'K' }).type).toBe('answer')
     expect(acting.act({ type: 'not_found', id: 'K', why: 'fault' }).type).toBe('answer')
     expect(acting.act({ type: 'found', id: 'K', ...foundOf() }).type).toBe('answer')
     expect(new ActingUpdate().act({ type: 'lost', id: 'K' }).type).toBe('answer')
-    expect(acting.standsAt).toBe('offering')
+    expect(acting.updateState).toBe('offering')
   })
 })

@@ -10,53 +10,46 @@ import {
   startedMsMax,
   verifyingMsMax,
 } from '#actors/update/machine'
-import { now } from '#test/actors/acting-actor'
-import { ActingUpdate, foundOf, offerTimeoutMs, updateEventsOf } from '#test/actors/update/acting-update'
+import { indexChangesOf, now } from '#test/actors/acting-actor'
+import { ActingUpdate, begin, foundOf, offerTimeoutMs, updateEventsOf } from '#test/actors/update/acting-update'
 
 describe('a deadline', () => {
-  const whole = (acting: ActingUpdate) => acting.says('DOWNLOADING', { progress: 100 })
+  const checking = () => {
+    const acting = new ActingUpdate()
+    acting.begins()
+    return acting
+  }
+  const verifying = () => {
+    const acting = ActingUpdate.after('STARTED')
+    acting.reports('DOWNLOADING', { progress: 100 })
+    return acting
+  }
+  const offering = () => ActingUpdate.offering()
+
   test.each<readonly [string, () => ActingUpdate, number, string]>([
-    [
-      'checking',
-      () => {
-        const acting = new ActingUpdate()
-        acting.begins()
-        return acting
-      },
-      checkingMsMax,
-      'UPDATE_SERVER_ERROR: did not answer in time',
-    ],
-    ['offering', () => ActingUpdate.offering(), offerTimeoutMs, 'DEVICE_OFFLINE: it did not answer in time'],
-    ['started', () => ActingUpdate.behind('STARTED'), startedMsMax, 'did not begin to download in time'],
-    ['downloading', () => ActingUpdate.behind('DOWNLOADING'), downloadSilenceMsMax, 'did not download it in time'],
-    [
-      'verifying',
-      () => {
-        const acting = ActingUpdate.behind('STARTED')
-        whole(acting)
-        return acting
-      },
-      verifyingMsMax,
-      'did not verify it in time',
-    ],
-    ['installing', () => ActingUpdate.behind('INSTALLING'), installingSilenceMsMax, 'did not install it in time'],
-    ['rebooting', () => ActingUpdate.behind('INSTALLED'), rebootingMsMax, 'did not come back'],
+    ['checking', checking, checkingMsMax, 'UPDATE_SERVER_ERROR: did not answer in time'],
+    ['offering', offering, offerTimeoutMs, 'DEVICE_OFFLINE: it did not answer in time'],
+    ['started', () => ActingUpdate.after('STARTED'), startedMsMax, 'did not begin to download in time'],
+    ['downloading', () => ActingUpdate.after('DOWNLOADING'), downloadSilenceMsMax, 'did not download it in time'],
+    ['verifying', verifying, verifyingMsMax, 'did not verify it in time'],
+    ['installing', () => ActingUpdate.after('INSTALLING'), installingSilenceMsMax, 'did not install it in time'],
+    ['rebooting', () => ActingUpdate.after('INSTALLED'), rebootingMsMax, 'did not come back'],
   ])('of %s is met to the millisecond', (state, reach, ms, message) => {
     const acting = reach()
-    expect([acting.standsAt, acting.reminder]).toEqual([state, now + ms])
+    expect([acting.updateState, acting.reminder]).toEqual([state, now + ms])
     acting.at = now + ms - 1
     // The reminder comes again, as after the clock was set back.
     acting.due()
-    expect([acting.standsAt, acting.reminder]).toEqual([state, now + ms])
+    expect([acting.updateState, acting.reminder]).toEqual([state, now + ms])
     acting.at = now + ms
     acting.due()
-    expect([acting.standsAt, acting.stands.context.message]).toEqual(['failed', message])
+    expect([acting.updateState, acting.stored.context.message]).toEqual(['failed', message])
   })
 
   test('does not exist after the end of an update', () => {
-    const acting = ActingUpdate.behind('INSTALLED')
-    acting.back('2.0.0', 't')
-    expect([acting.standsAt, acting.reminder, acting.due().type]).toEqual(['done', null, 'answer'])
+    const acting = ActingUpdate.after('INSTALLED')
+    acting.reconnects('2.0.0', 't')
+    expect([acting.updateState, acting.reminder, acting.due().type]).toEqual(['done', null, 'answer'])
     expect(new ActingUpdate().due().type).toBe('answer')
   })
 
@@ -64,42 +57,42 @@ describe('a deadline', () => {
     ['a download', 'DOWNLOADING', downloadSilenceMsMax, downloadMsMax],
     ['an installation', 'INSTALLING', installingSilenceMsMax, installingMsMax],
   ] as const)('of %s is extended by reports, up to a day', (_, status, silenceMsMax, msMax) => {
-    const acting = ActingUpdate.behind(status)
+    const acting = ActingUpdate.after(status)
     const stepMs = silenceMsMax - 1
     for (let at = now + stepMs; at < now + msMax; at += stepMs) {
       acting.at = at
-      acting.says(status, { progress: 1 })
+      acting.reports(status, { progress: 1 })
       expect(acting.reminder).toBe(Math.min(at + silenceMsMax, now + msMax))
     }
     acting.at = now + msMax
     acting.due()
-    expect(acting.standsAt).toBe('failed')
+    expect(acting.updateState).toBe('failed')
     // Repeated reports no longer extend the deadline. A late success counts.
-    expect(acting.says(status, { progress: 2 }).type).toBe('answer')
-    acting.back('2.0.0', 't')
-    expect(acting.standsAt).toBe('done')
+    expect(acting.reports(status, { progress: 2 }).type).toBe('answer')
+    acting.reconnects('2.0.0', 't')
+    expect(acting.updateState).toBe('done')
   })
 
   test.each(['DOWNLOADING', 'INSTALLING'] as const)(
     'of up to a day is not extended by a silence in between: %s',
     (status) => {
-      const acting = ActingUpdate.behind(status)
+      const acting = ActingUpdate.after(status)
       acting.at = acting.reminder ?? 0
       acting.due()
-      expect(acting.standsAt).toBe('failed')
+      expect(acting.updateState).toBe('failed')
       acting.at = now + downloadMsMax - 1
-      acting.says(status)
+      acting.reports(status)
       expect(acting.reminder).toBe(now + downloadMsMax)
     },
   )
 
   test('of up to a day begins again when the device restarts', () => {
-    const acting = ActingUpdate.behind('INSTALLING')
+    const acting = ActingUpdate.after('INSTALLING')
     acting.at += 1_000
-    acting.back('1.0.0', 't')
+    acting.reconnects('1.0.0', 't')
     acting.at += 1_000
-    acting.says('INSTALLING')
-    expect(acting.stands.context.installsUntil).toBe(acting.at + installingMsMax)
+    acting.reports('INSTALLING')
+    expect(acting.stored.context.installsUntil).toBe(acting.at + installingMsMax)
   })
 })
 
@@ -111,46 +104,45 @@ describe('progress', () => {
     [0, 5, true],
     [0, 4.9, false],
     [-1, 0, true],
-  ])('%i ms later and %d percent further is published: %s', (ms, percent, isTold) => {
+  ])('%i ms later and %d percent further is published: %s', (ms, percent, isPublished) => {
     for (const status of ['DOWNLOADING', 'INSTALLING'] as const) {
       const acting = ActingUpdate.offering()
-      acting.says(status, { progress: 10 })
-      const { context } = acting.stands
+      acting.reports(status, { progress: 10 })
+      const { context } = acting.stored
       acting.at += ms
-      const decision = acting.says(status, { progress: 10 + percent })
-      if (isTold) expect(updateEventsOf(decision)).toEqual([`${status} 2.0.0 ${10 + percent}%`])
-      else expect([decision.type, acting.stands.context]).toEqual(['answer', context])
+      const decision = acting.reports(status, { progress: 10 + percent })
+      if (isPublished) expect(updateEventsOf(decision)).toEqual([`${status} 2.0.0 ${10 + percent}%`])
+      else expect([decision.type, acting.stored.context]).toEqual(['answer', context])
     }
   })
 
   test('is measured from the last published one', () => {
-    const acting = ActingUpdate.behind('STARTED')
-    const received = Array.from({ length: 100 }, (_, percent) => acting.says('DOWNLOADING', { progress: percent }))
-    expect(received.flatMap(updateEventsOf)).toEqual(
-      Array.from({ length: 20 }, (_, place) => `DOWNLOADING 2.0.0 ${place * 5}%`),
-    )
+    const acting = ActingUpdate.after('STARTED')
+    const received = Array.from({ length: 100 }, (_, percent) => acting.reports('DOWNLOADING', { progress: percent }))
+    const expected = Array.from({ length: 20 }, (_, place) => `DOWNLOADING 2.0.0 ${place * 5}%`)
+    expect(received.flatMap(updateEventsOf)).toEqual(expected)
   })
 })
 
 describe('a device that restarts during its update', () => {
   test('is offered it again under the same id, three times at most', () => {
-    const acting = ActingUpdate.behind('STARTED')
+    const acting = ActingUpdate.after('STARTED')
     for (let count = 1; count <= resendsMax; count++) {
-      acting.says('DOWNLOADING', { progress: 20 })
+      acting.reports('DOWNLOADING', { progress: 20 })
       acting.at += 1_000
-      expect(updateEventsOf(acting.back('1.0.0', `s${count}`))).toEqual(['STARTED 2.0.0'])
+      expect(updateEventsOf(acting.reconnects('1.0.0', `s${count}`))).toEqual(['STARTED 2.0.0'])
       expect(acting.received).toEqual(['offer A J 2.0.0'])
-      expect(acting.stands.context).toMatchObject({ session: `s${count}`, resends: count })
+      expect(acting.stored.context).toMatchObject({ session: `s${count}`, resends: count })
       expect(acting.reminder).toBe(acting.at + startedMsMax)
     }
-    expect(updateEventsOf(acting.back('1.0.0', 'last'))).toEqual(['FAILED 2.0.0 restarted too often'])
+    expect(updateEventsOf(acting.reconnects('1.0.0', 'last'))).toEqual(['FAILED 2.0.0 restarted too often'])
     expect(acting.received).toEqual([])
   })
 
   test('and has only begun, is offered it again without an event', () => {
-    const acting = ActingUpdate.behind('STARTED')
+    const acting = ActingUpdate.after('STARTED')
     acting.at += 5_000
-    expect(updateEventsOf(acting.back('1.0.0', 't'))).toEqual([])
+    expect(updateEventsOf(acting.reconnects('1.0.0', 't'))).toEqual([])
     expect([acting.received, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + startedMsMax])
   })
 
@@ -158,9 +150,9 @@ describe('a device that restarts during its update', () => {
     for (const firmware of ['1.0.0', undefined]) {
       const acting = ActingUpdate.offering()
       acting.at += 5_000
-      expect(updateEventsOf(acting.back(firmware, 't'))).toEqual([])
+      expect(updateEventsOf(acting.reconnects(firmware, 't'))).toEqual([])
       expect([acting.received, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + offerTimeoutMs])
-      expect(acting.stands.context.session).toBe('t')
+      expect(acting.stored.context.session).toBe('t')
     }
   })
 
@@ -168,13 +160,13 @@ describe('a device that restarts during its update', () => {
     const acting = ActingUpdate.offering()
     for (let count = 1; count <= resendsMax; count++) {
       acting.at += 5_000
-      acting.back('1.0.0', `s${count}`)
+      acting.reconnects('1.0.0', `s${count}`)
       expect(acting.reminder).toBe(acting.at + offerTimeoutMs)
     }
     const until = acting.reminder
     acting.at += 5_000
-    acting.forgetHeard()
-    expect(updateEventsOf(acting.back('1.0.0', 'last'))).toEqual([])
+    acting.clearNotices()
+    expect(updateEventsOf(acting.reconnects('1.0.0', 'last'))).toEqual([])
     expect([acting.received, acting.reminder]).toEqual([['offer A J 2.0.0'], until])
     acting.at += 5_000
     expect(updateEventsOf(acting.due())).toEqual(['FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time'])
@@ -182,20 +174,20 @@ describe('a device that restarts during its update', () => {
 
   test('and then answers, is offered it again as often as any other', () => {
     const acting = ActingUpdate.offering()
-    for (let count = 1; count <= resendsMax; count++) acting.back('1.0.0', `s${count}`)
-    acting.says('STARTED')
-    acting.back('1.0.0', 'later')
-    expect([acting.standsAt, acting.stands.context.resends]).toEqual(['started', 1])
+    for (let count = 1; count <= resendsMax; count++) acting.reconnects('1.0.0', `s${count}`)
+    acting.reports('STARTED')
+    acting.reconnects('1.0.0', 'later')
+    expect([acting.updateState, acting.stored.context.resends]).toEqual(['started', 1])
   })
 
   test('during the request to the update server, is not counted as a later restart', () => {
     const acting = new ActingUpdate()
     acting.begins()
-    acting.back('1.0.0', 't')
+    acting.reconnects('1.0.0', 't')
     acting.act({ type: 'found', id: 'J', ...foundOf() })
-    acting.says('INSTALLED')
-    acting.back('1.0.0', 't')
-    expect(acting.standsAt).toBe('rebooting')
+    acting.reports('INSTALLED')
+    acting.reconnects('1.0.0', 't')
+    expect(acting.updateState).toBe('rebooting')
   })
 })
 
@@ -209,22 +201,22 @@ describe('several firmwares', () => {
   test('are requested in the order of their index', () => {
     const acting = new ActingUpdate()
     acting.begins({ firmwares })
-    expect(acting.stands.context).toMatchObject({ index: 0, from: '1.0.0', rest: [2, 4] })
+    expect(acting.stored.context).toMatchObject({ index: 0, from: '1.0.0', rest: [2, 4] })
   })
 
   test('are requested after one is done, but not after one failed', () => {
     for (const by of ['post', 'hook'] as const) {
       const acting = new ActingUpdate()
       acting.begins({ by, firmwares, found: foundOf({ index: 2, firmware: '2.1.0' }, [4]) })
-      acting.forgetHeard()
+      acting.clearNotices()
       acting.act({ type: 'reconnected', session: 't', firmwares: [{ firmware: '2.1.0', index: 0 }] })
-      expect(acting.standsAt).not.toBe('done')
+      expect(acting.updateState).not.toBe('done')
       acting.act({ type: 'reconnected', session: 't', firmwares: [{ firmware: '2.1.0', index: 2 }] })
-      expect(acting.standsAt).toBe('done')
+      expect(acting.updateState).toBe('done')
       expect(acting.received.filter((line) => line.startsWith('next'))).toEqual([`next A ${by} 4`])
     }
     const failing = ActingUpdate.offering({ found: foundOf({}, [4]) })
-    failing.says('FAILED')
+    failing.reports('FAILED')
     expect(failing.received.filter((line) => line.startsWith('next'))).toEqual([])
   })
 })
@@ -235,10 +227,10 @@ describe('a new process', () => {
   test.each([['STARTED'], ['DOWNLOADING'], ['INSTALLING'], ['INSTALLED']] as const)(
     'finishes an update in %s if the device has the version, and otherwise waits',
     (status) => {
-      const acting = ActingUpdate.behind(status)
-      const { standsAt, reminder } = acting
+      const acting = ActingUpdate.after(status)
+      const { updateState, reminder } = acting
       for (const other of ['1.0.0', '1.5.0']) expect(acting.act(has(other)).type).toBe('answer')
-      expect([acting.standsAt, acting.reminder, acting.received]).toEqual([standsAt, reminder, []])
+      expect([acting.updateState, acting.reminder, acting.received]).toEqual([updateState, reminder, []])
       expect(updateEventsOf(acting.act(has('2.0.0')))).toEqual(['DONE 2.0.0'])
     },
   )
@@ -246,9 +238,9 @@ describe('a new process', () => {
   test('asks the update server again, and offers nothing before the device connects', () => {
     const asking = new ActingUpdate()
     asking.begins()
-    asking.forgetHeard()
+    asking.clearNotices()
     asking.record(has('1.0.0'))
-    expect([asking.standsAt, asking.received]).toEqual(['checking', ['ask A J']])
+    expect([asking.updateState, asking.received]).toEqual(['checking', ['ask A J']])
     const offering = ActingUpdate.offering()
     expect([offering.act(has('1.0.0')).type, offering.received]).toEqual(['answer', []])
     expect(new ActingUpdate().act(has('1.0.0')).type).toBe('answer')
@@ -257,29 +249,12 @@ describe('a new process', () => {
 
 describe('an active update', () => {
   test('is in the index until it ends', () => {
-    const rows = (decision: ReturnType<ActingUpdate['act']>) =>
-      decision.type === 'record'
-        ? (decision.indexes ?? []).map(({ index, entry, isPresent }) => `${isPresent ? '+' : '-'}${index}/${entry}`)
-        : []
     const acting = new ActingUpdate()
-    const begun = acting.act({
-      type: 'begin',
-      by: 'post',
-      project: 'p',
-      firmwares: [],
-      session: 's',
-      seed: 'J',
-      found: null,
-    })
-    expect(rows(begun)).toEqual(['+updating/A'])
-    expect(rows(acting.act({ type: 'found', id: 'J', ...foundOf() }))).toEqual([])
-    expect(rows(acting.says('NOT_OK'))).toEqual(['-updating/A'])
-    expect(
-      rows(
-        acting.act({ type: 'begin', by: 'post', project: 'p', firmwares: [], session: 's', seed: 'K', found: null }),
-      ),
-    ).toEqual(['+updating/A'])
-    expect(rows(acting.record({ type: 'forget' }))).toEqual(['-updating/A'])
+    expect(indexChangesOf(acting.act(begin({ firmwares: [] })))).toEqual(['+updating/A'])
+    expect(indexChangesOf(acting.act({ type: 'found', id: 'J', ...foundOf() }))).toEqual([])
+    expect(indexChangesOf(acting.reports('NOT_OK'))).toEqual(['-updating/A'])
+    expect(indexChangesOf(acting.act(begin({ firmwares: [], seed: 'K' })))).toEqual(['+updating/A'])
+    expect(indexChangesOf(acting.record({ type: 'forget' }))).toEqual(['-updating/A'])
     expect([acting.records.size, acting.reminder, acting.state.stored]).toEqual([0, null, undefined])
     expect(acting.act({ type: 'forget' }).type).toBe('answer')
   })

@@ -12,9 +12,9 @@ import { commandOf } from '#test/kit/command-arbitrary'
 
 /** The counts that projects compute from their notices. */
 class Tally {
-  readonly standing = new Map<string, number>()
+  readonly counts = new Map<string, number>()
 
-  hear(decision: Decision<never>): void {
+  add(decision: Decision<never>): void {
     if (decision.type !== 'record') return
     for (const { to, command } of decision.tells ?? []) {
       const { release, rollout, from, to: stage } = command as JobMoved
@@ -24,9 +24,9 @@ class Tally {
       ] as const) {
         if (at === null) continue
         const key = `${to.kind}/${to.id} ${releaseName(release)} ${rollout} ${at}`
-        const count = (this.standing.get(key) ?? 0) + by
-        if (count === 0) this.standing.delete(key)
-        else this.standing.set(key, count)
+        const count = (this.counts.get(key) ?? 0) + by
+        if (count === 0) this.counts.delete(key)
+        else this.counts.set(key, count)
       }
     }
   }
@@ -77,20 +77,20 @@ test('the notices to projects add up to the state of each update', () => {
       for (const { command, laterMs } of steps) {
         acting.at += laterMs
         if (command.type === 'reminder_due') acting.reminder = null
-        tally.hear(acting.act(command) as Decision<never>)
+        tally.add(acting.act(command) as Decision<never>)
         const { stored } = acting.state
         const { counted = null } = stored ?? {}
         const expected = counted
           ? [[`project/${counted.project} ${releaseName(counted.release)} ${counted.rollout} ${counted.stage}`, 1]]
           : []
-        expect([...tally.standing]).toEqual(expected)
+        expect([...tally.counts]).toEqual(expected)
         if (!stored) continue
         // At any time: an active update has a deadline, and an offered image is in use.
         const { state, context, attempts } = stored
         const wakesAt = isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
         // A retry that is due was published once.
-        const isSaid = !isRunning(state) && wakesAt !== null && wakesAt <= acting.at
-        if (!isSaid) expect(acting.reminder).toBe(wakesAt)
+        const isPublished = !isRunning(state) && wakesAt !== null && wakesAt <= acting.at
+        if (!isPublished) expect(acting.reminder).toBe(wakesAt)
         if (context.offer?.url === null) expect(counted?.stage).toBe(isRunning(state) ? 'running' : state)
       }
     }),
@@ -100,10 +100,10 @@ test('the notices to projects add up to the state of each update', () => {
 
 test('a request for an update removes no device from a rollout', () => {
   const acting = ActingUpdate.offering({ found: foundOf({ rollout: { id: 'R', maxAttempts: 3 } }) })
-  acting.back('2.0.0', 't')
-  const { counted } = acting.stands
+  acting.reconnects('2.0.0', 't')
+  const { counted } = acting.stored
   expect(counted).toMatchObject({ rollout: 'R', stage: 'done' })
   acting.begins({ seed: 'K' })
   acting.act({ type: 'not_found', id: 'K', why: 'none' })
-  expect([acting.standsAt, acting.stands.counted]).toEqual(['idle', counted])
+  expect([acting.updateState, acting.stored.counted]).toEqual(['idle', counted])
 })
