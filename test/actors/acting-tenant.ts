@@ -20,11 +20,9 @@ export const hot: AlarmBody = {
   condition: { '>': [{ var: 'temperature' }, 30] },
 }
 
-/** A graph that mails at each change of one property. */
+/** Mails at each change of one property. */
 export const told: FunctionBody = {
-  name: 'Told',
-  enabled: true,
-  binding: {},
+  ...{ name: 'Told', enabled: true, binding: {} },
   graph: {
     nodes: [
       { id: 'when', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId: 1 },

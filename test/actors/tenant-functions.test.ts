@@ -4,8 +4,8 @@ import { alarmBindingsMax } from '#model/alarm'
 import { FunctionBody, functionNodesMax, type StoredFunction } from '#model/function'
 import { graphNodesMax } from '#model/graph'
 import type { Problem } from '#model/problem'
-import { now, outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
-import { ActingTenant, ann, ben, told } from '#test/actors/acting-tenant'
+import { outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
+import { ActingTenant, ann, told } from '#test/actors/acting-tenant'
 
 /** A graph that mails when one of these alarms begins. */
 const watching = (...alarms: string[]): FunctionBody['graph'] => ({
@@ -25,35 +25,6 @@ const put = (id: string, isNew: boolean, more: Partial<FunctionBody> = {}, autho
 })
 
 describe('a function', () => {
-  test('is created, changed and removed, and only devices with functions are notified', () => {
-    const tenant = new ActingTenant()
-    const { name, enabled, graph } = told
-    const made = { name, enabled, graph, devices: null, groups: null, createdBy: ann, createdAt: now, updatedBy: ann }
-    expect(outcomeOf(tenant.makeFunction('F1'))).toMatchObject({ ...made, updatedAt: now })
-    const edit = tenant.state.functions.get('F1')?.edit
-    tenant.at += 5
-    const binding = { devices: ['A'], groups: [] }
-    const edited = tenant.record(put('F1', false, { name: 'Other', enabled: false, binding }, ben))
-    expect(edited.answer).toMatchObject({
-      ...made,
-      name: 'Other',
-      enabled: false,
-      devices: ['A'],
-      groups: [],
-      updatedBy: ben,
-      updatedAt: now + 5,
-    })
-    expect(edited.events).toEqual([])
-    expect(tenant.state.functions.get('F1')?.edit).not.toBe(edit)
-    tenant.act({ type: 'delete_function', id: 'F1' })
-    expect(tenant.state.functions.size).toBe(0)
-    expect(tenant.rules.received).toEqual([
-      `function t/F1 Told by ${ann}`,
-      `function t/F1 Other by ${ben}`,
-      'function t/F1 gone',
-    ])
-  })
-
   test('leaves a row of ending functions in the commit that deletes its requests, and is then published', () => {
     const tenant = new ActingTenant()
     tenant.makeFunction('F1')
@@ -161,21 +132,16 @@ describe('a group that alarms and functions are bound to', () => {
     expect(tenant.state.bindings.total).toBe(1)
   })
 
-  test('is refused above the maximum of bound devices', () => {
+  test('is refused above the maximum of bindings to devices by name, as by an alarm', () => {
     const tenant = new ActingTenant()
-    tenant.makeGroup('G1', ['A'])
-    tenant.makeFunction('F1', { binding: { groups: ['G1'] } })
+    tenant.makeFunction('F1', { binding: { devices: ['A'] } })
     tenant.state.bindings.total = alarmBindingsMax - 1
     const refused = `conflict: the alarms and functions of a tenant are bound to at most ${alarmBindingsMax} devices by name`
-    const decided = (command: TenantCommand) =>
-      outcomeOf(tenant.definition.decide(tenant.state, command, turnAt())) === refused ? 'refused' : 'taken'
-    expect(decided(put('F2', true, { binding: { devices: ['A'] } }))).toBe('taken')
-    expect(decided(put('F2', true, { binding: { devices: ['A', 'B'] } }))).toBe('refused')
-    expect(decided(put('F2', true))).toBe('taken')
+    const decided = (id: string, ...devices: string[]) =>
+      outcomeOf(tenant.definition.decide(tenant.state, put(id, id === 'F2', { binding: { devices } }), turnAt()))
+    expect(decided('F2', 'A', 'B')).toBe(refused)
+    expect(decided('F2', 'A')).toMatchObject({ devices: ['A'], groups: null })
     // Its earlier bindings no longer count.
-    expect(decided(put('F1', false, { binding: { devices: ['A', 'B'] } }))).toBe('taken')
-    const group = { type: 'put_group', id: 'G1', isNew: false, author: ann } as const
-    expect(decided({ ...group, body: { name: 'Hall', devices: ['A', 'B'] } })).toBe('taken')
-    expect(decided({ ...group, body: { name: 'Hall', devices: ['A', 'B', 'C'] } })).toBe('refused')
+    expect(decided('F1', 'A', 'B')).toMatchObject({ devices: ['A', 'B'] })
   })
 })

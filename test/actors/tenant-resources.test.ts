@@ -5,7 +5,7 @@ import { alarmsMax } from '#model/alarm'
 import { functionsMax } from '#model/function'
 import { groupsMax } from '#model/group'
 import { templatesMax } from '#model/template'
-import { outcomeOf, turnAt } from '#test/actors/acting-actor'
+import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { ActingTenant, ann, ben, hot, told, words } from '#test/actors/acting-tenant'
 
 /** The rules that groups, alarms, functions and templates have in common. */
@@ -17,6 +17,7 @@ interface Kind {
   readonly max: number
   /** Alarms and functions act with the permissions of their last author, so another author is a change. */
   readonly hasAuthority: boolean
+  readonly notice: (name: string, author: string) => string
 }
 
 const kinds: Readonly<Record<string, Kind>> = {
@@ -28,6 +29,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     of: ({ groups }) => groups,
     max: groupsMax,
     hasAuthority: false,
+    notice: () => 'group t/X A',
   },
   alarms: {
     put: (id, { isNew, author = ann, name = 'Hot' }) => {
@@ -38,6 +40,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     of: ({ alarms }) => alarms,
     max: alarmsMax,
     hasAuthority: true,
+    notice: (name, author) => `alarm t/X ${name} by ${author}`,
   },
   functions: {
     put: (id, { isNew, author = ann, name = 'Told' }) => {
@@ -47,29 +50,47 @@ const kinds: Readonly<Record<string, Kind>> = {
     of: ({ functions }) => functions,
     max: functionsMax,
     hasAuthority: true,
+    notice: (name, author) => `function t/X ${name} by ${author}`,
   },
   templates: {
     put: (id, { author = ann, name = 'It' }) => {
-      const { en } = words.locales
-      return {
-        type: 'put_template',
-        name: id,
-        body: { locales: { en: { text: 'Now.', ...en, subject: name } } },
-        author,
-      }
+      const body = { locales: { en: { text: 'Now.', ...words.locales.en, subject: name } } }
+      return { type: 'put_template', name: id, body, author }
     },
     remove: (name) => ({ type: 'delete_template', name }),
     of: ({ templates }) => templates,
     max: templatesMax,
     hasAuthority: false,
+    notice: () => 'template t/X en',
   },
 }
 
-describe.each(Object.entries(kinds))('%s', (name, { put, remove, of, max, hasAuthority }) => {
+describe.each(Object.entries(kinds))('%s', (kind, { put, remove, of, max, hasAuthority, notice }) => {
   const existing = () => {
     const tenant = new ActingTenant()
     return { tenant, made: outcomeOf(tenant.act(put('X', { isNew: true }))) }
   }
+
+  test('are created, changed and removed, with a notice each time', () => {
+    const { tenant, made } = existing()
+    const fieldsOf = (command: TenantCommand) => {
+      const { binding: _, ...fields } = (command as { body: { binding?: object } }).body
+      return fields
+    }
+    const by = (author: string, updatedAt: number) => ({ createdBy: ann, createdAt: now, updatedBy: author, updatedAt })
+    expect(made).toMatchObject({ ...fieldsOf(put('X', { isNew: true })), ...by(ann, now) })
+    expect(of(tenant.state).get('X')).toBe(made)
+    tenant.at += 5
+    const edit = put('X', { isNew: false, author: ben, name: 'Other' })
+    const edited = outcomeOf(tenant.act(edit))
+    expect(edited).toMatchObject({ ...fieldsOf(edit), ...by(ben, now + 5) })
+    if (kind !== 'templates') expect(edited).not.toMatchObject({ edit: (made as { edit: number }).edit })
+    tenant.act(remove('X'))
+    expect(of(tenant.state).size).toBe(0)
+    const name = (made as { name?: string }).name ?? ''
+    const gone = `${notice('', '').split(' ', 2).join(' ')} gone`
+    expect(tenant.rules.received).toEqual([notice(name, ann), notice('Other', ben), gone])
+  })
 
   test('that are put again without a change stay as they are', () => {
     const { tenant, made } = existing()
@@ -93,7 +114,7 @@ describe.each(Object.entries(kinds))('%s', (name, { put, remove, of, max, hasAut
     ['removed while none exists', remove('Y'), 'not_found: Not Found'],
   ]
   // A template has a name of its author's choice: each put creates or changes it.
-  test.each(name === 'templates' ? refusals.slice(3) : refusals)('are not %s', (_, command, problem) => {
+  test.each(kind === 'templates' ? refusals.slice(3) : refusals)('are not %s', (_, command, problem) => {
     const { tenant } = existing()
     expect(outcomeOf(tenant.act(command))).toBe(problem)
     expect([...of(tenant.state).keys()]).toEqual(['X'])
@@ -104,7 +125,7 @@ describe.each(Object.entries(kinds))('%s', (name, { put, remove, of, max, hasAut
     const all = of(tenant.state)
     for (let index = 1; index < max; index++) all.set(`X${index}`, all.get('X'))
     const decided = (command: TenantCommand) => tenant.definition.decide(tenant.state, command, turnAt())
-    expect(outcomeOf(decided(put('Y', { isNew: true })))).toBe(`conflict: a tenant has at most ${max} ${name}`)
+    expect(outcomeOf(decided(put('Y', { isNew: true })))).toBe(`conflict: a tenant has at most ${max} ${kind}`)
     expect(decided(put('X', { isNew: false, name: 'Other' })).type).toBe('record')
   })
 })

@@ -2,27 +2,12 @@ import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { templateCharactersMax } from '#actors/tenant/templates'
 import { TemplateBody } from '#model/template'
-import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
-import { ActingTenant, ann, ben, words } from '#test/actors/acting-tenant'
+import { outcomeOf, turnAt } from '#test/actors/acting-actor'
+import { ActingTenant, ann, words } from '#test/actors/acting-tenant'
 
 const german: TemplateBody = { locales: { ...words.locales, de: { subject: 'Es ist {{value}}', text: 'Jetzt.' } } }
 
 describe('a template', () => {
-  test('is created, changed and removed, and only the mailer is notified', () => {
-    const tenant = new ActingTenant()
-    const made = { ...words, createdBy: ann, createdAt: now, updatedBy: ann, updatedAt: now }
-    expect(outcomeOf(tenant.putTemplate('words'))).toEqual(made)
-    tenant.at += 5
-    const edited = tenant.putTemplate('words', german, ben)
-    expect(edited).toMatchObject({ events: [], answer: { ...made, ...german, updatedBy: ben, updatedAt: now + 5 } })
-    expect(tenant.act({ type: 'delete_template', name: 'words' })).toMatchObject({
-      events: [],
-      records: [{ name: 'template/words', value: null }],
-    })
-    expect([tenant.state.templates.size, tenant.state.templateCharacters]).toEqual([0, 0])
-    expect(tenant.rules.received).toEqual(['template t/words en', 'template t/words en,de', 'template t/words gone'])
-  })
-
   test('put again is equal whether it comes from a request or from the store', () => {
     const tenant = new ActingTenant()
     tenant.putTemplate('words', TemplateBody.parse(german))
