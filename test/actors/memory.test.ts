@@ -20,17 +20,14 @@ const tenantBytesMax = 200_000
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string', 3: 'string', 4: 'uint8-array' })
 const two = shapeOf('two', { 5: 'string' })
-const declared = [
-  { shape: one, items: [] },
-  { shape: two, items: [] },
-]
+const declared = [one, two].map((shape) => ({ shape, items: [] }))
+const three = shapeOf('three', { 6: 'string' })
+const many = shapeOf('many', Object.fromEntries(Array(400).fill('bool').entries()))
 const text = (characters: number) => 'x'.repeat(characters)
 
 /** A tenant with this limit for the values of a device. */
 class Fleet {
-  readonly tenant = new ActingActor<TenantState, TenantCommand>(tenantActor(noticeBus()), {
-    id: 'default',
-  })
+  readonly tenant = new ActingActor<TenantState, TenantCommand>(tenantActor(noticeBus()), { id: 'default' })
   readonly limits: MemoryLimits = { deviceBytesMax, tenantBytesMax, of: () => this.tenant.state.memory }
   readonly #actor = deviceActor({
     shapeById: (id) => shapes.byId(id),
@@ -49,8 +46,8 @@ class Fleet {
   /** Runs the command, and sends the reports of the device to its tenant. */
   act(device: ActingDevice, command: DeviceCommand): unknown {
     const decision = device.act(command)
-    for (const { to, command: told } of decision.type === 'record' ? (decision.tells ?? []) : []) {
-      if (to.kind === 'tenant') this.tenant.act(told as TenantCommand)
+    for (const { to, command: sent } of decision.type === 'record' ? (decision.tells ?? []) : []) {
+      if (to.kind === 'tenant') this.tenant.act(sent as TenantCommand)
     }
     return outcomeOf(decision)
   }
@@ -63,6 +60,8 @@ class Fleet {
 const full = /^memory_full: A would take \d+ bytes of memory, more than DEVICE_BYTES_MAX, 100000$/
 
 describe('a device that is full', () => {
+  const halves = Object.entries({ svc: 3, two: 5 }).map(([service, id]) => [service, id, text(30_000)] as const)
+
   function filled(): { fleet: Fleet; device: ActingDevice } {
     const fleet = new Fleet()
     const device = fleet.added()
@@ -74,24 +73,9 @@ describe('a device that is full', () => {
     ['an UPDATE with a text', report(one, 2, [2, text(60_000)])],
     ['an array of small numbers, which take 8 bytes each', report(one, 2, [3, Array(5_000).fill(1)])],
     ['an error', report(one, 2, [0, { error: text(60_000) }])],
-    [
-      'a POST, by the sum of its updates',
-      post([
-        ['svc', 3, text(30_000)],
-        ['two', 5, text(30_000)],
-      ]),
-    ],
-    [
-      'a HELLO with values',
-      hello([...declared, { shape: shapeOf('three', { 6: 'string' }), items: [0, text(60_000)] }]),
-    ],
-    [
-      'a HELLO with many properties',
-      hello([
-        ...declared,
-        { shape: shapeOf('many', Object.fromEntries(Array(400).fill('bool').entries())), items: [] },
-      ]),
-    ],
+    ['a POST, by the sum of its updates', post(halves)],
+    ['a HELLO with values', hello([...declared, { shape: three, items: [0, text(60_000)] }])],
+    ['a HELLO with many properties', hello([...declared, { shape: many, items: [] }])],
     ['metadata', { type: 'patch_meta', patch: { list: Array(1_000).fill({}) } }],
   ])('refuses %s as a whole when it would grow', (_, command) => {
     const { fleet, device } = filled()
@@ -155,21 +139,30 @@ describe('a tenant', () => {
   })
 })
 
-test('the incremental count equals the size of all values', () => {
+test('a property has its last value, time and offset, and the incremental count equals the size of all values', () => {
   const state = fc.oneof(
     fc.constantFrom<PropertyState>(null, 0, 1.5, true, 'x', '中', [], [1, 2], ['a', 1], { error: 'e' }),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
     fc.string({ maxLength: 40 }),
   )
-  const items = fc.array(fc.tuple(fc.nat(one.properties.length - 1), state), { maxLength: 6 })
+  const item = fc.tuple(fc.nat(one.properties.length - 1), state, fc.nat(2 ** 45), fc.maxSafeNat())
+  const shown = (service: ServiceState) => [service.states(), service.times(), service.offsets()]
   fc.assert(
-    fc.property(fc.array(items, { maxLength: 10 }), (all) => {
+    fc.property(fc.array(fc.array(item, { maxLength: 6 }), { maxLength: 10 }), (all) => {
       const service = new ServiceState(one)
-      for (const said of all) {
-        const growth = service.growthBy(said.flat() as PropertyState[] as number[])
+      const expected: [PropertyState, number, number][] = one.properties.map(() => [null, 0, 0])
+      for (const items of all) {
+        const growth = service.growthBy(items.flatMap(([index, value]) => [index, value]))
         const before = service.valueBytes
-        for (const [index, value] of said) service.set(index, value, 1, 1)
+        for (const [index, ...values] of items) {
+          service.set(index, ...values)
+          expected[index] = values
+          expect(service.stateOf(index)).toEqual(values[0])
+        }
         expect(service.valueBytes - before).toBe(growth)
       }
+      expect(shown(service)).toEqual([0, 1, 2].map((part) => expected.map((values) => values[part])))
+      expect(shown(new ServiceState(one, service.states(), service.times(), service.offsets()))).toEqual(shown(service))
       const sum = service.states().reduce((bytes: number, value) => bytes + memoryOf(value), 0)
       expect([service.valueBytes, service.copy().valueBytes]).toEqual([sum, sum])
     }),
