@@ -18,40 +18,29 @@ describe('a tenant', () => {
     expect(outcomeOf(directory.addTenant('acme'))).toMatchObject({ tenantIdentifier: 'acme', createdAt: now })
     const change = { hosts: ['acme.example'], basic: false, twoFactor: 'required' } as const
     const changed = directory.act({ type: 'update_tenant', tenant: 'acme', change })
-    expect(outcomeOf(changed)).toEqual({
-      tenantIdentifier: 'acme',
-      name: 'acme',
-      createdAt: now,
-      state: 'active',
-      ...change,
-    })
+    const expected = { tenantIdentifier: 'acme', name: 'acme', createdAt: now, state: 'active', ...change }
+    expect(outcomeOf(changed)).toEqual(expected)
     directory.act({ type: 'update_tenant', tenant: 'default', change: { name: 'Ours' } })
     expect(tenantRow(directory.state, 'default')).toMatchObject({ name: 'Ours', basic: true })
     expect(directory.notices.received).toEqual(['tenant acme active', 'tenant acme active', 'tenant default active'])
   })
 
   const notFound = 'not_found: Not Found'
+  const alwaysExists = 'conflict: tenant default always exists'
+  const hasUsers = 'conflict: it still has users'
   const change = {}
   test.each<[string, DirectoryCommand | string, string]>([
-    ['added twice', 'acme', 'conflict: the tenant exists'],
+    ['a second addition', 'acme', 'conflict: the tenant exists'],
     ['an addition of the default tenant', 'default', 'conflict: the tenant exists'],
     ['an addition during its deletion', 'gone', 'conflict: it is being deleted'],
     ['a change of an unknown tenant', { type: 'update_tenant', tenant: 'none', change }, notFound],
     ['a change during its deletion', { type: 'update_tenant', tenant: 'gone', change }, notFound],
-    [
-      'a deletion of the default tenant',
-      { type: 'delete_tenant', tenant: 'default' },
-      'conflict: tenant default always exists',
-    ],
-    ['deleted twice', { type: 'delete_tenant', tenant: 'gone' }, notFound],
-    ['deleted, none', { type: 'delete_tenant', tenant: 'none' }, notFound],
+    ['a deletion of the default tenant', { type: 'delete_tenant', tenant: 'default' }, alwaysExists],
+    ['a second deletion', { type: 'delete_tenant', tenant: 'gone' }, notFound],
+    ['a deletion of an unknown tenant', { type: 'delete_tenant', tenant: 'none' }, notFound],
     ['the end of a deletion that did not begin', { type: 'forget_users', tenant: 'acme' }, notFound],
     ['a sweep of a tenant that is not being deleted', { type: 'tenant_swept', tenant: 'acme' }, notFound],
-    [
-      'the end of a deletion while it has users',
-      { type: 'tenant_swept', tenant: 'gone' },
-      'conflict: it still has users',
-    ],
+    ['the end of a deletion while it has users', { type: 'tenant_swept', tenant: 'gone' }, hasUsers],
   ])('%s is refused', (_, command, refusal) => {
     const directory = directoryWith('acme', 'gone')
     directory.add('ann', { tenant: 'gone' })
@@ -63,13 +52,8 @@ describe('a tenant', () => {
   test('that is added again under the same key is answered as before; another one is refused', () => {
     const directory = directoryWith()
     const add = (name: string, isRepeated: boolean) => {
-      const tenant = {
-        tenantIdentifier: 'acme',
-        name,
-        hosts: ['acme.example'],
-        twoFactor: 'optional',
-        basic: true,
-      } as const
+      const login = { twoFactor: 'optional', basic: true } as const
+      const tenant = { tenantIdentifier: 'acme', name, hosts: ['acme.example'], ...login }
       return directory.act({ type: 'add_tenant', tenant, isRepeated })
     }
     add('Acme', false)

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { accountActor } from '#actors/account/account'
 import type { AccountCommand } from '#actors/account/commands'
 import type { DirectoryCommand } from '#actors/directory/commands'
+import { directoryActor } from '#actors/directory/directory'
 import { administratorRole } from '#actors/directory/rows'
-import type { DirectoryState } from '#actors/directory/state'
+import type { DirectoryState, UserRow } from '#actors/directory/state'
 import { noticeBus } from '#actors/notice-bus'
 import { sessionActor } from '#actors/session/session'
 import type { SessionCommand } from '#actors/session/state'
@@ -15,6 +16,7 @@ import { tenantActor } from '#actors/tenant/tenant'
 import type { Entry } from '#model/entry'
 import type { Grant } from '#model/scope'
 import { foldEmail, foldName } from '#model/user'
+import type { AnyDefinition } from '#runtime/activation'
 import type { ActorDefinition } from '#runtime/actor'
 import { ActingAccount, begunSession, code, credential, hash } from '#test/actors/acting-account'
 import { ActingActor, now } from '#test/actors/acting-actor'
@@ -58,17 +60,14 @@ function acting<State, Command>(definition: ActorDefinition<State, Command, Entr
 
 const due = fc.constant({ type: 'reminder_due', dueAt: 0 } as const)
 
-test('a session', () => {
+test('a session ends once, and has a reminder until then, for any commands', () => {
   const scheme = few('basic', 'dpop')
   const command: fc.Arbitrary<SessionCommand> = fc.oneof(
     commandOf('begin', {
       user: few('U1', 'U2'),
-      session: fc.tuple(scheme, fc.boolean()).map(([scheme, hasRefresh]) => ({
-        ...begunSession('X'),
-        scheme,
-        hasRefresh,
-        ...(scheme === 'dpop' && { jkt: 'thumb' }),
-      })),
+      session: fc.tuple(scheme, fc.boolean()).map(([scheme, hasRefresh]) => {
+        return { ...begunSession('X'), scheme, hasRefresh, ...(scheme === 'dpop' && { jkt: 'thumb' }) }
+      }),
     }),
     commandOf('rotate', { number: fc.integer({ min: -1, max: 6 }), endsAt: few(now, now + 9e9) }),
     commandOf('use', { address: few('a', 'b') }),
@@ -93,10 +92,11 @@ test('a session', () => {
   )
 })
 
-test('an account', () => {
+test('an account without a password has no sessions, for any commands', () => {
   const version = fc.integer({ min: 0, max: 6 })
   const passwordHash = few('h1', 'h2')
   const webauthn = few('C1', 'C2')
+  const recovery = fc.array(aHash, { maxLength: 3 })
   const command: fc.Arbitrary<AccountCommand> = fc.oneof(
     commandOf('invite', { code: fc.integer({ min: 1, max: 4 }).map((byte) => code(byte)) }),
     commandOf('open', { passwordHash: few('open') }),
@@ -107,21 +107,13 @@ test('an account', () => {
     commandOf('end_sessions', { keep: few('S1', 'S9') }),
     commandOf('end_sessions', { only: few('S1', 'S9') }),
     commandOf('session_over', { session: few('S1', 'S2') }),
-    commandOf('set_totp', {
-      version,
-      secret: aHash,
-      step: fc.nat(5),
-      recovery: fc.array(aHash, { maxLength: 3 }),
-      keep,
-    }),
+    commandOf('set_totp', { version, secret: aHash, step: fc.nat(5), recovery, keep }),
     commandOf('remove_totp', { version, keep, isRequired: fc.boolean() }),
     commandOf('use_totp', { step: fc.nat(9) }),
     commandOf('use_recovery', { hash: aHash }),
     commandOf('add_webauthn', {
-      version,
-      credential: webauthn.map((id) => credential(id)),
-      recovery: fc.option(fc.array(aHash, { maxLength: 2 }), { nil: undefined }),
-      keep,
+      ...{ version, credential: webauthn.map((id) => credential(id)), keep },
+      recovery: fc.option(recovery, { nil: undefined }),
     }),
     commandOf('remove_webauthn', { version, id: webauthn, keep, isRequired: fc.boolean() }),
     commandOf('use_webauthn', { id: webauthn, counter: fc.nat(4) }),
@@ -145,7 +137,7 @@ test('an account', () => {
   )
 })
 
-test('the directory', () => {
+test('the maps of the directory equal its rows, for any commands', () => {
   const ids = few('U1', 'U2', 'U3', 'U4')
   const names = few('ann', 'ANN', 'bob', 'Bob', 'zoë')
   const emails = few(null, 'a@x.org', 'A@X.org', 'b@x.org')
@@ -217,16 +209,15 @@ test('a tenant that had an administrator keeps one until it is deleted', () => {
       const directory = new ActingDirectory()
       for (const name of ['ann', 'bob', 'cid']) directory.add(name, { roles: [administratorRole] })
       actAll<DirectoryState, DirectoryCommand>(directory, commands, ({ state }) => {
-        expect(
-          [...state.users.values()].filter((row) => row.state === 'active' && row.roles.includes('admin')),
-        ).not.toEqual([])
+        const isActive = (row: UserRow) => row.state === 'active' && row.roles.includes('admin')
+        expect([...state.users.values()].some(isActive)).toBe(true)
       })
     }),
     runs,
   )
 })
 
-test('a tenant', () => {
+test('each key of a tenant that expires has a reminder, for any commands', () => {
   const ids = few('K1', 'K2')
   const role = few('ops', 'admin', 'far')
   const expiresAt = few(null, now, now + 60_000, now + 86_400_000)
@@ -267,7 +258,7 @@ test('a tenant', () => {
   )
 })
 
-test('signing keys', () => {
+test('one of the signing keys signs, for any commands', () => {
   let made = 0
   const command: fc.Arbitrary<SigningKeysCommand> = fc.oneof(
     fc.record({ retireOthersAt: few(now, now + 60_000, now + 86_400_000) }).map(({ retireOthersAt }) => ({
@@ -295,18 +286,24 @@ test('signing keys', () => {
   )
 })
 
-describe('actors with write-through', () => {
-  test.each([accountActor.kind, 'session'])('%s remembers no names', (kind) => {
-    const definition = kind === 'session' ? sessionActor(new RecordingNotices()) : accountActor
-    expect(definition.fixedRecords).toEqual(Object.keys(definition.formats))
-  })
+const [notices, bus] = [new RecordingNotices(), noticeBus()]
+const definitions = [tenantActor(bus), signingKeysActor(notices), directoryActor(notices)] as AnyDefinition<Entry>[]
+const awake = definitions.map(acting)
+const actors = [...awake, acting(sessionActor(notices)), ActingDevice.added()] as ActingActor<unknown, unknown>[]
+
+test.each(actors.map((actor) => [actor.definition.kind, actor] as const))(
+  'an entry for another kind of actor than %s is a bug',
+  (_, { definition, state }) => {
+    const entry: Entry = { kind: 'unsubscribed', at: 1, user: 'u', subscription: 'S' }
+    expect(() => definition.apply(state, entry, 1)).toThrow('unsubscribed')
+  },
+)
+
+test('the actors of tenants, signing keys and the directory stay awake', () => {
+  for (const { definition, state } of awake) expect(definition.isForgettable?.(state)).toBe(false)
 })
 
-test('an entry for another kind of actor is a bug', () => {
-  const entry: Entry = { kind: 'unsubscribed', at: 1, user: 'u', subscription: 'S' }
-  const [notices, bus] = [new RecordingNotices(), noticeBus()]
-  const others = [acting(tenantActor(bus)), acting(sessionActor(notices)), acting(signingKeysActor(notices))]
-  for (const { definition, state } of [ActingDevice.added(), ...others] as ActingActor<unknown, unknown>[]) {
-    expect(() => definition.apply(state, entry, 1)).toThrow('unsubscribed')
-  }
+test('sessions and accounts remember no names of records', () => {
+  for (const { fixedRecords, formats } of [sessionActor(notices), accountActor])
+    expect(fixedRecords).toEqual(Object.keys(formats))
 })

@@ -105,6 +105,9 @@ describe('a key that is old', () => {
     const keys = new ActingKeys()
     keys.add('K1')
     expect(keys.notices.received).toHaveLength(1)
+    keys.at = now + signsForMs - 1
+    keys.due()
+    expect([keys.notices.received, keys.reminder]).toEqual([[], now + signsForMs])
     keys.at = now + signsForMs
     for (let hour = 0; hour < 3; hour++) {
       keys.due()
@@ -118,16 +121,6 @@ describe('a key that is old', () => {
     keys.due()
     expect(keys.notices.received).toEqual(['signing key K1 gone'])
   })
-
-  test('causes no notice a moment before', () => {
-    const keys = new ActingKeys()
-    keys.add('K1')
-    keys.notices.lines.length = 0
-    keys.at = now + signsForMs - 1
-    keys.due()
-    expect(keys.notices.received).toEqual([])
-    expect(keys.reminder).toBe(now + signsForMs)
-  })
 })
 
 test('an actor without a key has no reminder', () => {
@@ -136,9 +129,4 @@ test('an actor without a key has no reminder', () => {
   expect(keys.reminder).toBeNull()
   expect(keys.notices.received).toEqual([])
   expect(signingKeyOf(keys.state)).toBeUndefined()
-})
-
-test('the key actor stays awake', () => {
-  const { definition, state } = new ActingKeys()
-  expect(definition.isForgettable?.(state)).toBe(false)
 })
