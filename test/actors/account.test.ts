@@ -2,15 +2,31 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { AccountCommand } from '#actors/account/commands'
 import { codeOf } from '#actors/account/credentials'
 import { sessionsMax } from '#actors/account/sessions'
+import type { AccessCode } from '#actors/account/state'
 import { ActingAccount, begunSession, code, codeLifetimeMs, credential, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, sentCommandsOf } from '#test/actors/acting-actor'
 
-const did =
-  (...commands: readonly AccountCommand[]) =>
-  (account: ActingAccount) => {
-    for (const command of commands) account.act(command)
-  }
+type Step = AccountCommand | number
 
+const invite = (byte: number, more: Partial<AccessCode> = {}): AccountCommand => {
+  return { type: 'invite', code: code(byte, more) }
+}
+const redeem = (byte: number): AccountCommand => ({ type: 'redeem_code', codeHash: hash(byte), passwordHash: 'hash' })
+const setPassword = (version: number): AccountCommand => {
+  return { type: 'set_password', version, passwordHash: 'x', keep: undefined }
+}
+const [disable, enable, erase] = [{ type: 'disable' }, { type: 'enable' }, { type: 'erase' }] as const
+
+/** Runs the commands; a number is a pause in milliseconds. */
+function run(account: ActingAccount, steps: readonly Step[]): void {
+  for (const step of steps) {
+    if (typeof step === 'number') account.at += step
+    else account.act(step)
+  }
+}
+
+const notFound = 'not_found: Not Found'
+const isChanged = 'conflict: the account was changed meanwhile'
 const badCode = 'unauthorized: invalid or expired code'
 
 let account: ActingAccount
@@ -21,83 +37,45 @@ beforeEach(() => {
 describe('a code', () => {
   test('is created with an invitation', () => {
     const account = new ActingAccount()
-    account.record({ type: 'invite', code: code(1) })
+    account.record(invite(1))
     expect(account.state.credentials).toEqual({ hash: null, version: 0, code: code(1), isDisabled: false })
     const decision = account.redeem(1, 'the hash')
     expect(outcomeOf(decision)).toEqual({ version: 1 })
-    expect(decision).toMatchObject({
-      tells: [
-        {
-          to: { kind: 'directory', tenant: 'default', id: 'directory' },
-          command: { type: 'activated', user: 'U1', factors: [] },
-        },
-      ],
-    })
+    const to = { kind: 'directory', tenant: 'default', id: 'directory' }
+    expect(decision).toMatchObject({ tells: [{ to, command: { type: 'activated', user: 'U1', factors: [] } }] })
     expect(account.state.credentials).toEqual({ hash: 'the hash', version: 1, code: null, isDisabled: false })
   })
 
-  test.each<[string, (account: ActingAccount) => void, number]>([
-    ['of an account that does not exist', () => {}, 1],
-    ['wrong', did({ type: 'invite', code: code(1) }), 2],
-    ['whose hash is a part of the right one', did({ type: 'invite', code: code(1, { hash: hash(1).slice(1) }) }), 1],
-    [
-      'used',
-      (account) => {
-        account.act({ type: 'invite', code: code(1) })
-        account.redeem(1)
-      },
-      1,
-    ],
-    ['that a newer code replaced', did({ type: 'invite', code: code(1) }, { type: 'invite', code: code(2) }), 1],
-    [
-      'that expires at this millisecond',
-      (account) => {
-        account.act({ type: 'invite', code: code(1) })
-        account.at = now + codeLifetimeMs
-      },
-      1,
-    ],
-    ['of an account that was disabled later', did({ type: 'invite', code: code(1) }, { type: 'disable' }), 1],
-    [
-      'of an account that was disabled and enabled again',
-      did({ type: 'invite', code: code(1) }, { type: 'disable' }, { type: 'enable' }),
-      1,
-    ],
-    [
-      'given to a disabled account',
-      did({ type: 'invite', code: code(1) }, { type: 'disable' }, { type: 'invite', code: code(2) }),
-      2,
-    ],
-    ['of an erased account', did({ type: 'invite', code: code(1) }, { type: 'erase' }), 1],
-  ])('%s is refused with the same error', (_, prepare, byte) => {
+  test.each<[string, readonly Step[], number]>([
+    ['of an account that does not exist', [], 1],
+    ['that is wrong', [invite(1)], 2],
+    ['whose hash is a part of the right one', [invite(1, { hash: hash(1).slice(1) })], 1],
+    ['that is used', [invite(1), redeem(1)], 1],
+    ['that a newer code replaced', [invite(1), invite(2)], 1],
+    ['that expires at this millisecond', [invite(1), codeLifetimeMs], 1],
+    ['of an account that was disabled later', [invite(1), disable], 1],
+    ['of an account that was disabled and enabled again', [invite(1), disable, enable], 1],
+    ['given to a disabled account', [invite(1), disable, invite(2)], 2],
+    ['of an erased account', [invite(1), erase], 1],
+  ])('%s is refused with the same error', (_, steps, byte) => {
     const account = new ActingAccount()
-    prepare(account)
-    const standing = structuredClone(account.state)
+    run(account, steps)
+    const before = structuredClone(account.state)
     expect(codeOf(account.state, hash(byte), account.at)).toBeUndefined()
     expect(outcomeOf(account.redeem(byte))).toBe(badCode)
-    expect(account.state).toEqual(standing)
+    expect(account.state).toEqual(before)
   })
 
-  test('is valid until its last millisecond, also as the second code', () => {
-    const account = new ActingAccount()
-    account.act({ type: 'invite', code: code(1) })
-    account.act({ type: 'invite', code: code(2) })
-    account.at = now + codeLifetimeMs - 1
+  test('is valid until its last millisecond, also as the second code, and after the account was enabled again', () => {
+    run(account, [disable, enable, invite(1), invite(2), codeLifetimeMs - 1])
     expect(codeOf(account.state, hash(2), account.at)).toEqual(code(2))
-    expect(outcomeOf(account.redeem(2))).toEqual({ version: 1 })
-  })
-
-  test('is valid if it was given after the account was enabled again', () => {
-    account.act({ type: 'disable' })
-    account.act({ type: 'enable' })
-    account.act({ type: 'invite', code: code(3) })
-    expect(account.redeem(3).type).toBe('record')
+    expect(outcomeOf(account.redeem(2))).toEqual({ version: account.version })
   })
 
   test('keeps the old password until the code is used, and then ends every session', () => {
     account.begin('S1')
     account.begin('S2')
-    account.act({ type: 'invite', code: code(7) })
+    account.act(invite(7))
     expect(account.state.credentials).toMatchObject({ hash: 'hash 1', version: 1 })
     expect(account.begin('S3').type).toBe('record')
     const decision = account.redeem(7, 'hash 7')
@@ -118,7 +96,7 @@ describe('a code', () => {
     account.setTotp()
     account.addWebauthn('C1')
     account.act({ type: 'factor_failed' })
-    account.act({ type: 'invite', code: code(7, { resetsFactors }) })
+    account.act(invite(7, { resetsFactors }))
     expect(account.state.factors.totp).not.toBeNull()
     const decision = account.redeem(7)
     expect(decision).toMatchObject({ tells: [{ command: { type: 'activated', factors: left } }] })
@@ -166,60 +144,41 @@ describe('a password', () => {
     expect(account.state.credentials).toMatchObject({ hash: 'hash 2', version: 2 })
   })
 
-  test.each<[string, (account: ActingAccount) => void, number, string]>([
-    ['that was changed meanwhile', (account) => account.setTotp(), 1, 'conflict: the account was changed meanwhile'],
-    ['of a future version', () => {}, 2, 'conflict: the account was changed meanwhile'],
-    ['of a disabled account', did({ type: 'disable' }), 2, 'not_found: Not Found'],
-    ['of a deleted account', did({ type: 'erase' }), 1, 'not_found: Not Found'],
-  ])('%s does not change', (_, prepare, version, refusal) => {
-    prepare(account)
-    const decision = account.act({ type: 'set_password', version, passwordHash: 'x', keep: undefined })
-    expect(outcomeOf(decision)).toBe(refusal)
+  test.each<[string, readonly Step[], number, string]>([
+    ['that was changed meanwhile', [setPassword(1)], 1, isChanged],
+    ['of a future version', [], 2, isChanged],
+    ['of a disabled account', [disable], 2, notFound],
+    ['of a deleted account', [erase], 1, notFound],
+  ])('%s does not change', (_, steps, version, refusal) => {
+    run(account, steps)
+    expect(outcomeOf(account.act(setPassword(version)))).toBe(refusal)
   })
 })
 
 describe('a session begins', () => {
   test('and the session actor receives its account', () => {
-    expect(account.begin('S1')).toMatchObject({
-      tells: [
-        {
-          to: { kind: 'session', tenant: 't', id: 'S1' },
-          command: { type: 'begin', user: 'U1', session: begunSession('S1') },
-        },
-      ],
-    })
+    const to = { kind: 'session', tenant: 't', id: 'S1' }
+    const command = { type: 'begin', user: 'U1', session: begunSession('S1') }
+    expect(account.begin('S1')).toMatchObject({ tells: [{ to, command }] })
     expect(account.state.sessions).toEqual([['S1', now]])
   })
 
-  test.each<[string, (account: ActingAccount) => void, string]>([
-    ['an account that was erased', did({ type: 'erase' }), 'unauthorized: invalid credentials'],
-    ['a disabled account', did({ type: 'disable' }), 'unauthorized: invalid credentials'],
-    [
-      'an account whose password changed',
-      did({ type: 'set_password', version: 1, passwordHash: 'x', keep: undefined }),
-      'conflict: the account was changed meanwhile',
-    ],
-    [
-      'an account that has a second factor now',
-      (account) => account.setTotp(),
-      'conflict: the account was changed meanwhile',
-    ],
-    [
-      'an account that was disabled and enabled meanwhile',
-      did({ type: 'disable' }, { type: 'enable' }),
-      'conflict: the account was changed meanwhile',
-    ],
-  ])('does not begin for %s', (_, prepare, refusal) => {
-    prepare(account)
+  const badCredentials = 'unauthorized: invalid credentials'
+  test.each<[string, readonly Step[], string]>([
+    ['an account that was erased', [erase], badCredentials],
+    ['an invited account', [erase, invite(1)], badCredentials],
+    ['a disabled account', [disable], badCredentials],
+    ['an account whose password changed', [setPassword(1)], isChanged],
+    ['an account that was disabled and enabled meanwhile', [disable, enable], isChanged],
+  ])('does not begin for %s', (_, steps, refusal) => {
+    run(account, steps)
     expect(outcomeOf(account.begin('S1', 1))).toBe(refusal)
     expect(account.sessionIds).toEqual([])
   })
 
-  test('does not begin for an invited or unknown account', () => {
-    const account = new ActingAccount()
-    expect(outcomeOf(account.begin('S1', 0))).toBe('unauthorized: invalid credentials')
-    account.act({ type: 'invite', code: code(1) })
-    expect(outcomeOf(account.begin('S1', 0))).toBe('unauthorized: invalid credentials')
+  test('does not begin for an account that has a second factor now', () => {
+    account.setTotp()
+    expect(outcomeOf(account.begin('S1', 1))).toBe(isChanged)
   })
 
   test('begins once for each id', () => {
@@ -246,16 +205,11 @@ describe('sessions end', () => {
     ['all but one', { type: 'end_sessions', keep: 'S2' }, 2, ['S2']],
     ['all, if the session to keep is not among them', { type: 'end_sessions', keep: 'S9' }, 3, []],
     ['only one', { type: 'end_sessions', only: 'S2' }, 1, ['S1', 'S3']],
-    [
-      'none, if the session is not among them',
-      { type: 'end_sessions', only: 'S9' },
-      'not_found: Not Found',
-      ['S1', 'S2', 'S3'],
-    ],
+    ['none, if it is not among them', { type: 'end_sessions', only: 'S9' }, notFound, ['S1', 'S2', 'S3']],
     ['one that expired', { type: 'session_over', session: 'S1' }, undefined, ['S2', 'S3']],
     ['none, if the session is unknown', { type: 'session_over', session: 'S9' }, undefined, ['S1', 'S2', 'S3']],
-    ['when the account is erased', { type: 'erase' }, undefined, []],
-    ['when the account is disabled', { type: 'disable' }, undefined, []],
+    ['when the account is erased', erase, undefined, []],
+    ['when the account is disabled', disable, undefined, []],
   ])('%s', (_, command, outcome, left) => {
     for (const id of ['S1', 'S2', 'S3']) account.begin(id)
     const decision = account.act(command)
@@ -282,20 +236,15 @@ describe('an account', () => {
   })
 
   test('is disabled once and enabled once', () => {
-    expect(account.act({ type: 'enable' }).type).toBe('answer')
-    expect(account.act({ type: 'disable' }).type).toBe('record')
-    expect(account.act({ type: 'disable' }).type).toBe('answer')
+    expect([enable, disable, disable].map((command) => account.act(command).type)).toEqual([
+      'answer',
+      'record',
+      'answer',
+    ])
     expect(account.state.credentials).toMatchObject({ hash: 'hash 1', isDisabled: true })
-    account.act({ type: 'enable' })
+    account.act(enable)
     expect(account.state.credentials).toMatchObject({ hash: 'hash 1', isDisabled: false })
     expect(account.begin('S1').type).toBe('record')
-  })
-
-  test('ignores commands in any order if it does not exist', () => {
-    const account = new ActingAccount()
-    for (const type of ['disable', 'enable', 'erase'] as const) expect(account.act({ type }).type).not.toBe('refuse')
-    expect(account.act({ type: 'session_over', session: 'S1' }).type).toBe('answer')
-    expect(account.records.size).toBe(0)
   })
 
   test.each<AccountCommand>([
@@ -304,8 +253,17 @@ describe('an account', () => {
     { type: 'remove_totp', version: 0, keep: undefined, isRequired: false },
     { type: 'remove_webauthn', version: 0, id: 'C', keep: undefined, isRequired: false },
     { type: 'factor_failed' },
-    { type: 'set_password', version: 0, passwordHash: 'x', keep: undefined },
+    setPassword(0),
   ])('refuses $type if it does not exist', (command) => {
-    expect(outcomeOf(new ActingAccount().act(command))).toBe('not_found: Not Found')
+    expect(outcomeOf(new ActingAccount().act(command))).toBe(notFound)
   })
+
+  test.each<AccountCommand>([disable, enable, erase, { type: 'session_over', session: 'S1' }])(
+    'accepts $type if it does not exist, and stores nothing',
+    (command) => {
+      const account = new ActingAccount()
+      expect(account.act(command).type).not.toBe('refuse')
+      expect(account.records.size).toBe(0)
+    },
+  )
 })

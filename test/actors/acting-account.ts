@@ -22,16 +22,8 @@ export function begunSession(id: string): BegunSession {
 }
 
 export function credential(id: string, more: Partial<StoredCredential> = {}): StoredCredential {
-  return {
-    id,
-    publicKey: new Uint8Array(77).fill(9),
-    counter: 0,
-    transports: ['usb'],
-    name: `key ${id}`,
-    createdAt: now,
-    lastUsedAt: null,
-    ...more,
-  }
+  const key = { publicKey: new Uint8Array(77).fill(9), counter: 0, transports: ['usb'] }
+  return { id, ...key, name: `key ${id}`, createdAt: now, lastUsedAt: null, ...more }
 }
 
 /** The account of user U1 in tenant t. */

@@ -123,3 +123,9 @@ export function sentCommandsOf(decision: Decision<Entry>): string[] {
     ({ to, command }) => `${to.kind}/${to.tenant}/${to.id} ${(command as { type: string }).type}`,
   )
 }
+
+/** The index changes of a turn: `+updating/A`. */
+export function indexChangesOf(decision: Decision<Entry>): string[] {
+  if (decision.type !== 'record') return []
+  return (decision.indexes ?? []).map(({ index, entry, isPresent }) => `${isPresent ? '+' : '-'}${index}/${entry}`)
+}

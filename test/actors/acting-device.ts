@@ -65,16 +65,8 @@ export class ActingDevice extends ActingActor<DeviceState, DeviceCommand> {
 }
 
 export function hello(services: readonly DeclaredService[] = [], more: Partial<Hello> = {}): Hello {
-  return {
-    type: 'hello',
-    session: 's',
-    services,
-    project: undefined,
-    firmwares: undefined,
-    isAutoUpdated: true,
-    isConnect: true,
-    ...more,
-  }
+  const defaults = { session: 's', project: undefined, firmwares: undefined, isAutoUpdated: true, isConnect: true }
+  return { type: 'hello', services, ...defaults, ...more }
 }
 
 export function report(shape: Shape, seq: number, items: Items, more: Partial<Report> = {}): Report {
@@ -85,19 +77,11 @@ export function post(
   updates: readonly (readonly [service: string, propId: number, value: unknown, timestamp?: number])[],
   more: Partial<Post> = {},
 ): Post {
-  return {
-    type: 'post',
-    session: undefined,
-    seq: undefined,
-    services: undefined,
-    updates: updates.map(([serviceIdentifier, propId, value, timestamp]) => ({
-      serviceIdentifier,
-      propId,
-      value,
-      timestamp,
-    })),
-    ...more,
-  }
+  const defaults = { session: undefined, seq: undefined, services: undefined }
+  const named = updates.map(([serviceIdentifier, propId, value, timestamp]) => {
+    return { serviceIdentifier, propId, value, timestamp }
+  })
+  return { type: 'post', ...defaults, updates: named, ...more }
 }
 
 /** The kinds of the recorded entries, in order. */

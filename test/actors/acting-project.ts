@@ -4,7 +4,7 @@ import { projectActor } from '#actors/project/project'
 import type { ProjectState } from '#actors/project/state'
 import type { StoredRelease } from '#model/release'
 import type { RolloutBody } from '#model/rollout'
-import { ActingActor, outcomeOf } from '#test/actors/acting-actor'
+import { ActingActor, indexChangesOf, outcomeOf } from '#test/actors/acting-actor'
 
 /** Records notices about projects as lines, in their order. */
 export class RecordingProjects implements ProjectNotices {
@@ -48,9 +48,7 @@ export class ActingProject extends ActingActor<ProjectState, ProjectCommand> {
 
   /** Index entries that a command adds (+) and removes (-). */
   indexed(command: ProjectCommand): string[] {
-    return (this.record(command).indexes ?? []).map(
-      ({ index, entry, isPresent }) => `${isPresent ? '+' : '-'} ${index} ${entry}`,
-    )
+    return indexChangesOf(this.record(command))
   }
 
   /** The present rollout reaches this many devices in the given state. */

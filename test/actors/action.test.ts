@@ -59,7 +59,7 @@ describe('a page', () => {
     actor.act({ type: 'put', devices: ['A', 'B', 'C'] })
     return actor
   }
-  const outcomes = (...told: (readonly [number, DeviceOutcome])[]) => ({ type: 'outcomes', outcomes: told }) as const
+  const outcomes = (...of: (readonly [number, DeviceOutcome])[]) => ({ type: 'outcomes', outcomes: of }) as const
 
   test('is stored without any results of devices', () => {
     expect(acting().state.stored).toEqual({ createdAt: now, devices: ['A', 'B', 'C'], outcomes: [null, null, null] })

@@ -48,7 +48,7 @@ export class DeviceWithAlarms extends ActingDevice {
   }
 
   /** The present alarm states. */
-  get standing() {
+  get alarmStates() {
     return Object.fromEntries(this.state.alarms)
   }
 }

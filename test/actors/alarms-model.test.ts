@@ -43,8 +43,8 @@ const id = fc.constantFrom(...ids)
 const value = fc.oneof(fc.nat(9), fc.constant({ error: 'broken' }))
 const text = fc.constantFrom('0', '2', '5', 'x')
 const item = fc.oneof(
-  value.map((said) => ({ propId: 1, said })),
-  text.map((said) => ({ propId: 2, said })),
+  value.map((reported) => ({ propId: 1, reported })),
+  text.map((reported) => ({ propId: 2, reported })),
 )
 const alarm = fc
   .record({
@@ -84,14 +84,14 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
 const isRefused = fc.constantFrom(false, false, false, false, false, true)
 
-const linked: Step = { type: 'hello', form: 0, hasOther: true }
+const connected: Step = { type: 'hello', form: 0, hasOther: true }
 
 /** A device with the expected alarm states. The model computes them again from all values each time. */
 class AlarmModel {
   readonly device = new DeviceWithAlarms()
-  readonly #told: string[]
+  readonly #published: string[]
   readonly alarms = new Map<string, typeof alarm extends fc.Arbitrary<infer A> ? A : never>()
-  readonly standing = new Map<string, AlarmState>()
+  readonly expected = new Map<string, AlarmState>()
   hasAccess = true
   /** An alarm was edited, and the device has not been evaluated since. */
   isEdited = false
@@ -100,9 +100,9 @@ class AlarmModel {
   #saved = this.#snapshot()
   #since: { readonly entry: Entry; readonly offset: number }[] = []
 
-  /** `told` receives all alarm events. */
-  constructor(told: string[]) {
-    this.#told = told
+  /** `published` receives all alarm events. */
+  constructor(published: string[]) {
+    this.#published = published
   }
 
   do(step: Step, isRefused: boolean): void {
@@ -131,17 +131,20 @@ class AlarmModel {
       case 'report': {
         const shape = serviceOf(state, step.service)?.shape
         if (!shape) return
-        const items = step.items.flatMap(({ propId, said }) => {
+        const items = step.items.flatMap(({ propId, reported }) => {
           const place = shape.indexOf.get(propId)
-          return place === undefined ? [] : [place, said]
+          return place === undefined ? [] : [place, reported]
         })
         if (items.length > 0) this.#act(report(shape, ++this.#seq, items, { session: step.session }), isRefused)
         return
       }
       case 'post': {
         const shape = serviceOf(state, 'svc')?.shape
-        const updates = step.items.filter(({ propId, said }) => typeof said !== 'object' && shape?.indexOf.has(propId))
-        if (updates.length > 0) this.#act(post(updates.map(({ propId, said }) => ['svc', propId, said])), isRefused)
+        const updates = step.items.filter(
+          ({ propId, reported }) => typeof reported !== 'object' && shape?.indexOf.has(propId),
+        )
+        if (updates.length > 0)
+          this.#act(post(updates.map(({ propId, reported }) => ['svc', propId, reported])), isRefused)
         return
       }
       case 'hello': {
@@ -157,24 +160,24 @@ class AlarmModel {
         this.#act({ type: 'remove' }, isRefused)
         if (isRefused) return
         this.#act({ type: 'add', flakeAddress: 7, meta: {} }, false)
-        this.do(linked, false)
+        this.do(connected, false)
     }
   }
 
   check(): void {
-    const { device, standing } = this
-    expect(device.standing).toEqual(Object.fromEntries(standing))
-    if (standing.size === 0) expect(device.state.alarms).toBe(noAlarms)
-    const unsettled = [...standing.values()].filter(({ isActive, waitingSince }) => isActive || waitingSince > 0)
+    const { device, expected } = this
+    expect(device.alarmStates).toEqual(Object.fromEntries(expected))
+    if (expected.size === 0) expect(device.state.alarms).toBe(noAlarms)
+    const unsettled = [...expected.values()].filter(({ isActive, waitingSince }) => isActive || waitingSince > 0)
     expect(device.state.alarms.unsettled).toBe(unsettled.length)
-    const rows = [...standing].filter(([, { since }]) => since > 0).map(([id]) => `${id}/A`)
+    const rows = [...expected].filter(([, { since }]) => since > 0).map(([id]) => `${id}/A`)
     expect([...device.rows].sort()).toEqual(rows.sort())
   }
 
   /** Pending conditions that will have held for long enough at a later time. */
   checkReminder(): void {
     if (this.isEdited) return
-    for (const [id, { waitingSince }] of this.standing) {
+    for (const [id, { waitingSince }] of this.expected) {
       const deadline = waitingSince + (this.alarms.get(id)?.stored.forSeconds ?? 0) * 1_000
       if (waitingSince === 0 || deadline <= this.device.at) continue
       expect(this.device.reminder, `${id} waits`).not.toBeNull()
@@ -189,9 +192,9 @@ class AlarmModel {
   }
 
   #took(decision: Decision<Entry>, isRemoved = false): void {
-    const told = turnsOf(decision)
-    expect([...told].sort()).toEqual(this.#evaluated(isRemoved).sort())
-    this.#told.push(...told)
+    const published = turnsOf(decision)
+    expect([...published].sort()).toEqual(this.#evaluated(isRemoved).sort())
+    this.#published.push(...published)
     if (decision.type !== 'record') return
     const first = this.device.offset - decision.events.length + 1
     this.#since.push(...decision.events.map((entry, index) => ({ entry, offset: first + index })))
@@ -204,32 +207,32 @@ class AlarmModel {
   /** The expected events; the model then moves to the new states. */
   #evaluated(isRemoved: boolean): string[] {
     const { state, at } = this.device
-    const told: string[] = []
+    const published: string[] = []
     this.isEdited = false
     for (const id of ids) {
-      const stands = this.standing.get(id) ?? { isActive: false, since: 0, waitingSince: 0 }
+      const before = this.expected.get(id) ?? { isActive: false, since: 0, waitingSince: 0 }
       const alarm = this.alarms.get(id)
       const isBound = this.hasAccess && !isRemoved && alarm && (alarm.stored.devices ?? ['A']).includes('A')
       if (!isBound || !serviceOf(state, alarm.stored.serviceIdentifier)) {
-        if (stands.isActive) told.push(`${id} ended ${at}`)
-        this.standing.delete(id)
+        if (before.isActive) published.push(`${id} ended ${at}`)
+        this.expected.delete(id)
         continue
       }
       const service = alarm.stored.serviceIdentifier
-      const verdict = alarm.holds(standsAt(state, service, 1), standsAt(state, service, 2))
-      const heldAt = (stands.waitingSince || at) + alarm.stored.forSeconds * 1_000
-      if (verdict === true && !stands.isActive && heldAt <= at) {
-        told.push(`${id} active ${heldAt}`)
-        this.standing.set(id, { isActive: true, since: heldAt, waitingSince: 0 })
-      } else if (verdict === true && !stands.isActive) {
-        this.standing.set(id, { ...stands, waitingSince: stands.waitingSince || at })
-      } else if (verdict === false && stands.isActive) {
-        told.push(`${id} inactive ${at}`)
-        this.standing.set(id, { isActive: false, since: at, waitingSince: 0 })
-      } else if (verdict === false && stands.since > 0) this.standing.set(id, { ...stands, waitingSince: 0 })
-      else if (verdict === false) this.standing.delete(id)
+      const verdict = alarm.holds(propertyValue(state, service, 1), propertyValue(state, service, 2))
+      const heldAt = (before.waitingSince || at) + alarm.stored.forSeconds * 1_000
+      if (verdict === true && !before.isActive && heldAt <= at) {
+        published.push(`${id} active ${heldAt}`)
+        this.expected.set(id, { isActive: true, since: heldAt, waitingSince: 0 })
+      } else if (verdict === true && !before.isActive) {
+        this.expected.set(id, { ...before, waitingSince: before.waitingSince || at })
+      } else if (verdict === false && before.isActive) {
+        published.push(`${id} inactive ${at}`)
+        this.expected.set(id, { isActive: false, since: at, waitingSince: 0 })
+      } else if (verdict === false && before.since > 0) this.expected.set(id, { ...before, waitingSince: 0 })
+      else if (verdict === false) this.expected.delete(id)
     }
-    return told
+    return published
   }
 
   /** Reminders come at their time, or all later if the server was down. */
@@ -261,7 +264,7 @@ class AlarmModel {
   }
 }
 
-function standsAt(state: DeviceState, serviceIdentifier: string, propId: number): Value {
+function propertyValue(state: DeviceState, serviceIdentifier: string, propId: number): Value {
   const service = serviceOf(state, serviceIdentifier)
   const place = service?.shape.indexOf.get(propId)
   const found = place === undefined ? null : (service?.stateOf(place) ?? null)
@@ -269,14 +272,14 @@ function standsAt(state: DeviceState, serviceIdentifier: string, propId: number)
 }
 
 test('alarms change as a direct evaluation expects, for any sequence of commands', () => {
-  const told: string[] = []
+  const published: string[] = []
   fc.assert(
     fc.property(
       fc.array(alarm, { minLength: 1, maxLength: 3 }),
       fc.array(fc.tuple(step, isRefused), { minLength: 10, maxLength: 60, size: 'max' }),
       (first, steps) => {
-        const model = new AlarmModel(told)
-        model.do(linked, false)
+        const model = new AlarmModel(published)
+        model.do(connected, false)
         first.forEach((alarm, index) => {
           model.do({ type: 'set', id: ids[index] as 'I1', alarm }, false)
         })
@@ -291,6 +294,6 @@ test('alarms change as a direct evaluation expects, for any sequence of commands
   )
   // Each kind of event must have happened.
   for (const what of [' active', ' inactive', ' ended']) {
-    expect(told.filter((line) => line.includes(what)).length, `${what} of ${told.length}`).toBeGreaterThan(20)
+    expect(published.filter((line) => line.includes(what)).length, `${what} of ${published.length}`).toBeGreaterThan(20)
   }
 })

@@ -16,6 +16,8 @@ function declared(shape: Shape = one, items: Items = [], reported: Items = []): 
   return device
 }
 
+const nothing = { entries: [], changes: 0, indexes: [], shared: [] }
+
 /** The events of a new declaration, as [kind, items, removed ids]. */
 function declarationOf(device: ActingDevice, services: readonly { shape: Shape; items: Items }[]) {
   const declaration = declare(device.state, services, now)
@@ -45,11 +47,7 @@ describe('a first declaration', () => {
 
   test('publishes nothing without values, but is stored', () => {
     const device = ActingDevice.added()
-    expect(declarationOf(device, [{ shape: one, items: [] }])).toMatchObject({
-      entries: [],
-      changes: 1,
-      shared: [one.id],
-    })
+    expect(declarationOf(device, [{ shape: one, items: [] }])).toMatchObject({ changes: 1, shared: [one.id] })
     const decision = device.record(hello([{ shape: one, items: [] }]))
     expect(decision.isCheckpointed).toBe(true)
     expect(shownState(device.state).services).toEqual([
@@ -57,14 +55,11 @@ describe('a first declaration', () => {
     ])
   })
 
-  test('of a service without properties publishes nothing', () => {
+  test('of a service without properties publishes nothing, then and when it is no longer declared', () => {
     const device = ActingDevice.added()
-    expect(declarationOf(device, [{ shape: shapeOf('empty', {}), items: [] }])).toEqual({
-      entries: [],
-      changes: 0,
-      indexes: [],
-      shared: [],
-    })
+    expect(declarationOf(device, [{ shape: shapeOf('empty', {}), items: [] }])).toEqual(nothing)
+    device.act(hello([{ shape: shapeOf('empty', {}), items: [] }]))
+    expect(declarationOf(device, [])).toEqual(nothing)
   })
 })
 
@@ -75,19 +70,15 @@ describe('the same again', () => {
     ['with one of them', [1, 'x']],
   ])('%s publishes nothing', (_, items) => {
     const device = declared(one, [], [0, 5, 1, 'x'])
-    expect(declarationOf(device, [{ shape: one, items }])).toEqual({ entries: [], changes: 0, indexes: [], shared: [] })
+    expect(declarationOf(device, [{ shape: one, items }])).toEqual(nothing)
   })
 
-  test('publishes only the value that differs', () => {
-    const device = declared(one, [], [0, 5, 1, 'x'])
-    expect(declarationOf(device, [{ shape: one, items: [0, 6, 1, 'x'] }]).entries).toEqual([['declared', [0, 6], []]])
-  })
-
-  test('publishes a value that replaces an error or nothing', () => {
-    const device = declared(one, [], [0, { error: 'e' }])
-    expect(declarationOf(device, [{ shape: one, items: [0, 6, 1, ''] }]).entries).toEqual([
-      ['declared', [0, 6, 1, ''], []],
-    ])
+  test.each<[string, Items, Items, Items]>([
+    ['only the value that differs', [0, 5, 1, 'x'], [0, 6, 1, 'x'], [0, 6]],
+    ['a value that replaces an error or nothing', [0, { error: 'e' }], [0, 6, 1, ''], [0, 6, 1, '']],
+  ])('publishes %s', (_, reported, items, published) => {
+    const device = declared(one, [], reported)
+    expect(declarationOf(device, [{ shape: one, items }]).entries).toEqual([['declared', published, []]])
   })
 
   test('compares arrays by their elements', () => {
@@ -99,51 +90,30 @@ describe('the same again', () => {
 })
 
 describe('another shape of the same service', () => {
-  const stood: Items = [0, 5, 1, 'x']
-  test.each<[string, Shape, Items, unknown]>([
-    ['one property more', shapeOf('svc', { 1: 'uint8', 2: 'string', 3: 'bool' }), [], { entries: [], changes: 1 }],
-    [
-      'one more, with a value',
-      shapeOf('svc', { 1: 'uint8', 2: 'string', 3: 'bool' }),
-      [2, true],
-      { entries: [['declared', [2, true], []]], changes: 0 },
-    ],
-    ['one property less', shapeOf('svc', { 1: 'uint8' }), [], { entries: [['declared', [], [2]]], changes: 0 }],
-    [
-      'another type, without a value',
-      shapeOf('svc', { 1: 'string', 2: 'string' }),
-      [],
-      { entries: [['declared', [], [1]]], changes: 0 },
-    ],
-    [
-      'another type, with a value',
-      shapeOf('svc', { 1: 'string', 2: 'string' }),
-      [0, 'y'],
-      { entries: [['declared', [0, 'y'], []]], changes: 0 },
-    ],
-    [
-      'another modifier: the value is displayed in another way',
-      shapeOf('svc', { 1: ['uint8', 1], 2: 'string' }),
-      [],
-      { entries: [['declared', [0, 5], []]], changes: 0 },
-    ],
-    ['all other properties', shapeOf('svc', { 8: 'uint8' }), [], { entries: [['declared', [], [1, 2]]], changes: 0 }],
-  ])('%s', (_, shape, items, expected) => {
-    const device = declared(one, [], stood)
-    expect(declarationOf(device, [{ shape, items }])).toMatchObject(expected as object)
-    expect(declarationOf(device, [{ shape, items }])).toMatchObject({ indexes: [], shared: [shape.id] })
+  const reported: Items = [0, 5, 1, 'x']
+  const longer = shapeOf('svc', { 1: 'uint8', 2: 'string', 3: 'bool' })
+  const retyped = shapeOf('svc', { 1: 'string', 2: 'string' })
+  const marked = shapeOf('svc', { 1: ['uint8', 1], 2: 'string' })
+  test.each<[string, Shape, Items, published?: unknown[]]>([
+    ['with one property more publishes nothing', longer, []],
+    ['with one more and its value', longer, [2, true], [[2, true], []]],
+    ['with one property less', shapeOf('svc', { 1: 'uint8' }), [], [[], [2]]],
+    ['with another type and no value', retyped, [], [[], [1]]],
+    ['with another type and a value', retyped, [0, 'y'], [[0, 'y'], []]],
+    ['with another modifier, so that the value is displayed in another way', marked, [], [[0, 5], []]],
+    ['with other properties only', shapeOf('svc', { 8: 'uint8' }), [], [[], [1, 2]]],
+  ])('%s', (_, shape, items, published) => {
+    const declaration = declarationOf(declared(one, [], reported), [{ shape, items }])
+    const expected = published ? { entries: [['declared', ...published]], changes: 0 } : { entries: [], changes: 1 }
+    expect(declaration).toEqual({ ...expected, indexes: [], shared: [shape.id] })
   })
 
   test('is not published if only the type of a property without a value changes', () => {
-    const device = declared(one)
-    expect(declarationOf(device, [{ shape: shapeOf('svc', { 1: 'string', 2: 'string' }), items: [] }])).toMatchObject({
-      entries: [],
-      changes: 1,
-    })
+    expect(declarationOf(declared(one), [{ shape: retyped, items: [] }])).toMatchObject({ entries: [], changes: 1 })
   })
 
   test('keeps the value, time and offset of each property that keeps its type', () => {
-    const device = declared(one, [], stood)
+    const device = declared(one, [], reported)
     const before = device.state.services[0]
     const [time, offset] = [before?.timeOf(1), before?.offsetOf(1)]
     device.at += 5_000
@@ -169,10 +139,6 @@ describe('a service that is no longer declared', () => {
     ])
     device.act(hello([{ shape: other, items: [] }]))
     expect(device.state.services.map(({ shape }) => shape.serviceIdentifier)).toEqual(['other'])
-  })
-
-  test('publishes nothing if it had no properties', () => {
-    expect(declarationOf(ActingDevice.added(), [])).toEqual({ entries: [], changes: 0, indexes: [], shared: [] })
   })
 })
 

@@ -8,23 +8,9 @@ import type { StoredWebhook } from '#model/webhook'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
 
-const request: Extract<DeliveryCommand, { readonly type: 'request' }> = {
-  type: 'request',
-  request: {
-    at: now - 5,
-    device: 'A',
-    node: 'mail',
-    template: 'words',
-    value: 31,
-    previous: 30,
-    cause: { on: 'status' },
-  },
-}
-
-const webhook: Extract<DeliveryCommand, { readonly type: 'webhook' }> = {
-  type: 'webhook',
-  request: { at: now - 5, device: 'A', node: 'hook', value: 31, previous: 30, cause: { on: 'status' } },
-}
+const event = { at: now - 5, device: 'A', value: 31, previous: 30, cause: { on: 'status' } } as const
+const request = { type: 'request', request: { ...event, node: 'mail', template: 'words' } } as const
+const webhook = { type: 'webhook', request: { ...event, node: 'hook' } } as const
 
 const ended = (id: string, more: Partial<WebhookEnded> = {}): WebhookEnded => {
   return { type: 'webhook_ended', id, status: 'DELIVERED', result: 200, isTried: true, ...more }
@@ -44,10 +30,8 @@ class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
     }
     const added: StoredWebhook[] = []
     const notices = { requested, webhookAdded: (_: string, __: string, each: StoredWebhook) => added.push(each) }
-    super(deliveryActor({ notices: { ...notices, webhooksForgotten: () => {} }, storedRequestsMax }), {
-      tenant: 't',
-      id: 'F',
-    })
+    const parts = { notices: { ...notices, webhooksForgotten: () => {} }, storedRequestsMax }
+    super(deliveryActor(parts), { tenant: 't', id: 'F' })
     this.heads = heads
     this.added = added
   }
@@ -98,9 +82,9 @@ describe('requests of a function', () => {
     expect([delivery.kept, [...delivery.rows]]).toEqual([[4], ['F']])
   })
 
-  test('are deleted with the function, also when it is deleted twice', () => {
-    delivery.act(request)
-    delivery.act(request)
+  test('and webhooks are deleted with the function, also when it is deleted twice', () => {
+    for (const each of [request, request, webhook, webhook]) delivery.act(each)
+    delivery.act(ended(delivery.added[0]?.id ?? ''))
     delivery.act({ type: 'forget' })
     expect([delivery.records.size, delivery.rows.size]).toEqual([0, 0])
     expect(delivery.heads.at(-1)).toEqual({ seq: 0, trimmed: 0, at: 0 })
@@ -191,12 +175,5 @@ describe('webhooks of a function', () => {
       ['other', 5, 60_002],
       ['hook', 3, 120_002],
     ])
-  })
-
-  test('are deleted with the function', () => {
-    for (let count = 0; count < 2; count++) delivery.act(webhook)
-    delivery.act(ended(delivery.added[0]?.id ?? ''))
-    delivery.act({ type: 'forget' })
-    expect([delivery.records.size, delivery.rows.size]).toEqual([0, 0])
   })
 })

@@ -4,16 +4,15 @@ import type { DesiredOrder } from '#actors/device/desired'
 import { modifierFlags } from '#model/modifier'
 import { ServiceSchema } from '#model/service-schema'
 import { now } from '#test/actors/acting-actor'
-import { ActingDevice, hello, kindsOf, report, shapeOf } from '#test/actors/acting-device'
+import { ActingDevice, hello, kindsOf, post, report, shapeOf } from '#test/actors/acting-device'
 
 /** Desired values of a device. Contract 12. */
 
 const svc = shapeOf('svc', { 1: 'uint8', 2: 'float', 3: 'string', 4: ['uint8', modifierFlags.isReadOnly] })
 const other = shapeOf('other', { 1: 'uint8' })
-const schema = ServiceSchema.parse({
-  name: 'S',
-  properties: { '0x0001': { name: 'level', type: 'uint8', rangeMin: 0, rangeMax: 10 } },
-})
+const levelBelow = (rangeMax: number) =>
+  ServiceSchema.parse({ name: 'S', properties: { '0x0001': { name: 'level', type: 'uint8', rangeMin: 0, rangeMax } } })
+const schema = levelBelow(10)
 
 class DeviceWithDesired extends ActingDevice {
   #ids = 0
@@ -26,15 +25,8 @@ class DeviceWithDesired extends ActingDevice {
   }
 
   set(values: object, isWhole = false, service = 'svc', by = schema) {
-    const id = `r${++this.#ids}`
-    return this.act({
-      type: 'set_desired',
-      service,
-      values: values as Record<string, unknown>,
-      isWhole,
-      schema: by,
-      id,
-    })
+    const desired = { service, values: values as Record<string, unknown>, isWhole, schema: by, id: `r${++this.#ids}` }
+    return this.act({ type: 'set_desired', ...desired })
   }
 
   /** The WRITEs of a connection that has received these requests: `r1 svc 1=5 2=6`. */
@@ -128,11 +120,11 @@ describe('a result', () => {
 describe('a value ends', () => {
   test.each([
     ['a report', (device: DeviceWithDesired) => device.act(report(svc, 0, [0, 5]))],
-    ['POST /link', (device: DeviceWithDesired) => device.act(post(5))],
+    ['POST /link', (device: DeviceWithDesired) => device.act(post([['svc', 1, 5]]))],
     ['HELLO', (device: DeviceWithDesired) => device.act(hello([{ shape: svc, items: [0, 5] }]))],
-  ])('when %s has it, also if it was reported before', (_, tell) => {
+  ])('when %s has it, also if it was reported before', (_, send) => {
     const device = DeviceWithDesired.connected()
-    tell(device)
+    send(device)
     device.set({ '1': 5, '2': 1 })
     expect(device.wanted).toEqual(['1=5 PENDING', '2=1 PENDING'])
     expect(kindsOf(device.act(report(svc, 0, [0, 6])))).toEqual(['reported'])
@@ -140,13 +132,8 @@ describe('a value ends', () => {
     expect(kindsOf(device.act(report(svc, 0, [0, 6, 1, 2])))).toEqual(['reported', 'desired_set'])
     expect(device.wanted).toEqual(['2=1 PENDING'])
     device.set({ '1': 5 })
-    tell(device)
+    send(device)
     expect(device.wanted).toEqual(['2=1 PENDING'])
-  })
-
-  const post = (value: number) => ({
-    ...({ type: 'post', session: undefined, seq: undefined, services: undefined } as const),
-    updates: [{ serviceIdentifier: 'svc', propId: 1, value, timestamp: undefined }],
   })
 
   test.each([
@@ -174,10 +161,6 @@ describe('a value ends', () => {
 test('a value that a later schema does not permit is refused instead of sent', () => {
   const device = DeviceWithDesired.connected()
   device.set({ '1': 5, '2': 1 })
-  const strict = ServiceSchema.parse({
-    name: 'S',
-    properties: { '0x0001': { name: 'level', type: 'uint8', rangeMin: 0, rangeMax: 3 } },
-  })
-  expect(device.sends([], strict)).toEqual(['r1 svc 2=1'])
+  expect(device.sends([], levelBelow(3))).toEqual(['r1 svc 2=1'])
   expect(device.wanted).toEqual(['1=5 REJECTED must be below 3', '2=1 SENT'])
 })

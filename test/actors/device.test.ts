@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { DeviceCommand } from '#actors/device/commands'
-import { deviceAddress } from '#actors/device/device'
 import { isOverridden } from '#actors/device/property-override'
 import { connectsSince } from '#actors/device/status'
 import type { JsonObject } from '#model/json-value'
@@ -19,7 +18,7 @@ beforeEach(() => {
 
 describe('a device that is added or removed', () => {
   test('exists from then on and is listed at once', () => {
-    const device = new ActingDevice('A')
+    const device = new ActingDevice()
     const decision = device.record({ type: 'add', flakeAddress: 7, meta: {} })
     expect(decision.events).toEqual([{ kind: 'device_added', device: 'A', flakeAddress: 7, at: now }])
     expect(decision.isCheckpointed).toBe(true)
@@ -28,46 +27,31 @@ describe('a device that is added or removed', () => {
 
   test('gets the metadata of the request', () => {
     const device = new ActingDevice()
-    expect(kindsOf(device.act({ type: 'add', flakeAddress: 7, meta: { place: 'x' } }))).toEqual([
-      'device_added',
-      'meta_set',
-    ])
+    const decision = device.act({ type: 'add', flakeAddress: 7, meta: { place: 'x' } })
+    expect(kindsOf(decision)).toEqual(['device_added', 'meta_set'])
     expect(device.state.meta).toEqual({ place: 'x' })
   })
 
   test('is not added again if it exists', () => {
-    expect(ActingDevice.added().act({ type: 'add', flakeAddress: 8, meta: {} })).toMatchObject({
-      type: 'refuse',
-      problem: { code: 'conflict' },
-    })
+    const again = device.act({ type: 'add', flakeAddress: 8, meta: {} })
+    expect(again).toMatchObject({ type: 'refuse', problem: { code: 'conflict' } })
   })
 
   test('publishes the removal of its properties first, then its own, and leaves no record', () => {
-    device.act(
-      hello([
-        { shape: one, items: [0, 5] },
-        { shape: two, items: [] },
-      ]),
-    )
+    device.act(hello([one, two].map((shape) => ({ shape, items: [] }))))
     const decision = device.record({ type: 'remove' })
     expect(kindsOf(decision)).toEqual(['undeclared', 'undeclared', 'device_removed'])
     expect(decision.isCheckpointed).toBe(true)
-    expect(decision.records).toEqual([
-      { name: 'secret', value: null },
-      { name: 'registrar', value: null },
-    ])
-    expect(decision.indexes).toEqual(
-      expect.arrayContaining([
-        { index: 'present', entry: 'A', isPresent: false },
-        { index: 'service', entry: 'svc/A', isPresent: false },
-        { index: 'service', entry: 'two/A', isPresent: false },
-      ]),
-    )
+    expect(decision.records).toEqual(['secret', 'registrar'].map((name) => ({ name, value: null })))
+    for (const row of ['present/A', 'service/svc/A', 'service/two/A']) {
+      const [index = '', ...entry] = row.split('/')
+      expect(decision.indexes).toContainEqual({ index, entry: entry.join('/'), isPresent: false })
+    }
     expect(decision.tells).toMatchObject([
       { to: { kind: 'tenant', id: 'default' }, command: { type: 'device_gone' } },
       { to: { kind: 'update', id: 'A' }, command: { type: 'forget' } },
     ])
-    expect(shownState(device.state)).toEqual(shownState(new ActingDevice('A').state))
+    expect(shownState(device.state)).toEqual(shownState(new ActingDevice().state))
     expect(shownState(device.restored())).toEqual(shownState(device.state))
   })
 
@@ -106,10 +90,10 @@ describe('a device that is added or removed', () => {
   })
 
   test('names in its removal the provisioning key that registered it, if there was one', () => {
-    const told = (command: DeviceCommand) => ActingDevice.added().record(command).tells?.[0]?.command
-    expect(told({ type: 'remove' })).toMatchObject({ type: 'device_gone' })
-    expect(told({ type: 'remove' })).not.toHaveProperty('key')
-    expect(told({ type: 'remove', registrar: 'P1' })).toMatchObject({ type: 'device_gone', key: 'P1' })
+    const sent = (command: DeviceCommand) => ActingDevice.added().record(command).tells?.[0]?.command
+    expect(sent({ type: 'remove' })).toMatchObject({ type: 'device_gone' })
+    expect(sent({ type: 'remove' })).not.toHaveProperty('key')
+    expect(sent({ type: 'remove', registrar: 'P1' })).toMatchObject({ type: 'device_gone', key: 'P1' })
   })
 
   test('keeps a secret that is not published', () => {
@@ -123,12 +107,8 @@ describe('HELLO', () => {
   test('of an offline device publishes discovery, then the status, and counts a connect', () => {
     const decision = device.record(hello([{ shape: one, items: [0, 5] }]))
     expect(kindsOf(decision)).toEqual(['declared', 'discovered', 'status_changed'])
-    expect(decision.events.at(-1)).toMatchObject({
-      status: 'online',
-      numConnects: 1,
-      lastConnect: now,
-      lastMessage: now,
-    })
+    const online = { status: 'online', numConnects: 1, lastConnect: now, lastMessage: now }
+    expect(decision.events.at(-1)).toMatchObject(online)
     expect(decision.indexes).toContainEqual({ index: 'present', entry: 'A', isPresent: true })
     expect(decision.answer).toEqual({ flakeAddress: 7, seq: 0 })
   })
@@ -145,13 +125,13 @@ describe('HELLO', () => {
 
   const firmwares = [{ firmware: '1.0.0', index: 0 }]
   test.each<[string, Parameters<typeof hello>[1][], string[]]>([
-    ['nothing is known or sent: the server asks for it', [{}, {}], ['discovered']],
-    ['firmwares said: each time', [{ firmwares }, { firmwares }], ['discovered']],
-    ['firmwares known, nothing said', [{ firmwares }, {}], []],
-    ['firmwares known, another project', [{ firmwares }, { project: 'p' }], ['discovered']],
+    ['nothing is known or sent', [{}, {}], ['discovered']],
+    ['firmwares are sent each time', [{ firmwares }, { firmwares }], ['discovered']],
+    ['firmwares are known, and nothing is sent', [{ firmwares }, {}], []],
+    ['firmwares are known, and the project is another', [{ firmwares }, { project: 'p' }], ['discovered']],
     ['the firmware is known, and the project is the same', [{ firmwares, project: 'p' }, { project: 'p' }], []],
     ['automatic updates are turned off', [{ firmwares }, { isAutoUpdated: false }], ['discovered']],
-  ])('%s', (_, hellos, expected) => {
+  ])('publishes discovery as needed: %s', (_, hellos, expected) => {
     const [last, ...earlier] = [...hellos].reverse()
     for (const each of earlier.reverse()) device.act(hello([], each))
     expect(kindsOf(device.act(hello([], last)))).toEqual(expected)
@@ -176,26 +156,14 @@ describe('HELLO', () => {
 })
 
 describe('the status', () => {
-  test.each([
-    ['offline', 'offline', []],
-    ['offline', 'online', ['status_changed']],
-    ['online', 'idle', ['status_changed']],
-    ['idle', 'idle', ['answer']],
-    ['idle', 'offline', ['status_changed']],
-  ] as const)('changes from %s to %s', (from, to, expected) => {
-    device.act({ type: 'status', status: from })
-    const kinds = kindsOf(device.act({ type: 'status', status: to }))
-    expect(kinds).toEqual(expected.length === 0 ? ['answer'] : expected)
-    expect(device.state.status).toBe(to)
-  })
-
-  test('has a row in the presence index unless it is offline', () => {
-    for (const [status, isPresent] of [
-      ['idle', true],
-      ['online', true],
-      ['offline', false],
-    ] as const) {
-      expect(device.record({ type: 'status', status }).indexes).toEqual([{ index: 'present', entry: 'A', isPresent }])
+  test('is published with each change, and has a row in the presence index unless it is offline', () => {
+    expect(kindsOf(device.act({ type: 'status', status: 'offline' }))).toEqual(['answer'])
+    for (const status of ['online', 'idle', 'online', 'offline', 'idle', 'offline'] as const) {
+      const { events, indexes } = device.record({ type: 'status', status })
+      expect(events).toMatchObject([{ kind: 'status_changed', status }])
+      expect(indexes).toEqual([{ index: 'present', entry: 'A', isPresent: status !== 'offline' }])
+      expect(kindsOf(device.act({ type: 'status', status }))).toEqual(['answer'])
+      expect(device.state.status).toBe(status)
     }
   })
 
@@ -244,22 +212,6 @@ describe('metadata', () => {
   })
 })
 
-test('a snapshot restores the whole device', () => {
-  device.act(
-    hello(
-      [
-        { shape: one, items: [0, 5] },
-        { shape: two, items: [] },
-      ],
-      { project: 'p', firmwares: [{ firmware: '1.0.0', index: 1 }] },
-    ),
-  )
-  device.act(report(one, 4, [0, { error: 'e' }, 1, 'x'], { timestamp: 12 }))
-  device.act({ type: 'patch_meta', patch: { a: [1] } })
-  device.act({ type: 'status', status: 'idle' })
-  expect(shownState(device.restored())).toEqual(shownState(device.state))
-})
-
 test('the value of a property overrides older entries up to its own offset', () => {
   device.act(hello([{ shape: one, items: [0, 1] }]))
   const declaredAt = device.offset - 2
@@ -276,8 +228,4 @@ test('the value of a property overrides older entries up to its own offset', () 
   expect(asked(1, reportedAt, device.offset)).toBe(true)
   expect(asked(1, reportedAt, device.offset - 1)).toBe(false)
   expect(asked(1, reportedAt, device.offset, true)).toBe(false)
-})
-
-test('an address gives the name of its device', () => {
-  expect(deviceAddress('t', 'A')).toEqual({ kind: 'device', tenant: 't', id: 'A' })
 })

@@ -9,7 +9,7 @@ const active: AlarmState = { isActive: true, since: 7, waitingSince: 0 }
 const again: AlarmState = { ...waits, since: 9 }
 
 /** `same`: the same object. `alarms-model.test.ts` tests conditions that do not change. */
-test.each<readonly [stands: AlarmState, conditionAt: number, next: Partial<AlarmState> | 'same']>([
+test.each<readonly [stored: AlarmState, conditionAt: number, next: Partial<AlarmState> | 'same']>([
   [waits, now - 4_000, { isActive: true, since: now }],
   [waits, now - 3_999, { waitingSince: now - 3_999 }],
   [waits, now, { waitingSince: now }],
@@ -17,9 +17,9 @@ test.each<readonly [stands: AlarmState, conditionAt: number, next: Partial<Alarm
   [{ ...waits, waitingSince: now - 3_000 }, now - 3_500, 'same'],
   [never, now - 5_000, { waitingSince: now }],
   [active, now, 'same'],
-])('state %o with a condition from %d and a duration of 4 s gives %o', (stands, conditionAt, next) => {
-  const found = nextOf(true, stands, now, { forMs: 4_000, conditionAt })
-  if (next === 'same') expect(found).toBe(stands)
+])('state %o with a condition from %d and a duration of 4 s gives %o', (stored, conditionAt, next) => {
+  const found = nextOf(true, stored, now, { forMs: 4_000, conditionAt })
+  if (next === 'same') expect(found).toBe(stored)
   else expect(found).toEqual({ ...never, ...next })
 })
 

@@ -8,7 +8,7 @@ import { now, outcomeOf, sentCommandsOf } from '#test/actors/acting-actor'
 const wrong = 'unauthorized: invalid code'
 const dayMs = 86_400_000
 
-function heardFactors(decision: ReturnType<ActingAccount['act']>): unknown {
+function publishedFactors(decision: ReturnType<ActingAccount['act']>): unknown {
   if (decision.type !== 'record') return decision.type
   const commands = (decision.tells ?? []).map(({ command }) => command as { type: string; factors?: unknown })
   return commands.find(({ type }) => type === 'factors_changed')?.factors
@@ -19,13 +19,17 @@ beforeEach(() => {
   account = ActingAccount.signedUp()
 })
 
+function remove(type: 'remove_totp' | 'remove_webauthn', id = '', isRequired = false) {
+  return account.act({ type, id, version: account.version, keep: undefined, isRequired } as AccountCommand)
+}
+
 describe('TOTP', () => {
   test('is turned on: other sessions end, the directory is notified, and older versions are void', () => {
     for (const id of ['S1', 'S2']) account.begin(id)
     const decision = account.setTotp({ keep: 'S2' })
     expect(outcomeOf(decision)).toEqual({ version: 2 })
     expect(sentCommandsOf(decision)).toEqual(['session/t/S1 end', 'directory/default/directory factors_changed'])
-    expect(heardFactors(decision)).toEqual(['totp'])
+    expect(publishedFactors(decision)).toEqual(['totp'])
     expect(account.sessionIds).toEqual(['S2'])
     expect(account.state.factors).toEqual({
       totp: { secret: new Uint8Array(60).fill(5), step: 100 },
@@ -38,7 +42,7 @@ describe('TOTP', () => {
   test('is replaced by another secret with new recovery codes and without a notice', () => {
     account.setTotp()
     const decision = account.setTotp({ step: 500, recovery: [hash(210)] })
-    expect(heardFactors(decision)).toBeUndefined()
+    expect(publishedFactors(decision)).toBeUndefined()
     expect(account.state.factors).toMatchObject({ totp: { step: 500 }, recovery: [hash(210)] })
   })
 
@@ -53,13 +57,11 @@ describe('TOTP', () => {
   test('is turned off, and the recovery codes end with the last factor', () => {
     account.setTotp()
     account.begin('S1')
-    const decision = account.act({ type: 'remove_totp', version: 2, keep: undefined, isRequired: false })
-    expect(heardFactors(decision)).toEqual([])
+    const decision = remove('remove_totp')
+    expect(publishedFactors(decision)).toEqual([])
     expect(sentCommandsOf(decision)).toContain('session/t/S1 end')
     expect(account.records.has('factors')).toBe(false)
-    expect(outcomeOf(account.act({ type: 'remove_totp', version: 3, keep: undefined, isRequired: false }))).toBe(
-      'not_found: Not Found',
-    )
+    expect(outcomeOf(remove('remove_totp'))).toBe('not_found: Not Found')
   })
 })
 
@@ -78,15 +80,15 @@ test('a recovery code is valid once, and the others stay', () => {
 
 describe('WebAuthn', () => {
   test('is the first factor with recovery codes; further factors keep those codes', () => {
-    expect(heardFactors(account.addWebauthn('C1', {}, [hash(220)]))).toEqual(['webauthn'])
-    expect(heardFactors(account.addWebauthn('C2'))).toBeUndefined()
+    expect(publishedFactors(account.addWebauthn('C1', {}, [hash(220)]))).toEqual(['webauthn'])
+    expect(publishedFactors(account.addWebauthn('C2'))).toBeUndefined()
     expect(account.state.factors.recovery).toEqual([hash(220)])
     expect(account.state.factors.webauthn.map(({ id }) => id)).toEqual(['C1', 'C2'])
   })
 
   test('is reported together with TOTP', () => {
     account.setTotp()
-    expect(heardFactors(account.addWebauthn('C1'))).toEqual(['totp', 'webauthn'])
+    expect(publishedFactors(account.addWebauthn('C1'))).toEqual(['totp', 'webauthn'])
   })
 
   test('accepts a credential once, and a limited number of them', () => {
@@ -121,52 +123,40 @@ describe('WebAuthn', () => {
   test('is turned off credential by credential', () => {
     account.addWebauthn('C1', {}, [hash(1)])
     account.addWebauthn('C2')
-    const remove = (id: string) =>
-      account.act({ type: 'remove_webauthn', id, version: account.version, keep: undefined, isRequired: false })
-    expect(outcomeOf(remove('C3'))).toBe('not_found: Not Found')
-    expect(heardFactors(remove('C1'))).toBeUndefined()
+    expect(outcomeOf(remove('remove_webauthn', 'C3'))).toBe('not_found: Not Found')
+    expect(publishedFactors(remove('remove_webauthn', 'C1'))).toBeUndefined()
     expect(account.state.factors.recovery).toHaveLength(1)
-    expect(heardFactors(remove('C2'))).toEqual([])
+    expect(publishedFactors(remove('remove_webauthn', 'C2'))).toEqual([])
     expect(account.records.has('factors')).toBe(false)
   })
 })
 
-describe('a tenant that requires a second factor', () => {
+test('a tenant that requires a second factor keeps the last factor of a user, whichever it is', () => {
   const required = 'conflict: the tenant requires a second factor'
-  const removeTotp = (account: ActingAccount, isRequired: boolean) =>
-    account.act({ type: 'remove_totp', version: account.version, keep: undefined, isRequired })
-  const removeWebauthn = (account: ActingAccount, id: string, isRequired: boolean) =>
-    account.act({ type: 'remove_webauthn', version: account.version, id, keep: undefined, isRequired })
-
-  test('keeps the last factor of a user, whichever it is', () => {
-    account.setTotp()
-    expect(outcomeOf(removeTotp(account, true))).toBe(required)
-    account.addWebauthn('C1')
-    expect(removeTotp(account, true).type).toBe('record')
-    expect(outcomeOf(removeWebauthn(account, 'C1', true))).toBe(required)
-    account.addWebauthn('C2')
-    expect(removeWebauthn(account, 'C1', true).type).toBe('record')
-    expect(outcomeOf(removeWebauthn(account, 'C2', true))).toBe(required)
-    expect(removeWebauthn(account, 'C2', false).type).toBe('record')
-  })
+  account.setTotp()
+  expect(outcomeOf(remove('remove_totp', '', true))).toBe(required)
+  account.addWebauthn('C1')
+  expect(remove('remove_totp', '', true).type).toBe('record')
+  expect(outcomeOf(remove('remove_webauthn', 'C1', true))).toBe(required)
+  account.addWebauthn('C2')
+  expect(remove('remove_webauthn', 'C1', true).type).toBe('record')
+  expect(outcomeOf(remove('remove_webauthn', 'C2', true))).toBe(required)
+  expect(remove('remove_webauthn', 'C2').type).toBe('record')
 })
 
-test.each<[string, (account: ActingAccount) => AccountCommand]>([
-  [
-    'set_totp',
-    ({ version }) => ({ type: 'set_totp', version, secret: hash(1), step: 1, recovery: [], keep: undefined }),
-  ],
-  ['remove_totp', ({ version }) => ({ type: 'remove_totp', version, keep: undefined, isRequired: false })],
+test.each<[string, (version: number) => AccountCommand]>([
+  ['set_totp', (version) => ({ type: 'set_totp', version, secret: hash(1), step: 1, recovery: [], keep: undefined })],
+  ['remove_totp', (version) => ({ type: 'remove_totp', version, keep: undefined, isRequired: false })],
   [
     'remove_webauthn',
-    ({ version }) => ({ type: 'remove_webauthn', version, id: 'C1', keep: undefined, isRequired: false }),
+    (version) => ({ type: 'remove_webauthn', version, id: 'C1', keep: undefined, isRequired: false }),
   ],
 ])('%s of an account that changed meanwhile is refused', (_, commandOf) => {
   account.setTotp()
   account.addWebauthn('C1')
-  const command = commandOf(account)
-  account.act({ type: 'set_password', version: account.version, passwordHash: 'x', keep: undefined })
-  expect(outcomeOf(account.act(command))).toBe('conflict: the account was changed meanwhile')
+  const { version } = account
+  account.act({ type: 'set_password', version, passwordHash: 'x', keep: undefined })
+  expect(outcomeOf(account.act(commandOf(version)))).toBe('conflict: the account was changed meanwhile')
 })
 
 describe('wrong factors', () => {
@@ -177,22 +167,10 @@ describe('wrong factors', () => {
     return counted
   }
 
-  test.each([
-    [0, 0],
-    [1, 0],
-    [2, 0],
-    [3, 1],
-    [4, 2],
-    [5, 4],
-    [6, 8],
-    [12, 512],
-    [13, 900],
-    [14, 900],
-    [wrongFactorsMax - 1, 900],
-    [wrongFactorsMax, dayMs / 1_000],
-    [wrongFactorsMax + 1, dayMs / 1_000],
-  ])('delay the next attempt after %i by %i s', (count, delayS) => {
-    const counted = wrongTimes(count)
+  const delaysS = { 0: 0, 1: 0, 2: 0, 3: 1, 4: 2, 5: 4, 6: 8, 12: 512, 13: 900, 14: 900, [wrongFactorsMax - 1]: 900 }
+  const ofLockedS = { [wrongFactorsMax]: dayMs / 1_000, [wrongFactorsMax + 1]: dayMs / 1_000 }
+  test.each(Object.entries({ ...delaysS, ...ofLockedS }))('delay the attempt after %s by %i s', (count, delayS) => {
+    const counted = wrongTimes(Number(count))
     expect(factorDelayMs(counted, now)).toBe(delayS * 1_000)
     if (delayS === 0) return
     expect(factorDelayMs(counted, now + delayS * 1_000 - 1)).toBe(1)

@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import type { Hello } from '#actors/device/commands'
+import type { Entry } from '#model/entry'
+import type { Decision } from '#runtime/actor'
+import { indexChangesOf } from '#test/actors/acting-actor'
 import { ActingDevice, hello } from '#test/actors/acting-device'
 
 const firmwares = [{ firmware: '1.0.0', index: 0 }]
 
-/** The firmware index changes of a turn, as `+project_device/boiler/A`. */
-function rowsOf({ indexes = [] }: ReturnType<ActingDevice['record']>): string[] {
-  return indexes
-    .filter(({ index }) => index === 'firmware' || index === 'project_device')
-    .map(({ index, entry, isPresent }) => `${isPresent ? '+' : '-'}${index}/${entry}`)
-}
+/** The firmware index changes of a turn: `+project_device/boiler/A`. */
+const firmwareRowsOf = (decision: Decision<Entry>) =>
+  indexChangesOf(decision).filter((change) => /^.(firmware|project_device)\//.test(change))
 
 /** The index changes of the last of several HELLOs. */
 function rowsAfter(...hellos: readonly Partial<Hello>[]): string[] {
   const device = ActingDevice.added()
-  return hellos.map((more) => rowsOf(device.record(hello([], more)))).at(-1) ?? []
+  return hellos.map((more) => firmwareRowsOf(device.act(hello([], more)))).at(-1) ?? []
 }
 
 describe('a device is found by its firmware', () => {
@@ -23,15 +23,8 @@ describe('a device is found by its firmware', () => {
     ['a project', [{ project: 'boiler' }], ['+firmware/A', '+project_device/boiler/A']],
     ['a firmware', [{ firmwares }], ['+firmware/A']],
     ['both', [{ project: 'boiler', firmwares }], ['+firmware/A', '+project_device/boiler/A']],
-    ['no firmware, said', [{ firmwares: [] }], []],
-    [
-      'the same again',
-      [
-        { project: 'boiler', firmwares },
-        { project: 'boiler', firmwares },
-      ],
-      [],
-    ],
+    ['an empty list of firmwares', [{ firmwares: [] }], []],
+    ['the same again', Array(2).fill({ project: 'boiler', firmwares }), []],
     ['nothing is sent where a firmware is known', [{ project: 'boiler', firmwares }, {}], []],
     ['another version', [{ firmwares }, { firmwares: [{ firmware: '2.0.0', index: 0 }] }], []],
     ['only the setting of automatic updates', [{ project: 'boiler', firmwares }, { isAutoUpdated: false }], []],
@@ -50,9 +43,9 @@ describe('a device is found by its firmware', () => {
   test('until it is removed', () => {
     const device = ActingDevice.added()
     device.act(hello([], { project: 'boiler', firmwares }))
-    expect(rowsOf(device.record({ type: 'remove' }))).toEqual(['-firmware/A', '-project_device/boiler/A'])
+    expect(firmwareRowsOf(device.record({ type: 'remove' }))).toEqual(['-firmware/A', '-project_device/boiler/A'])
     device.act({ type: 'add', flakeAddress: 8, meta: {} })
-    expect(rowsOf(device.record({ type: 'remove' }))).toEqual([])
+    expect(firmwareRowsOf(device.record({ type: 'remove' }))).toEqual([])
   })
 })
 

@@ -7,13 +7,11 @@ import { everything, type Scope } from '#model/scope'
 import { FunctionViews } from '#rules/function-views'
 import type { Decision } from '#runtime/actor'
 import { DeviceWithAlarms } from '#test/actors/alarms-fixture'
+import { edits } from '#test/rules/stored-rules'
 import { atOnce } from '#test/rules/synchronous-slices'
 
-const author = 'crn#user:2Vb7qYx9Kd'
-
 export function storedFunction(graph: Graph, more: Partial<StoredFunction> = {}): StoredFunction {
-  const who = { createdBy: author, createdAt: 1, updatedBy: author, updatedAt: 1, edit: 1 }
-  return { name: 'Tell me', enabled: true, devices: null, groups: null, graph, ...who, ...more }
+  return { name: 'Mail me', enabled: true, devices: null, groups: null, graph, ...edits, ...more }
 }
 
 /** Nodes in a row. */
@@ -25,15 +23,14 @@ type To = boolean | number | string | null
 
 /** A trigger on a property. */
 export function onProperty(propId: number, to?: To, serviceIdentifier = 'svc'): GraphNode {
-  const said = to === undefined ? {} : { to }
-  return { id: 'when', type: 'trigger', on: 'property', serviceIdentifier, propId, ...said }
+  return { id: 'when', type: 'trigger', on: 'property', serviceIdentifier, propId, ...(to !== undefined && { to }) }
 }
 
 export const mail: GraphNode = { id: 'mail', type: 'email', template: 'words' }
 
 export const hook: GraphNode = { id: 'hook', type: 'webhook', url: 'https://a.example' }
 
-export function throttle(seconds: number, id = 'seldom'): GraphNode {
+export function throttle(seconds: number, id = 'throttle'): GraphNode {
   return { id, type: 'throttle', seconds }
 }
 

@@ -9,8 +9,7 @@ import {
   keyLifetimeMs,
   type StoredReply,
 } from '#actors/idempotency/state'
-import type { Decision } from '#runtime/actor'
-import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
+import { ActingActor, indexChangesOf, now, outcomeOf } from '#test/actors/acting-actor'
 
 const reply: StoredReply = { status: 201, location: '/api/v1/groups/x', body: '{"a":1}' }
 const hourMs = 3_600_000
@@ -18,11 +17,6 @@ const hourMs = 3_600_000
 const acting = () => new ActingActor(idempotencyActor, { id: 'K' })
 const begin = (print = 'a') => ({ type: 'begin', print, isFull: false }) as const
 const finish = { type: 'finish', reply } as const
-
-function indexesOf(decision: Decision<never>): string[] {
-  if (decision.type !== 'record') return []
-  return (decision.indexes ?? []).map(({ index, entry, isPresent }) => `${isPresent ? '+' : '-'}${index}/${entry}`)
-}
 
 describe('a key', () => {
   test('is stored with a seed at its first request, and indexed by the hour of its end', () => {
@@ -33,7 +27,7 @@ describe('a key', () => {
     expect(outcomeOf(decision)).toEqual({ outcome: 'open', seed, isRepeated: false })
     expect(actor.state.stored).toMatchObject({ print: 'a', begunAt: now, reply: null })
     expect([...actor.records.keys()]).toEqual([answerRecord])
-    expect(indexesOf(decision as never)).toEqual([`+idempotency/${expiryEntry(now, 'K')}`])
+    expect(indexChangesOf(decision)).toEqual([`+idempotency/${expiryEntry(now, 'K')}`])
   })
 
   test('keeps its answer, seed and end when it is finished', () => {
@@ -43,7 +37,7 @@ describe('a key', () => {
     actor.at = now + 5_000
     const decision = actor.record(finish)
     expect(actor.state.stored).toEqual({ ...stored, reply })
-    expect(indexesOf(decision as never)).toEqual([])
+    expect(indexChangesOf(decision)).toEqual([])
   })
 
   test('that expired is not restored by an answer', () => {
@@ -57,7 +51,7 @@ describe('a key', () => {
     actor.act(begin())
     actor.act(finish)
     actor.at = now + keyLifetimeMs
-    expect(indexesOf(actor.record({ type }) as never)).toEqual([`-idempotency/${expiryEntry(now, 'K')}`])
+    expect(indexChangesOf(actor.record({ type }))).toEqual([`-idempotency/${expiryEntry(now, 'K')}`])
     expect([actor.records.size, actor.state.stored]).toEqual([0, undefined])
     expect(actor.act({ type }).type).toBe('answer')
   })

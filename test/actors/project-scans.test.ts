@@ -3,6 +3,8 @@ import { waitingScansMax } from '#actors/project/scan'
 import { boundDevicesMax } from '#model/group'
 import { ActingProject, ada, bob, putRollout, requestScan } from '#test/actors/acting-project'
 
+const done = (chosen: number, isBegun = true) => ({ type: 'scan_done', chosen, isBegun }) as const
+
 let project: ActingProject
 beforeEach(() => {
   project = new ActingProject()
@@ -10,27 +12,19 @@ beforeEach(() => {
 
 describe('scans', () => {
   test('run one at a time, and each result is stored', () => {
-    expect(project.indexed(requestScan('hook', ['B', 'A', 'B'], bob))).toEqual(['+ walking boiler'])
+    expect(project.indexed(requestScan('hook', ['B', 'A', 'B'], bob))).toEqual(['+walking/boiler'])
     expect(project.notices.received).toEqual(['scan t/boiler'])
     project.act({ type: 'scan_progress', cursor: 'A', chosen: 1 })
-    expect(project.state.scan).toEqual({
-      by: 'hook',
-      devices: ['A', 'B'],
-      author: bob,
-      cursor: 'A',
-      chosen: 1,
-      rollout: null,
-    })
-    expect(project.indexed({ type: 'scan_done', chosen: 1, isBegun: true })).toEqual(['- walking boiler'])
+    const scan = { by: 'hook', devices: ['A', 'B'], author: bob, cursor: 'A', chosen: 1, rollout: null }
+    expect(project.state.scan).toEqual(scan)
+    expect(project.indexed(done(1))).toEqual(['-walking/boiler'])
     expect(project.state.scan).toBeUndefined()
     expect(project.records.size).toBe(0)
     expect(project.notices.received).toEqual([])
   })
 
   test('that are over ignore later results', () => {
-    expect(
-      project.all({ type: 'scan_progress', cursor: 'A', chosen: 1 }, { type: 'scan_done', chosen: 1, isBegun: true }),
-    ).toEqual([undefined, undefined])
+    expect(project.all({ type: 'scan_progress', cursor: 'A', chosen: 1 }, done(1))).toEqual([undefined, undefined])
     expect(project.state.scan).toBeUndefined()
   })
 
@@ -39,7 +33,7 @@ describe('scans', () => {
     project.notices.received
     expect(project.state.scan?.devices).toEqual(['A'])
     expect(project.state.nextScans).toEqual([{ by: 'hook', devices: ['B', 'C'], author: null }])
-    expect(project.indexed({ type: 'scan_done', chosen: 0, isBegun: true })).toEqual([])
+    expect(project.indexed(done(0))).toEqual([])
     expect(project.notices.received).toEqual(['scan t/boiler'])
     expect(project.state.scan).toMatchObject({ devices: ['B', 'C'], cursor: '', chosen: 0 })
     expect(project.state.nextScans).toEqual([])
@@ -87,11 +81,9 @@ describe('scans', () => {
 })
 
 describe('a scan that is finished, while some of its devices wait,', () => {
-  const done = (isBegun: boolean) => ({ type: 'scan_done', chosen: 1, isBegun }) as const
-
   test('is remembered until none waits', () => {
     project.all(requestScan('hook', ['A'], bob))
-    expect(project.indexed(done(false))).toEqual([])
+    expect(project.indexed(done(1, false))).toEqual([])
     expect([project.state.scan, project.state.openScans]).toEqual([
       undefined,
       [{ by: 'hook', devices: ['A'], author: bob }],
@@ -99,24 +91,24 @@ describe('a scan that is finished, while some of its devices wait,', () => {
     // Another scan runs at the same time.
     expect(project.indexed(requestScan('cron', null))).toEqual([])
     expect(project.state.openScans).toHaveLength(1)
-    expect(project.indexed(done(false))).toEqual([])
-    expect(project.indexed({ type: 'scans_begun' })).toEqual(['- walking boiler'])
+    expect(project.indexed(done(1, false))).toEqual([])
+    expect(project.indexed({ type: 'scans_begun' })).toEqual(['-walking/boiler'])
     expect(project.records.size).toBe(0)
     expect(project.all({ type: 'scans_begun' })).toEqual([undefined])
   })
 
   test('ends with the next scan that has no waiting devices', () => {
-    project.all(requestScan('hook', ['A']), done(false), requestScan('cron', null))
-    expect(project.indexed(done(true))).toEqual(['- walking boiler'])
+    project.all(requestScan('hook', ['A']), done(1, false), requestScan('cron', null))
+    expect(project.indexed(done(1))).toEqual(['-walking/boiler'])
     expect(project.state.openScans).toEqual([])
   })
 
   test('runs again in a new process if no other scan runs', () => {
     project.all(
       requestScan('hook', ['B']),
-      done(false),
+      done(1, false),
       requestScan('hook', ['A']),
-      done(false),
+      done(1, false),
       requestScan('cron', null),
     )
     expect(project.indexed({ type: 'repeat_scans' })).toEqual([])
@@ -126,26 +118,26 @@ describe('a scan that is finished, while some of its devices wait,', () => {
       openScans: [],
     })
     const other = new ActingProject()
-    other.all(requestScan('hook', ['B'], bob), done(false), { type: 'repeat_scans' })
+    other.all(requestScan('hook', ['B'], bob), done(1, false), { type: 'repeat_scans' })
     expect(other.state.scan).toEqual({ by: 'hook', devices: ['B'], author: bob, cursor: '', chosen: 0, rollout: null })
     expect(other.all({ type: 'repeat_scans' })).toEqual([undefined])
   })
 
   test('does not run again for an inactive rollout, or before another scan of its author', () => {
-    project.all(putRollout('2.0.0'), done(false), { type: 'pause', author: ada })
-    expect(project.indexed({ type: 'repeat_scans' })).toEqual(['- walking boiler'])
-    project.all({ type: 'resume', author: ada }, done(false))
+    project.all(putRollout('2.0.0'), done(1, false), { type: 'pause', author: ada })
+    expect(project.indexed({ type: 'repeat_scans' })).toEqual(['-walking/boiler'])
+    project.all({ type: 'resume', author: ada }, done(1, false))
     project.act({ type: 'pause', author: bob })
     project.act({ type: 'resume', author: bob })
     expect(project.state).toMatchObject({ scan: { author: bob }, nextScans: [], openScans: [] })
-    project.act(done(false))
-    expect(project.indexed({ type: 'delete_rollout' })).toEqual(['- project boiler', '- walking boiler'])
+    project.act(done(1, false))
+    expect(project.indexed({ type: 'delete_rollout' })).toEqual(['-project/boiler', '-walking/boiler'])
     expect(project.records.size).toBe(0)
   })
 
   test('is forgotten, oldest first, if too many authors need scans', () => {
     for (let author = 0; author <= waitingScansMax; author++) {
-      project.all(requestScan('hook', ['A'], `crn#user:${author}`), done(false))
+      project.all(requestScan('hook', ['A'], `crn#user:${author}`), done(1, false))
     }
     expect(project.state.openScans).toHaveLength(waitingScansMax)
     expect(project.state.openScans[0]?.author).toBe('crn#user:1')
@@ -156,14 +148,10 @@ describe('scans for a rollout', () => {
   test('do not begin unless it is active', () => {
     project.act(requestScan('rollout', null, ada))
     expect(project.state.scan).toBeUndefined()
-    project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 1, isBegun: true }, { type: 'pause', author: ada })
+    project.all(putRollout('2.0.0'), done(1), { type: 'pause', author: ada })
     project.act(requestScan('rollout', null, ada))
     expect(project.state.scan).toBeUndefined()
-    project.all(
-      { type: 'resume', author: ada },
-      { type: 'scan_done', chosen: 1, isBegun: true },
-      requestScan('rollout', null, ada),
-    )
+    project.all({ type: 'resume', author: ada }, done(1), requestScan('rollout', null, ada))
     expect(project.state.scan).toMatchObject({ by: 'rollout', rollout: 'R1' })
   })
 
@@ -193,18 +181,14 @@ describe('scans for a rollout', () => {
     ['a hook of one author', requestScan('hook', null, bob), 3],
     ['a hook for some devices', requestScan('hook', ['A', 'B']), 3],
   ])('set the number of chosen devices when they cover all: %s', (_, request, chosen) => {
-    project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 3, isBegun: true }, request, {
-      type: 'scan_done',
-      chosen: 7,
-      isBegun: true,
-    })
+    project.all(putRollout('2.0.0'), done(3), request, done(7))
     expect(project.state.tally.counts.chosen).toBe(chosen)
   })
 
   test('do not set the number for a new rollout that began during the scan', () => {
-    project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), { type: 'scan_done', chosen: 3, isBegun: true })
+    project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), done(3))
     expect(project.state.tally).toMatchObject({ counts: { chosen: 0 }, isChosenKnown: false })
-    project.act({ type: 'scan_done', chosen: 5, isBegun: true })
+    project.act(done(5))
     expect(project.state.tally).toMatchObject({ counts: { chosen: 5 }, isChosenKnown: true })
     expect(project.state.scan).toBeUndefined()
   })

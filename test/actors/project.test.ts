@@ -2,12 +2,14 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { ProjectCommand } from '#actors/project/commands'
 import { isEmpty } from '#actors/project/state'
 import { pinsMax, releasesMax } from '#model/release'
-import { now, outcomeOf } from '#test/actors/acting-actor'
+import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { ActingProject, ada, bob, moved, putRelease, putRollout, releaseOf } from '#test/actors/acting-project'
 
 const key = { firmware: '2.0.0', hardware: null, index: 0 }
 const deletion: ProjectCommand = { type: 'delete_release', key }
-const pin: ProjectCommand = { type: 'put_pin', device: 'A', firmware: '2.0.0' }
+const pinOf = (device: string): ProjectCommand => ({ type: 'put_pin', device, firmware: '2.0.0' })
+const unpin = (device: string): ProjectCommand => ({ type: 'delete_pin', device })
+const pin = pinOf('A')
 
 let project: ActingProject
 beforeEach(() => {
@@ -42,15 +44,8 @@ describe('a release', () => {
   })
 
   test.each<readonly [string, readonly ProjectCommand[], readonly ProjectCommand[]]>([
-    ['a pin', [pin], [{ type: 'delete_pin', device: 'A' }]],
-    [
-      'a pin that is one of two',
-      [pin, { ...pin, device: 'B' } as ProjectCommand],
-      [
-        { type: 'delete_pin', device: 'A' },
-        { type: 'delete_pin', device: 'B' },
-      ],
-    ],
+    ['a pin', [pin], [unpin('A')]],
+    ['a pin that is one of two', ['A', 'B'].map(pinOf), ['A', 'B'].map(unpin)],
     ['the rollout', [putRollout('2.0.0')], [{ type: 'delete_rollout' }]],
     ['an active update', [moved(null, 'running')], [moved('running', 'done')]],
     [
@@ -93,21 +88,14 @@ describe('a pin', () => {
     const other: ProjectCommand = { type: 'put_pin', device: 'A', firmware: '1.0.0' }
     expect(project.all(pin, pin, other)).toEqual([{ isNew: true }, { isNew: false }, { isNew: false }])
     expect([...project.state.pins]).toEqual([['A', '1.0.0']])
-    const gone: ProjectCommand = { type: 'delete_pin', device: 'A' }
-    expect(project.all(gone, gone)).toEqual([undefined, 'not_found: Not Found'])
+    expect(project.all(unpin('A'), unpin('A'))).toEqual([undefined, 'not_found: Not Found'])
     expect(project.notices.received).toEqual([])
   })
 
   test(`is refused when the project has ${pinsMax}, unless the device has one`, () => {
     const pins = project.state.pins as Map<string, string>
     for (let device = 0; device < pinsMax; device++) pins.set(`D${device}`, '1.0.0')
-    const decide = (device: string) =>
-      project.definition.decide(project.state, { ...pin, device } as ProjectCommand, {
-        tenant: 't',
-        now,
-        random: () => new Uint8Array(0),
-        reminder: () => null,
-      })
+    const decide = (device: string) => project.definition.decide(project.state, pinOf(device), turnAt())
     expect(outcomeOf(decide('A'))).toBe('conflict: a project has at most 100000 pins')
     expect(outcomeOf(decide('D7'))).toEqual({ isNew: false })
   })
@@ -115,43 +103,36 @@ describe('a pin', () => {
 
 test('a project exists while it has a release, a pin or a rollout, and is deleted with the last of them', () => {
   expect(isEmpty(project.state)).toBe(true)
-  expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ project boiler'])
+  expect(project.indexed(putRelease('2.0.0'))).toEqual(['+project/boiler'])
   expect(project.indexed(pin)).toEqual([])
-  expect(project.indexed(putRollout('2.0.1'))).toEqual(['+ walking boiler'])
+  expect(project.indexed(putRollout('2.0.1'))).toEqual(['+walking/boiler'])
   expect(project.indexed(putRollout('2.0.2', {}, 'R2'))).toEqual([])
-  expect(project.indexed({ type: 'delete_pin', device: 'A' })).toEqual([])
+  expect(project.indexed(unpin('A'))).toEqual([])
   expect(project.indexed(deletion)).toEqual([])
-  expect(project.indexed({ type: 'delete_rollout' })).toEqual(['- project boiler'])
-  expect(project.indexed({ type: 'scan_done', chosen: 0, isBegun: true })).toEqual(['- walking boiler'])
+  expect(project.indexed({ type: 'delete_rollout' })).toEqual(['-project/boiler'])
+  expect(project.indexed({ type: 'scan_done', chosen: 0, isBegun: true })).toEqual(['-walking/boiler'])
   expect(isEmpty(project.state)).toBe(true)
   expect(project.records.size).toBe(0)
-  expect(project.indexed(pin)).toEqual(['+ project boiler'])
+  expect(project.indexed(pin)).toEqual(['+project/boiler'])
 })
 
 describe('a rollout', () => {
   const counts = { chosen: 0, running: 0, done: 0, failed: 0, refused: 0 }
   const stored = {
-    id: 'R1',
-    body: { firmware: '2.0.0', percent: 100 },
-    state: 'running',
-    countedFrom: { finished: 0, failed: 0 },
-    createdBy: ada,
-    createdAt: now,
-    updatedBy: ada,
-    updatedAt: now,
+    ...{
+      id: 'R1',
+      body: { firmware: '2.0.0', percent: 100 },
+      state: 'running',
+      countedFrom: { finished: 0, failed: 0 },
+    },
+    ...{ createdBy: ada, createdAt: now, updatedBy: ada, updatedAt: now },
   }
 
   test('is active from its creation, and a scan begins', () => {
     expect(project.all(putRollout('2.0.0'))).toEqual([{ isNew: true, rollout: stored, counts }])
     expect(project.notices.received).toEqual(['rollout t/boiler', 'scan t/boiler'])
-    expect(project.state.scan).toEqual({
-      by: 'rollout',
-      devices: null,
-      author: ada,
-      cursor: '',
-      chosen: 0,
-      rollout: 'R1',
-    })
+    const scan = { by: 'rollout', devices: null, author: ada, cursor: '', chosen: 0, rollout: 'R1' }
+    expect(project.state.scan).toEqual(scan)
   })
 
   test('put again with the same firmware continues with its new author, and a scan begins', () => {
@@ -161,52 +142,30 @@ describe('a rollout', () => {
     project.notices.received
     project.at = now + 5
     const again = { ...stored, body: { firmware: '2.0.0', percent: 50 }, countedFrom: { finished: 3, failed: 1 } }
+    const rollout = { ...again, updatedBy: bob, updatedAt: now + 5 }
     expect(project.all(putRollout('2.0.0', { percent: 50 }, 'R2', bob))).toEqual([
-      {
-        isNew: false,
-        rollout: { ...again, updatedBy: bob, updatedAt: now + 5 },
-        counts: { ...counts, done: 2, refused: 1 },
-      },
+      { isNew: false, rollout, counts: { ...counts, done: 2, refused: 1 } },
     ])
     // The first scan continues; the next one runs for the present author.
     expect(project.notices.received).toEqual(['rollout t/boiler'])
     expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
 
-  test.each(['paused', 'stopped'] as const)('of another firmware is a new one, also after one that is %s', (state) => {
-    project.act(putRollout('2.0.0', { errorThresholdPercent: 0 }))
-    if (state === 'paused') project.act({ type: 'pause', author: ada })
-    else project.move(null, 'failed')
-    expect(project.state.rollout?.state).toBe(state)
-    project.at = now + 5
-    expect(project.all(putRollout('2.0.1', {}, 'R2', bob))).toEqual([
-      {
-        isNew: true,
-        rollout: {
-          ...stored,
-          id: 'R2',
-          body: { firmware: '2.0.1', percent: 100 },
-          createdBy: bob,
-          createdAt: now + 5,
-          updatedBy: bob,
-          updatedAt: now + 5,
-        },
-        counts,
-      },
-    ])
-  })
-
-  test('that is paused or stopped stays so when it is put with the same firmware, without a scan', () => {
-    for (const state of ['paused', 'stopped']) {
-      const project = new ActingProject()
+  test.each(['paused', 'stopped'] as const)(
+    'that is %s stays so, without a scan, until it has another firmware',
+    (state) => {
       project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'scan_done', chosen: 9, isBegun: true })
       if (state === 'paused') project.act({ type: 'pause', author: ada })
       else project.move(null, 'failed')
       project.act(putRollout('2.0.0', { percent: 10 }))
       expect(project.state.rollout).toMatchObject({ state, body: { percent: 10 } })
       expect(project.state.scan).toBeUndefined()
-    }
-  })
+      project.at = now + 5
+      const made = { createdBy: bob, createdAt: now + 5, updatedBy: bob, updatedAt: now + 5 }
+      const rollout = { ...stored, id: 'R2', body: { firmware: '2.0.1', percent: 100 }, ...made }
+      expect(project.all(putRollout('2.0.1', {}, 'R2', bob))).toEqual([{ isNew: true, rollout, counts }])
+    },
+  )
 
   test('is paused and resumed by any author, and a second request changes nothing', () => {
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
@@ -214,25 +173,22 @@ describe('a rollout', () => {
     const known = { ...counts, chosen: 9 }
     project.at = now + 5
     const paused = { ...stored, state: 'paused', updatedBy: bob, updatedAt: now + 5 }
-    expect(project.all({ type: 'pause', author: bob }, { type: 'pause', author: ada })).toEqual([
-      { isNew: false, rollout: paused, counts: known },
-      { isNew: false, rollout: paused, counts: known },
-    ])
+    const twice = (rollout: object) => Array(2).fill({ isNew: false, rollout, counts: known })
+    expect(project.all({ type: 'pause', author: bob }, { type: 'pause', author: ada })).toEqual(twice(paused))
     expect(project.notices.received).toEqual(['rollout t/boiler'])
     project.at = now + 9
     const resumed = { ...stored, updatedAt: now + 9 }
-    expect(project.all({ type: 'resume', author: ada }, { type: 'resume', author: bob })).toEqual([
-      { isNew: false, rollout: resumed, counts: known },
-      { isNew: false, rollout: resumed, counts: known },
-    ])
+    expect(project.all({ type: 'resume', author: ada }, { type: 'resume', author: bob })).toEqual(twice(resumed))
     expect(project.notices.received).toEqual(['rollout t/boiler', 'scan t/boiler'])
   })
 
   test('that does not exist cannot be paused, resumed or deleted', () => {
-    const nothing = 'not_found: Not Found'
-    expect(
-      project.all({ type: 'pause', author: ada }, { type: 'resume', author: ada }, { type: 'delete_rollout' }),
-    ).toEqual([nothing, nothing, nothing])
+    const outcomes = project.all(
+      { type: 'pause', author: ada },
+      { type: 'resume', author: ada },
+      { type: 'delete_rollout' },
+    )
+    expect(outcomes).toEqual(Array(3).fill('not_found: Not Found'))
   })
 
   test('begins when its release is uploaded; other releases start no scan', () => {
@@ -240,7 +196,7 @@ describe('a rollout', () => {
     project.notices.received
     project.all(putRelease('2.0.1'))
     expect(project.state.scan).toBeUndefined()
-    expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ walking boiler'])
+    expect(project.indexed(putRelease('2.0.0'))).toEqual(['+walking/boiler'])
     expect(project.notices.received.slice(1)).toEqual(['t/boiler/0//2.0.0 none → a', 'scan t/boiler'])
     project.all({ type: 'scan_done', chosen: 9, isBegun: true }, { type: 'pause', author: ada })
     project.all(putRelease('2.0.0', { hardware: 'revA' }))

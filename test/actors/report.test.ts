@@ -7,14 +7,9 @@ import { ActingDevice, hello, kindsOf, post, report, shapeOf } from '#test/actor
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
 const two = shapeOf('two', { 5: 'float' })
 
-function linked(): ActingDevice {
+function connected(): ActingDevice {
   const device = ActingDevice.added()
-  device.act(
-    hello([
-      { shape: one, items: [] },
-      { shape: two, items: [] },
-    ]),
-  )
+  device.act(hello([one, two].map((shape) => ({ shape, items: [] }))))
   return device
 }
 
@@ -22,7 +17,7 @@ const dayMs = 24 * 60 * 60_000
 
 let device: ActingDevice
 beforeEach(() => {
-  device = linked()
+  device = connected()
 })
 
 describe('a report', () => {
@@ -46,12 +41,12 @@ describe('a report', () => {
     ['a short time ahead', now + 1_000, now + 1_000],
     ['a day ahead', now + dayMs, now + dayMs],
     ['more than a day ahead', now + dayMs + 1, now],
-  ])('keeps its own time of %s', (_, timestamp, told) => {
+  ])('keeps its own time of %s', (_, timestamp, expected) => {
     expect(aheadMsMax).toBe(dayMs)
-    const device = linked()
+    const device = connected()
     const { events } = device.record(report(one, 1, [0, 5], { timestamp }))
-    expect(events).toMatchObject([{ at: now, timestamp: told }])
-    expect(device.state.services[0]?.timeOf(0)).toBe(told)
+    expect(events).toMatchObject([{ at: now, timestamp: expected }])
+    expect(device.state.services[0]?.timeOf(0)).toBe(expected)
   })
 
   test('replaces earlier values, also with an earlier time', () => {
@@ -69,32 +64,28 @@ describe('a report', () => {
 
   test.each([
     ['a device that does not exist', new ActingDevice(), one, 'device_unknown'],
-    ['a service that the device lacks', linked(), shapeOf('other', { 1: 'uint8' }), 'service_unknown'],
-    ['a service with another shape now', linked(), shapeOf('svc', { 1: 'uint8' }), 'service_unknown'],
+    ['a service that the device lacks', connected(), shapeOf('other', { 1: 'uint8' }), 'service_unknown'],
+    ['a service with another shape now', connected(), shapeOf('svc', { 1: 'uint8' }), 'service_unknown'],
   ])('of %s is refused', (_, device, shape, code) => {
     expect(device.act(report(shape, 1, [0, 5]))).toMatchObject({ type: 'refuse', problem: { code } })
   })
 })
 
 describe('sequence numbers of a session', () => {
-  test.each<[string, { seq: number; session?: string }[], (string | number)[]]>([
-    ['continue', [{ seq: 1 }, { seq: 2 }, { seq: 3 }], [1, 2, 3]],
-    ['may have gaps', [{ seq: 1 }, { seq: 5 }, { seq: 6 }], [1, 5, 6]],
-    [
-      'are accepted once, and the answer has the last one',
-      [{ seq: 3 }, { seq: 3 }, { seq: 1 }, { seq: 4 }],
-      [3, '=3', '=3', 4],
-    ],
-    ['begin anywhere', [{ seq: 1_000 }, { seq: 999 }], [1_000, '=1000']],
-    ['begin again with a new session', [{ seq: 9 }, { seq: 1, session: 'new' }, { seq: 2, session: 'new' }], [9, 1, 2]],
-    ['of an older session begin a new session', [{ seq: 9 }, { seq: 1, session: 'new' }, { seq: 3 }], [9, 1, 3]],
-  ])('%s', (_, steps, expected) => {
-    const seen = steps.map(({ seq, session = 's' }) => {
-      const decision = device.act(report(one, seq, [0, 5], { session }))
-      if (decision.type === 'record') return decision.answer
+  test.each([
+    ['continue', 's1 s2 s3', '1 2 3'],
+    ['may have gaps', 's1 s5 s6', '1 5 6'],
+    ['are accepted once, and the answer has the last one', 's3 s3 s1 s4', '3 =3 =3 4'],
+    ['begin anywhere', 's1000 s999', '1000 =1000'],
+    ['begin again with a new session', 's9 n1 n2', '9 1 2'],
+    ['of an older session begin a new session', 's9 n1 s3', '9 1 3'],
+  ])('%s', (_, reports, expected) => {
+    const answers = reports.split(' ').map((text) => {
+      const decision = device.act(report(one, Number(text.slice(1)), [0, 5], { session: text.slice(0, 1) }))
+      if (decision.type === 'record') return `${decision.answer}`
       return decision.type === 'answer' ? `=${decision.value}` : decision.type
     })
-    expect(seen).toEqual(expected)
+    expect(answers.join(' ')).toBe(expected)
   })
 
   test('are in the entry only where a session begins', () => {
@@ -129,41 +120,20 @@ describe('a POST', () => {
     const shape = shapeOf('wide', { 1: 'int64', 2: 'uuid' })
     const services = [{ shape, items: [] }]
     const uuid = '0B9F3C1E-8C7A-4A51-9D0E-2F1B5A6C7D8E'
-    const decision = device.record(
-      post(
-        [
-          ['wide', 1, '9007199254740993'],
-          ['wide', 2, uuid],
-        ],
-        { services },
-      ),
-    )
+    const values = ['9007199254740993', uuid]
+    const updates = values.map((value, place) => ['wide', place + 1, value] as const)
+    const decision = device.record(post(updates, { services }))
     expect(kindsOf(decision)).toEqual(['reported', 'status_changed'])
     expect(decision).toMatchObject({ isCheckpointed: true, shared: [{ id: shape.id }] })
     expect(device.state.services[0]?.states()).toEqual(['9007199254740993', uuid.toLowerCase()])
   })
 
-  test.each([
-    ['a service that is not declared', [['nope', 1, 5]], 'updates.0.serviceIdentifier'],
-    [
-      'a property that is not declared',
-      [
-        ['svc', 1, 5],
-        ['svc', 9, 5],
-      ],
-      'updates.1.propId',
-    ],
-    [
-      'a value of another type',
-      [
-        ['svc', 1, 5],
-        ['two', 5, 1],
-        ['svc', 1, 256],
-      ],
-      'updates.2.value',
-    ],
-  ] as [string, [string, number, unknown][], string][])('with %s changes nothing', (_, updates, path) => {
-    const decision = device.act(post(updates))
+  test.each<[string, [service: string, propId: number, value: unknown], string]>([
+    ['a service that is not declared', ['nope', 1, 5], 'updates.1.serviceIdentifier'],
+    ['a property that is not declared', ['svc', 9, 5], 'updates.1.propId'],
+    ['a value of another type', ['svc', 1, 256], 'updates.1.value'],
+  ])('with %s changes nothing', (_, update, path) => {
+    const decision = device.act(post([['svc', 1, 5], update]))
     expect(decision).toMatchObject({ type: 'refuse', problem: { code: 'invalid', details: [{ path }] } })
   })
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Condition } from '#model/condition'
 import type { GraphNode } from '#model/graph'
 import { hello, report, shapeOf } from '#test/actors/acting-device'
 import { turnsOf } from '#test/actors/alarms-fixture'
@@ -8,21 +9,35 @@ import { storedAlarm } from '#test/rules/stored-rules'
 const svc = shapeOf('svc', { 1: 'string', 2: 'uint8' })
 const other = 'crn#user:9Zk4mPq2Rs'
 
-function linked(): DeviceWithFunctions {
+/** A connected device with this many alarms that are active above 3. */
+function connected(alarms = 0): DeviceWithFunctions {
   const device = new DeviceWithFunctions()
   device.act(hello([{ shape: svc, items: [] }]))
+  const alarm = storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } })
+  for (let count = 0; count < alarms; count++) device.putAlarm(`A${count}`, alarm)
   return device
 }
 
+/** The alarm events of all due reminders. */
+function turnsOfReminders(device: DeviceWithFunctions): string[] {
+  const events: string[] = []
+  for (let turns = 0; turns < 20 && device.reminder !== null; turns++) {
+    device.at = device.reminder
+    events.push(...turnsOf(device.due()))
+  }
+  return events
+}
+
+const conditionsAfterTrigger = (logics: readonly Condition[]) => {
+  const conditions = logics.map((logic, place): GraphNode => ({ id: `c${place}`, type: 'condition', logic }))
+  return { nodes: [onProperty(1), ...conditions], edges: conditions.map(({ id }) => ['when', id] as const) }
+}
+
 test('functions of one author beyond their share of a turn are errors, and those of other authors run', () => {
-  const device = linked()
-  const conditions = Array.from({ length: 62 }, (_, place): GraphNode => {
-    const needle = `${'a'.repeat(250)}b${'a'.repeat(250)}`
-    return { id: `c${place}`, type: 'condition', logic: { in: [needle, { var: 'value' }] } }
-  })
-  const nodes = [onProperty(1), ...conditions]
-  const edges = conditions.map(({ id }) => ['when', id] as const)
-  for (let count = 0; count < 100; count++) device.put(`F${count}`, storedFunction({ nodes, edges }))
+  const device = connected()
+  const needle = `${'a'.repeat(250)}b${'a'.repeat(250)}`
+  const slow = conditionsAfterTrigger(Array(62).fill({ in: [needle, { var: 'value' }] }))
+  for (let count = 0; count < 100; count++) device.put(`F${count}`, storedFunction(slow))
   const graph = { nodes: [onProperty(1), mail], edges: [['when', 'mail'] as const] }
   device.put('Z', storedFunction(graph, { updatedBy: other }))
   const decision = device.act(report(svc, 1, [0, 'a'.repeat(5_000)]))
@@ -33,14 +48,9 @@ test('functions of one author beyond their share of a turn are errors, and those
 })
 
 test('forty functions that search a text of 2 KiB for twenty words stay within the share', () => {
-  const device = linked()
-  const conditions = Array.from({ length: 20 }, (_, place): GraphNode => {
-    return { id: `c${place}`, type: 'condition', logic: { in: [`overheated${place}`, { var: 'value' }] } }
-  })
-  const edges = conditions.map(({ id }) => ['when', id] as const)
-  for (let count = 0; count < 40; count++) {
-    device.put(`F${count}`, storedFunction({ nodes: [onProperty(1), ...conditions], edges }))
-  }
+  const device = connected()
+  const words = Array.from({ length: 20 }, (_, place) => ({ in: [`overheated${place}`, { var: 'value' }] }))
+  for (let count = 0; count < 40; count++) device.put(`F${count}`, storedFunction(conditionsAfterTrigger(words)))
   const text = 'lorem ipsum '.repeat(170)
   // The first turns compile the conditions.
   for (let count = 1; count <= 4; count++) device.act(report(svc, count, [0, `${text}${count}`]))
@@ -50,46 +60,28 @@ test('forty functions that search a text of 2 KiB for twenty words stay within t
 })
 
 test('alarms beyond their share of a turn keep their state and are evaluated or ended by the next turns', () => {
-  const device = linked()
   const many = 2_000
-  for (let count = 0; count < many; count++) {
-    device.putAlarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
-  }
+  const device = connected(many)
   const all = new Set(turnsOf(device.act(report(svc, 1, [1, 5]))))
   expect(all.size).toBeGreaterThan(100)
   expect(all.size).toBeLessThan(1_000)
   expect(device.rules.counts.errors).toBe(many - all.size)
-  for (let turns = 0; turns < 20 && device.reminder !== null; turns++) {
-    device.at = device.reminder
-    for (const turn of turnsOf(device.due())) all.add(turn)
-  }
+  for (const event of turnsOfReminders(device)) all.add(event)
   expect(all.size).toBe(many)
   expect(device.reminder).toBeNull()
 
   for (let count = 0; count < many; count++) device.putAlarm(`A${count}`, undefined)
   const ended = new Set(turnsOf(device.act(report(svc, 2, [1, 6]))))
   expect(ended.size).toBe(400)
-  for (let turns = 0; turns < 20 && device.reminder !== null; turns++) {
-    device.at = device.reminder
-    for (const turn of turnsOf(device.due())) ended.add(turn)
-  }
+  for (const event of turnsOfReminders(device)) ended.add(event)
   expect(ended.size).toBe(many)
   expect(device.state.alarms.size).toBe(0)
 })
 
 test('very many alarms end in turns of their own before their device is removed, and begin again if it stays', () => {
-  const device = linked()
-  for (let count = 0; count < 1_000; count++) {
-    device.putAlarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
-  }
+  const device = connected(1_000)
   device.act(report(svc, 1, [1, 5]))
-  const evaluateAll = () => {
-    for (let turns = 0; turns < 20 && device.state.alarms.size < 1_000; turns++) {
-      device.at = device.reminder as number
-      device.due()
-    }
-  }
-  evaluateAll()
+  turnsOfReminders(device)
   const end = () => device.act({ type: 'end_alarms' })
   const turns = [end(), end()]
   for (const turn of turns) {
@@ -98,16 +90,16 @@ test('very many alarms end in turns of their own before their device is removed,
   }
   expect(turns.map((turn) => turnsOf(turn).length)).toEqual([400, 400])
   expect(end()).toMatchObject({ type: 'answer', value: false })
-  evaluateAll()
+  turnsOfReminders(device)
   expect(device.state.alarms.size).toBe(1_000)
 
-  const told = [end(), end(), device.act({ type: 'remove' })].flatMap(turnsOf)
-  expect(new Set(told).size).toBe(1_000)
+  const ended = [end(), end(), device.act({ type: 'remove' })].flatMap(turnsOf)
+  expect(new Set(ended).size).toBe(1_000)
   expect(device.state.exists).toBe(false)
 })
 
 test('all authors together share the compilation budget of a turn, and every condition is compiled in time', () => {
-  const device = linked()
+  const device = connected()
   const many = 40
   for (let count = 0; count < many; count++) {
     // 250 nodes with a structure unlike the others.

@@ -37,17 +37,11 @@ class ActingSession extends ActingActor<SessionState, SessionCommand> {
 }
 
 function begun(more: Partial<BegunSession> = {}): BegunSession {
-  return {
-    id: 'S1',
-    scheme: 'dpop',
-    jkt: 'thumb',
-    hasRefresh: true,
-    endsAt,
-    address: '10.0.0.1',
-    agent: 'browser',
-    ...more,
-  }
+  const session = { id: 'S1', scheme: 'dpop', jkt: 'thumb', hasRefresh: true, endsAt } as const
+  return { ...session, address: '10.0.0.1', agent: 'browser', ...more }
 }
+
+const { jkt: _, ...withoutKey } = begun({ scheme: 'basic', hasRefresh: false })
 
 let acting: ActingSession
 beforeEach(() => {
@@ -56,22 +50,13 @@ beforeEach(() => {
 
 describe('a session begins', () => {
   test.each([
-    ['with a key and refresh tokens', {}, { scheme: 'dpop', jkt: 'thumb', number: 1 }],
-    ['without either', { scheme: 'basic', hasRefresh: false }, { scheme: 'basic', number: 0 }],
-  ] as const)('%s', (_, more, expected) => {
+    ['with a key and refresh tokens', begun(), { scheme: 'dpop', jkt: 'thumb', number: 1 }],
+    ['without either', withoutKey, { scheme: 'basic', jkt: null, number: 0 }],
+  ] as const)('%s', (_, session, expected) => {
     const acting = new ActingSession()
-    const { jkt, ...rest } = begun(more)
-    const session = 'scheme' in more ? rest : { ...rest, jkt: jkt ?? '' }
     expect(acting.record({ type: 'begin', user: 'U1', session })).toMatchObject({ reminder: endsAt })
     expect(acting.state.session).toEqual({
-      user: 'U1',
-      jkt: null,
-      createdAt: now,
-      rotatedAt: now,
-      endsAt,
-      lastUsedAt: now,
-      address: '10.0.0.1',
-      agent: 'browser',
+      ...{ user: 'U1', createdAt: now, rotatedAt: now, endsAt, lastUsedAt: now, address: '10.0.0.1', agent: 'browser' },
       ...expected,
     })
   })
@@ -101,13 +86,13 @@ describe('a refresh token', () => {
     [replacedMsMax + 1, 'reused'],
   ])('used again after %i ms is %s', (afterMs, outcome) => {
     acting.rotate(1)
-    const standing = { ...acting.state.session }
+    const before = { ...acting.state.session }
     const decision = acting.rotate(1, afterMs)
     expect(outcomeOf(decision)).toMatchObject({ outcome })
     if (outcome === 'repeated') {
       // The same successor, until the same time.
       expect(outcomeOf(decision)).toEqual({ outcome, number: 2, endsAt, rotatedAt: now })
-      expect(acting.state.session).toEqual(standing)
+      expect(acting.state.session).toEqual(before)
       expect(outcomeOf(acting.rotate(2))).toMatchObject({ outcome: 'rotated', number: 3 })
     } else {
       expect(acting.state.session).toBeUndefined()
@@ -142,9 +127,9 @@ describe('a refresh token', () => {
   ])('with an unknown number (%s) changes nothing', (_, more, used, shown) => {
     const acting = ActingSession.begun(more)
     for (const number of used) acting.rotate(number)
-    const standing = { ...acting.state.session }
+    const before = { ...acting.state.session }
     expect(acting.rotate(shown)).toEqual({ type: 'answer', value: { outcome: 'unknown' } })
-    expect(acting.state.session).toEqual(standing)
+    expect(acting.state.session).toEqual(before)
     expect(acting.notices.lines).toEqual([])
   })
 
@@ -158,7 +143,6 @@ describe('a refresh token', () => {
 
   test('of a session that is unknown or over is unknown', () => {
     expect(outcomeOf(new ActingSession().rotate(1))).toEqual({ outcome: 'unknown' })
-    const acting = ActingSession.begun()
     acting.act({ type: 'end' })
     expect(outcomeOf(acting.rotate(1))).toEqual({ outcome: 'unknown' })
   })
@@ -182,10 +166,10 @@ describe('a session is used', () => {
   })
 
   test('only while it exists', () => {
-    expect(new ActingSession().act({ type: 'use', address: 'a' }).type).toBe('answer')
-    const acting = ActingSession.begun()
     acting.at = endsAt
-    expect(acting.act({ type: 'use', address: 'a' }).type).toBe('answer')
+    for (const each of [new ActingSession(), acting]) {
+      expect(each.act({ type: 'use', address: 'a' }).type).toBe('answer')
+    }
   })
 })
 

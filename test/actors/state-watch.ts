@@ -9,8 +9,8 @@ interface Held {
 }
 
 /**
- * Remembers the whole state to find changes in place. It also walks objects that many actors share, such as alarms, because they must not
- * change either. ⏎ @returns a function that returns the path of the first change, such as `.services.0`, or undefined.
+ * Remembers the whole state to find changes in place. It also walks objects that many actors share, such as alarms, because
+ * they must not change either. Returns a function that returns the path of the first change, such as `.services.0`, or undefined.
  */
 export function watchState(state: unknown): () => string | undefined {
   const all: Held[] = []
@@ -42,12 +42,8 @@ function partsOf(holder: object): unknown[] {
   if (holder instanceof Set) return [...holder].flatMap((member) => [member, member])
   if (holder instanceof OrderedNames) return holder.after('', holder.size).flatMap((name) => [name, name])
   if (holder instanceof ServiceState) {
-    const { shape } = holder
-    return [
-      'shape',
-      shape,
-      ...[...holder.states(), ...holder.times(), ...holder.offsets()].flatMap((part, at) => [at, part]),
-    ]
+    const parts = [...holder.states(), ...holder.times(), ...holder.offsets()]
+    return ['shape', holder.shape, ...parts.flatMap((part, at) => [at, part])]
   }
   return Object.entries(holder).flat()
 }

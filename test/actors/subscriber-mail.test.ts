@@ -8,16 +8,11 @@ import { ActingSubscriber, sent, subscriptionOf } from '#test/actors/acting-subs
 const refusals = { inRow: 2, address: '0123456789abcdef', restsUntil: 0 }
 
 /** A subscriber to F1 by S1 from 3 on, and to F2 by S2 from 5 on. */
-function subscribed(): ActingSubscriber {
-  const subscriber = new ActingSubscriber()
-  subscriber.subscribe('F1', 'S1', { from: 3 })
-  subscriber.subscribe('F2', 'S2', { from: 5 })
-  return subscriber
-}
-
 let subscriber: ActingSubscriber
 beforeEach(() => {
-  subscriber = subscribed()
+  subscriber = new ActingSubscriber()
+  subscriber.subscribe('F1', 'S1', { from: 3 })
+  subscriber.subscribe('F2', 'S2', { from: 5 })
 })
 
 describe('the result of a mail', () => {
@@ -35,17 +30,14 @@ describe('the result of a mail', () => {
     })
   })
 
+  const skipped = { reason: 'forbidden', count: 3 }
   test.each<[string, AdvanceMail['outcome'], unknown]>([
     ['a mail', { sent: 'mail', of: 1 }, { type: 'count', sent: 1 }],
     ['a digest of seven', { sent: 'digest', of: 7 }, { type: 'count', digests: 1, digested: 7 }],
-    [
-      'three skipped mails',
-      { passed: 'forbidden', count: 3 },
-      { type: 'count', passed: { reason: 'forbidden', count: 3 } },
-    ],
+    ['three skipped mails', { passed: 'forbidden', count: 3 }, { type: 'count', passed: skipped }],
     ['only a new position', null, undefined],
   ])('is counted: %s', (_, outcome, command) => {
-    const { tells = [] } = subscribed().record(sent('S1', 4, { outcome }))
+    const { tells = [] } = subscriber.record(sent('S1', 4, { outcome }))
     expect(tells.map((tell) => tell.command)).toEqual(command === undefined ? [] : [command])
   })
 

@@ -29,7 +29,7 @@ class LinkedDevice extends DeviceWithFunctions {
     this.put('F1', storedFunction(graph))
   }
 
-  says(...items: number[]) {
+  reports(...items: number[]) {
     return this.act(report(svc, ++this.seq, items))
   }
 }
@@ -45,42 +45,37 @@ describe('a throttle', () => {
     [-1, true],
   ])('%i ms after it passed an event: %s', (afterMs, passes) => {
     const device = new LinkedDevice()
-    expect(requestsOf(device.says(0, 1))).toHaveLength(1)
+    expect(requestsOf(device.reports(0, 1))).toHaveLength(1)
     device.at += afterMs
-    expect(requestsOf(device.says(0, 2))).toHaveLength(passes ? 1 : 0)
-    expect(device.stamps).toEqual({ 'F1/seldom': passes ? now + afterMs : now })
+    expect(requestsOf(device.reports(0, 2))).toHaveLength(passes ? 1 : 0)
+    expect(device.stamps).toEqual({ 'F1/throttle': passes ? now + afterMs : now })
   })
 
   test('is stored with the report that passed it, and with no other', () => {
     const device = new LinkedDevice()
-    expect(stampsIn(device.says(0, 1))).toEqual([['F1/seldom', now]])
-    expect(stampsIn(device.says(0, 2))).toEqual([])
-    expect(stampsIn(device.says(1, 2))).toEqual([])
+    expect(stampsIn(device.reports(0, 1))).toEqual([['F1/throttle', now]])
+    expect(stampsIn(device.reports(0, 2))).toEqual([])
+    expect(stampsIn(device.reports(1, 2))).toEqual([])
   })
 
   test('passes one of several events of a turn', () => {
     const device = new LinkedDevice()
-    const decision = device.act(
-      post([
-        ['svc', 1, 6, 1_000],
-        ['svc', 1, 7, 2_000],
-      ]),
-    )
+    const decision = device.act(post([6, 7].map((value) => ['svc', 1, value, value * 1_000] as const)))
     expect(requestsOf(decision)).toEqual(['F1/mail 6, was null'])
-    expect(stampsIn(decision)).toEqual([['F1/seldom', now]])
+    expect(stampsIn(decision)).toEqual([['F1/throttle', now]])
   })
 })
 
 describe('an event that passed a throttle without a report', () => {
   const alarm = storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x01' }, 10] }, forSeconds: 2 })
   const onAlarm: GraphNode = { id: 'when', type: 'trigger', on: 'alarm', alarmId: 'I1' }
-  const throttled = { type: 'throttled', stamps: ['F1/seldom', now], dropped: [] }
+  const throttled = { type: 'throttled', stamps: ['F1/throttle', now], dropped: [] }
 
   test('a status: the snapshot has the time', () => {
     const device = new LinkedDevice(chain(onStatus, throttle(10), mail))
     const decision = device.record({ type: 'status', status: 'idle' })
     expect(decision).toMatchObject({ changes: [throttled, { type: 'functions_run' }], isCheckpointed: true })
-    expect(device.stamps).toEqual({ 'F1/seldom': now })
+    expect(device.stamps).toEqual({ 'F1/throttle': now })
     expect(shownState(device.restored())).toEqual(shownState(device.state))
     expect(device.act({ type: 'status', status: 'offline' })).not.toHaveProperty('isCheckpointed')
   })
@@ -88,16 +83,16 @@ describe('an event that passed a throttle without a report', () => {
   test('an alarm with a duration, and one that a report changed at once', () => {
     const device = new LinkedDevice(chain(onAlarm, throttle(10), mail))
     device.putAlarm('I1', alarm)
-    device.says(0, 11)
+    device.reports(0, 11)
     device.at += 2_000
     const due = device.due()
-    const stamped = { stamps: ['F1/seldom', now + 2_000] }
+    const stamped = { stamps: ['F1/throttle', now + 2_000] }
     expect(due).toMatchObject({ changes: [stamped, { type: 'functions_run' }], isCheckpointed: true })
     device.putAlarm('I1', { ...alarm, forSeconds: 0, edit: 2 })
     device.at += 60_000
-    device.says(0, 1)
+    device.reports(0, 1)
     device.at += 60_000
-    expect(stampsIn(device.says(0, 11))).toEqual([['F1/seldom', device.at]])
+    expect(stampsIn(device.reports(0, 11))).toEqual([['F1/throttle', device.at]])
   })
 
   test('a HELLO', () => {
@@ -113,29 +108,29 @@ describe('throttle times', () => {
   test('stay through an edit of the function, and while it is disabled', () => {
     const device = new LinkedDevice()
     const graph = chain(onProperty(1), throttle(10), mail)
-    device.says(0, 1)
+    device.reports(0, 1)
     device.put('F1', storedFunction(graph, { name: 'Other', edit: 2 }))
-    expect(requestsOf(device.says(0, 2))).toEqual([])
+    expect(requestsOf(device.reports(0, 2))).toEqual([])
     device.put('F1', storedFunction(graph, { enabled: false, edit: 3 }))
     device.put('F2', storedFunction(chain(onProperty(2), throttle(10), mail)))
-    device.says(0, 3, 1, 1)
+    device.reports(0, 3, 1, 1)
     device.put('F1', storedFunction(graph, { edit: 4 }))
-    expect(requestsOf(device.says(0, 4))).toEqual([])
-    expect(Object.keys(device.stamps)).toEqual(['F1/seldom', 'F2/seldom'])
+    expect(requestsOf(device.reports(0, 4))).toEqual([])
+    expect(Object.keys(device.stamps)).toEqual(['F1/throttle', 'F2/throttle'])
   })
 
   test('of deleted nodes and functions are dropped with the next time, and that is stored', () => {
     const device = new LinkedDevice()
-    device.says(0, 1)
+    device.reports(0, 1)
     device.put('F2', storedFunction(chain(onProperty(1), throttle(10), mail)))
-    device.says(0, 2)
+    device.reports(0, 2)
     device.put('F1', storedFunction(chain(onProperty(1), mail), { edit: 2 }))
     device.put('F2', undefined)
-    device.says(0, 3)
-    expect(Object.keys(device.stamps)).toEqual(['F1/seldom', 'F2/seldom'])
+    device.reports(0, 3)
+    expect(Object.keys(device.stamps)).toEqual(['F1/throttle', 'F2/throttle'])
     device.put('F3', storedFunction(chain(onProperty(1), throttle(10, 'other'), mail)))
     const decision = device.record(report(svc, ++device.seq, [0, 4]))
-    const dropped: Throttled = { type: 'throttled', stamps: [], dropped: ['F1/seldom', 'F2/seldom'] }
+    const dropped: Throttled = { type: 'throttled', stamps: [], dropped: ['F1/throttle', 'F2/throttle'] }
     expect(decision).toMatchObject({ changes: [dropped, { type: 'functions_run' }], isCheckpointed: true })
     expect(device.stamps).toEqual({ 'F3/other': now })
     expect(shownState(device.restored())).toEqual(shownState(device.state))
@@ -143,13 +138,13 @@ describe('throttle times', () => {
 
   test('are deleted with the device', () => {
     const device = new LinkedDevice()
-    device.says(0, 1)
+    device.reports(0, 1)
     device.act({ type: 'remove' })
     expect(device.state.throttles).toBe(noThrottles)
     device.act({ type: 'add', flakeAddress: 8, meta: {} })
     device.act(hello([{ shape: svc, items: [] }]))
     device.seq = 0
-    expect(requestsOf(device.says(0, 1))).toHaveLength(1)
+    expect(requestsOf(device.reports(0, 1))).toHaveLength(1)
   })
 
   test('have a maximum: the oldest are dropped first, live and replayed alike', () => {
@@ -166,9 +161,7 @@ describe('throttle times', () => {
     expect(device.state.throttles.size).toBe(throttlesMax)
     expect([...device.state.throttles.keys()][0]).toBe('G02/n14')
     expect(device.state.throttles.has('G19/n14')).toBe(true)
-    for (const [at, event] of decision.events.entries()) {
-      device.definition.apply(before, event, offsetBefore + 1 + at)
-    }
+    for (const [at, event] of decision.events.entries()) device.definition.apply(before, event, offsetBefore + 1 + at)
     expect(shownState(before)).toEqual(shownState(device.state))
   })
 })

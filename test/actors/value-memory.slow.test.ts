@@ -29,51 +29,25 @@ function accepted(type: string, value: unknown): PropertyState {
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index % 200)
 
-test.each<[string, (index: number) => PropertyState, number]>([
+/** As a number or as a text. */
+const largeInteger = (each: number) => (each % 2 ? 2 ** 40 + each : '18446744073709551615')
+
+// biome-ignore format: one block of data
+const kinds: readonly [string, (index: number) => PropertyState, number][] = [
   ['a long text', (index) => accepted('string', String(index).padEnd(2_000, 'x')), 2_000],
   ['a long text beyond Latin-1', (index) => accepted('string', String(index).padEnd(2_000, '中')), 2_000],
   ['a short text', (index) => accepted('string', `text ${index}`), 20_000],
   ['BINARY', (index) => accepted('binary', Buffer.from(String(index).padEnd(3_000, 'x')).toString('base64')), 2_000],
   ['one number in an array', (index) => accepted('uint8-array', [index % 200]), 20_000],
   ['many small numbers', () => accepted('uint8-array', numbers(5_000)), 200],
-  [
-    'many fractions',
-    () =>
-      accepted(
-        'float64-array',
-        numbers(3_000).map((each) => each / 3),
-      ),
-    200,
-  ],
-  [
-    'many booleans',
-    () =>
-      accepted(
-        'bool-array',
-        numbers(5_000).map((each) => each % 3 === 0),
-      ),
-    200,
-  ],
-  [
-    'many texts',
-    (index) =>
-      accepted(
-        'string-array',
-        numbers(2_000).map((_, place) => `text ${index} at ${place}`),
-      ),
-    100,
-  ],
-  [
-    'large integers as numbers and texts',
-    () =>
-      accepted(
-        'uint64-array',
-        numbers(1_000).map((each) => (each % 2 ? 2 ** 40 + each : '18446744073709551615')),
-      ),
-    100,
-  ],
+  ['many fractions', () => accepted('float64-array', numbers(3_000).map((each) => each / 3)), 200],
+  ['many booleans', () => accepted('bool-array', numbers(5_000).map((each) => each % 3 === 0)), 200],
+  ['many texts', (index) => accepted('string-array', numbers(2_000).map((_, place) => `text ${index} at ${place}`)), 100],
+  ['large integers', () => accepted('uint64-array', numbers(1_000).map(largeInteger)), 100],
   ['an error', (index) => JSON.parse(JSON.stringify({ error: `broken ${index}` })), 20_000],
-])('%s is counted at about its real size', (_, make, count) => {
+]
+
+test.each(kinds)('%s is counted at about its real size', (_, make, count) => {
   const bytes = measured(make, count)
   const counted = memoryOf(make(0))
   expect(counted).toBeGreaterThan(bytes * 0.8)
