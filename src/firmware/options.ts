@@ -5,7 +5,7 @@ import type { BlobStore } from '#runtime/blobs'
 export interface UpdateOptions {
   /** True: a new connection starts no update. */
   readonly isConnectUpdateDisabled: boolean
-  /** Whether the hook updates pinned devices only. */
+  /** Whether the hook, and scans for rollouts, update pinned devices only. */
   readonly isHookForPinsOnly: boolean
   /** When all devices are checked: a cron pattern of five or six fields, UTC. */
   readonly autoUpdate: string | undefined
