@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
 import { IdentityFixture } from '#test/access/identity-fixture'
-import { makeKeyPair } from '#test/access/key-pair'
 
-const key = makeKeyPair()
 const readOf = (resource: string, devices: readonly string[] = ['*']): Grant =>
   ({ permissions: { [resource]: ['read'] }, devices: [...devices], services: ['*'] }) as Grant
 
@@ -222,10 +220,4 @@ test('an API key has the rights of its roles until it is deleted or expires', as
   await fixture.world.settle()
   expect(socket.endCode).toBe(4401)
   expect(await fixture.judge(() => ask(text))).toBe('unauthorized invalid API key')
-})
-
-test('a key leaves no trace in the log', async () => {
-  const fixture = await withAnn()
-  await fixture.logIn('ann', key)
-  expect(fixture.errors).toEqual([])
 })

@@ -70,19 +70,3 @@ test.each<[string, Ask, Ask, string]>([
   const wrong = guess === signUp ? badCode : refused
   for (const name of ['ann', 'nobody']) expect(await answersFor(name), name).toEqual([...Array(10).fill(wrong), last])
 })
-
-test.each<[string, Ask]>([
-  ['login', byName],
-  ['Basic', basic],
-])('a user is found only under the hosts of the tenant: %s', async (_, ask) => {
-  const fixture = await IdentityFixture.open()
-  await fixture.addTenant('acme', { hosts: [host, 'other.example:8443'] })
-  await fixture.addUser('ann', { tenant: 'acme', email: 'ann@acme.example', password })
-  const target = { name: 'ann', email: 'ann@acme.example' }
-  for (const good of [host, 'ACME.example:443', 'other.example:8443']) {
-    expect(await under(good, ask)(fixture, target), good).toBeUndefined()
-  }
-  for (const bad of ['other.example', 'acme.example.evil', 'evil.acme.example', 'localhost']) {
-    expect(await under(bad, ask)(fixture, target), bad).toBe(refused)
-  }
-})

@@ -38,12 +38,6 @@ function filesOf(processId: number | string): string[] {
 }
 
 describe('passwords', () => {
-  test('are hashed with argon2id at the cost that OWASP recommends, with a new salt each time', async () => {
-    const [one, other] = await Promise.all([argon2Engine.hash('correct horse'), argon2Engine.hash('correct horse')])
-    expect(one).toMatch(/^\$argon2id\$v=19\$m=12288,t=3,p=1\$/)
-    expect(one).not.toBe(other)
-  })
-
   test('at the same time each get their own result', async () => {
     const names = ['a', 'b', 'c', 'ü'.repeat(64)]
     const hashes = await Promise.all(names.map((name) => argon2Engine.hash(name)))

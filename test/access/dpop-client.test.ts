@@ -22,18 +22,3 @@ test('a thousand proofs of an independent client are accepted, each once', async
     }
   }
 })
-
-test('a client without a nonce receives one, and continues with it', async () => {
-  const fixture = await ProofFixture.open()
-  fixture.world.spend(Date.now() - fixture.world.now())
-  const { method, origin, path } = fixture.context
-  const pair = await generateKeyPair('ES256')
-  const token = fixture.context.tokens.bound
-  const first = await fixture.answer(request(token, await generateProof(pair, origin + path, method, undefined, token)))
-  expect(first.refusal?.error).toBe('use_dpop_nonce')
-  const second = await fixture.answer(
-    request(token, await generateProof(pair, origin + path, method, first.nonce, token)),
-  )
-  // The token belongs to another client; all earlier checks pass.
-  expect(second.refusal?.error).toBe('key mismatch')
-})

@@ -78,7 +78,6 @@ export class ProofFixture {
         earlierStart: new Nonces({ now, key: random(32) }).current,
       },
       tokens: {} as ProofContext['tokens'],
-      ...(entriesMax === 4 && { isSmall: true }),
     }
   }
 

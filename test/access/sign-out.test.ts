@@ -111,16 +111,6 @@ test('a socket that opens while its session ends is closed, and receives nothing
   expect(fixture.identity.sockets.size).toBe(0)
 })
 
-test('a ticket is as valid as its session when it is used', async () => {
-  const fixture = await withAnn()
-  const { tickets } = fixture.assembly.context
-  const { token } = await fixture.basic('ann')
-  const [first, second] = [tickets.issue(await fixture.bearer(token)), tickets.issue(await fixture.bearer(token))]
-  expect(tickets.consume(first)).toMatchObject({ name: 'ann' })
-  await fixture.wait(fixture.identity.sessions.endAll('default', fixture.row('ann').id))
-  expect(await fixture.judge(() => tickets.consume(second))).toBe('unauthorized invalid or expired ticket')
-})
-
 test('a new password ends the other sessions, and a wrong one counts', async () => {
   const fixture = await withAnn()
   const { accessToken } = await fixture.logIn('ann', key)

@@ -68,8 +68,3 @@ test('the store decides whether a key file may be created', async () => {
   await fixture.restart({ fileKey })
   expect(asked).toEqual([false, true])
 })
-
-test('a published key has no private part', async () => {
-  const { fixture } = await withToken()
-  expect(JSON.stringify(fixture.identity.keys.jwks())).not.toContain('"d"')
-})

@@ -2,17 +2,15 @@ import { sign } from 'node:crypto'
 import { type KeyPair, makeForeignKeys } from '#test/access/key-pair'
 import { draftOf, type ProofDraft, type ProofMaker, proofOf } from '#test/access/proof-draft'
 
-/** The format of the rows of wrong proofs in `wrong-proofs.ts`. */
-
-/** The input of the rows. A row that needs an optional value is left out if the context lacks it. */
+/** The input of the rows of wrong proofs. */
 export interface ProofContext extends ProofMaker {
   readonly key: KeyPair
   readonly otherKey: KeyPair
   readonly nonces: {
     /** A nonce that was valid eleven minutes ago. */
-    readonly old?: string
+    readonly old: string
     /** A nonce of an earlier start of the server, in the present window. */
-    readonly earlierStart?: string
+    readonly earlierStart: string
   }
   readonly tokens: {
     /** T: valid, bound to `key`. */
@@ -22,20 +20,18 @@ export interface ProofContext extends ProofMaker {
     /** Valid, bound to `otherKey`. */
     readonly otherBound: string
     /** Bound to `key`, of a session that is over. */
-    readonly ended?: string
+    readonly ended: string
     /** Bound to `key`, expired, with an active session. */
-    readonly expired?: string
-    readonly refresh?: string
-    readonly secondFactor?: string
+    readonly expired: string
+    readonly refresh: string
+    readonly secondFactor: string
     /** Claims of T, signed by the key of the server, with type `JWT`. */
-    readonly plainType?: string
+    readonly plainType: string
     /** Claims of T, signed by the key of the server under an unknown id. */
-    readonly unknownKid?: string
+    readonly unknownKid: string
     /** Claims of T, signed by another key under the id of the key of the server. */
-    readonly foreign?: string
+    readonly foreign: string
   }
-  /** Set if the server stores at most four proofs. */
-  readonly isSmall?: true
 }
 
 export interface ProofRequestText {
@@ -43,8 +39,8 @@ export interface ProofRequestText {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** The requests in order; all but the last one succeed. Undefined if the context lacks an input. */
-export type Requests = (context: ProofContext) => readonly ProofRequestText[] | undefined
+/** The requests in order; all but the last one succeed. */
+export type Requests = (context: ProofContext) => readonly ProofRequestText[]
 
 export interface Refusal {
   readonly status: number
@@ -56,6 +52,10 @@ export interface Refusal {
   readonly hasRetryAfter?: true
 }
 
+/**
+ * A fault of a proof or its token, and the error. The valid request is `GET /api/v1/iam/me` with token T bound to key K, and a valid
+ * proof of K.
+ */
 export type WrongProofRow = readonly [number: number, name: string, requests: Requests, refusal: Refusal]
 
 const proofChallenge = 'DPoP error="invalid_dpop_proof", algs="ES256"'
@@ -113,12 +113,12 @@ export const foreign = (alg: string, kind: string, signing: (key: never) => obje
 export const ecdsa = (key: never) => ({ key, dsaEncoding: 'ieee-p1363' })
 
 /** A valid proof for another token than T. */
-export const withToken = (tokenOf: (context: ProofContext) => string | undefined): Requests => {
-  return (context) => {
+export const withToken =
+  (tokenOf: (context: ProofContext) => string): Requests =>
+  (context) => {
     const token = tokenOf(context)
-    return token === undefined ? undefined : [request(token, proofOf(draftOf(context, context.key, token)))]
+    return [request(token, proofOf(draftOf(context, context.key, token)))]
   }
-}
 
 export function request(token: string, proof: string | undefined, scheme = 'DPoP'): ProofRequestText {
   const credentials = ['authorization', `${scheme} ${token}`] as const

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { UpdateOptions } from '#firmware/options'
-import { silentMs } from '#firmware/update-slots'
 import { UpdateServerFailed } from '#model/update-offer'
 import { offered, type TestDevice, UpdateFixture } from '#test/firmware/update-fixture'
 
@@ -123,16 +122,6 @@ describe('slots of automatic updates', () => {
     expect(offeredTo(devices)).toBe(3)
     await devices[1]?.report('NOT_OK')
     expect([offeredTo(devices), fixture.updater.underWay]).toEqual([4, 3])
-  })
-
-  test('are released after a minute without a status, while the update continues', async () => {
-    await open({ underWayMax: 1 })
-    const devices = await fleet(2)
-    await devices[0]?.report('STARTED')
-    await fixture.world.advance(silentMs - 1)
-    expect(offeredTo(devices)).toBe(1)
-    await fixture.world.advance(1)
-    expect([offeredTo(devices), fixture.stored('D0')?.state]).toEqual([2, 'started'])
   })
 
   test('go to waiting devices after another check', async () => {

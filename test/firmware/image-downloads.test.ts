@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { ImageDownloads } from '#firmware/image-downloads'
 import type { BlobStore } from '#runtime/blobs'
-import { openHttp, world as realWorld, route, until } from '#test/http/http-fixture'
-import { RawClient } from '#test/http/raw-client'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
@@ -233,42 +231,3 @@ test('a device has at most eight downloads, and does not block others', async ()
   await world.settle()
   expect(again.map(({ iterator }) => iterator !== undefined)).toEqual([true, true])
 })
-
-describe('over a connection', () => {
-  test('an image arrives with its length, and a client that disconnects loses its slot', async () => {
-    const large = new ImageDownloads({
-      images: { read: endless },
-      world: realWorld,
-      atOnceMax: 1,
-      bytesPerSecondMax: 1e12,
-    })
-    const http = await openHttp({
-      bindings: [
-        route('GET', '/image', async (call) => {
-          const count = Number((call.query as { count: string }).count)
-          return {
-            status: 206,
-            headers: { 'Content-Length': String(count), 'Content-Type': 'application/octet-stream' },
-            chunks: await large.begin(sha256, 0, count, call.signal, 'A'),
-          }
-        }),
-      ],
-    })
-    const response = await fetch(`${http.base}/image?count=200000`)
-    expect([response.status, response.headers.get('content-length')]).toEqual([206, '200000'])
-    expect((await response.arrayBuffer()).byteLength).toBe(200_000)
-
-    const gone = new RawClient(http.port).send('GET /api/v1/image?count=1000000000 HTTP/1.1\r\nHost: a\r\n\r\n')
-    await until(() => gone.receivedBytes > 1_000_000)
-    gone.socket.destroy()
-    await until(() => large.atOnce === 0)
-    const head = await fetch(`${http.base}/image?count=200000`, { method: 'HEAD' })
-    expect(head.headers.get('content-length')).toBe('200000')
-    await until(() => large.atOnce === 0)
-    await http.server.close()
-  })
-})
-
-async function* endless(_: string, from: number, to: number) {
-  for (let at = from; at < to; at += piece) yield new Uint8Array(Math.min(piece, to - at))
-}

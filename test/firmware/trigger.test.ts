@@ -63,12 +63,6 @@ describe('a triggered update', () => {
       ])
     },
   )
-
-  test('ignores that the device refuses automatic updates', async () => {
-    const device = await fixture.connect('A', { autoUpdate: false })
-    await trigger()
-    expect(device.offers).toHaveLength(1)
-  })
 })
 
 describe('a trigger is answered', () => {

@@ -89,9 +89,3 @@ test('a malformed identifier and an invisible device have the same answer', asyn
   expect(await send(new Set(['parameter']))).toEqual(alike)
   expect(await send(new Set(['reach']))).toEqual(alike)
 })
-
-test('403 is empty, and 400 names the place', async () => {
-  expect((await send(new Set(['right']))).body).toBeUndefined()
-  expect((await send(new Set(['query']))).body).toMatchObject({ details: [{ path: 'depth' }] })
-  expect((await send(new Set(['body']))).body).toMatchObject({ details: [{ path: 'a' }] })
-})

@@ -233,16 +233,4 @@ describe('responses', () => {
     expect(await through('127.0.0.1:8080', 'evil.example')).toEqual([[421], misdirected])
     expect(await through('evil.example', 'devices.example')).toEqual([[421], misdirected])
   })
-
-  test.each([true, false])(
-    'an absolute target and a request without Host are refused (IAM off: %s)',
-    async (iamOff) => {
-      http = await open(iamOff)
-      // RFC 9112 §3.2.2: an absolute target overrides Host, and is meant for proxies only.
-      const [absolute] = await asked('GET http://evil.example/api/v1/a HTTP/1.1\r\nHost: localhost')
-      expect(absolute).toEqual([505])
-      const [nameless] = await asked('GET /api/v1/a HTTP/1.1\r\nAccept: */*')
-      expect(nameless).toEqual([400])
-    },
-  )
 })

@@ -144,13 +144,6 @@ describe('over a connection', () => {
     expect(await (await fetch(`${http.base}/seen`, { headers })).json()).toEqual(outside)
   })
 
-  test('without one a route gets the values of the connection', async () => {
-    http = await openHttp({ bindings: [seen] })
-    const host = `127.0.0.1:${http.port}`
-    const here = { origins: [`http://${host}`], host, address: '127.0.0.1' }
-    expect(await (await fetch(`${http.base}/seen`, { headers })).json()).toEqual(here)
-  })
-
   test('pages of the forwarded origin may read', async () => {
     http = await openHttp({ bindings: [seen], isProxyTrusted: true })
     const allowedTo = async (origin: string) => {

@@ -67,16 +67,6 @@ describe('a request becomes', () => {
     expect(fixture.delivery().head.trimmed).toBe(1)
   })
 
-  test('no mail if its function was deleted meanwhile', async () => {
-    await open()
-    await fixture.askTenant({ type: 'delete_function', id: 'F' })
-    await fixture.request(1)
-    await fixture.advance()
-    expect(fixture.arrived).toEqual([])
-    expect(fixture.delivery().head.seq).toBe(0)
-    expect(await fixture.entries('delivering')).toEqual([])
-  })
-
   test('a mail only for subscriptions with their row in the index', async () => {
     await open(['ann', 'ben'])
     const { system, journal } = fixture.runtime

@@ -1,7 +1,7 @@
-import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Metrics, type MetricsForm, metricsRoutes } from '#routes/metrics'
 import { type HttpFixture, openHttp, until, world } from '#test/http/http-fixture'
+import { RawClient } from '#test/http/raw-client'
 
 const token = 'what-the-scraper-knows'
 const pieceCharacters = 32 * 1024
@@ -119,49 +119,37 @@ describe('without a token', () => {
   })
 
   /** The status of the answer to a browser that uses this host name. */
-  const asked = (host: string, site = '') =>
-    statusOf(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\n${site === '' ? '' : `Sec-Fetch-Site: ${site}\r\n`}`)
-
-  const statusOf = (head: string) =>
-    new Promise<string>((resolve, reject) => {
-      const socket = connect(http.port, '127.0.0.1')
-      socket.write(`${head}Connection: close\r\n\r\n`)
-      socket.once('data', (bytes) => resolve(bytes.toString('latin1').slice(9, 12)))
-      socket.once('error', reject)
-    })
+  async function asked(host: string, site = 'none'): Promise<number | undefined> {
+    const head = `GET /metrics HTTP/1.1\r\nHost: ${host}\r\nSec-Fetch-Site: ${site}\r\nConnection: close\r\n\r\n`
+    const client = new RawClient(http.port).send(head)
+    await client.closed()
+    return client.statuses[0]
+  }
 
   test.each(['localhost', 'LOCALHOST:8080', '127.0.0.1:8080', '127.1.2.3', '[::1]:8080'])(
     '%s is local',
     async (host) => {
-      expect(await asked(host)).toBe('200')
-      expect(await asked(host, 'same-origin')).toBe('200')
-      expect(await asked(host, 'none')).toBe('200')
+      expect(await asked(host)).toBe(200)
+      expect(await asked(host, 'same-origin')).toBe(200)
     },
   )
 
   test.each(['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:8080', '10.0.0.1', '[::2]'])(
     '%s may be another site',
     async (host) => {
-      expect(await asked(host)).toBe('403')
+      expect(await asked(host)).toBe(403)
     },
   )
 
-  test('a target with its own name, and a request without a host, get 403', async () => {
-    expect(await statusOf('GET http://localhost/metrics HTTP/1.1\r\nHost: evil.example\r\n')).toBe('505')
-    expect(await statusOf('GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\n')).toBe('505')
-    expect(await statusOf('GET /metrics HTTP/1.1\r\nAccept: */*\r\n')).toBe('400')
-    expect(await asked('')).not.toBe('200')
-  })
-
   test.each(['cross-site', 'same-site'])('a %s page gets 403 too', async (site) => {
-    expect(await asked('localhost', site)).toBe('403')
+    expect(await asked('localhost', site)).toBe(403)
   })
 })
 
 test('a client that does not read causes no more pieces than fit into its buffer', async () => {
   const metrics = new SomeMetrics(10_000)
   const http = await openMetrics(metrics, undefined)
-  const socket = connect(http.port, '127.0.0.1')
+  const { socket } = new RawClient(http.port)
   socket.pause()
   socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await until(() => metrics.made > 0)

@@ -171,12 +171,6 @@ describe('the creation of a device', () => {
       expect(await get('whole', '/devices/Z')).toBe(404)
     },
   )
-
-  test('inside the scope creates it once', async () => {
-    expect((await make('n')).status).toBe(201)
-    expect((await make('N')).status).toBe(409)
-    expect((await call('whole', 'DELETE', '/devices/N')).status).toBe(204)
-  })
 })
 
 describe('ETags', () => {

@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { UpdateSettings } from '#firmware/options'
-import type { UpdateServer } from '#firmware/update-server'
-import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import { pagesOf } from '#test/blackbox/pages'
 import { FirmwareFixture, onUpdates } from '#test/routes/firmware-fixture'
 
@@ -114,18 +112,8 @@ describe('an update by hand', () => {
 })
 
 describe('an external update server', () => {
-  /** Answers when the test allows it. */
-  class SlowServer implements UpdateServer {
-    readonly isEmbedded = false
-    readonly asked: { readonly question: UpdateQuery; answer(offered: OfferedFirmware | undefined): void }[] = []
-
-    check(question: UpdateQuery): Promise<OfferedFirmware | undefined> {
-      return new Promise((answer) => this.asked.push({ question, answer }))
-    }
-  }
-
   test('replaces projects and images', async () => {
-    await open({ server: new SlowServer() })
+    await open({ server: { isEmbedded: false, check: async () => undefined } })
     const gone = [404, { error: 'another update server is set' }]
     const calls: [string, string, RequestInit?][] = [
       ['GET', '/updates/projects'],
