@@ -133,6 +133,13 @@ export class LinkFixture {
     return this.runtime.system.peek(deviceAddress('default', device)) ?? absentDevice(device)
   }
 
+  /** `<device> <status>` of each published status change. */
+  get statuses(): readonly string[] {
+    return this.runtime.events.flatMap(({ event }) =>
+      event.kind === 'status_changed' ? [`${event.device} ${event.status}`] : [],
+    )
+  }
+
   settle(): Promise<void> {
     return this.runtime.settle()
   }

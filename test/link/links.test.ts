@@ -29,25 +29,6 @@ describe('HELLO', () => {
     expect(setup.device('A-1')).toMatchObject({ exists: true, status: 'online', numConnects: 1 })
     expect(setup.links.deviceCount).toBe(1)
   })
-
-  test('is answered with the last seq of its session, and with 0 for another', async () => {
-    const link = await setup.connected()
-    for (const seq of [1, 2, 3]) link.update(1, seq)
-    link.hello('A')
-    link.hello('A', { session: 'boot-2' })
-    link.hello('A', { session: undefined })
-    await setup.settle()
-    expect(link.received.filter(({ type }) => type === 'WELCOME').map(({ seq }) => seq)).toEqual([0, 3, 0, 0])
-  })
-
-  test('with an invalid value is refused and changes nothing', async () => {
-    const link = setup.connect()
-    const properties = [{ propId: 1, type: 'UINT8', value: 256 }]
-    link.hello('A', { services: [{ serviceIdentifier: 'svc', properties }] })
-    await setup.settle()
-    expect(link.lines).toEqual(['ERROR BAD_VALUE'])
-    expect(setup.device('A').exists).toBe(false)
-  })
 })
 
 describe('UPDATE', () => {
@@ -217,9 +198,7 @@ describe('the window', () => {
 
   test('is not used by frames of a device that moved to another connection', async () => {
     const old = await setup.connected('A')
-    const next = setup.connect()
-    next.hello('A')
-    await setup.settle()
+    await setup.connected()
     for (let count = 0; count < 3 * linkWindowMessages; count++) {
       old.update(1, count + 1)
       if (count % 500 === 0) await setup.settle()
@@ -243,15 +222,11 @@ describe('while the store is read-only', () => {
     await setup.settle()
     expect(link.lines.slice(1)).toEqual(['A @1 1', 'ERROR STORAGE @1 2'])
     expect([link.closedWith, idle.closedWith]).toEqual([1013, 1013])
-    const again = setup.connect()
-    again.hello('A')
-    await setup.settle()
+    const again = await setup.connected()
     expect([again.lines, again.closedWith]).toEqual([['ERROR STORAGE'], 1013])
     backend.setRoom(true)
     await setup.world.advance(2_000)
-    const back = setup.connect()
-    back.hello('A')
-    await setup.settle()
+    const back = await setup.connected()
     expect(back.lines).toEqual(['WELCOME @1 1'])
     back.update(1, 2)
     await setup.settle()
@@ -278,9 +253,7 @@ describe('while the store is read-only', () => {
     expect(link.closedWith).toBe(1013)
     const stored = setup.device('A').seq
     expect(stored).toBeGreaterThan(0)
-    const again = setup.connect()
-    again.hello('A')
-    await setup.settle()
+    const again = await setup.connected()
     expect(again.lines).toEqual([`WELCOME @1 ${stored}`])
   })
 })

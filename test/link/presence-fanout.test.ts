@@ -18,13 +18,10 @@ async function gateway(count = devicesMax, first = 0): Promise<TestLink> {
   return link
 }
 
-/** Records published status changes from now on, as `<device> <status>`. */
+/** The status changes from now on. */
 function recordStatuses(): () => string[] {
-  const from = setup.runtime.events.length
-  return () =>
-    setup.runtime.events
-      .slice(from)
-      .flatMap(({ event }) => (event.kind === 'status_changed' ? [`${event.device} ${event.status}`] : []))
+  const from = setup.statuses.length
+  return () => setup.statuses.slice(from)
 }
 
 /** From now on each status change takes time, on the clock that limits slices. */

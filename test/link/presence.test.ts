@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
 import { tenantAddress } from '#actors/tenant/commands'
 import { graceMs, Presence } from '#link/presence'
-import type { Pages } from '#runtime/storage'
+import { namesOf } from '#runtime/storage'
 import { LinkFixture } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyStorage } from '#test/runtime/runtime-fixture'
@@ -90,10 +90,7 @@ describe('after a start', () => {
     link.hello('A')
     await setup.world.advance(2_000)
     expect([status('A'), status('B'), status('C')]).toEqual(['online', 'offline', 'offline'])
-    const statuses = setup.runtime.events.flatMap(({ event }) =>
-      event.kind === 'status_changed' ? [`${event.device} ${event.status}`] : [],
-    )
-    expect(statuses).toEqual(['B offline'])
+    expect(setup.statuses).toEqual(['B offline'])
   })
 
   test('a device that posts meanwhile has its own minute', async () => {
@@ -154,23 +151,9 @@ test('the listing of missing devices waits for their status changes', async () =
   expect(waitingMost).toBeLessThan(600)
 })
 
-function namesOf(names: readonly string[]): Pages {
-  let at = 0
-  return {
-    next: async (countMax) => {
-      const page = names.slice(at, at + countMax)
-      at += page.length
-      return page
-    },
-    close: async () => {},
-  }
-}
-
 describe('requested status changes', () => {
   test('are replaced by later ones, and by the actual state', async () => {
-    const link = setup.connect()
-    link.hello('A')
-    await setup.settle()
+    await setup.connected()
     setup.presence.change('default', 'A', 'idle')
     setup.presence.change('default', 'A', 'online')
     await setup.settle()
@@ -192,9 +175,7 @@ describe('requested status changes', () => {
     const world = new ManualWorld()
     const { backend, faults } = faultyStorage(world)
     setup = await LinkFixture.open({ world, backend })
-    const link = setup.connect()
-    link.hello('A')
-    await setup.settle()
+    const link = await setup.connected()
     faults.next = { fail: 'full', reachedDisk: false }
     backend.setRoom(false)
     link.update(1, 1)

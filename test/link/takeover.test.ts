@@ -8,13 +8,6 @@ beforeEach(async () => {
   setup = await LinkFixture.open()
 })
 
-/** The published statuses of a device, in order. */
-function statuses(device = 'A'): string[] {
-  return setup.runtime.events.flatMap(({ event }) =>
-    event.kind === 'status_changed' && event.device === device ? [event.status] : [],
-  )
-}
-
 const tryLater = 1013
 
 describe('a HELLO on another connection', () => {
@@ -27,7 +20,7 @@ describe('a HELLO on another connection', () => {
     expect(next.lines).toEqual(['WELCOME @1 1'])
     old.close()
     await setup.world.advance(5_000)
-    expect(statuses()).toEqual(['online'])
+    expect(setup.statuses).toEqual(['A online'])
     expect(setup.device('A').numConnects).toBe(2)
     expect(setup.links.statusOf('default', 'A')).toBe('online')
   })
@@ -40,7 +33,7 @@ describe('a HELLO on another connection', () => {
     next.update(1, 1, 22)
     await setup.settle()
     expect(setup.device('A').services[0]?.stateOf(0)).toBe(22)
-    expect(statuses()).toEqual(['online'])
+    expect(setup.statuses).toEqual(['A online'])
     expect(next.shortAcks).toEqual([[1, 1]])
     expect(old.shortAcks).toEqual([])
   })
@@ -124,7 +117,7 @@ describe('the status of a device', () => {
     expect(setup.device('A').status).toBe('idle')
     link.update(1, 1)
     await setup.settle()
-    expect(statuses()).toEqual(['online', 'idle', 'online'])
+    expect(setup.statuses).toEqual(['A online', 'A idle', 'A online'])
   })
 
   test('is offline when its connection is dead, which is closed with 4408', async () => {
@@ -132,19 +125,17 @@ describe('the status of a device', () => {
     link.isAnswering = false
     await setup.world.advance(deadAfterMs + pingEveryMs)
     expect(link.closedWith).toBe(4408)
-    expect(statuses()).toEqual(['online', 'idle', 'offline'])
+    expect(setup.statuses).toEqual(['A online', 'A idle', 'A offline'])
   })
 
   test('is offline when the connection breaks, unless the device returns before the change is published', async () => {
     const link = await setup.connected()
     link.close()
-    const next = setup.connect()
-    next.hello('A')
-    await setup.settle()
-    expect(statuses()).toEqual(['online'])
+    const next = await setup.connected()
+    expect(setup.statuses).toEqual(['A online'])
     next.close()
     await setup.settle()
-    expect(statuses()).toEqual(['online', 'offline'])
+    expect(setup.statuses).toEqual(['A online', 'A offline'])
   })
 
   test('keeps its recorded value when the server stops', async () => {

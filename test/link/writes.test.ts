@@ -58,9 +58,7 @@ async function result(
 
 describe('a write', () => {
   test.each(['json', 'msgpack'] as const)('is sent to the device and answered by it (%s)', async (protocol) => {
-    const link = setup.connect({ protocol })
-    link.hello('A')
-    await setup.settle()
+    const link = await setup.connected('A', {}, setup.connect({ protocol }))
     const write = await startWrite({ values: { '0x2': 'x', '1': 5 } })
     expect(link.received.at(-1)).toEqual({
       type: 'WRITE',
@@ -373,9 +371,7 @@ describe('after a broken connection', () => {
     const old = await setup.connected()
     old.update(1, 1)
     const write = [new PendingWrite(), new PendingWrite({ id: 'w2', isWaiting: false })]
-    const next = setup.connect()
-    next.hello('A')
-    await setup.settle()
+    const next = await setup.connected()
     expect(next.lines).toEqual(['WELCOME @1 1', 'WRITE @1', 'WRITE @1'])
     expect(writesOf(old)).toEqual([])
     expect(write.map(({ outcome }) => outcome)).toEqual([undefined, '1 SENT'])

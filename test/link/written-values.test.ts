@@ -89,16 +89,3 @@ describe.each([...propertyTypes.values()].map((type) => [type.wireName, type] as
     )
   })
 })
-
-test('a WRITE keeps the order of its properties', () => {
-  const [one, two] = [...propertyTypes.values()] as [PropertyType, PropertyType]
-  const updates = [
-    { propId: 9, type: two, value: 2 },
-    { propId: 1, type: one, value: 1 },
-  ]
-  const frame = linkCodecs['link.v1.json'].encode({ type: 'WRITE', updates })
-  expect(JSON.parse(String(frame)).updates).toEqual([
-    { propId: 9, value: 2 },
-    { propId: 1, value: 1 },
-  ])
-})

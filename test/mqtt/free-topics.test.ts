@@ -21,13 +21,7 @@ beforeEach(async () => {
 
 const persistent = { clientId: 'persistent', clean: false, properties: { sessionExpiryInterval: 60 } }
 
-async function subscribe(topic: string, more: object = {}, client = subscriber): Promise<unknown> {
-  const { properties, ...options } = more as Record<string, unknown>
-  const subscriptions = [{ topic, qos: 0, nl: false, rap: false, rh: 0, ...options }]
-  client.transmit({ cmd: 'subscribe', messageId: 9, subscriptions, ...(properties ? { properties } : {}) })
-  await client.settle()
-  return (client.take('suback').granted as unknown[])[0]
-}
+const subscribe = (topic: string, more: object = {}, client = subscriber) => client.subscribe(topic, more)
 
 let ids = 0
 async function publish(topic: string, payload: string, more: object = {}, client = publisher): Promise<void> {

@@ -1,5 +1,7 @@
 import { generate, type Packet, parser } from 'mqtt-packet'
 import { onTestFinished } from 'vitest'
+import { auditIndex } from '#actors/tenant/audit'
+import { textOfEntry } from '#actors/tenant/log'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Connection } from '#mqtt/connection'
 import { Connections } from '#mqtt/connections'
@@ -75,6 +77,24 @@ export class MqttFixture {
     return new TestClient(this, version, address)
   }
 
+  /** Waits for reads of present values and for signatures, which take several turns of the event loop. */
+  async settle(): Promise<void> {
+    for (let turns = 0; turns < 10; turns++) {
+      await this.world.settle()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  /** The newest entry of the audit. */
+  async newestAudit(): Promise<unknown> {
+    const { system, listing } = this.assembly.context
+    await during(this.world, system.gate.whenStored())
+    const pages = listing.entries(auditIndex, 'default')
+    const [newest] = await during(this.world, pages.next(1))
+    await pages.close()
+    return newest && JSON.parse(textOfEntry(newest))
+  }
+
   /** A client that has signed in. */
   async connected(connect: Record<string, unknown> = {}, version: 4 | 5 = 5): Promise<TestClient> {
     const client = this.client(version)
@@ -113,6 +133,22 @@ export class TestClient implements Transport {
     this.transmit({ cmd: 'connect', clientId: 'a client', clean: true, keepalive: 60, ...connect })
     await this.settle()
     return this.take('connack')
+  }
+
+  /** CONNECT with a token, whose signature another thread checks. */
+  async connectByToken(connect: Record<string, unknown>): Promise<AnyPacket> {
+    this.transmit({ cmd: 'connect', clean: true, keepalive: 60, ...connect })
+    while (this.received.length === 0) await this.#fixture.settle()
+    return this.take('connack')
+  }
+
+  /** Subscribes to one filter; returns its code. */
+  async subscribe(topic: string, more: object = {}): Promise<unknown> {
+    const { properties, ...options } = more as Record<string, unknown>
+    const subscriptions = [{ topic, qos: 0, nl: false, rap: false, rh: 0, ...options }]
+    this.transmit({ cmd: 'subscribe', messageId: 9, subscriptions, ...(properties ? { properties } : {}) })
+    await this.#fixture.settle()
+    return (this.take('suback').granted as unknown[])[0]
   }
 
   /** Publishes JSON on `v1/link`. */

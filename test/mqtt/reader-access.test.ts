@@ -1,7 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
 import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
-import { auditIndex } from '#actors/tenant/audit'
-import { textOfEntry } from '#actors/tenant/log'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
 
@@ -24,23 +22,10 @@ beforeEach(async () => {
   }
 })
 
-async function settle(): Promise<void> {
-  for (let turns = 0; turns < 10; turns++) {
-    await identity.world.settle()
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}
-
 async function signIn(name = 'ann', clientId = 'c'): Promise<TestClient> {
   const { token } = await identity.basic(name)
   const client = fixture.client()
-  client.transmit({ cmd: 'connect', clientId, clean: true, keepalive: 0, username: 'token', password: token })
-  await identity.wait(
-    new Promise<void>((resolve) => {
-      const look = () => (client.received.length > 0 ? resolve() : setImmediate(look))
-      look()
-    }),
-  )
+  await client.connectByToken({ clientId, keepalive: 0, username: 'token', password: token })
   return client
 }
 
@@ -60,17 +45,17 @@ async function gateway(): Promise<(value: number) => Promise<void>> {
   await client.connect({ clientId: 'gateway', username: key })
   return async (value) => {
     client.publish('v1/gateway/telemetry', JSON.stringify({ 'PUMP-9': [{ temperature: value }] }))
-    await settle()
+    await fixture.settle()
     // A new name is stored within a second.
     await identity.world.advance(2_000)
-    await settle()
+    await fixture.settle()
   }
 }
 
 async function subscribed(...topics: readonly string[]): Promise<TestClient> {
   const client = await signIn()
   client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: topics.map(subscriptionTo) })
-  await settle()
+  await fixture.settle()
   return client
 }
 
@@ -81,7 +66,7 @@ async function setStatus(device: string): Promise<void> {
   const { system } = identity.assembly.context
   const status = { type: 'status', status: 'online' } as const
   await identity.wait(system.ask({ kind: 'device', tenant: 'default', id: device }, status))
-  await settle()
+  await fixture.settle()
 }
 
 test('only events and values within the roles are sent', async () => {
@@ -94,7 +79,7 @@ test('after a change of a role the client reads everything again, under the new 
   const client = await subscribed('v1/events/#', 'v1/meta/#')
   client.received.length = 0
   await putRole(['PUMP-2'])
-  await settle()
+  await fixture.settle()
   expect(new Set(topicsOf(client))).toEqual(new Set(['v1/events/$resync', 'v1/meta/PUMP-2']))
   client.received.length = 0
   for (const device of ['PUMP-1', 'PUMP-2']) await setStatus(device)
@@ -112,7 +97,7 @@ test('clients with the same filter get the names that each of them may read', as
   for (const client of clients) {
     client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: [{ ...subscriptionTo('v1/state/#'), rh: 2 }] })
   }
-  await settle()
+  await fixture.settle()
   await report(2)
   const state = (name: string) => [`v1/state/PUMP-9/telemetry/${name}`]
   expect(clients.map(topicsOf)).toEqual([state('0x2000'), state('temperature'), state('0x2000')])
@@ -121,7 +106,7 @@ test('clients with the same filter get the names that each of them may read', as
 test('without any right to read events, the client is disconnected', async () => {
   const client = await subscribed('v1/events/#')
   await identity.putRole('ops', [])
-  await settle()
+  await fixture.settle()
   expect([client.isClosed, client.take('disconnect').reasonCode]).toEqual([true, 0x87])
 })
 
@@ -131,12 +116,9 @@ test.each([
 ])('v1/set to %s is answered by %s', async (device, reason) => {
   const client = await signIn()
   client.publish(`v1/set/${device}/svc/1`, '1', { qos: 1, messageId: 1 })
-  await settle()
+  await fixture.settle()
   expect(client.take('puback').reasonCode).toBe(reason)
-  const pages = identity.assembly.context.listing.entries(auditIndex, 'default')
-  const [newest = ''] = await identity.wait(pages.next(1))
-  await pages.close()
-  expect(JSON.parse(textOfEntry(newest))).toMatchObject({
+  expect(await fixture.newestAudit()).toMatchObject({
     ...{ name: 'ann', address: '192.0.2.7', method: 'PUBLISH', path: `v1/set/${device}/svc/1` },
     ...{ resourceIdentifier: `crn#device:default/${device}`, status: reason === 0x87 ? 403 : 404 },
   })
@@ -151,7 +133,7 @@ test.each<[string, readonly ('read' | 'update')[], number, number]>([
   const client = await signIn()
   client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: [subscriptionTo('a/#')] })
   client.publish('a/b', 'x', { qos: 1, messageId: 2 })
-  await settle()
+  await fixture.settle()
   expect([client.take('suback').granted, client.take('puback').reasonCode]).toEqual([[subscribed], published])
 })
 
@@ -163,9 +145,9 @@ test('free topics of one tenant are not those of another, and end with the right
     each.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: [subscriptionTo('#')] })
   }
   client.publish('a', '1')
-  await settle()
+  await fixture.settle()
   await identity.putRole('ops', [{ permissions: { service: ['update'] }, devices: ['*'], services: ['*'] }] as never)
   client.publish('a', '2')
-  await settle()
+  await fixture.settle()
   expect([topicsOf(client), topicsOf(other)]).toEqual([['a'], []])
 })

@@ -1,8 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { auditIndex } from '#actors/tenant/audit'
-import { textOfEntry } from '#actors/tenant/log'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
-import { during } from '#test/runtime/runtime-fixture'
 
 /** Events, values and the status of devices by subscription. */
 
@@ -22,21 +19,7 @@ async function report(values: object, topic = 'v1/devices/me/telemetry'): Promis
   await device.settle()
 }
 
-async function subscribe(topic: string, more: object = {}, client = reader): Promise<unknown> {
-  const { properties, ...options } = more as Record<string, unknown>
-  const subscriptions = [{ topic, qos: 0, nl: false, rap: false, rh: 0, ...options }]
-  client.transmit({ cmd: 'subscribe', messageId: 9, subscriptions, ...(properties ? { properties } : {}) })
-  await settle(client)
-  return (client.take('suback').granted as unknown[])[0]
-}
-
-/** Present values are read in slices. */
-async function settle(client = reader): Promise<void> {
-  for (let turns = 0; turns < 10; turns++) {
-    await client.settle()
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}
+const subscribe = (topic: string, more: object = {}, client = reader) => client.subscribe(topic, more)
 
 /** Topic, payload and flags of each message. */
 const messages = (client = reader) =>
@@ -62,7 +45,7 @@ test.each<[string, readonly string[]]>([
   await report({ b: 1 })
   await fixture.world.advance(1_000)
   device.cut()
-  await settle()
+  await fixture.settle()
   expect(
     events()
       .map(([topic]) => topic)
@@ -100,7 +83,7 @@ test('the status of a device is sent at SUBSCRIBE, and then each change', async 
   await report({ a: 1 })
   await subscribe('v1/meta/+')
   device.cut()
-  await settle()
+  await fixture.settle()
   expect(messages()).toEqual(['v1/meta/PUMP-1 {"status":"online"} retained', 'v1/meta/PUMP-1 {"status":"offline"}'])
 })
 
@@ -203,7 +186,7 @@ describe('a persistent session', () => {
       device = await fixture.connected({ username: 'PUMP-1', clientId: 'device' })
     }
     const second = await fixture.connected(lasting)
-    await settle(second)
+    await fixture.settle()
     await report({ a: 4 })
     expect(valuesOf(second)).toEqual([2, 3, 4])
   })
@@ -220,7 +203,7 @@ describe('a persistent session', () => {
     acknowledgeAll(first)
     fixture = await fixture.restart()
     const second = await fixture.connected(lasting)
-    await settle(second)
+    await fixture.settle()
     expect(valuesOf(second)).toEqual([3])
   })
 
@@ -232,7 +215,7 @@ describe('a persistent session', () => {
     first.cut()
     await report({ a: 2 })
     const second = await fixture.connected(lasting)
-    await settle(second)
+    await fixture.settle()
     expect(messages(second)).toEqual(['v1/state/PUMP-1/telemetry/a 2 QoS 1'])
   })
 
@@ -244,7 +227,7 @@ describe('a persistent session', () => {
     first.cut()
     await first.settle()
     const second = await fixture.connected(lasting)
-    await settle(second)
+    await fixture.settle()
     // The present values were not acknowledged, so the position of the client is unknown.
     expect(messages(second)).toEqual([
       'v1/events/$resync {"type":"RESYNC"}',
@@ -268,7 +251,7 @@ describe('v1/set', () => {
 
   async function set(topic: string, payload: string | Buffer, qos: 1 | 2 = 1, messageId = 1) {
     reader.publish(`v1/set/${topic}`, payload, { qos, messageId })
-    await settle()
+    await fixture.settle()
     return reader.take(qos === 1 ? 'puback' : 'pubrec')
   }
 
@@ -289,10 +272,7 @@ describe('v1/set', () => {
   ])('writes: %s %s', async (topic, payload, expected) => {
     expect((await set(topic, payload)).reasonCode).toBe(0)
     expect(lastWrite()).toEqual([expected])
-    const pages = fixture.assembly.context.listing.entries(auditIndex, 'default')
-    const [newest = ''] = await during(fixture.world, pages.next(1))
-    await pages.close()
-    expect(JSON.parse(textOfEntry(newest))).toMatchObject({ path: `v1/set/${topic}`, status: 202 })
+    expect(await fixture.newestAudit()).toMatchObject({ path: `v1/set/${topic}`, status: 202 })
   })
 
   test.each<[string, string, string | Buffer, number]>([
@@ -311,7 +291,7 @@ describe('v1/set', () => {
 
   test('is refused while the device is offline', async () => {
     device.cut()
-    await settle()
+    await fixture.settle()
     expect(await set('PUMP-1/svc/1', '1')).toMatchObject({ reasonCode: 0x83, properties: expect.anything() })
   })
 
@@ -329,7 +309,7 @@ describe('v1/set', () => {
     expect(writes()).toHaveLength(1)
     reader = await fixture.connected(lasting)
     reader.transmit({ cmd: 'pubrel', messageId: 8 })
-    await settle()
+    await fixture.settle()
     await set('PUMP-1/svc/1', '6', 2, 8)
     expect(writes()).toHaveLength(2)
   })

@@ -50,9 +50,7 @@ async function publish(topic: string, payload: unknown, client = device): Promis
 const telemetry = (payload: unknown, client?: TestClient) => publish('v1/devices/me/telemetry', payload, client)
 
 async function subscribe(topic: string, client = device): Promise<void> {
-  client.transmit({ cmd: 'subscribe', messageId: 9, subscriptions: [{ topic, qos: 1 }] })
-  await client.settle()
-  expect(client.take('suback').granted).toEqual([0])
+  expect(await client.subscribe(topic, { qos: 1 })).toBe(0)
 }
 
 const lastPublish = (client = device) => {
