@@ -28,7 +28,7 @@ interface Listener {
 }
 
 /** An event, reduced to what decides its receivers. */
-interface Happening {
+interface Occurrence {
   readonly type: EventType
   readonly device: string | undefined
   readonly service: string | undefined
@@ -41,7 +41,7 @@ interface Happening {
  * service together; a filter excludes what it does not name. Contract 5.1: each device that a resource is bound to must be
  * in some grant.
  */
-function hears({ grants, filter }: Listener, { type, device, service, bound }: Happening): boolean {
+function mayReceive({ grants, filter }: Listener, { type, device, service, bound }: Occurrence): boolean {
   const { resource } = eventKinds[type]
   const allowing = grants.filter((grant) => {
     const actions = [...(grant.permissions[resource] ?? []), ...(grant.permissions['*'] ?? [])]
@@ -89,7 +89,7 @@ const filter: fc.Arbitrary<EventFilter> = fc
     }),
   )
 
-const happening: fc.Arbitrary<Happening> = fc
+const occurrence: fc.Arbitrary<Occurrence> = fc
   .record({
     type: fc.constantFrom(...types),
     device: fc.constantFrom(...devices, 'E'),
@@ -105,21 +105,25 @@ const happening: fc.Arbitrary<Happening> = fc
     service: eventKinds[type].hasService ? service : undefined,
     bound: 'isBound' in eventKinds[type] ? bound : undefined,
   }))
-const happenings = fc.array(happening, { minLength: 1, maxLength: 12 })
+const occurrences = fc.array(occurrence, { minLength: 1, maxLength: 12 })
 
-/** Listeners, and the receivers of each event compared with the plain filter above. */
-function expectExactly(audiences: Audiences, listeners: ReadonlyMap<string, Listener>, happened: readonly Happening[]) {
-  for (const each of happened) {
+/** The receivers of each event are those of the rule above. */
+function expectExactly(
+  audiences: Audiences,
+  listeners: ReadonlyMap<string, Listener>,
+  occurred: readonly Occurrence[],
+) {
+  for (const each of occurred) {
     const topics = audiences.receivers(each.type, each.device, each.service, each.bound).map(({ topic }) => topic)
     expect(new Set(topics).size, 'received twice').toBe(topics.length)
-    const expected = [...listeners].filter(([, listener]) => hears(listener, each)).map(([topic]) => topic)
+    const expected = [...listeners].filter(([, listener]) => mayReceive(listener, each)).map(([topic]) => topic)
     expect(topics.sort(), JSON.stringify(each)).toEqual(expected.sort())
   }
 }
 
 test('each class receives exactly what its grants and its filter allow, once', () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(grants, filter), { maxLength: 6 }), happenings, (joined, happened) => {
+    fc.property(fc.array(fc.tuple(grants, filter), { maxLength: 6 }), occurrences, (joined, occurred) => {
       const audiences = new Audiences('t')
       const listeners = new Map<string, Listener>()
       joined.forEach(([given, filter], index) => {
@@ -127,9 +131,9 @@ test('each class receives exactly what its grants and its filter allow, once', (
         const { topic } = audiences.join(access, scopeWith(given), filter)
         listeners.set(topic, { access, grants: given, filter })
       })
-      expectExactly(audiences, listeners, happened)
+      expectExactly(audiences, listeners, occurred)
       // A second time, from the cache.
-      expectExactly(audiences, listeners, happened)
+      expectExactly(audiences, listeners, occurred)
     }),
     { numRuns: 500 },
   )
@@ -148,11 +152,11 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 
 test('receivers are exact at every moment while sockets join, leave and change access', () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(change, happenings), { maxLength: 25 }), (changes) => {
+    fc.property(fc.array(fc.tuple(change, occurrences), { maxLength: 25 }), (changes) => {
       const audiences = new Audiences('t')
       const scopes = new Map<string, readonly Grant[]>()
       const sockets: { access: string; audience: ReturnType<Audiences['join']> }[] = []
-      for (const [each, happened] of changes) {
+      for (const [each, occurred] of changes) {
         if (each.what === 'join') {
           const access = `access ${each.access}`
           if (!sockets.some((socket) => socket.access === access)) scopes.set(access, each.grants)
@@ -180,7 +184,7 @@ test('receivers are exact at every moment while sockets join, leave and change a
           ]),
         )
         expect(audiences.size).toBe(listeners.size)
-        expectExactly(audiences, listeners, happened)
+        expectExactly(audiences, listeners, occurred)
         for (const { audience } of sockets) {
           const same = sockets.filter((socket) => socket.audience === audience)
           expect(audience.sockets).toBe(same.length)

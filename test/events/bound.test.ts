@@ -4,7 +4,6 @@ import type { StoredAlarm } from '#model/alarm'
 import type { DeviceBinding } from '#model/device-binding'
 import type { AlarmSet } from '#model/entry'
 import { type Grant, type Scope, scopeOf } from '#model/scope'
-import type { StallingSocket } from '#test/events/stalling-sockets'
 import { readAll, TestStream } from '#test/events/test-stream'
 
 /** Events without a device that are bound to some: received with access to all of these. Contract 5.1. */
@@ -43,32 +42,28 @@ function alarmSet(bound: Partial<DeviceBinding>): AlarmSet {
 
 let accesses = 0
 const listener = (scope: Scope, filter = {}) => ({ access: `access ${++accesses}`, scope, filter })
-const offsets = ({ received }: StallingSocket) =>
-  received.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
 
 describe('an alarm that is created or changed', () => {
   test('uses the present members of its groups', async () => {
     const socket = stream.connect({ listener: listener(holding('A', 'B')) })
     stream.groups.set('G1', ['B'])
-    stream.tell(alarmSet({ devices: ['A'], groups: ['G1'] }))
+    stream.publish(alarmSet({ devices: ['A'], groups: ['G1'] }))
     stream.groups.set('G1', ['B', 'C'])
-    stream.tell(alarmSet({ devices: ['A'], groups: ['G1'] }))
+    stream.publish(alarmSet({ devices: ['A'], groups: ['G1'] }))
     stream.groups.delete('G1')
-    stream.tell(alarmSet({ devices: ['A'], groups: ['G1'] }))
-    const whole = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } }, listener: listener(holding('*')) })
+    stream.publish(alarmSet({ devices: ['A'], groups: ['G1'] }))
+    const whole = stream.connect({ after: 0, listener: listener(holding('*')) })
     await readAll(stream)
-    expect([offsets(socket), offsets(whole)]).toEqual([[1], [1, 2, 3]])
+    expect([socket.offsets, whole.offsets]).toEqual([[1], [1, 2, 3]])
   })
 
   test('uses the former members of its groups when a socket catches up', async () => {
     stream.groups.set('G1', ['A'])
-    stream.tell(alarmSet({ groups: ['G1'] }))
+    stream.publish(alarmSet({ groups: ['G1'] }))
     stream.groups.set('G1', ['B'])
-    const sockets = ['A', 'B'].map((device) =>
-      stream.connect({ resume: { after: { epoch: 'now', offset: 0 } }, listener: listener(holding(device)) }),
-    )
+    const sockets = ['A', 'B'].map((device) => stream.connect({ after: 0, listener: listener(holding(device)) }))
     await readAll(stream)
-    expect(sockets.map(offsets)).toEqual([[], [1]])
+    expect(sockets.map(({ offsets }) => offsets)).toEqual([[], [1]])
   })
 })
 
@@ -86,7 +81,7 @@ test('live or catching up, each socket receives exactly the alarms bound within 
     groups: fc.option(fc.subarray(['G1', 'G2', 'G3', 'G9'])),
   })
   /** The literal rule of contract 5.1: each bound device must be in some grant with read on alarms. */
-  const hears = (grants: readonly Grant[], { devices: named, groups: of }: DeviceBinding): boolean => {
+  const mayReceive = (grants: readonly Grant[], { devices: named, groups: of }: DeviceBinding): boolean => {
     const readable = grants.filter(({ permissions }) => permissions.alarms?.includes('read') || permissions['*'])
     if (readable.length === 0) return false
     if (readable.some((one) => one.devices.includes('*'))) return true
@@ -98,24 +93,21 @@ test('live or catching up, each socket receives exactly the alarms bound within 
     fc.asyncProperty(
       fc.array(fc.array(grant, { maxLength: 3 }), { minLength: 1, maxLength: 4 }),
       fc.array(fc.tuple(bound, fc.boolean()), { minLength: 1, maxLength: 8 }),
-      async (everybody, said) => {
-        const told = new TestStream(400)
-        for (const [group, members] of Object.entries(groups)) told.groups.set(group, members)
+      async (listeners, alarms) => {
+        stream = new TestStream(400)
+        for (const [group, members] of Object.entries(groups)) stream.groups.set(group, members)
         const connect = (grants: readonly Grant[], after?: number) =>
-          told.connect({
-            listener: listener(scopeOf(grants)),
-            ...(after !== undefined && { resume: { after: { epoch: 'now', offset: after } } }),
-          })
-        const live = everybody.map((grants) => connect(grants))
-        for (const [to, isDeleted] of said) {
-          told.tell(isDeleted ? { kind: 'alarm_deleted', alarm: '7Lf2wZs6Dy', at: 5, ...to } : alarmSet(to))
+          stream.connect({ listener: listener(scopeOf(grants)), after })
+        const live = listeners.map((grants) => connect(grants))
+        for (const [to, isDeleted] of alarms) {
+          stream.publish(isDeleted ? { kind: 'alarm_deleted', alarm: '7Lf2wZs6Dy', at: 5, ...to } : alarmSet(to))
         }
-        const late = everybody.map((grants) => connect(grants, 0))
-        await readAll(told)
-        const expected = everybody.map((grants) =>
-          said.flatMap(([to], index) => (hears(grants, to) ? [index + 1] : [])),
+        const late = listeners.map((grants) => connect(grants, 0))
+        await readAll(stream)
+        const expected = listeners.map((grants) =>
+          alarms.flatMap(([to], index) => (mayReceive(grants, to) ? [index + 1] : [])),
         )
-        expect([live.map(offsets), late.map(offsets)]).toEqual([expected, expected])
+        expect([live.map(({ offsets }) => offsets), late.map(({ offsets }) => offsets)]).toEqual([expected, expected])
       },
     ),
     { numRuns: 200 },

@@ -23,21 +23,21 @@ const users = [ann, bob, ann]
 const filters: readonly EventFilter[] = [{}, { devices: new Set(['A', 'C']) }, { types: new Set(['OBJECT_UPDATED']) }]
 
 const property = { device: fc.constantFrom('A', 'B', 'C'), service: fc.constantFrom('s', 't'), propId: fc.nat(2) }
-const who = fc.nat(2)
+const dashboard = fc.nat(2)
 const scope = fc.nat(2)
 const step = fc.oneof(
   weighted(10, commandOf('report', { ...property, count: fc.integer({ min: 1, max: 8 }) })),
   weighted(3, commandOf('take', property)),
   weighted(2, commandOf('add device', { device: property.device })),
   weighted(2, commandOf('subscribe', { user: fc.constantFrom(ann, bob, 'crn#user:none') })),
-  weighted(6, commandOf('read', { who, count: fc.integer({ min: 1, max: 6 }) })),
+  weighted(6, commandOf('read', { dashboard, count: fc.integer({ min: 1, max: 6 }) })),
   weighted(4, commandOf('settle')),
   weighted(3, commandOf('step')),
-  weighted(2, commandOf('position', { who })),
-  weighted(2, commandOf('come back', { who })),
-  commandOf('redefine', { who, scope }),
+  weighted(2, commandOf('position', { dashboard })),
+  weighted(2, commandOf('come back', { dashboard })),
+  commandOf('redefine', { dashboard, scope }),
   commandOf('redefine all', { scope }),
-  commandOf('move', { who, scope }),
+  commandOf('move', { dashboard, scope }),
   commandOf('trim', { share: fc.double({ min: 0, max: 1, noNaN: true }) }),
   commandOf('forget chunks'),
 )
@@ -76,7 +76,7 @@ class Dashboard {
     })
   }
 
-  mayHear(entry: Entry): boolean {
+  mayReceive(entry: Entry): boolean {
     if (entry.kind === 'subscribed') {
       const isWanted = this.#filter.types?.has('NOTIFICATION_SUBSCRIBE') ?? true
       return isWanted && entry.user === this.#user && this.scope.reaches('notifications', 'read').length > 0
@@ -117,7 +117,7 @@ class Dashboard {
       expect(offset, 'offsets only grow').toBeGreaterThan(last)
       last = offset
       const entry = this.#stream.entries[offset] as Entry
-      expect(this.mayHear(entry), `may hear ${offset}`).toBe(true)
+      expect(this.mayReceive(entry), `may be sent ${offset}`).toBe(true)
       if (type === 'DEVICE_ADD' || type === 'NOTIFICATION_SUBSCRIBE') added.push(offset)
       for (const { propId, value } of updates ?? [])
         values.set(`${deviceIdentifier}/${serviceIdentifier}/${propId}`, value ?? 0)
@@ -125,14 +125,14 @@ class Dashboard {
     const expectedAdded: number[] = []
     for (let offset = this.#begunAt + 1; offset <= upTo; offset++) {
       const entry = this.#stream.entries[offset] as Entry
-      if (!this.mayHear(entry)) continue
+      if (!this.mayReceive(entry)) continue
       if (entry.kind !== 'reported') {
         expectedAdded.push(offset)
         continue
       }
       const key = `${entry.device}/${entry.shape.serviceIdentifier}/${entry.items[0]}`
       // An overridden value may be missing: its successor comes, live or after a resume.
-      if (this.#stream.toldOf.get(key) === offset) expect(values.get(key), `${key} at ${offset}`).toBe(offset)
+      if (this.#stream.publishedOf.get(key) === offset) expect(values.get(key), `${key} at ${offset}`).toBe(offset)
     }
     expect(added.filter((offset) => offset <= upTo)).toEqual(expectedAdded)
   }
@@ -182,7 +182,7 @@ test('clients stay consistent through stalls, disconnects, retention and changes
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 120, size: 'max' }), async (steps) => {
       const stream = new TestStream(300)
       const dashboards = [0, 1, 2].map((index) => new Dashboard(stream, index))
-      const of = (who: number) => dashboards[who] as Dashboard
+      const of = (dashboard: number) => dashboards[dashboard] as Dashboard
       for (const each of steps) {
         switch (each.type) {
           case 'report':
@@ -197,13 +197,13 @@ test('clients stay consistent through stalls, disconnects, retention and changes
             for (const dashboard of dashboards) dashboard.position()
             break
           case 'add device':
-            stream.tell({ kind: 'device_added', device: each.device, flakeAddress: 1, at: 5 })
+            stream.publish({ kind: 'device_added', device: each.device, flakeAddress: 1, at: 5 })
             break
           case 'subscribe':
-            stream.tell(subscribed(each.user))
+            stream.publish(subscribed(each.user))
             break
           case 'read':
-            of(each.who).socket.read(each.count)
+            of(each.dashboard).socket.read(each.count)
             break
           case 'settle':
             await stream.settle()
@@ -213,19 +213,19 @@ test('clients stay consistent through stalls, disconnects, retention and changes
             await Promise.resolve()
             break
           case 'position':
-            of(each.who).position()
+            of(each.dashboard).position()
             break
           case 'come back':
-            of(each.who).comeBack()
+            of(each.dashboard).comeBack()
             break
           case 'redefine':
-            redefine(stream, [of(each.who)], scopes[each.scope] as Scope)
+            redefine(stream, [of(each.dashboard)], scopes[each.scope] as Scope)
             break
           case 'redefine all':
             redefine(stream, dashboards, scopes[each.scope] as Scope)
             break
           case 'move':
-            of(each.who).move(scopes[each.scope] as Scope)
+            of(each.dashboard).move(scopes[each.scope] as Scope)
             break
           case 'trim':
             stream.retained = Math.max(stream.retained, Math.floor(stream.last * each.share))
@@ -234,7 +234,7 @@ test('clients stay consistent through stalls, disconnects, retention and changes
             stream.recentFrom = stream.last + 1
         }
       }
-      stream.tell()
+      stream.publish()
       // For the RESYNC of the last change of access.
       await stream.world.advance(1_000)
       await readAll(stream)

@@ -9,8 +9,6 @@ beforeEach(() => {
   stream = new TestStream(100)
 })
 
-const offsets = ({ received }: StallingSocket) =>
-  received.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
 const types = ({ received }: StallingSocket) => received.map(({ type }) => type)
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
 
@@ -60,7 +58,7 @@ describe('resuming', () => {
     reports(1)
     await readAll(stream)
     expect(socket.received[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: 10, recovered: false })
-    expect(offsets(socket)).toEqual([11])
+    expect(socket.offsets).toEqual([11])
   })
 
   test('works from the last offset before the retained ones, and from the last of an earlier epoch', async () => {
@@ -71,13 +69,13 @@ describe('resuming', () => {
       const socket = stream.connect({ resume: { after: { epoch, offset: 4 } } })
       await readAll(stream)
       expect(socket.received[0]).toMatchObject({ recovered: true })
-      expect(offsets(socket)).toEqual(range(5, 10))
+      expect(socket.offsets).toEqual(range(5, 10))
     }
   })
 
   test('takes turns of about two milliseconds with others', async () => {
     reports(40)
-    const sockets = [1, 2, 3].map(() => stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } }))
+    const sockets = [1, 2, 3].map(() => stream.connect({ after: 0 }))
     const { recent } = stream
     stream.recent = (tenant, offset) => {
       stream.world.spend(1)
@@ -87,13 +85,13 @@ describe('resuming', () => {
     // The first slice ends long before all sockets have caught up.
     expect(Math.max(...sockets.map(({ sent }) => sent.length))).toBeLessThan(20)
     await readAll(stream)
-    for (const socket of sockets) expect(offsets(socket)).toEqual(range(1, 40))
+    for (const socket of sockets) expect(socket.offsets).toEqual(range(1, 40))
   })
 
   test('yields within a chunk of large events', async () => {
     stream.chunkCount = 40
     reports(40)
-    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } })
+    const socket = stream.connect({ after: 0 })
     const { send } = socket
     socket.send = (message) => {
       stream.world.spend(1)
@@ -102,7 +100,7 @@ describe('resuming', () => {
     stream.world.step()
     expect(socket.sent.length).toBeLessThan(5)
     await readAll(stream)
-    expect(offsets(socket)).toEqual(range(1, 40))
+    expect(socket.offsets).toEqual(range(1, 40))
   })
 
   test('waits while the store cannot be read, then continues', async () => {
@@ -110,13 +108,13 @@ describe('resuming', () => {
     reports(5)
     const { load } = stream
     stream.load = () => Promise.reject(new Error('being reopened'))
-    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } })
+    const socket = stream.connect({ after: 0 })
     await stream.settle()
     stream.load = load
     expect(stream.failures).toHaveLength(1)
     await stream.world.advance(2_000)
     await readAll(stream)
-    expect(offsets(socket)).toEqual(range(1, 5))
+    expect(socket.offsets).toEqual(range(1, 5))
   })
 })
 
@@ -125,7 +123,7 @@ describe('a socket that does not keep up', () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     reports(30)
     await readAll(stream)
-    const received = offsets(socket)
+    const received = socket.offsets
     const live = received.findIndex((offset, index) => offset !== index + 1)
     // From where it fell behind: one update of each of the three properties.
     expect(received.slice(live)).toEqual([28, 29, 30])
@@ -133,20 +131,20 @@ describe('a socket that does not keep up', () => {
 
   test('falls behind before a message is lost, for any size of release', async () => {
     const socket = stream.connect({ limitBytes: 1_000 })
-    stream.tell(...range(1, 100).map((value) => stream.reportOf(`D${value}`, 0, 's', value)))
+    stream.publish(...range(1, 100).map((value) => stream.reportOf(`D${value}`, 0, 's', value)))
     expect(socket.lostCount).toBe(0)
     await readAll(stream)
-    expect(offsets(socket)).toEqual(range(1, 100))
+    expect(socket.offsets).toEqual(range(1, 100))
   })
 
   test('has at most its limit of buffered bytes', async () => {
     reports(200)
-    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } }, limitBytes: 10_000 })
+    const socket = stream.connect({ after: 0, limitBytes: 10_000 })
     await stream.settle()
     expect(socket.bufferedBytes()).toBeLessThan(1_000)
     expect(socket.lostCount).toBe(0)
     await readAll(stream)
-    expect(offsets(socket)).toEqual(range(1, 200))
+    expect(socket.offsets).toEqual(range(1, 200))
   })
 })
 
@@ -160,7 +158,7 @@ describe('after the store was read again', () => {
     stream.hub.reloaded(() => stream.last, false)
     stream.report('A', 0)
     await readAll(stream)
-    expect(offsets(socket)).toEqual([1, 2, 3, 4, 5])
+    expect(socket.offsets).toEqual([1, 2, 3, 4, 5])
   })
 
   test('if it holds fewer events, all sockets read the full state again', async () => {
@@ -183,7 +181,7 @@ describe('after the store was read again', () => {
     reports(2)
     stream.hub.reloaded(() => stream.last, false)
     await readAll(stream)
-    expect(offsets(socket)).toEqual([1, 2])
+    expect(socket.offsets).toEqual([1, 2])
   })
 })
 
@@ -194,7 +192,7 @@ describe('an event that cannot be encoded', () => {
     const socket = stream.connect()
     const other = stream.connect({ listener: { access: 'other' } })
     reports(1)
-    stream.tell(unwritable)
+    stream.publish(unwritable)
     reports(1)
     await readAll(stream)
     for (const { received } of [socket, other]) {
@@ -212,14 +210,14 @@ describe('an event that cannot be encoded', () => {
     async (recentFrom) => {
       stream.recentFrom = recentFrom
       reports(1)
-      stream.tell(unwritable)
+      stream.publish(unwritable)
       reports(1)
-      const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } })
+      const socket = stream.connect({ after: 0 })
       await readAll(stream)
       reports(1)
       await readAll(stream)
       expect(types(socket)).toEqual(['STREAM', 'OBJECT_UPDATED', 'RESYNC', 'OBJECT_UPDATED'])
-      expect(offsets(socket)).toEqual([1, 3, 4])
+      expect(socket.offsets).toEqual([1, 3, 4])
     },
   )
 })
@@ -228,7 +226,7 @@ test('stored events count as published at the start', async () => {
   for (let offset = 1; offset <= 3; offset++) stream.entries.push(stream.reportOf())
   stream.hub.load('default', 3)
   expect(stream.hub.publishedTo('default')).toBe(3)
-  const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 1 } } })
+  const socket = stream.connect({ after: 1 })
   await readAll(stream)
-  expect(offsets(socket)).toEqual([2, 3])
+  expect(socket.offsets).toEqual([2, 3])
 })

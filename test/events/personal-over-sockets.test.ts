@@ -59,7 +59,7 @@ const tick = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Metadata of a given length that all clients receive. */
 function note(characters: number): void {
-  stream.tell({ kind: 'meta_set', device: 'A', at: 5, meta: { note: 'x'.repeat(characters) } })
+  stream.publish({ kind: 'meta_set', device: 'A', at: 5, meta: { note: 'x'.repeat(characters) } })
 }
 
 // From 16 KiB on, a message is not combined with others.
@@ -74,7 +74,7 @@ test.each([
   for (let round = 0; round < roundsOf; round++) {
     note(sizes[round % sizes.length] as number)
     expected.push(['META_SET', stream.last])
-    stream.tell(subscribed(bob), subscribed(ann))
+    stream.publish(subscribed(bob), subscribed(ann))
     expected.push(['NOTIFICATION_SUBSCRIBE', stream.last])
     if (round % 7 === 0) await tick()
   }
@@ -88,7 +88,7 @@ test('a stalled socket lags in both classes, and gets all of its own events once
   for (let round = 0; round < 600; round++) {
     if (round === 20) client.pause()
     note(30_000)
-    stream.tell(subscribed(ann))
+    stream.publish(subscribed(ann))
     own.push(stream.last)
     note(500)
     if (round === 500) client.resume()
@@ -102,7 +102,7 @@ test('a stalled socket lags in both classes, and gets all of its own events once
     await tick()
     stream.hub.beforeRelease()
   }
-  stream.tell(subscribed(ann))
+  stream.publish(subscribed(ann))
   const { last } = stream
   await until(() => {
     stream.hub.beforeRelease()

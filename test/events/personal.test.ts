@@ -18,15 +18,13 @@ const grant = (...permissions: (keyof Grant['permissions'])[]): Grant => ({
   services: ['*'],
 })
 const reader = scopeOf([grant('notifications', 'service')])
-const deaf = scopeOf([grant('service')])
+const withoutNotifications = scopeOf([grant('service')])
 
-const offsets = ({ received }: StallingSocket) =>
-  received.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
 const lines = ({ received }: StallingSocket) => received.map(({ type, offset }) => `${type} ${offset}`)
 
 /** One event for each user: offsets 1 to 6. */
-function tellSix(): void {
-  stream.tell(subscribed(ann), subscribed(bob), localeSet(ann), localeSet(bob), unsubscribed(ann), unsubscribed(bob))
+function publishSix(): void {
+  stream.publish(subscribed(ann), subscribed(bob), localeSet(ann), localeSet(bob), unsubscribed(ann), unsubscribed(bob))
 }
 
 describe('events for one user', () => {
@@ -34,18 +32,18 @@ describe('events for one user', () => {
     const sockets = [ann, ann, ann, bob].map((user) => stream.connect({ listener: { user } }))
     sockets.push(stream.connect({ listener: { user: ann, access: 'another' } }))
     const before = { ...stream.hub.counts }
-    stream.tell(subscribed(ann), subscribed('crn#user:nobody'))
+    stream.publish(subscribed(ann), subscribed('crn#user:nobody'))
     expect(stream.hub.counts.publishes - before.publishes).toBe(0)
     expect(stream.hub.counts.deliveries - before.deliveries).toBe(4)
     await readAll(stream)
-    expect(sockets.map(offsets)).toEqual([[1], [1], [1], [], [1]])
+    expect(sockets.map(({ offsets }) => offsets)).toEqual([[1], [1], [1], [], [1]])
   })
 
   test('are not shared with users of the same name in other tenants', async () => {
     const socket = stream.connect({ listener: { tenant: 'other', user: ann } })
-    tellSix()
+    publishSix()
     await readAll(stream)
-    expect(offsets(socket)).toEqual([])
+    expect(socket.offsets).toEqual([])
   })
 })
 
@@ -53,18 +51,18 @@ describe('permissions that change', () => {
   test('redefined: one RESYNC, then the events of the new permissions', async () => {
     const socket = stream.connect({ listener: { user: ann, access: 'a', scope: reader } })
     const same = stream.connect({ listener: { user: bob, access: 'a', scope: reader } })
-    tellSix()
-    stream.hub.redefine('default', new Map([['a', deaf]]))
+    publishSix()
+    stream.hub.redefine('default', new Map([['a', withoutNotifications]]))
     await stream.settle()
-    tellSix()
+    publishSix()
     stream.hub.redefine('default', new Map([['a', reader]]))
     await readAll(stream)
     expect(lines(socket).filter((line) => line.startsWith('RESYNC'))).toEqual(['RESYNC 6'])
     await stream.world.advance(1_000)
-    stream.tell(subscribed(ann))
+    stream.publish(subscribed(ann))
     await readAll(stream)
     expect(lines(socket).filter((line) => line.startsWith('RESYNC'))).toEqual(['RESYNC 6', 'RESYNC 12'])
-    expect(offsets(socket).filter((offset) => offset !== 6 && offset !== 12)).toEqual([1, 3, 5, 13])
-    expect(offsets(same).filter((offset) => offset !== 12)).toEqual([2, 4, 6, 6])
+    expect(socket.offsets.filter((offset) => offset !== 6 && offset !== 12)).toEqual([1, 3, 5, 13])
+    expect(same.offsets.filter((offset) => offset !== 12)).toEqual([2, 4, 6, 6])
   })
 })

@@ -27,9 +27,9 @@ describe('the text of a property', () => {
     fc.assert(
       fc.property(shape, (which) => {
         which.properties.forEach((_, index) => {
-          const said = JSON.parse(propertyText(which, index, null, 0))
-          expect(Property.parse(said).tag).toBe('value')
-          expect(Object.keys(said)).toEqual(['tag', 'modifier', 'propId', 'type'])
+          const written = JSON.parse(propertyText(which, index, null, 0))
+          expect(Property.parse(written).tag).toBe('value')
+          expect(Object.keys(written)).toEqual(['tag', 'modifier', 'propId', 'type'])
         })
       }),
     )
@@ -38,9 +38,14 @@ describe('the text of a property', () => {
   test('with an error has the error in its modifier, and no value', () => {
     fc.assert(
       fc.property(shape, hostileText, (which, error) => {
-        const said = JSON.parse(propertyText(which, 0, { error }, 7))
-        expect(Property.parse(said)).toMatchObject({ tag: 'error', error, modifier: { isError: true }, timestamp: 7 })
-        expect(said).not.toHaveProperty('value')
+        const written = JSON.parse(propertyText(which, 0, { error }, 7))
+        expect(Property.parse(written)).toMatchObject({
+          tag: 'error',
+          error,
+          modifier: { isError: true },
+          timestamp: 7,
+        })
+        expect(written).not.toHaveProperty('value')
         // The next one without an error has none.
         expect(JSON.parse(propertyText(which, 0, null)).modifier.isError).toBe(false)
       }),
@@ -50,8 +55,8 @@ describe('the text of a property', () => {
 
 test('a removed property has its last state', () => {
   for (const { name, wireName, isArray } of propertyTypes.values()) {
-    const said = JSON.parse(removedText({ propId: 3, type: name, modifier: 8 + 1 }))
-    expect(Property.parse(said)).toEqual({
+    const written = JSON.parse(removedText({ propId: 3, type: name, modifier: 8 + 1 }))
+    expect(Property.parse(written)).toEqual({
       tag: 'removed',
       propId: 3,
       type: wireName,

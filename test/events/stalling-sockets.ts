@@ -111,8 +111,9 @@ export class StallingSocket implements Socket {
     this.#sockets.hub?.drained(this)
   }
 
-  get hasUnread(): boolean {
-    return this.#unread.length > 0
+  /** The offsets of all received messages but STREAM. */
+  get offsets(): readonly number[] {
+    return this.received.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
   }
 
   close(): void {

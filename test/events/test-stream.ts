@@ -26,6 +26,14 @@ function shapeOf(service: string): Shape {
   )
 }
 
+interface ConnectOptions {
+  /** Resumes after this offset of the first epoch. */
+  readonly after?: number | undefined
+  readonly resume?: Resume
+  readonly listener?: Partial<Listener>
+  readonly limitBytes?: number
+}
+
 /**
  * A hub with a stream that the test publishes entry by entry, in chunks of a length set by the test. Only some old chunks
  * are in memory; others take simulated time to read.
@@ -49,7 +57,7 @@ export class TestStream implements StreamReader<Entry> {
   /** The last offset of each property of each device in its actor, published or not. */
   readonly lastOf = new Map<string, number>()
   /** The last published offset of each property. */
-  readonly toldOf = new Map<string, number>()
+  readonly publishedOf = new Map<string, number>()
   /** Members of each group, for the hub. */
   readonly groups = new Map<string, readonly string[]>()
 
@@ -59,9 +67,9 @@ export class TestStream implements StreamReader<Entry> {
       world: this.world,
       publisher: publisher ?? this.sockets,
       reader: this,
-      isOverridden: ({ device, service, propId, offset }, told) => {
+      isOverridden: ({ device, service, propId, offset }, published) => {
         const last = this.lastOf.get(`${device}/${service}/${propId}`) ?? 0
-        return last > offset && last <= told
+        return last > offset && last <= published
       },
       membersOf: (_, group) => this.groups.get(group),
       failed: (error) => this.failures.push(error),
@@ -81,12 +89,12 @@ export class TestStream implements StreamReader<Entry> {
   }
 
   /** An event happens, is stored and published. */
-  tell(...entries: Entry[]): void {
+  publish(...entries: Entry[]): void {
     for (const entry of entries) this.take(entry)
     this.hub.beforeRelease()
     for (const entry of this.#taken.splice(0)) {
       this.entries.push(entry)
-      for (const key of keysOf(entry)) this.toldOf.set(key, this.last)
+      for (const key of keysOf(entry)) this.publishedOf.set(key, this.last)
       try {
         this.hub.released(this.#head, entry, this.last)
       } catch (error) {
@@ -98,7 +106,7 @@ export class TestStream implements StreamReader<Entry> {
 
   /** A report of one property; its value is its offset. */
   report(device = 'A', propId = 0, service = 's'): void {
-    this.tell(this.reportOf(device, propId, service))
+    this.publish(this.reportOf(device, propId, service))
   }
 
   reportOf(device = 'A', propId = 0, service = 's', value = this.last + this.#taken.length + 1): Entry {
@@ -111,9 +119,10 @@ export class TestStream implements StreamReader<Entry> {
     return { tenant, user: ann, access: 'all', scope: everything, scopeSince: -1, filter: {}, ...more }
   }
 
-  connect(options: { resume?: Resume; listener?: Partial<Listener>; limitBytes?: number } = {}): StallingSocket {
-    const socket = this.sockets.open(options.limitBytes)
-    this.hub.add(socket, this.listener(options.listener), options.resume)
+  connect({ after, resume, listener, limitBytes }: ConnectOptions = {}): StallingSocket {
+    const socket = this.sockets.open(limitBytes)
+    const resumed = after === undefined ? resume : { after: { epoch: 'now', offset: after } }
+    this.hub.add(socket, this.listener(listener), resumed)
     return socket
   }
 
