@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { alarmKey, type Client, connect } from '#client/client'
+import { alarmKey, type Client, type ConnectOptions, connect, type State } from '#client/client'
 import { climate, noModifier, sensor, temperature } from '#test/blackbox/sensor'
 import {
   basicHeader,
+  type Credentials,
   grant,
   newName,
   report,
@@ -15,6 +16,8 @@ import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { fasterTime } from '#test/client/faster-time'
 import { UnreliableProxy } from '#test/client/unreliable-proxy'
+
+const permissions = { service: ['read'], meta: ['read'] }
 
 /** States of users whose permissions change. Contract 2, 4. */
 describe('a state', () => {
@@ -36,18 +39,28 @@ describe('a state', () => {
     await server?.finish()
   })
 
-  function clientOf({ name, password }: { name: string; password: string }, fetch = globalThis.fetch): Client {
-    const client = connect({
-      url: proxy.url,
-      fetch,
-      WebSocket,
-      credentials: { scheme: 'dpop', email: name, password },
-    })
+  function open(options: ConnectOptions): Client {
+    const client = connect({ url: proxy.url, WebSocket, ...options })
     clients.push(client)
     return client
   }
 
-  async function makeDevice(): Promise<{ name: string; password: string }> {
+  const clientOf = ({ name, password }: Credentials, options: ConnectOptions = {}) =>
+    open({ ...options, credentials: { scheme: 'dpop', email: name, password } })
+
+  /** A new role, and the state of a client of a new user with this role alone. */
+  async function stateWith(granted: object, options?: ConnectOptions) {
+    const role = newName('role')
+    await admin.putRole(role, granted)
+    const state = clientOf(await admin.bring(newName('person'), [role]), options).state()
+    await state.ready
+    return { state, change: (other: object) => admin.putRole(role, other) }
+  }
+
+  const temperatureIn = (state: State, { name }: Credentials) =>
+    state.device(name).value?.services.get(climate)?.valueAt(temperature)
+
+  async function makeDevice(): Promise<Credentials> {
     const deviceIdentifier = newName('RIGHTS').toUpperCase()
     const { secret } = await owner.call('POST /devices', { body: { deviceIdentifier, meta: { hall: 3 } } })
     const device = { name: deviceIdentifier, password: secret }
@@ -57,55 +70,43 @@ describe('a state', () => {
 
   test('shows what the roles of the user allow, and follows their changes', async () => {
     const [one, other] = [await makeDevice(), await makeDevice()]
-    const role = newName('role')
-    const all = { service: ['read'], meta: ['read'] }
-    await admin.putRole(role, grant(all, [one.name]))
-    const client = clientOf(await admin.bring(newName('person'), [role]))
-    const state = client.state()
-    await state.ready
+    // The wait after 4403 is long.
+    const { state, change } = await stateWith(grant(permissions, [one.name]), fasterTime(10))
     expect([...state.devices.keys()]).toEqual([one.name])
     expect(state.device(one.name.toLowerCase()).value).toMatchObject({ status: 'online', meta: { hall: 3 } })
-    await admin.putRole(role, grant(all, [other.name]))
+    await change(grant(permissions, [other.name]))
     await until(() => state.devices.has(other.name) && !state.devices.has(one.name), 'the other device')
     await report(server, other, 25)
-    const service = () => state.device(other.name).value?.services.get(climate)
-    await until(() => service()?.valueAt(temperature) === 25, 'a change of the other device')
-    expect(service()?.get(temperature)).toMatchObject({ type: 'FLOAT', tag: 'value', value: 25 })
+    await until(() => temperatureIn(state, other) === 25, 'a change of the other device')
+    const property = state.device(other.name).value?.services.get(climate)?.get(temperature)
+    expect(property).toMatchObject({ type: 'FLOAT', tag: 'value', value: 25 })
     // Without read on meta, then without any device.
-    await admin.putRole(role, grant({ service: ['read'] }, [one.name]))
+    await change(grant({ service: ['read'] }, [one.name]))
     await until(() => state.devices.has(one.name) && state.device(one.name).value?.status === undefined, 'no status')
-    await admin.putRole(role, grant({ schemas: ['read'] }))
+    await change(grant({ schemas: ['read'] }))
     await until(() => state.devices.size === 0, 'no devices')
-    await admin.putRole(role, grant(all))
+    await change(grant(permissions))
     await until(() => state.devices.has(one.name), 'devices again')
     // The user may receive no event, so the socket is closed with 4403.
-    await admin.putRole(role, grant({ users: ['read'] }))
+    await change(grant({ users: ['read'] }))
     await until(() => state.devices.size === 0, 'no devices again')
-    await admin.putRole(role, grant(all))
-    await until(() => state.devices.has(one.name) && state.devices.has(other.name), 'all devices', 60_000)
+    await change(grant(permissions))
+    await until(() => state.devices.has(one.name) && state.devices.has(other.name), 'all devices')
   })
 
   test('has its values again when a permission returns without an event in between', async () => {
     const device = await makeDevice()
-    const role = newName('role')
-    const all = { service: ['read'], meta: ['read'] }
-    await admin.putRole(role, grant(all, [device.name]))
-    const state = clientOf(await admin.bring(newName('person'), [role])).state()
-    await state.ready
-    const value = () => state.device(device.name).value?.services.get(climate)?.valueAt(temperature)
-    expect(value()).toBe(20)
-    await admin.putRole(role, grant({ meta: ['read'] }, [device.name]))
-    await until(() => value() === undefined, 'no value')
-    await admin.putRole(role, grant(all, [device.name]))
-    await until(() => value() === 20, 'the value again')
+    const { state, change } = await stateWith(grant(permissions, [device.name]))
+    expect(temperatureIn(state, device)).toBe(20)
+    await change(grant({ meta: ['read'] }, [device.name]))
+    await until(() => temperatureIn(state, device) === undefined, 'no value')
+    await change(grant(permissions, [device.name]))
+    await until(() => temperatureIn(state, device) === 20, 'the value again')
   })
 
   test('drops a deleted device, also without read on devices', async () => {
     const [one, other] = [await makeDevice(), await makeDevice()]
-    const role = newName('role')
-    await admin.putRole(role, grant({ service: ['read'], meta: ['read'] }))
-    const state = clientOf(await admin.bring(newName('person'), [role])).state()
-    await state.ready
+    const { state } = await stateWith(grant(permissions))
     const received: string[] = []
     state.events(({ type }) => received.push(type))
     await owner.call('DELETE /devices/:deviceIdentifier', { parameters: { deviceIdentifier: one.name } })
@@ -123,19 +124,12 @@ describe('a state', () => {
     const deviceIdentifier = newName('SILENT').toUpperCase()
     await owner.call('POST /devices', { body: { deviceIdentifier } })
     const others = [await makeDevice(), await makeDevice()]
-    const role = newName('role')
-    await admin.putRole(role, grant({ service: ['read'], meta: ['read'] }))
-    const { name, password } = await admin.bring(newName('person'), [role])
     const requested: URL[] = []
     const fetch: typeof globalThis.fetch = (url, init) => {
       requested.push(new URL(String(url)))
       return globalThis.fetch(url, init)
     }
-    const credentials = { scheme: 'dpop', email: name, password } as const
-    const client = connect({ url: proxy.url, WebSocket, fetch, ...fasterTime(60), credentials })
-    clients.push(client)
-    const state = client.state()
-    await state.ready
+    const { state } = await stateWith(grant(permissions), { fetch, ...fasterTime(60) })
     const received: string[] = []
     state.events((event) => JSON.stringify(event).includes(deviceIdentifier) && received.push(event.type))
     expect(state.devices.has(deviceIdentifier)).toBe(true)
@@ -151,19 +145,17 @@ describe('a state', () => {
   test('is empty after its session, and continues with the next session', async () => {
     const device = await makeDevice()
     const { name, password } = await admin.bring(newName('person'), ['viewer'])
-    const client = connect({ url: proxy.url, WebSocket })
-    clients.push(client)
+    const client = open({})
     await client.signIn({ email: name, password })
     const state = client.state()
     await state.ready
-    const value = () => state.device(device.name).value?.services.get(climate)?.valueAt(temperature)
-    expect(value()).toBe(20)
+    expect(temperatureIn(state, device)).toBe(20)
     await admin.delete(`/iam/users/${name}/sessions`)
     await until(() => state.connection.value.state === 'closed', 'the end')
     expect([client.session.value.state, state.devices.size]).toEqual(['signed out', 0])
     await client.signIn({ email: name, password })
     await until(() => state.connection.value.state === 'live', 'the state to be live again')
-    expect(value()).toBe(20)
+    expect(temperatureIn(state, device)).toBe(20)
     // Another user on the same page, with fewer permissions.
     const role = newName('role')
     await admin.putRole(role, grant({ service: ['read'] }, ['NONE']))
@@ -185,8 +177,7 @@ describe('a state', () => {
       if (String(url).includes('/devices') && refusals-- > 0) return new Response('no such upstream', { status: 404 })
       return globalThis.fetch(url, init)
     }
-    const client = clientOf(root, fetch)
-    const state = client.state()
+    const state = clientOf(root, { fetch }).state()
     const problems: unknown[] = []
     state.connection.subscribe(() => problems.push(state.connection.value.problem))
     await state.ready
