@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { readConfig } from '#app/config'
 import { type Setting, settings } from '#app/config-settings'
 import { helpText, markdownTable, placeTable } from '#app/config-text'
+import { configOf } from '#test/app/valid-config'
 
 const all: readonly Setting[] = Object.values(settings)
 
@@ -208,12 +209,6 @@ function settingOf(name: string): Setting {
   const setting = all.find((candidate) => candidate.name === name)
   if (!setting) throw new Error(`no setting ${name}`)
   return setting
-}
-
-function configOf(environment: Record<string, string>, dotenv?: string) {
-  const reading = readConfig(environment, dotenv)
-  if ('mistakes' in reading) throw new Error(reading.mistakes.join('\n'))
-  return reading.config
 }
 
 function mistakesOf(environment: Record<string, string>): readonly string[] {

@@ -66,8 +66,13 @@ export function cleanEnvironment(): Record<string, string | undefined> {
 }
 
 /** The settings to find a server, running or not, without a user. */
-export function environmentOf(server: StartedServer): Record<string, string> {
-  return { HOST: '127.0.0.1', PORT: String(server.port), DATA_DIR: server.dataFolder, STORAGE_HEADROOM_MB: '0' }
+export function environmentOf({ dataFolder, port }: StartedServer): Record<string, string> {
+  return environmentOn(dataFolder, port)
+}
+
+/** The settings of a server on this folder, which does not run. */
+export function environmentOn(folder: string, port = 0): Record<string, string> {
+  return { HOST: '127.0.0.1', PORT: String(port), DATA_DIR: folder, STORAGE_HEADROOM_MB: '0' }
 }
 
 /** Expects success. Returns standard output. */

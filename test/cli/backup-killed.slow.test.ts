@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ServerRun, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { type AdminResult, environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
+import { type AdminResult, environmentOf, environmentOn, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 
 const MIB = 1024 * 1024
 const imageCount = 3
@@ -34,7 +34,6 @@ describe('backup and restore, interrupted', () => {
     rmSync(home, { recursive: true, force: true })
   })
 
-  const into = (folder: string) => ({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, STORAGE_HEADROOM_MB: '0' })
   const partsIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith('.part'))
 
   /** Runs a command, and calls `disturb` as soon as `isReady` is true. */
@@ -112,17 +111,17 @@ describe('backup and restore, interrupted', () => {
     const images = join(folder, 'restoring', 'images')
     const isReady = () => existsSync(images) && readdirSync(images).length > 1
     const args = ['restore', file]
-    await runDisturbed(args, into(folder), isReady, (child) => child?.kill('SIGKILL'))
+    await runDisturbed(args, environmentOn(folder), isReady, (child) => child?.kill('SIGKILL'))
     expect(readdirSync(folder)).toEqual(['restoring'])
     const message = /a restore is under way here, or was interrupted/
     const run = new ServerRun({ DATA_DIR: folder })
     expect(await run.ended).toBe(1)
     expect(run.output).toMatch(message)
-    expect(errorOf(await runAdmin({ args, environment: into(folder) }), 1)).toMatch(message)
-    expect(errorOf(await runAdmin({ args: ['inspect'], environment: into(folder) }), 1)).toMatch(message)
+    expect(errorOf(await runAdmin({ args, environment: environmentOn(folder) }), 1)).toMatch(message)
+    expect(errorOf(await runAdmin({ args: ['inspect'], environment: environmentOn(folder) }), 1)).toMatch(message)
     expect(readdirSync(folder)).toEqual(['restoring'])
     rmSync(folder, { recursive: true })
-    outputOf(await runAdmin({ args, environment: into(folder) }))
+    outputOf(await runAdmin({ args, environment: environmentOn(folder) }))
     const restored = await StartedServer.start({ IAM: 'off' }, folder)
     expect(readdirSync(join(folder, 'images')).length).toBe(imageCount)
     await restored.finish()
@@ -141,7 +140,7 @@ describe('backup and restore, interrupted', () => {
       const backedUp = await runAdmin({ args: ['backup', join(disk, 'a.backup')], environment: environmentOf(server) })
       expect(errorOf(backedUp, 1)).toMatch(/ENOSPC.*free some disk space/)
       expect(readdirSync(disk)).toEqual([])
-      const restored = await runAdmin({ args: ['restore', file], environment: into(join(disk, 'data')) })
+      const restored = await runAdmin({ args: ['restore', file], environment: environmentOn(join(disk, 'data')) })
       expect(errorOf(restored, 1)).toContain('free some disk space')
       expect(readdirSync(disk)).toEqual([])
     } finally {

@@ -8,7 +8,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient } from '#test/blackbox/event-client'
 import { newName, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
-import { adminProgram, cleanEnvironment, environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
+import {
+  adminProgram,
+  cleanEnvironment,
+  environmentOf,
+  environmentOn,
+  errorOf,
+  outputOf,
+  runAdmin,
+} from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
 
 /** Backup, restore and inspect. Contract 8. */
@@ -48,8 +56,6 @@ describe('a backup', () => {
 
   const as = (user: Record<string, string>, args: readonly string[]) =>
     administerAt({ ...environmentOf(server), ...user }, args)
-  /** The settings of a server that does not run. */
-  const into = (folder: string) => ({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, STORAGE_HEADROOM_MB: '0' })
   const note = (device: string, text: string) => admin.patch(`/meta/${device}`, { text })
 
   test('of a running server is restored with its state, and later positions are unknown', {
@@ -81,7 +87,7 @@ describe('a backup', () => {
     await dashboard.close()
 
     const folder = join(home, 'restored')
-    expect(outputOf(await administerAt(into(folder), ['restore', file]))).toBe('')
+    expect(outputOf(await administerAt(environmentOn(folder), ['restore', file]))).toBe('')
     const restored = await StartedServer.start({ IAM: 'on', RATE_LIMITS: 'off' }, folder)
     try {
       // The key file is restored too, so tokens are valid. A user who was disabled later is enabled again.
@@ -126,7 +132,9 @@ describe('a backup', () => {
     expect(String(stderr)).toMatch(/^\d+ rows and \d+ files, \d+ bytes\n$/)
     expect(String(stderr)).toContain(` ${stdout.length} bytes`)
     const folder = join(home, 'piped')
-    expect(outputOf(await runAdmin({ args: ['restore', '-'], environment: into(folder), input: stdout }))).toBe('')
+    expect(
+      outputOf(await runAdmin({ args: ['restore', '-'], environment: environmentOn(folder), input: stdout })),
+    ).toBe('')
     expect(readdirSync(folder)).toContain('db')
   })
 

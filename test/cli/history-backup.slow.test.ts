@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { LinkClient } from '#test/blackbox/link-client'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { environmentOf, outputOf } from '#test/cli/admin-process'
+import { environmentOf, environmentOn, outputOf } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
 
 const device = 'HISTORY-1'
@@ -24,7 +24,6 @@ async function countOf(server: StartedServer): Promise<number | undefined> {
 
 test('a backup of a running or a stopped server has the history, unless it is left out', async () => {
   const home = mkdtempSync(join(tmpdir(), 'history-backup-'))
-  const into = (folder: string) => ({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, STORAGE_HEADROOM_MB: '0' })
   const server = await StartedServer.start({ HISTORY: 'on' })
   const link = await LinkClient.open(server, 'json')
   const properties = [{ propId: 0x2000, type: 'FLOAT', value: 20 }]
@@ -39,7 +38,7 @@ test('a backup of a running or a stopped server has the history, unless it is le
     const [file, folder] = [join(home, `${name}.backup`), join(home, name)]
     outputOf(await administerAt(environment, ['backup', file, ...args]))
     const inspection = JSON.parse(outputOf(await administerAt({}, ['inspect', file, '--json'])))
-    outputOf(await administerAt(into(folder), ['restore', file]))
+    outputOf(await administerAt(environmentOn(folder), ['restore', file]))
     const other = await StartedServer.start({ HISTORY: 'on' }, folder)
     const count = await countOf(other)
     await other.finish()
@@ -50,8 +49,8 @@ test('a backup of a running or a stopped server has the history, unless it is le
   expect(await restoredFrom(environmentOf(server), ['--no-history'])).toEqual([1, false])
   expect(readdirSync(server.dataFolder).filter((name) => name.startsWith('.'))).toEqual([])
   await server.stop()
-  expect(await restoredFrom(into(server.dataFolder))).toEqual([4, true])
-  expect(await restoredFrom(into(server.dataFolder), ['--no-history'])).toEqual([1, false])
+  expect(await restoredFrom(environmentOn(server.dataFolder))).toEqual([4, true])
+  expect(await restoredFrom(environmentOn(server.dataFolder), ['--no-history'])).toEqual([1, false])
   await server.finish()
   rmSync(home, { recursive: true, force: true })
 })

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readConfig } from '#app/config'
 import { databaseFindings } from '#cli/doctor/database'
 import { folderFindings } from '#cli/doctor/folder'
+import { configOf } from '#test/app/valid-config'
 import { EventClient } from '#test/blackbox/event-client'
 import { ServerRun, StartedServer } from '#test/blackbox/started-server'
 import { environmentOf, errorOf, outputOf } from '#test/cli/admin-process'
@@ -21,11 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.discard())
 
-const config = () => {
-  const reading = readConfig({ DATA_DIR: server.dataFolder })
-  if ('mistakes' in reading) throw new Error(reading.mistakes.join())
-  return reading.config
-}
+const config = () => configOf({ DATA_DIR: server.dataFolder })
 const admin = (...args: string[]) => administerAt(environmentOf(server), args)
 const numbersOf = (text: string) =>
   [...text.matchAll(/"deviceIdentifier":"PUMP-(\d+)"/g)].map(([, digits]) => Number(digits)).sort((a, b) => a - b)

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { readConfig } from '#app/config'
 import { startPrivateServer } from '#cli/stopped-server'
+import { configOf } from '#test/app/valid-config'
 import { freePort } from '#test/blackbox/free-port'
 import { root, SignedInUser, signUp, startWithIdentity } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
-import { environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
+import { environmentOf, environmentOn, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
 
 /** Without a running server, commands start one on the data folder. */
@@ -26,13 +26,7 @@ describe('with a stopped server', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  const environment = () => ({
-    HOST: '127.0.0.1',
-    PORT: String(port),
-    DATA_DIR: folder,
-    STORAGE_HEADROOM_MB: '0',
-    LOG_LEVEL: 'info',
-  })
+  const environment = () => ({ ...environmentOn(folder, port), LOG_LEVEL: 'info' })
   const run = (args: readonly string[], input?: string) => administerAt(environment(), args, input)
   const start = async (more: Record<string, string> = {}) => {
     const server = await StartedServer.start({ IAM: 'on', ...more }, folder)
@@ -95,10 +89,9 @@ describe('with a stopped server', () => {
   })
 
   test('the token of a command is invalid after it', async () => {
-    const reading = readConfig(environment())
-    if ('mistakes' in reading) throw new Error(reading.mistakes.join())
+    const config = configOf(environment())
     const fetched = vi.spyOn(globalThis, 'fetch')
-    const connection = await startPrivateServer({ config: reading.config, offlineReason: '' }, new PassThrough())
+    const connection = await startPrivateServer({ config, offlineReason: '' }, new PassThrough())
     await connection.client.call('GET /iam/users')
     const [url, init] = fetched.mock.calls.at(-1) ?? []
     fetched.mockRestore()

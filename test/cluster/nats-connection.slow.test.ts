@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { jetstream } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { readConfig } from '#app/config'
 import { NatsServer, noNats } from '#bench/harness/nats-servers'
 import { projectRoot } from '#bench/project-root'
 import { natsFindings } from '#cli/doctor/nats'
@@ -12,6 +11,7 @@ import { ClusterFailure } from '#cluster/cluster-failure'
 import { connectNats } from '#cluster/nats'
 import { checkSync, connectToNats } from '#cluster/nats-connection'
 import { natsObjects } from '#cluster/nats-objects'
+import { configOf } from '#test/app/valid-config'
 import { world } from '#test/http/http-fixture'
 import { bytesOf, piecesOf } from '#test/store/blob-suite'
 
@@ -98,14 +98,13 @@ describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats
 
   test('are checked by doctor', async () => {
     const found = async ({ url }: NatsServer, line: string) => {
-      const reading = readConfig({
+      const config = configOf({
         NATS_URL: url.replace('nats://', 'nats://devices:1e5%40@'),
         NATS_SYS_CREDS: fileWith(line),
         NODE_URL: 'http://127.0.0.1:8080',
         DURABILITY: 'disk',
       })
-      if ('mistakes' in reading) throw new Error(reading.mistakes.join())
-      return (await natsFindings(reading.config)).map(({ verdict, said }) => `${verdict} ${said}`)
+      return (await natsFindings(config)).map(({ verdict, said }) => `${verdict} ${said}`)
     }
     expect(await found(synced, 'system:secret')).toEqual([
       expect.stringMatching(/^ok 127\.0\.0\.1:\d+ is version 2\./),

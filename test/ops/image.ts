@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Config, readConfig } from '#app/config'
+import type { Config } from '#app/config'
 import { settings } from '#app/config-settings'
 import { projectRoot } from '#bench/project-root'
+import { configOf } from '#test/app/valid-config'
 
 /** The image, as its Dockerfile describes it. */
 
@@ -29,7 +30,5 @@ export function configurationWith(environment: Record<string, string>): Config {
   const known = Object.values(settings).map(({ name }): string => name)
   const unknown = Object.keys(environment).filter((name) => !known.includes(name))
   if (unknown.length > 0) throw new Error(`no settings: ${unknown.join()}`)
-  const reading = readConfig({ ...valuesOf('ENV'), ...environment })
-  if ('mistakes' in reading) throw new Error(reading.mistakes.join('\n'))
-  return reading.config
+  return configOf({ ...valuesOf('ENV'), ...environment })
 }

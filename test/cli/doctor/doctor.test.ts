@@ -6,7 +6,6 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Config, readConfig } from '#app/config'
 import { realWorld } from '#app/world'
 import { projectRoot } from '#bench/project-root'
 import { databaseFindings, historyFindings } from '#cli/doctor/database'
@@ -15,16 +14,11 @@ import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
 import { natsFindings } from '#cli/doctor/nats'
 import { portFindings } from '#cli/doctor/port'
 import { clockFindings, syncFinding } from '#cli/doctor/timing'
+import { configOf } from '#test/app/valid-config'
 import { root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { cleanEnvironment, environmentOf } from '#test/cli/admin-process'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
-
-function configOf(environment: Record<string, string>): Config {
-  const reading = readConfig(environment)
-  if ('mistakes' in reading) throw new Error(reading.mistakes.join())
-  return reading.config
-}
 
 describe('a data folder', () => {
   let home: string

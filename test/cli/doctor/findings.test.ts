@@ -6,6 +6,7 @@ import { projectRoot } from '#bench/project-root'
 import { lineOf } from '#cli/doctor/finding'
 import { nodeFinding, nodeRange, openFilesFinding } from '#cli/doctor/process'
 import { combinationFindings, settingsFindings } from '#cli/doctor/settings'
+import { configOf } from '#test/app/valid-config'
 
 describe('Node', () => {
   test('has the same minimum as package.json', () => {
@@ -104,9 +105,7 @@ describe('settings', () => {
       ['hint NATS_REPLICAS'],
     ],
   ])('combined: %s', (_, environment, expected) => {
-    const reading = readConfig(environment)
-    if ('mistakes' in reading) throw new Error(reading.mistakes.join())
-    const found = combinationFindings(reading.config)
+    const found = combinationFindings(configOf(environment))
     expect(found.map(({ verdict, about }) => `${verdict} ${about}`)).toEqual(expected)
     for (const { todo } of found) expect(todo).toBeTruthy()
   })
