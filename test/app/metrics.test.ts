@@ -19,22 +19,6 @@ async function textOf(rows: readonly MetricRow[], form: MetricsForm = 'prometheu
 
 const about = { help: 'Help text', from: 'here' }
 
-describe('buckets', () => {
-  test.each([
-    [0, 0],
-    [1, 0],
-    [1.1, 1],
-    [5, 1],
-    [5.1, 2],
-    [Number.MAX_VALUE, 2],
-  ])('%s is counted in bucket %s', (value, bucket) => {
-    const histogram = new Histogram([1, 5])
-    histogram.observe(value)
-    expect(histogram.counts.indexOf(1)).toBe(bucket)
-    expect([histogram.count, histogram.sum]).toEqual([1, value])
-  })
-})
-
 describe('the text of the metrics', () => {
   test('has help, type and current value', async () => {
     let count = 3

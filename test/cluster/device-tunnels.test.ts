@@ -19,7 +19,7 @@ const path = '/link'
 
 let owner: HttpFixture
 let recorder: SocketRecorder
-let edge: HttpFixture
+let edge: HttpFixture | undefined
 let tunnels: DeviceTunnels
 let isProxyTrusted: boolean
 let isOwner: boolean
@@ -62,11 +62,13 @@ beforeEach(async () => {
 
 afterEach(async () => {
   for (const device of devices.splice(0)) device.terminate()
-  await edge.server.close()
+  await edge?.server.close()
+  edge = undefined
   await owner.server.close()
 })
 
-async function openEdge(): Promise<void> {
+async function openEdge(): Promise<HttpFixture> {
+  if (edge) return edge
   const node = clusterNode({ ownerUrl: () => `http://127.0.0.1:${owner.port}` })
   const own: AnyWebsocketRoute = {
     ...route,
@@ -77,16 +79,19 @@ async function openEdge(): Promise<void> {
   }
   tunnels = tunnelsOf(node)
   edge = await openHttp({ sockets: [tunnels.carry(own)], isProxyTrusted, otherNodes: new Forwarder(node) })
+  return edge
 }
 
 async function connect(headers: Readonly<Record<string, string>> = {}, query = ''): Promise<WebSocket> {
-  await openEdge()
-  return connectAgain(headers, query)
+  const { ws } = await openEdge()
+  const device = new WebSocket(`${ws}${path}${query}`, ['link.v1.json'], { headers })
+  devices.push(device)
+  return device
 }
 
-function connectAgain(headers: Readonly<Record<string, string>> = {}, query = ''): WebSocket {
-  const device = new WebSocket(`${edge.ws}${path}${query}`, ['link.v1.json'], { headers })
-  devices.push(device)
+async function openDevice(): Promise<WebSocket> {
+  const device = await connect()
+  await opened(device)
   return device
 }
 
@@ -150,8 +155,7 @@ describe('a device connection at another node', () => {
   })
 
   test('carries messages, pings and the closure both ways', async () => {
-    const device = await connect()
-    await opened(device)
+    const device = await openDevice()
     device.send('{"a":"€"}')
     device.send(new Uint8Array([1, 2]))
     await until(() => recorder.count('received') === 2)
@@ -175,9 +179,7 @@ describe('a device connection at another node', () => {
   })
 
   test('informs the owner when the device has disconnected, and leaves other devices connected', async () => {
-    const device = await connect()
-    const other = connectAgain()
-    await Promise.all([opened(device), opened(other)])
+    const [device, other] = [await openDevice(), await openDevice()]
     await until(() => recorder.count('opened') === 2)
     device.close(4000)
     await until(() => recorder.count('closed') === 1)
@@ -187,8 +189,7 @@ describe('a device connection at another node', () => {
   })
 
   test('sends many and large messages in their order', async () => {
-    const device = await connect()
-    await opened(device)
+    const device = await openDevice()
     const texts = Array.from({ length: 200 }, (_, number) => `${number}`.padEnd(number % 10 === 0 ? 4_000 : 10))
     for (const text of texts) device.send(text)
     await until(() => recorder.count('received') === texts.length)
@@ -196,9 +197,7 @@ describe('a device connection at another node', () => {
   })
 
   test('is closed with 1011 after a bug, and other devices stay connected', async () => {
-    const device = await connect()
-    const other = connectAgain()
-    await Promise.all([opened(device), opened(other)])
+    const [device, other] = [await openDevice(), await openDevice()]
     recorder.onEvent = ({ text }) => {
       if (text === 'bad') throw new Error('a bug')
     }
@@ -211,8 +210,7 @@ describe('a device connection at another node', () => {
   })
 
   test('is closed with 1012 when the owner is gone', async () => {
-    const device = await connect()
-    await opened(device)
+    const device = await openDevice()
     const closing = closed(device)
     await until(() => recorder.count('opened') === 1)
     await owner.server.close()
@@ -249,11 +247,20 @@ class Client implements Transport {
 }
 
 describe('a client of another port of a node', () => {
-  test('is connected to the owner like a websocket', async () => {
+  function carry(client: Client): ForwardedConnection {
+    return new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
+  }
+
+  async function connected() {
     await openEdge()
     const client = new Client()
-    const carried = new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
+    const carried = carry(client)
     await until(() => client.steps.includes('resume'))
+    return { client, carried }
+  }
+
+  test('is connected to the owner like a websocket', async () => {
+    const { client, carried } = await connected()
     expect(upgrades).toMatchObject([{ forwarded: { address: client.address }, remoteAddress: client.address }])
     carried.received(Buffer.from('bytes'))
     await until(() => recorder.count('received') === 1)
@@ -265,10 +272,7 @@ describe('a client of another port of a node', () => {
   })
 
   test('is not read while the owner reads nothing', async () => {
-    await openEdge()
-    const client = new Client()
-    const carried = new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
-    await until(() => client.steps.includes('resume'))
+    const { client, carried } = await connected()
     recorder.onEvent = ({ socket }) => socket.pause?.()
     const chunk = new Uint8Array(64 * 1024)
     let sentBytes = 0
@@ -281,10 +285,7 @@ describe('a client of another port of a node', () => {
   })
 
   test('has its unread bytes counted at the owner, like a client of the owner', async () => {
-    await openEdge()
-    const client = new Client()
-    const carried = new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
-    await until(() => client.steps.includes('resume'))
+    const { client, carried } = await connected()
     const socket = recorder.get('opened')?.socket
     const message = new Uint8Array(1024 * 1024)
     socket?.send(message)
@@ -300,10 +301,7 @@ describe('a client of another port of a node', () => {
     ['its node stops', async () => tunnels.stop()],
     ['the owner is gone', () => owner.server.close()],
   ])('gets its last message if %s', async (_, stop) => {
-    await openEdge()
-    const client = new Client()
-    new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
-    await until(() => client.steps.includes('resume'))
+    const { client } = await connected()
     const socket = recorder.get('opened')?.socket
     socket?.setFarewell?.(Buffer.from('farewell'))
     socket?.send(Buffer.from('answer'))
@@ -359,8 +357,7 @@ describe('a client of another port of a node', () => {
 
   test('that disconnected meanwhile is disconnected at the owner', async () => {
     await openEdge()
-    const client = new Client()
-    new ForwardedConnection(client, (socket) => tunnels.connect(path, socket)).closed()
+    carry(new Client()).closed()
     await until(() => recorder.count('closed') === 1)
   })
 
@@ -370,7 +367,7 @@ describe('a client of another port of a node', () => {
     }
     await openEdge()
     const client = new Client()
-    new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
+    carry(client)
     await until(() => client.steps.includes('close'))
   })
 })
