@@ -7,11 +7,12 @@ import { exampleProject } from '#api/updates'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'
 import { codeOf } from '#test/access/totp-code'
 import { DpopCaller, type Pair } from '#test/api/dpop-caller'
-import { type AccessFixture, type Asker, examplePassword, other } from '#test/routes/access-fixture'
+import { examplePath } from '#test/api/example-request'
+import { type AccessFixture, examplePassword, other, type UserName } from '#test/routes/access-fixture'
 
 /** The parts of a request that differ from the example, because they are secrets of this server; and the caller. */
 export interface ExampleCall {
-  readonly asker?: Asker
+  readonly user?: UserName
   readonly headers?: Readonly<Record<string, string>>
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: string
@@ -30,7 +31,10 @@ const prepared: Readonly<Record<string, Prepare>> = {
     return { body: { refreshToken: JSON.parse(text).refreshToken } }
   },
   // The invitation code of the fixture is the user's name.
-  signUp: async () => ({ body: { code: 'bob' } }),
+  signUp: async (fixture) => {
+    await fixture.inviteUser('bob')
+    return { body: { code: 'bob' } }
+  },
   logIn: async (fixture, entry) => ({ headers: await new DpopCaller(fixture).headers(entry.method, entry.path) }),
   refreshSession: async (fixture, entry) => {
     const client = new DpopCaller(fixture)
@@ -39,27 +43,27 @@ const prepared: Readonly<Record<string, Prepare>> = {
   },
   listAudit: async (fixture) => {
     await fixture.call('eve', 'DELETE', `/groups/${exampleGroup}`)
-    return { asker: 'eve', query: 'user=eve' }
+    return { user: 'eve', query: 'user=eve' }
   },
   readDeviceDesired: withDesired,
   readServiceDesired: withDesired,
   postLink: async (fixture) => ({ headers: { authorization: await fixture.deviceAuthorization() } }),
-  endSession: async (fixture) => ({ asker: 'eve', parameters: { id: await fixture.secondSession('eve') } }),
+  endSession: async (fixture) => ({ user: 'eve', parameters: { id: await fixture.secondSession('eve') } }),
   // Requires the role admin itself.
   readOutbox: async (fixture) => {
     await fixture.failedMail()
     return asRoot(fixture)
   },
-  listDeliveries: async (fixture) => ({ asker: 'eve', parameters: { functionId: await fixture.webhookFunction() } }),
+  listDeliveries: async (fixture) => ({ user: 'eve', parameters: { functionId: await fixture.webhookFunction() } }),
   // Requires all permissions.
   readBackup: asRoot,
   // The example shows a user with a second factor.
   listUsers: async (fixture) => {
     await withTotp(fixture)
-    return { asker: 'eve' }
+    return { user: 'eve' }
   },
-  readUser: async (fixture) => ({ asker: 'eve', parameters: { name: (await withTotp(fixture)).name } }),
-  updateUser: async (fixture) => ({ asker: 'eve', parameters: { name: (await withTotp(fixture)).name } }),
+  readUser: async (fixture) => ({ user: 'eve', parameters: { name: (await withTotp(fixture)).name } }),
+  updateUser: async (fixture) => ({ user: 'eve', parameters: { name: (await withTotp(fixture)).name } }),
   // Tenants of the fixture have no hosts.
   listTenants: withHosts,
   readTenant: withHosts,
@@ -145,11 +149,16 @@ const prepared: Readonly<Record<string, Prepare>> = {
 }
 
 /** Creates what an example needs and the fixture does not have. */
+export async function prepareResources(fixture: AccessFixture, { name, example }: RouteEntry): Promise<void> {
+  if (example.parameters?.name === 'bob') await fixture.inviteUser('bob')
+  if (/^write(Device|Service)Properties$/.test(name)) await fixture.link()
+}
+
+/** The same, and the secrets of the call. */
 export async function prepareCall(fixture: AccessFixture, entry: RouteEntry): Promise<ExampleCall> {
-  if (entry.example.parameters?.name === 'bob' || entry.name === 'signUp') await fixture.bring('bob')
-  if (/^write(Device|Service)Properties$/.test(entry.name)) await fixture.link()
+  await prepareResources(fixture, entry)
   const prepare = prepared[entry.name]
-  return prepare ? prepare(fixture, entry) : { asker: 'eve' }
+  return prepare ? prepare(fixture, entry) : { user: 'eve' }
 }
 
 /** The names of the prepared entries. */
@@ -166,23 +175,21 @@ async function asRoot(fixture: AccessFixture): Promise<ExampleCall> {
 }
 
 async function withDesired(fixture: AccessFixture): Promise<ExampleCall> {
-  const { example, path } = putDeviceDesired
-  const filled = path.replace(/:(\w+)/g, (_, name) => encodeURIComponent(String(example.parameters?.[name as never])))
   await fixture.unlink()
-  await fixture.call('eve', 'PUT', filled, example.body)
-  return { asker: 'eve' }
+  await fixture.call('eve', 'PUT', examplePath(putDeviceDesired), putDeviceDesired.example.body)
+  return { user: 'eve' }
 }
 
 async function withHosts(fixture: AccessFixture): Promise<ExampleCall> {
   await fixture.call('eve', 'PATCH', `/iam/tenants/${other}`, { hosts: ['devices.other.example'] })
-  return { asker: 'eve' }
+  return { user: 'eve' }
 }
 
 let people = 0
 
 async function newUser(fixture: AccessFixture): Promise<string> {
   const name = `user-${++people}`
-  await fixture.newcomer(name)
+  await fixture.addUser(name)
   return name
 }
 

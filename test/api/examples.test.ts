@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { asyncApiDocument } from '#api/asyncapi'
 import { chapters } from '#api/chapters'
 import { openApiDocument } from '#api/openapi'
-import type { RouteEntry } from '#api/route-entry'
 import { everything } from '#model/scope'
 import { asyncApiFile, descriptionRoutes, openApiFile } from '#routes/pages/description-routes'
 import type { PageFile } from '#routes/pages/page-files'
 import { expectDocumented, expectShape } from '#test/api/documented-answer'
 import { prepareCall, preparedNames } from '#test/api/example-calls'
+import { exampleBody, examplePath } from '#test/api/example-request'
 import { AccessFixture } from '#test/routes/access-fixture'
 
 /** Sends every example to a server: the answer has the status and shape of the example, and its entry describes it. */
@@ -34,35 +34,19 @@ function fileOf(document: object): PageFile {
 }
 
 describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, entry) => {
-  const { method, path, example } = entry
+  const { method, example } = entry
 
   test('answers its example as documented', async () => {
     await fixture.restore(everything.grants)
-    const { asker, headers, parameters, query, body } = await prepareCall(fixture, entry)
-    const values: Readonly<Record<string, string>> = { ...example.parameters, ...parameters }
-    const filled = path.replace(/:(\w+)/g, (_, name) => encodeURIComponent(values[name] ?? ''))
-    const search = query ?? new URLSearchParams(example.query).toString()
-    const answer = await fixture.call(
-      asker,
-      method,
-      search === '' ? filled : `${filled}?${search}`,
-      bodyOf(entry, body),
-      {
-        ...headers,
-      },
-    )
+    const { user, headers, parameters, query, body } = await prepareCall(fixture, entry)
+    const path = examplePath(entry, parameters, query)
+    const answer = await fixture.call(user, method, path, exampleBody(entry, body), { ...headers })
     expect([answer.status, answer.status < 400 ? '' : answer.text]).toEqual([example.status, ''])
     expectDocumented(entry, answer)
     if (entry.isSecret && secretAnswer.test(answer.text)) expect(answer.headers.get('cache-control')).toBe('no-store')
     if (example.answer !== undefined) expectShape(example.answer, JSON.parse(answer.text))
   })
 })
-
-/** Streamed bodies are sent unchanged. */
-function bodyOf({ example, body }: RouteEntry, more: object | undefined): unknown {
-  if (body?.isStreamed) return Buffer.from(example.body as string)
-  return more ? { ...(example.body as object), ...more } : example.body
-}
 
 test('exactly the bound routes are described', () => {
   expect(entries.map(({ name }) => name).toSorted()).toEqual(fixture.bindings.map(({ entry }) => entry.name).toSorted())

@@ -57,13 +57,15 @@ export const other = 'other'
 const subscribedFunction = '7Gm2sXv5He'
 
 /** The callers. `eve` belongs to tenant `default` and has role `eve`, whose grants each test sets; `olaf` administers `other`. */
-export type Asker = 'eve' | 'olaf'
-const askers = { eve: defaultTenant, olaf: other } as const satisfies Record<Asker, string>
+export type UserName = 'eve' | 'olaf'
+const tenantOf = { eve: defaultTenant, olaf: other } as const satisfies Record<UserName, string>
+
+const tick = () => new Promise((resolve) => setTimeout(resolve, 1))
 
 /** The whole server over real sockets and in memory, with everything that the examples need. */
 export class AccessFixture {
   readonly #http: SignInServer
-  readonly #tokens = new Map<Asker, string>()
+  readonly #tokens = new Map<UserName, string>()
   #device: WebSocket | undefined
 
   private constructor(http: SignInServer) {
@@ -86,16 +88,16 @@ export class AccessFixture {
 
   /** Restores everything that an earlier call removed or created, and sets the grants of role `eve`, and so her token. */
   async restore(grants: readonly Grant[]): Promise<void> {
-    await this.#tenantThere()
-    await this.#gone('bob')
-    for (const tenant of [defaultTenant, other]) await this.#thingsIn(tenant)
-    for (const asker of ['eve', 'olaf'] as const) await this.#signedIn(asker)
-    await this.#subscribed('eve')
-    await this.again(grants)
+    await this.#restoreOther()
+    await this.#removeUser('bob')
+    for (const tenant of [defaultTenant, other]) await this.#restoreTenant(tenant)
+    for (const user of ['eve', 'olaf'] as const) await this.#signIn(user)
+    await this.#restoreSubscription('eve')
+    await this.restoreGrants(grants)
   }
 
-  /** As `restore`, if no call has changed anything. */
-  async again(grants: readonly Grant[]): Promise<void> {
+  /** As `restore`, if no call has changed anything else. */
+  async restoreGrants(grants: readonly Grant[]): Promise<void> {
     // Keys are rotated at most once a minute.
     this.#http.pass(61_000)
     await this.allow(grants)
@@ -115,16 +117,16 @@ export class AccessFixture {
     const { alarms, evaluated } = this.#tenant(tenant)
     const isSweeping = () => [...evaluated].some(([id, { sweeping }]) => sweeping !== null || !alarms.has(id))
     const isDesired = () => {
-      const state = this.#look(deviceAddress(tenant, exampleDevice)) as DeviceState | undefined
+      const state = this.#stateOf(deviceAddress(tenant, exampleDevice)) as DeviceState | undefined
       return (state?.desired.size ?? 0) > 0
     }
     const isDue = () => isSweeping() || (this.#device?.readyState === WebSocket.OPEN && isDesired())
-    while (isDue()) await new Promise((resolve) => setTimeout(resolve, 1))
+    while (isDue()) await tick()
   }
 
   /** User `bob` of the examples: invited if an operation needs this user, absent if it creates the user. */
-  async bring(name: string): Promise<void> {
-    await this.#user(defaultTenant, name, ['viewer'])
+  async inviteUser(name: string): Promise<void> {
+    await this.#ensureUser(defaultTenant, name, ['viewer'])
   }
 
   /** The device of the examples on its own link. It accepts every write. */
@@ -153,10 +155,10 @@ export class AccessFixture {
   async unlink(): Promise<void> {
     this.#device?.terminate()
     const { links } = this.#http.assembly.context
-    while (links.linkedOf(defaultTenant, exampleDevice)) await new Promise((resolve) => setTimeout(resolve, 1))
+    while (links.linkedOf(defaultTenant, exampleDevice)) await tick()
   }
 
-  /** The values of the device in the examples, without a link. */
+  /** The credential of the device in the examples. */
   async deviceAuthorization(): Promise<string> {
     const secret = 'of the device'
     await this.#ask(deviceAddress(defaultTenant, exampleDevice), { type: 'set_secret', hash: hashOf(secret) })
@@ -164,8 +166,8 @@ export class AccessFixture {
   }
 
   /** A user that no example names, with the common password. */
-  async newcomer(name: string): Promise<void> {
-    await this.#user(defaultTenant, name, ['operator'], true)
+  async addUser(name: string): Promise<void> {
+    await this.#ensureUser(defaultTenant, name, ['operator'], true)
   }
 
   /** The signed part of an image URL, valid for an hour. */
@@ -200,7 +202,7 @@ export class AccessFixture {
     const what = { value: 'offline', previous: 'online', cause: { on: 'status' } } as const
     const request = { at: this.now(), device: exampleDevice, node: 'call', ...what }
     await this.#ask(address, { type: 'webhook', request })
-    while ((this.#look(address) as DeliveryState).results.size === 0) await new Promise((done) => setTimeout(done, 1))
+    while ((this.#stateOf(address) as DeliveryState).results.size === 0) await tick()
     return id
   }
 
@@ -214,16 +216,16 @@ export class AccessFixture {
     this.#http.pass(ms)
   }
 
-  async forget(tenant: string): Promise<void> {
+  async deleteTenant(tenant: string): Promise<void> {
     const { tenants } = this.#directory
     if (!tenants.has(tenant)) return
     if (tenants.get(tenant)?.state === 'active') await this.#ask(directoryAddress, { type: 'delete_tenant', tenant })
-    while (this.#directory.tenants.has(tenant)) await new Promise((resolve) => setTimeout(resolve, 1))
+    while (this.#directory.tenants.has(tenant)) await tick()
   }
 
   /** `body`: bytes as they are, other values as JSON. */
   async call(
-    asker: Asker | undefined,
+    user: UserName | undefined,
     method: string,
     path: string,
     body?: unknown,
@@ -232,7 +234,7 @@ export class AccessFixture {
     const response = await fetch(this.#http.base + path, {
       method,
       headers: {
-        ...(asker && { authorization: this.authorizationOf(asker) }),
+        ...(user && { authorization: this.authorizationOf(user) }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...more,
       },
@@ -246,24 +248,24 @@ export class AccessFixture {
   }
 
   /** The credential of a caller: `Bearer <token>`. */
-  authorizationOf(asker: Asker): string {
-    return `Bearer ${this.#tokens.get(asker)}`
+  authorizationOf(user: UserName): string {
+    return `Bearer ${this.#tokens.get(user)}`
   }
 
   /** The id of another session of the caller. */
-  async secondSession(asker: Asker): Promise<string> {
+  async secondSession(user: UserName): Promise<string> {
     const id = randomId((bytes) => world.random(bytes))
-    const row = rowByName(this.#directory, asker)
-    if (!row) throw new Error(`${asker} does not exist`)
-    await this.#begin(row.tenant, row.id, id)
+    const row = rowByName(this.#directory, user)
+    if (!row) throw new Error(`${user} does not exist`)
+    await this.#beginSession(row.tenant, row.id, id)
     return id
   }
 
   /** Everything that a tenant stores, as text, without the role and sessions of the caller, which always change. */
-  whole(tenant: string): string {
+  storedText(tenant: string): string {
     const { schemas, roles, apiKeys, provisioningKeys, groups, alarms, functions, templates } = this.#tenant(tenant)
-    const users = [...this.#directory.users.values()].filter((row) => row.tenant === tenant && !(row.name in askers))
-    const devices = this.#look({ kind: 'device', tenant, id: exampleDevice }) as DeviceState | undefined
+    const users = [...this.#directory.users.values()].filter((row) => row.tenant === tenant && !(row.name in tenantOf))
+    const devices = this.#stateOf({ kind: 'device', tenant, id: exampleDevice }) as DeviceState | undefined
     const named = [...roles].filter(([name]) => name !== 'eve')
     const subscriptions = tenant === defaultTenant ? this.#subscriber('eve').subscriptions : []
     const maps = [schemas, apiKeys, provisioningKeys, groups, alarms, functions, templates].map((each) => [...each])
@@ -291,28 +293,28 @@ export class AccessFixture {
   }
 
   /** The number of stored idempotency keys of a tenant. */
-  async keptKeys(tenant: string): Promise<number> {
+  async idempotencyKeyCount(tenant: string): Promise<number> {
     const pages = this.#http.assembly.context.listing.entries(idempotencyIndex, tenant)
     const { length } = await pages.next(100_000)
     await pages.close()
     return length
   }
 
-  async #tenantThere(): Promise<void> {
-    await this.forget('third')
+  async #restoreOther(): Promise<void> {
+    await this.deleteTenant('third')
     const { tenants } = this.#directory
-    if (tenants.get(other)?.state === 'deleting') await this.forget(other)
+    if (tenants.get(other)?.state === 'deleting') await this.deleteTenant(other)
     const settings = { name: 'Other Works', hosts: [], twoFactor: 'optional', basic: true }
     if (!this.#directory.tenants.has(other)) {
       await this.#ask(directoryAddress, { type: 'add_tenant', tenant: { tenantIdentifier: other, ...settings } })
     } else await this.#ask(directoryAddress, { type: 'update_tenant', tenant: other, change: settings })
   }
 
-  async #thingsIn(tenant: string): Promise<void> {
+  async #restoreTenant(tenant: string): Promise<void> {
     const state = this.#tenant(tenant)
     const address = tenantAddress(tenant)
     const hash = hashOf('any')
-    await this.#nothingOf(tenant)
+    await this.#removeProject(tenant)
     // The other tenant has the same resources under the same names, except the device, its firmware, bindings and schema.
     if (!state.apiKeys.has(apiKey)) {
       const createdBy = { tenant: defaultTenant, user: operator.user }
@@ -325,49 +327,49 @@ export class AccessFixture {
     }
     const grants = [{ permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['*'], services: ['*'] }]
     await this.#ask(address, { type: 'put_role', role: 'ops', grants })
-    await this.#user(tenant, tenant === defaultTenant ? 'ann' : 'ona', ['operator'], true)
+    await this.#ensureUser(tenant, tenant === defaultTenant ? 'ann' : 'ona', ['operator'], true)
     for (const id of state.alarms.keys()) await this.#ask(address, { type: 'delete_alarm', id })
-    await this.#functionsIn(tenant)
+    await this.#restoreFunctions(tenant)
     for (const id of state.groups.keys()) await this.#ask(address, { type: 'delete_group', id })
-    if (tenant === defaultTenant) await this.#data()
+    if (tenant === defaultTenant) await this.#restoreData()
     else {
       for (const service of [...state.schemas.keys()]) await this.#ask(address, { type: 'delete_schema', service })
       const made = { kind: 'device', tenant, id: 'PUMP-7' }
-      if (this.#look(made)) await this.#ask(made, { type: 'remove' })
+      if (this.#stateOf(made)) await this.#ask(made, { type: 'remove' })
     }
   }
 
   /** Two functions and the templates of their mails, without subscriptions; none in the other tenant. */
-  async #functionsIn(tenant: string): Promise<void> {
+  async #restoreFunctions(tenant: string): Promise<void> {
     const { functions, templates } = this.#tenant(tenant)
     const address = tenantAddress(tenant)
     const kept = tenant === defaultTenant ? [exampleFunction, subscribedFunction] : []
     const left = [...functions.keys()].filter((id) => !kept.includes(id))
     for (const id of left) await this.#ask(address, { type: 'delete_function', id })
     for (const name of [...templates.keys()]) await this.#ask(address, { type: 'delete_template', name })
-    await this.#swept(tenant)
+    await this.#untilSwept(tenant)
     const body = createFunction.body?.schema.parse(createFunction.example.body)
     for (const id of kept) {
       await this.#ask(address, { type: 'put_function', id, isNew: !functions.has(id), body, author: anonymous.user })
     }
     if (tenant !== defaultTenant) return
-    const said = putTemplate.body?.schema.parse(putTemplate.example.body)
-    await this.#ask(address, { type: 'put_template', name: exampleTemplate, body: said, author: anonymous.user })
+    const texts = putTemplate.body?.schema.parse(putTemplate.example.body)
+    await this.#ask(address, { type: 'put_template', name: exampleTemplate, body: texts, author: anonymous.user })
   }
 
   /** Waits until no subscription to a deleted function remains. */
-  async #swept(tenant: string): Promise<void> {
+  async #untilSwept(tenant: string): Promise<void> {
     const isDue = async () => {
       const pages = this.#http.assembly.context.listing.entries(endingIndex, tenant)
       const found = await pages.next(1)
       await pages.close()
       return found.length > 0
     }
-    while (await isDue()) await new Promise((resolve) => setTimeout(resolve, 1))
+    while (await isDue()) await tick()
   }
 
   /** A subscription to one function, with the id of the examples. */
-  async #subscribed(name: string): Promise<void> {
+  async #restoreSubscription(name: string): Promise<void> {
     const { tenant, id } = this.#subscriber(name)
     const address = subscriberAddress(tenant, id)
     await this.#ask(address, { type: 'erase' })
@@ -378,19 +380,23 @@ export class AccessFixture {
 
   #subscriber(name: string): SubscriberState {
     const row = rowByName(this.#directory, name)
-    return this.#look(subscriberAddress(row?.tenant ?? '', row?.id ?? '')) as SubscriberState
+    return this.#stateOf(subscriberAddress(row?.tenant ?? '', row?.id ?? '')) as SubscriberState
   }
 
-  async #data(): Promise<void> {
+  async #restoreData(): Promise<void> {
     const made = { kind: 'device', tenant: defaultTenant, id: 'PUMP-7' }
-    if (this.#look(made)) await this.#ask(made, { type: 'remove' })
+    if (this.#stateOf(made)) await this.#ask(made, { type: 'remove' })
     const properties = [{ propId: 8192, type: 'FLOAT' }]
     const services = [{ serviceIdentifier: exampleService, properties }]
     const updates = [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }]
-    const report = () => this.#answered('postLink', {}, { deviceIdentifier: exampleDevice, services, updates })
+    const report = () => this.#callDirectly('postLink', {}, { deviceIdentifier: exampleDevice, services, updates })
     await report()
-    await this.#answered('patchMeta', { deviceIdentifier: exampleDevice }, { location: { building: 'A', floor: 1 } })
-    await this.#firmware()
+    await this.#callDirectly(
+      'patchMeta',
+      { deviceIdentifier: exampleDevice },
+      { location: { building: 'A', floor: 1 } },
+    )
+    await this.#restoreFirmware()
     // The firmware report removes the services of the device.
     await report()
     const group = { name: 'Hall 3', devices: [exampleDevice] }
@@ -402,12 +408,12 @@ export class AccessFixture {
     const author = formatCrn({ type: 'user', id: rowByName(this.#directory, 'root')?.id ?? '' })
     const set = { type: 'put_alarm', id: exampleAlarm, isNew: true, body: alarm, author }
     await this.#ask(tenantAddress(defaultTenant), set)
-    await this.#action()
-    await this.#answered('putSchema', { serviceIdentifier: exampleService }, putSchema.example.body)
+    await this.#restoreAction()
+    await this.#callDirectly('putSchema', { serviceIdentifier: exampleService }, putSchema.example.body)
   }
 
   /** Deletes the project of the examples. */
-  async #nothingOf(tenant: string): Promise<void> {
+  async #removeProject(tenant: string): Promise<void> {
     const { rollout, pins, releases } = this.#project(tenant)
     const address = projectAddress(tenant, exampleProject)
     if (rollout) await this.#ask(address, { type: 'delete_rollout' })
@@ -416,10 +422,10 @@ export class AccessFixture {
   }
 
   /** A device with firmware, and a project with two releases, a pin and a rollout. */
-  async #firmware(): Promise<void> {
+  async #restoreFirmware(): Promise<void> {
     const device = deviceAddress(defaultTenant, exampleDevice)
     const firmwares = [{ firmware: exampleFirmware, hardware: 'rev-b', index: 0 }]
-    const known = (this.#look(device) ?? absentDevice(exampleDevice)) as DeviceState
+    const known = (this.#stateOf(device) ?? absentDevice(exampleDevice)) as DeviceState
     if (known.project !== exampleProject) {
       const { session } = known
       const hello = { type: 'hello', session, services: [], project: exampleProject, firmwares, isAutoUpdated: true }
@@ -436,7 +442,7 @@ export class AccessFixture {
   }
 
   /** An action that was created but not run. */
-  async #action(): Promise<void> {
+  async #restoreAction(): Promise<void> {
     const address = actionAddress(defaultTenant, exampleAction)
     if (this.#http.assembly.context.system.recordOf(address, actionRecord)) return
     const { serviceIdentifier, updates } = createAction.example.body as ActionBody
@@ -445,7 +451,7 @@ export class AccessFixture {
     await this.#ask(address, { type: 'begin', action })
   }
 
-  async #user(tenant: string, name: string, roles: readonly string[], isIn = false): Promise<string> {
+  async #ensureUser(tenant: string, name: string, roles: readonly string[], isIn = false): Promise<string> {
     const found = rowByName(this.#directory, name)
     if (!found || found.tenant !== tenant) {
       const email = `${name}@acme.example`
@@ -463,35 +469,35 @@ export class AccessFixture {
     const id = rowByName(this.#directory, name)?.id ?? ''
     if (!isIn) return id
     await this.#ask(directoryAddress, { type: 'update_user', user: id, roles, state: 'active' })
-    if (name in askers) return id
-    const { session } = this.#look(sessionAddress(tenant, exampleSession)) as SessionState
-    if (!session) await this.#begin(tenant, id, exampleSession)
+    if (name in tenantOf) return id
+    const { session } = this.#stateOf(sessionAddress(tenant, exampleSession)) as SessionState
+    if (!session) await this.#beginSession(tenant, id, exampleSession)
     return id
   }
 
-  async #gone(name: string): Promise<void> {
+  async #removeUser(name: string): Promise<void> {
     const row = rowByName(this.#directory, name)
     if (row) await this.#ask(directoryAddress, { type: 'remove_user', user: row.id })
   }
 
-  async #signedIn(asker: Asker): Promise<void> {
-    const tenant = askers[asker]
-    if (asker === 'eve' && !this.#tenant(tenant).roles.has('eve')) {
+  async #signIn(user: UserName): Promise<void> {
+    const tenant = tenantOf[user]
+    if (user === 'eve' && !this.#tenant(tenant).roles.has('eve')) {
       await this.#ask(tenantAddress(tenant), { type: 'put_role', role: 'eve', grants: [] })
     }
-    const id = await this.#user(tenant, asker, [asker === 'eve' ? 'eve' : 'admin'], true)
-    const account = this.#look(accountAddress(tenant, id)) as AccountState
+    const id = await this.#ensureUser(tenant, user, [user === 'eve' ? 'eve' : 'admin'], true)
+    const account = this.#stateOf(accountAddress(tenant, id)) as AccountState
     const passwordHash = `plain:0:${examplePassword}`
     const version = account.credentials?.version ?? 0
     await this.#ask(accountAddress(tenant, id), { type: 'set_password', version, passwordHash, keep: undefined })
-    const authorization = `Basic ${Buffer.from(`${asker}:${examplePassword}`).toString('base64')}`
+    const authorization = `Basic ${Buffer.from(`${user}:${examplePassword}`).toString('base64')}`
     const place = { host: 'localhost', address: '127.0.0.1', agent: 'test' }
     const { token } = await this.#http.identity.logins.basicToken({ authorization, isOffline: false, origin: place })
-    this.#tokens.set(asker, token)
+    this.#tokens.set(user, token)
   }
 
-  #begin(tenant: string, user: string, id: string): Promise<unknown> {
-    const { credentials } = this.#look(accountAddress(tenant, user)) as AccountState
+  #beginSession(tenant: string, user: string, id: string): Promise<unknown> {
+    const { credentials } = this.#stateOf(accountAddress(tenant, user)) as AccountState
     const endsAt = world.now() + 3_600_000_000
     const session = { id, scheme: 'basic', hasRefresh: false, endsAt, address: '', agent: '' }
     const version = credentials?.version ?? 0
@@ -499,7 +505,7 @@ export class AccessFixture {
   }
 
   /** Acts as an administrator, without the API. */
-  async #answered(name: string, parameters: object, body: unknown): Promise<void> {
+  async #callDirectly(name: string, parameters: object, body: unknown): Promise<void> {
     const { context } = this.#http.assembly
     const open = [...linkRoutes(context), ...metaRoutes(context), ...schemaRoutes(context)]
     const binding = open.find(({ entry }) => entry.name === name)
@@ -511,7 +517,7 @@ export class AccessFixture {
   }
 
   #project(tenant: string): ProjectState {
-    return this.#look(projectAddress(tenant, exampleProject)) as ProjectState
+    return this.#stateOf(projectAddress(tenant, exampleProject)) as ProjectState
   }
 
   #shownProject(tenant: string): unknown {
@@ -520,14 +526,14 @@ export class AccessFixture {
   }
 
   get #directory(): DirectoryState {
-    return this.#look(directoryAddress) as DirectoryState
+    return this.#stateOf(directoryAddress) as DirectoryState
   }
 
   #tenant(tenant: string): TenantState {
-    return this.#look(tenantAddress(tenant)) as TenantState
+    return this.#stateOf(tenantAddress(tenant)) as TenantState
   }
 
-  #look(address: ActorAddress): unknown {
+  #stateOf(address: ActorAddress): unknown {
     return this.#http.assembly.context.system.peek(address)
   }
 

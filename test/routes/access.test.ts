@@ -5,21 +5,22 @@ import { exampleDevice, exampleService } from '#api/state-shape'
 import { type Action, actions, type Grant, type Resource, resources } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
 import { expectDocumented } from '#test/api/documented-answer'
-import { AccessFixture, type Asker, exampleSession, other } from '#test/routes/access-fixture'
+import { prepareResources } from '#test/api/example-calls'
+import { exampleBody, examplePath } from '#test/api/example-request'
+import { AccessFixture, exampleSession, other, type UserName } from '#test/routes/access-fixture'
 
 /**
  * Calls every route as in its example by six callers. The expected answers follow from the operation alone. A route that differs needs
  * its own row with the reason. Contract 1.4, 2.
  */
 
-const callers = ['nobody', 'other tenant', 'without the right', 'other device', 'other service', 'right'] as const
+const callers = ['no caller', 'other tenant', 'without the right', 'other device', 'other service', 'right'] as const
 type CallerName = (typeof callers)[number]
 
 /** A status, or the status of the example. `empty` and `bare`: the same without content, or a device without services. */
 type Outcome = number | 'success' | 'empty' | 'bare'
 type Row = readonly [Outcome, Outcome, Outcome, Outcome, Outcome, Outcome]
 
-const signedIn = 'success'
 const byWithin = {
   'service of device': [401, 404, 403, 404, 404, 'success'],
   device: [401, 404, 403, 404, 'success', 'success'],
@@ -28,10 +29,17 @@ const byWithin = {
 } as const satisfies Record<string, Row>
 const tenantNamed: Row = [401, 404, 403, 'success', 'success', 'success']
 const tenantWhole: Row = [401, 'success', 403, 'success', 'success', 'success']
-const everybody: Row = ['success', 'success', 'success', 'success', 'success', 'success']
-const whoeverIsIn: Row = [401, signedIn, signedIn, signedIn, signedIn, signedIn]
-const hooked: Row = [401, 'success', 403, 'success', 'success', 'success']
+const withoutSignIn: Row = ['success', 'success', 'success', 'success', 'success', 'success']
+const anySession: Row = [401, 'success', 'success', 'success', 'success', 'success']
 const unproven: Row = [401, 401, 401, 401, 401, 401]
+const unsigned: Row = [403, 403, 403, 403, 403, 403]
+/** Bound devices, or devices without their services. */
+const listOfDevices: Row = [401, 'empty', 403, 'empty', 'success', 'success']
+const createdForDevices: Row = [401, 'success', 403, 404, 'success', 'success']
+const anyDevice: Row = [401, 404, 403, 403, 'success', 'success']
+const createdForAnyDevice: Row = [401, 'success', 403, 403, 'success', 'success']
+/** Resources without a device. */
+const listOfTenant: Row = [401, 'empty', 403, 'success', 'success', 'success']
 
 type OwnRow = { readonly why: string; readonly row: Row }
 const alike = (names: readonly string[], why: string, row: Row): Record<string, OwnRow> =>
@@ -42,7 +50,7 @@ const ownRows: Readonly<Record<string, OwnRow>> = {
   signUp: { why: 'the code is the credential', row: unproven },
   readToken: { why: 'the password is the credential', row: unproven },
   refreshToken: { why: 'the refresh token is the credential', row: unproven },
-  logOut: { why: 'a Basic session has no key to prove', row: whoeverIsIn },
+  logOut: { why: 'a Basic session has no key to prove', row: anySession },
   // Schemas belong to services, so grants on devices do not limit them.
   readSchema: { why: 'no device in it', row: [401, 404, 403, 'success', 404, 'success'] },
   deleteSchema: { why: 'no device in it', row: [401, 404, 403, 'success', 404, 'success'] },
@@ -51,55 +59,40 @@ const ownRows: Readonly<Record<string, OwnRow>> = {
   putRole: { why: 'another tenant makes its own', row: tenantWhole },
   // Contract 3.1: grants on services do not limit devices.
   listDevices: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'bare', 'success'] },
-  listUpdates: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
-  listMeta: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
-  createDevice: {
-    why: 'created outside the scope: answered as if not allowed',
-    row: [401, 'success', 403, 404, 'success', 'success'],
-  },
+  listUpdates: { why: 'services narrow services', row: listOfDevices },
+  listMeta: { why: 'services narrow services', row: listOfDevices },
+  createDevice: { why: 'created outside the scope: answered as if not allowed', row: createdForDevices },
   // Callers see a binding if they reach all its devices; grants on services do not limit it.
-  listGroups: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
-  createGroup: { why: 'its devices, which need not exist', row: [401, 'success', 403, 404, 'success', 'success'] },
-  ...alike(['readGroup', 'updateGroup', 'deleteGroup'], 'its devices', [401, 404, 403, 404, 'success', 'success']),
+  listGroups: { why: 'its devices', row: listOfDevices },
+  createGroup: { why: 'its devices, which need not exist', row: createdForDevices },
+  ...alike(['readGroup', 'updateGroup', 'deleteGroup'], 'its devices', byWithin.device),
   // An action shows its devices; it contains no devices that the caller may not change.
-  readAction: { why: 'its devices and their service', row: [401, 404, 403, 404, 404, 'success'] },
+  readAction: { why: 'its devices and their service', row: byWithin['service of device'] },
   // Alarms follow the rules of groups.
-  listAlarms: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
-  createAlarm: { why: 'its devices, which need not exist', row: [401, 'success', 403, 404, 'success', 'success'] },
-  ...alike(['readAlarm', 'putAlarm', 'deleteAlarm'], 'its devices', [401, 404, 403, 404, 'success', 'success']),
-  queryHistory: { why: 'leaves out what it may not show', row: [401, 'success', 403, 'success', 'success', 'success'] },
-  exportHistory: { why: 'its devices and their service', row: [401, 404, 403, 404, 404, 'success'] },
-  importHistory: {
-    why: 'counts rows that it may not store',
-    row: [401, 'success', 403, 'success', 'success', 'success'],
-  },
-  listAlarmHistory: { why: 'its device', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
-  listAlarmStatus: { why: 'its device', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
+  listAlarms: { why: 'its devices', row: listOfDevices },
+  createAlarm: { why: 'its devices, which need not exist', row: createdForDevices },
+  ...alike(['readAlarm', 'putAlarm', 'deleteAlarm'], 'its devices', byWithin.device),
+  queryHistory: { why: 'leaves out what it may not show', row: tenantWhole },
+  exportHistory: { why: 'its devices and their service', row: byWithin['service of device'] },
+  importHistory: { why: 'counts rows that it may not store', row: tenantWhole },
+  listAlarmHistory: { why: 'its device', row: listOfDevices },
+  listAlarmStatus: { why: 'its device', row: listOfDevices },
   // Functions follow the rules of groups; their services are checked at creation.
-  listFunctions: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
-  createFunction: {
-    why: 'its devices, which need not exist',
-    row: [401, 'success', 403, 404, 'success', 'success'],
-  },
-  ...alike(['readFunction', 'updateFunction', 'deleteFunction', 'testFunction', 'listDeliveries'], 'its devices', [
-    401,
-    404,
-    403,
-    404,
-    'success',
-    'success',
-  ]),
+  listFunctions: { why: 'its devices', row: listOfDevices },
+  createFunction: { why: 'its devices, which need not exist', row: createdForDevices },
+  ...alike(
+    ['readFunction', 'updateFunction', 'deleteFunction', 'testFunction', 'listDeliveries'],
+    'its devices',
+    byWithin.device,
+  ),
   // Templates belong to no device and apply to all.
-  listTemplates: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'success', 'success'] },
-  putTemplate: {
-    why: 'another tenant makes its own; any device',
-    row: [401, 'success', 403, 403, 'success', 'success'],
-  },
-  deleteTemplate: { why: 'any device', row: [401, 404, 403, 403, 'success', 'success'] },
+  listTemplates: { why: 'no device in it', row: listOfTenant },
+  putTemplate: { why: 'another tenant makes its own; any device', row: createdForAnyDevice },
+  deleteTemplate: { why: 'any device', row: anyDevice },
   // The caller's own subscriptions; access to their functions is checked at creation.
-  listSubscriptions: { why: 'their own', row: [401, 'empty', 403, 'success', 'success', 'success'] },
+  listSubscriptions: { why: 'their own', row: listOfTenant },
   subscribe: { why: 'the body has the topic', row: [401, 400, 403, 'success', 'success', 'success'] },
-  ...alike(['readUnsubscribe', 'unsubscribeByLink'], 'the signature is the credential', [403, 403, 403, 403, 403, 403]),
+  ...alike(['readUnsubscribe', 'unsubscribeByLink'], 'the signature is the credential', unsigned),
   readOutbox: {
     why: 'the admin role itself, which the other tenant also has',
     row: [401, 'success', 403, 403, 403, 403],
@@ -107,34 +100,21 @@ const ownRows: Readonly<Record<string, OwnRow>> = {
   // A holder could become any user, so they need every permission, including future ones.
   readBackup: { why: 'everything of every tenant', row: [401, 403, 403, 403, 403, 403] },
   // Projects show no devices; releases, and rollouts without groups, apply to all devices.
-  listProjects: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'success', 'success'] },
-  putRelease: {
-    why: 'another tenant makes its own; any device',
-    row: [401, 'success', 403, 403, 'success', 'success'],
-  },
-  putRollout: {
-    why: 'another tenant makes its own; any device',
-    row: [401, 'success', 403, 403, 'success', 'success'],
-  },
-  ...alike(['deleteRelease', 'deleteRollout', 'pauseRollout', 'resumeRollout'], 'any device', [
-    401,
-    404,
-    403,
-    403,
-    'success',
-    'success',
-  ]),
+  listProjects: { why: 'no device in it', row: listOfTenant },
+  putRelease: { why: 'another tenant makes its own; any device', row: createdForAnyDevice },
+  putRollout: { why: 'another tenant makes its own; any device', row: createdForAnyDevice },
+  ...alike(['deleteRelease', 'deleteRollout', 'pauseRollout', 'resumeRollout'], 'any device', anyDevice),
   listPins: {
     why: 'its devices; the other tenant has no such project',
     row: [401, 404, 403, 'empty', 'success', 'success'],
   },
-  putPin: { why: 'another tenant makes its own', row: [401, 'success', 403, 404, 'success', 'success'] },
-  readImage: { why: 'the signature is the credential', row: [403, 403, 403, 403, 403, 403] },
+  putPin: { why: 'another tenant makes its own', row: createdForDevices },
+  readImage: { why: 'the signature is the credential', row: unsigned },
   // A provisioning key may register any device.
   listProvisioningKeys: { why: 'any device', row: [401, 'success', 403, 'empty', 'success', 'success'] },
-  createProvisioningKey: { why: 'any device', row: [401, 'success', 403, 403, 'success', 'success'] },
+  createProvisioningKey: { why: 'any device', row: createdForAnyDevice },
   // Both tenants have the same id.
-  deleteProvisioningKey: { why: 'any device, same id', row: [401, 'success', 403, 403, 'success', 'success'] },
+  deleteProvisioningKey: { why: 'any device, same id', row: createdForAnyDevice },
   deleteApiKey: { why: 'same id in both tenants', row: tenantWhole },
   readRole: { why: 'same name in both tenants', row: tenantWhole },
   deleteRole: { why: 'same name in both tenants', row: tenantWhole },
@@ -187,16 +167,16 @@ function rowOf({ name, access, path }: RouteEntry): Row {
   if (own) return own.row
   switch (access) {
     case 'none':
-      return everybody
+      return withoutSignIn
     case 'session':
     case 'user':
-      return whoeverIsIn
+      return anySession
     case 'proof':
     case 'user or proof':
     case 'link':
       return unproven
     case 'hook':
-      return hooked
+      return tenantWhole
     default:
       if (access.within === 'tenant') return path.includes(':') ? tenantNamed : tenantWhole
       return byWithin[access.within]
@@ -221,7 +201,7 @@ const give = (
 /** The role that makes a user of tenant `default` each of the callers. */
 function grantsOf(entry: RouteEntry, caller: CallerName): readonly Grant[] {
   const permission = permissionOf(entry)
-  if (!permission || caller === 'nobody' || caller === 'other tenant') return []
+  if (!permission || caller === 'no caller' || caller === 'other tenant') return []
   const { resource, action, mayCreate } = permission
   const rest = give(
     resources.filter((one) => one !== resource),
@@ -251,27 +231,20 @@ let isChanged = true
 
 async function prepare(entry: RouteEntry, grants: readonly Grant[]): Promise<void> {
   if (isChanged) await fixture.restore(grants)
-  else await fixture.again(grants)
+  else await fixture.restoreGrants(grants)
   isChanged = true
-  if (entry.example.parameters?.name === 'bob') await fixture.bring('bob')
-  if (/^write(Device|Service)Properties$/.test(entry.name)) await fixture.link()
+  await prepareResources(fixture, entry)
 }
 
 async function pathOf(
-  { path, example, name }: RouteEntry,
-  asker: Asker,
-  more: Record<string, string> = {},
+  entry: RouteEntry,
+  user: UserName,
+  parameters: Readonly<Record<string, string>> = {},
+  query?: string,
 ): Promise<string> {
-  const parameters: Record<string, string> = { ...example.parameters, ...more }
-  // Own resources: each caller has different ones.
-  if (name === 'endSession') parameters.id = await fixture.secondSession(asker)
-  const filled = path.replace(/:(\w+)/g, (_, parameter) => encodeURIComponent(parameters[parameter] ?? ''))
-  return filled
-}
-
-/** Streamed answers are not parsed. */
-function bodyOf({ example, body }: RouteEntry): unknown {
-  return body?.isStreamed ? Buffer.from(example.body as string) : example.body
+  // Each caller has sessions of its own.
+  const own = entry.name === 'endSession' ? { id: await fixture.secondSession(user) } : parameters
+  return examplePath(entry, own, query)
 }
 
 function expected(outcome: Outcome, entry: RouteEntry): number {
@@ -291,7 +264,7 @@ function expectAudited(
 ): void {
   const isChange = (entry.method !== 'GET' && !unaudited.test(entry.name)) || entry.name === 'readToken'
   const found = [...own, ...others].map((text) => JSON.parse(textOfEntry(text)))
-  const isKnown = caller !== 'nobody' && entry.access !== 'proof' && !anonymously.test(entry.name)
+  const isKnown = caller !== 'no caller' && entry.access !== 'proof' && !anonymously.test(entry.name)
   const name = !isKnown ? 'anonymous' : caller === 'other tenant' ? 'olaf' : 'eve'
   const row = { ...request, name, path: `/api/v1${path.replace(/\?.*/, '')}`, address: '127.0.0.1' }
   expect(found).toEqual(isChange ? [expect.objectContaining(row)] : [])
@@ -300,7 +273,7 @@ function expectAudited(
 
 describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, entry) => {
   const row = rowOf(entry)
-  const { method, example } = entry
+  const { method } = entry
   beforeAll(() => {
     isChanged = true
   })
@@ -309,19 +282,18 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
     '%s: %s',
     async (caller, outcome) => {
       await prepare(entry, grantsOf(entry, caller))
-      const before = fixture.whole('default')
-      const asker = caller === 'other tenant' ? 'olaf' : 'eve'
-      const query = new URLSearchParams(example.query)
-      const path = `${await pathOf(entry, asker)}${query.size > 0 ? `?${query}` : ''}`
+      const before = fixture.storedText('default')
+      const user = caller === 'other tenant' ? 'olaf' : 'eve'
+      const path = await pathOf(entry, user)
       const audited = (await fixture.audit()).map(([newest]) => newest)
-      const answer = await fixture.call(caller === 'nobody' ? undefined : asker, method, path, bodyOf(entry))
+      const answer = await fixture.call(caller === 'no caller' ? undefined : user, method, path, exampleBody(entry))
       expect(answer.status).toBe(expected(outcome, entry))
       expectAudited(entry, caller, await fixture.audit(audited), { method, path, status: answer.status })
       isChanged = method !== 'GET' && answer.status < 400
       expectDocumented(entry, answer)
       if (answer.status >= 400) {
         expect(answer.text).not.toContain(exampleDevice)
-        expect(fixture.whole('default')).toBe(before)
+        expect(fixture.storedText('default')).toBe(before)
       }
       if (answer.status === 403) expect(answer.text).toBe('')
       if (answer.status === 404)
@@ -339,7 +311,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
       }
       if (caller === 'other tenant') {
         // The caller's own tenant answers, without content of the example.
-        expect(fixture.whole('default')).toBe(before)
+        expect(fixture.storedText('default')).toBe(before)
         if (answer.status < 300 && method === 'GET') expect(answer.text).not.toMatch(/SENSOR-1|"ann"/)
       }
       const isUnread = caller === 'right' && permissionOf(entry)?.action === 'update'
@@ -381,8 +353,14 @@ test.each(putting.map((entry) => [entry.name, entry] as const))(
     )
     const allow = (...given: Action[]) => fixture.allow([give([resource], given), rest])
     const send = async (method = entry.method) =>
-      (await fixture.call('eve', method, await pathOf(entry, 'eve'), method === 'DELETE' ? undefined : bodyOf(entry)))
-        .status
+      (
+        await fixture.call(
+          'eve',
+          method,
+          await pathOf(entry, 'eve'),
+          method === 'DELETE' ? undefined : exampleBody(entry),
+        )
+      ).status
     await prepare(entry, [give(resources, actions)])
     expect(await send()).toBeLessThan(300)
     await allow('create')
@@ -399,14 +377,14 @@ test.each(putting.map((entry) => [entry.name, entry] as const))(
 )
 
 /** Only callers that manage tenants see connections of other tenants. Contract 8. */
-test.each<[string, Asker, readonly Grant[], number]>([
+test.each<[string, UserName, readonly Grant[], number]>([
   ['another tenant', 'olaf', [], 0],
   ['the own tenant', 'eve', [give(['health'], ['read'])], 1],
   ['a caller that manages tenants', 'eve', [give(['health', 'tenants'], ['read'])], 1],
-])('/health/status counts the connections of %s', async (_, asker, grants, links) => {
+])('/health/status counts the connections of %s', async (_, user, grants, links) => {
   await fixture.restore(grants)
   await fixture.link()
-  const { status, text } = await fixture.call(asker, 'GET', '/health/status')
+  const { status, text } = await fixture.call(user, 'GET', '/health/status')
   expect([status, JSON.parse(text).links]).toEqual([200, links])
 })
 
@@ -430,18 +408,14 @@ describe.each(ofTenants.map((entry) => [entry.name, entry] as const))('%s of ano
   )
   const otherAction = actions.filter((one) => one !== action && !(mayCreate && one === 'create'))
 
-  const send = async (asker: Asker, grants: readonly Grant[], tenant: string) => {
+  const send = async (user: UserName, grants: readonly Grant[], tenant: string) => {
     await prepare(entry, grants)
     const name = example.parameters?.name
-    const more: Record<string, string> = name === undefined || tenant === 'default' ? {} : { name: 'ona' }
-    const before = fixture.whole('default')
-    const answer = await fixture.call(
-      asker,
-      method,
-      `${await pathOf(entry, asker, more)}?tenant=${tenant}`,
-      example.body,
-    )
-    expect(fixture.whole('default')).toBe(before)
+    const more = name === undefined || tenant === 'default' ? undefined : { name: 'ona' }
+    const before = fixture.storedText('default')
+    const path = await pathOf(entry, user, more, `tenant=${tenant}`)
+    const answer = await fixture.call(user, method, path, example.body)
+    expect(fixture.storedText('default')).toBe(before)
     return answer
   }
 
@@ -449,13 +423,13 @@ describe.each(ofTenants.map((entry) => [entry.name, entry] as const))('%s of ano
     expect(ofTenants.length).toBeGreaterThan(15)
   })
 
-  test.each<[string, Asker, readonly Grant[], string]>([
+  test.each<[string, UserName, readonly Grant[], string]>([
     ['without tenants, the own one', 'eve', [right, rest], 'default'],
     ['with another action on tenants', 'eve', [right, rest, give(['tenants'], otherAction)], other],
     ['from another tenant', 'olaf', [], 'default'],
     ['an unknown one, without tenants', 'eve', [right, rest], 'nowhere'],
-  ])('%s: 403', async (_, asker, grants, tenant) => {
-    const answer = await send(asker, grants, tenant)
+  ])('%s: 403', async (_, user, grants, tenant) => {
+    const answer = await send(user, grants, tenant)
     expect([answer.status, answer.text]).toEqual([403, ''])
   })
 

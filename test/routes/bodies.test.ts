@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RouteEntry } from '#api/route-entry'
 import { everything } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
+import { examplePath } from '#test/api/example-request'
 import { AccessFixture } from '#test/routes/access-fixture'
 
 /** Every route refuses an invalid body and names the fault; the caller has every permission. Contract 1.3, 1.5. */
@@ -28,20 +29,15 @@ const entries = bindingsOf({} as never, {} as never, {} as never)
     return body && !isProven && !isOwn
   })
 
-async function send(entry: RouteEntry, body: unknown) {
-  const { path, example, method } = entry
-  const filled = path.replace(/:(\w+)/g, (_, name) => encodeURIComponent(example.parameters?.[name] ?? ''))
-  const query = new URLSearchParams(example.query)
-  return fixture.call('eve', method, `${filled}${query.size > 0 ? `?${query}` : ''}`, body)
-}
+const send = (entry: RouteEntry, body: unknown) => fixture.call('eve', entry.method, examplePath(entry), body)
 
 /** The paths of the reported faults. */
 async function refused(entry: RouteEntry, body: unknown): Promise<readonly string[]> {
-  const before = fixture.whole('default')
+  const before = fixture.storedText('default')
   const { status, text } = await send(entry, body)
   const { error, details } = JSON.parse(text) as { error: string; details: { path: string }[] }
   expect([status, error]).toEqual([400, 'Validation Error'])
-  expect(fixture.whole('default')).toBe(before)
+  expect(fixture.storedText('default')).toBe(before)
   return details.map(({ path }) => path)
 }
 

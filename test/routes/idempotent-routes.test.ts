@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RouteEntry, takesIdempotencyKey } from '#api/route-entry'
-import type { Grant } from '#model/scope'
+import { everything } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
+import { prepareResources } from '#test/api/example-calls'
+import { examplePath } from '#test/api/example-request'
 import { AccessFixture } from '#test/routes/access-fixture'
 
 /** Calls each changing route twice as in its example, under one key. Contract 1.10. */
 
-const everything: readonly Grant[] = [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }]
 const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }) => entry)
 const keyed = entries.filter(takesIdempotencyKey)
 
@@ -18,18 +19,10 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 async function prepare(entry: RouteEntry): Promise<{ path: string; headers: Record<string, string> }> {
-  await fixture.restore(everything)
-  const { example, name } = entry
-  if (example.parameters?.name === 'bob') await fixture.bring('bob')
-  if (/^write(Device|Service)Properties$/.test(name)) await fixture.link()
-  const parameters: Record<string, string> = { ...example.parameters }
-  if (name === 'endSession') parameters.id = await fixture.secondSession('eve')
-  const path = entry.path.replace(/:(\w+)/g, (_, parameter) => encodeURIComponent(parameters[parameter] ?? ''))
-  const query = new URLSearchParams(example.query)
-  return {
-    path: query.size > 0 ? `${path}?${query}` : path,
-    headers: { 'idempotency-key': `key-${++keys}` },
-  }
+  await fixture.restore(everything.grants)
+  await prepareResources(fixture, entry)
+  const own = entry.name === 'endSession' ? { id: await fixture.secondSession('eve') } : undefined
+  return { path: examplePath(entry, own), headers: { 'idempotency-key': `key-${++keys}` } }
 }
 
 const open = keyed.filter(({ isSecret }) => !isSecret)
@@ -50,7 +43,7 @@ describe.each(open.map((entry) => [entry.name, entry] as const))('%s', (_, entry
     // An answer with `no-store` must not be stored here either.
     expect(first.headers.get('cache-control')).toBe('private, no-cache')
     await fixture.evaluated('default')
-    const [whole, told] = [fixture.whole('default'), fixture.entryCount('default')]
+    const [stored, entryCount] = [fixture.storedText('default'), fixture.entryCount('default')]
     for (let times = 0; times < 3; times++) {
       const again = await send()
       expect([again.status, again.text]).toEqual([first.status, first.text])
@@ -58,16 +51,16 @@ describe.each(open.map((entry) => [entry.name, entry] as const))('%s', (_, entry
       expect(again.headers.get('cache-control')).toBe('private, no-cache')
       expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
     }
-    expect([fixture.whole('default'), fixture.entryCount('default')]).toEqual([whole, told])
+    expect([fixture.storedText('default'), fixture.entryCount('default')]).toEqual([stored, entryCount])
   })
 })
 
 describe.each(secret.map((entry) => [entry.name, entry] as const))('%s has secrets', (_, entry) => {
   test('and stores nothing', async () => {
     const { path, headers } = await prepare(entry)
-    const kept = await fixture.keptKeys('default')
+    const kept = await fixture.idempotencyKeyCount('default')
     const answer = await fixture.call('eve', entry.method, path, entry.example.body, headers)
     expect(answer.status).toBeLessThan(500)
-    expect(await fixture.keptKeys('default')).toBe(kept)
+    expect(await fixture.idempotencyKeyCount('default')).toBe(kept)
   })
 })

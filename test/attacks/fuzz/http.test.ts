@@ -6,6 +6,7 @@ import type { RouteEntry } from '#api/route-entry'
 import { everything } from '#model/scope'
 import { expectDocumented } from '#test/api/documented-answer'
 import { prepareCall, preparedNames } from '#test/api/example-calls'
+import { examplePath } from '#test/api/example-request'
 import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits, mutated, oddText } from '#test/attacks/fuzz/mutation'
 import { AccessFixture } from '#test/routes/access-fixture'
@@ -101,19 +102,10 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
     let ready = await prepareCall(fixture, entry)
     await fc.assert(
       fc.asyncProperty(requestTo(entry), async ({ parameters, query, body }) => {
-        const path = entry.path.replace(/:(\w+)/g, (_, name: string) =>
-          encodeURIComponent(ready.parameters?.[name] ?? parameters[name] ?? ''),
-        )
-        const asked = ready.query ?? query
+        const path = examplePath(entry, { ...parameters, ...ready.parameters }, ready.query ?? query)
         // The size of heads is tested over raw sockets.
-        fc.pre(path.length + asked.length < 3_000)
-        const answer = await fixture.call(
-          ready.asker,
-          entry.method,
-          asked === '' ? path : `${path}?${asked}`,
-          body,
-          ready.headers,
-        )
+        fc.pre(path.length < 3_000)
+        const answer = await fixture.call(ready.user, entry.method, path, body, ready.headers)
         expect([answer.status < 500, answer.text]).toEqual([true, expect.any(String)])
         expectDocumented(entry, answer)
         if (isPrepared || (entry.access !== 'none' && answer.status === 401)) {
