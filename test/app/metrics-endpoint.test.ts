@@ -106,9 +106,8 @@ describe('metrics of a server', () => {
     const before = await scrape()
     const admin = await SignedInUser.signIn(server)
     expect((await readToken(server, { ...root, password: 'wrong' })).status).toBe(401)
-    const made = await admin.post('/devices', { deviceIdentifier: 'COUNTED-1' })
-    const { secret } = made.json as { secret: string }
-    const link = new LinkClient(server, 'json', undefined, basicHeader({ name: 'COUNTED-1', password: secret }))
+    const device = await admin.makeDevice('COUNTED-1')
+    const link = new LinkClient(server, 'json', undefined, basicHeader(device))
     await link.opened()
     const events = await EventClient.open(server, { offset: 'now' }, admin)
     const { flakeAddress } = await link.hello('COUNTED-1', sensor)

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { type EventClient, streamHead } from '#test/blackbox/event-client'
 import { climate } from '#test/blackbox/sensor'
-import type { Credentials, SignedInUser } from '#test/blackbox/signed-in-user'
+import type { SignedInUser } from '#test/blackbox/signed-in-user'
 import { until } from '#test/blackbox/until'
 
 /** An alarm of the API. */
@@ -43,13 +43,6 @@ export async function makeAlarm(person: SignedInUser, more: object = {}): Promis
     expect.stringMatching(/^\/api\/v1\/alarms\/\w+$/),
   ])
   return answer.json as Alarm
-}
-
-/** Creates a device with its own secret. */
-export async function makeDevice(person: SignedInUser, deviceIdentifier: string): Promise<Credentials> {
-  const answer = await person.post('/devices', { deviceIdentifier })
-  expect(answer.status).toBe(201)
-  return { name: deviceIdentifier, password: (answer.json as { secret: string }).secret }
 }
 
 export async function rowsOf(person: SignedInUser, query = ''): Promise<readonly StatusRow[]> {

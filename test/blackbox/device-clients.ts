@@ -52,11 +52,6 @@ export class DeviceClients {
     return { link, device, welcome, address: welcome.flakeAddress }
   }
 
-  /** A socket for the events of a device from now on. */
-  async eventsOf(device: string, types = 'OBJECT_UPDATED'): Promise<EventClient> {
-    return this.events({ offset: 'now', devices: device, types })
-  }
-
   /** The answer of `GET …/properties`, by decimal propId. */
   async properties(device: string, service: string): Promise<Readonly<Record<string, Fields>>> {
     const { status, json } = await this.server.get(`/devices/${device}/services/${service}/properties`)

@@ -116,9 +116,8 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
 
   const url = () => (isMqtt ? `mqtt://127.0.0.1:${server.mqttPorts.plain}` : `http://127.0.0.1:${server.port}`)
   const start = async (name: string) => {
-    const made = await admin.post('/devices', { deviceIdentifier: name })
-    expect(made.status).toBe(201)
-    device = new Device(program, url(), name, (made.json as { secret: string }).secret)
+    const { password } = await admin.makeDevice(name)
+    device = new Device(program, url(), name, password)
     await device.welcomed(1)
     return device
   }

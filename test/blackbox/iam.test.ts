@@ -72,9 +72,7 @@ describe('IAM=on', () => {
     const received: unknown[] = []
     socket.on('message', (data) => received.push(JSON.parse(String(data))))
     await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
-    const made = await admin.post('/devices', { deviceIdentifier: 'CLIENT-1' })
-    const { secret } = made.json as { secret: string }
-    await report(server, { name: 'CLIENT-1', password: secret }, 21.5)
+    await report(server, await admin.makeDevice('CLIENT-1'), 21.5)
     const online = { type: 'META_STATUS_CHANGE', deviceIdentifier: 'CLIENT-1', status: 'online' }
     await expect.poll(() => received).toContainEqual(expect.objectContaining(online))
     for (const path of ['/devices?depth=2&raw=true', '/services?depth=2', '/meta?depth=1', '/schemas?depth=1']) {

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { makeDevice } from '#test/blackbox/alarm-calls'
 import { makeFunction, putTemplate, subscribe } from '#test/blackbox/notification-calls'
 import { type Credentials, report, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import { ServerRun, type StartedServer } from '#test/blackbox/started-server'
@@ -23,7 +22,7 @@ beforeEach(async () => {
   admin = await SignedInUser.signIn(server)
   await putTemplate(admin)
   await subscribe(await admin.bringIn('ann', ['viewer'], { email: 'ann@acme.example' }), await makeFunction(admin))
-  oven = await makeDevice(admin, 'OVEN')
+  oven = await admin.makeDevice('OVEN')
   await report(server, oven, 20)
 })
 afterEach(async () => {

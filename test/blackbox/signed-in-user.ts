@@ -106,6 +106,13 @@ export class SignedInUser {
     return SignedInUser.signIn(this.server, await this.bring(name, roles, more, query))
   }
 
+  /** Creates a device with its own secret. */
+  async makeDevice(deviceIdentifier: string, more: object = {}): Promise<Credentials> {
+    const answer = await this.post('/devices', { deviceIdentifier, ...more })
+    expect(answer.status).toBe(201)
+    return { name: deviceIdentifier, password: (answer.json as { secret: string }).secret }
+  }
+
   async me(): Promise<Record<string, unknown>> {
     const { status, json } = await this.get('/iam/me')
     expect(status).toBe(200)

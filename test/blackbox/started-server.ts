@@ -117,10 +117,6 @@ export class ServerRun {
     })
   }
 
-  get processId(): number {
-    return this.#child.pid ?? 0
-  }
-
   get lines(): LogLine[] {
     return linesIn(this.output)
   }

@@ -3,7 +3,6 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { makeDevice } from '#test/blackbox/alarm-calls'
 import { makeFunction, pathOf } from '#test/blackbox/notification-calls'
 import { climate, temperature } from '#test/blackbox/sensor'
 import { report, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
@@ -49,7 +48,7 @@ test('killed before the answer, the server sends a webhook again under its id an
   ]
   const fn = await makeFunction(admin, { graph: { nodes, edges: [['heat', 'call']] } })
   const { secret = '' } = (fn as unknown as { graph: { nodes: { secret?: string }[] } }).graph.nodes[1] ?? {}
-  await report(server, await makeDevice(admin, 'OVEN'), 40)
+  await report(server, await admin.makeDevice('OVEN'), 40)
   await until(() => received.length === 1, 'the first attempt')
   await server.kill()
   answer = (response) => response.writeHead(204).end()

@@ -152,8 +152,7 @@ describe('with a running server', () => {
       administerAt({ ...environmentOf(other), ...rootUser }, ['history', ...args])
     const deviceIdentifier = newName('EXPORTED').toUpperCase()
     const owner = await SignedInUser.signIn(other)
-    const { secret } = (await owner.post('/devices', { deviceIdentifier })).json as { readonly secret: string }
-    await report(other, { name: deviceIdentifier, password: secret }, 20.5)
+    await report(other, await owner.makeDevice(deviceIdentifier), 20.5)
     const asked = ['export', '--device', deviceIdentifier, '--service', climate]
     const rows = outputOf(await run(...asked))
       .trimEnd()

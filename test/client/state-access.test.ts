@@ -61,9 +61,7 @@ describe('a state', () => {
     state.device(name).value?.services.get(climate)?.valueAt(temperature)
 
   async function makeDevice(): Promise<Credentials> {
-    const deviceIdentifier = newName('RIGHTS').toUpperCase()
-    const { secret } = await owner.call('POST /devices', { body: { deviceIdentifier, meta: { hall: 3 } } })
-    const device = { name: deviceIdentifier, password: secret }
+    const device = await admin.makeDevice(newName('RIGHTS').toUpperCase(), { meta: { hall: 3 } })
     await report(server, device, 20)
     return device
   }

@@ -8,15 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import { climate, label, sensor, temperature } from '#test/blackbox/sensor'
-import {
-  basicHeader,
-  type Credentials,
-  newName,
-  report,
-  root,
-  SignedInUser,
-  startWithIdentity,
-} from '#test/blackbox/signed-in-user'
+import { basicHeader, newName, report, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { EmptyProject, nodeOf, outsideEnvironment, type Packed } from '#test/packages/packed'
@@ -48,12 +40,7 @@ function copyPackage(name: string): void {
   cpSync(join(projectRoot, 'node_modules', name), join(project.folder, 'node_modules', name), { recursive: true })
 }
 
-async function createDevice(): Promise<Credentials> {
-  const deviceIdentifier = newName('PACKED').toUpperCase()
-  const created = await admin.ask('/devices', { method: 'POST', body: { deviceIdentifier } })
-  const { secret } = created.json as { secret: string }
-  return { name: deviceIdentifier, password: secret }
-}
+const makeDevice = () => admin.makeDevice(newName('PACKED').toUpperCase())
 
 test('is small, needs no other package, and contains nothing of the server', () => {
   expect(packed.bytes).toBeLessThan(300_000)
@@ -151,7 +138,7 @@ describe('in Node', () => {
     const node = await nodeOf(major, project)
     if ('reason' in node) return context.skip(node.reason)
     if (major === 20) copyPackage('ws')
-    const device = await createDevice()
+    const device = await makeDevice()
     const child = start(node.path)
     let output = ''
     for (const stream of [child.stdout, child.stderr]) {
@@ -218,7 +205,7 @@ describe('in pages', () => {
 
   test('built by Vite, the hooks of React render only changes', async (context) => {
     if (!browser) return context.skip(noBrowser)
-    const device = await createDevice()
+    const device = await makeDevice()
     await report(server, device, 21)
     const page = await openPage(`?device=${device.name.toLowerCase()}`)
     const texts = () => page.locator('#root').innerText()
@@ -243,7 +230,7 @@ describe('in pages', () => {
 
   test('a script tag is enough', async (context) => {
     if (!browser) return context.skip(noBrowser)
-    const device = await createDevice()
+    const device = await makeDevice()
     const page = await openPage('plain.html')
     const status = await page.evaluate(
       async ([name = '', password = '', deviceIdentifier = '']) => {

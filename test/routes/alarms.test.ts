@@ -6,7 +6,6 @@ import {
   alarmEventsOf,
   idOf,
   makeAlarm,
-  makeDevice,
   pathOf,
   rowsOf,
   shortOf,
@@ -36,9 +35,9 @@ describe('alarms', () => {
   beforeAll(async () => {
     server = await StartedServer.here(identityOn)
     admin = await SignedInUser.signIn(server)
-    a = await makeDevice(admin, 'A')
-    b = await makeDevice(admin, 'B')
-    c = await makeDevice(admin, 'C')
+    a = await admin.makeDevice('A')
+    b = await admin.makeDevice('B')
+    c = await admin.makeDevice('C')
   })
   afterEach(async () => {
     for (const alarm of (await admin.get('/alarms')).json as Alarm[]) await admin.delete(pathOf(alarm))
