@@ -1,6 +1,3 @@
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeFunction, pathOf } from '#test/blackbox/notification-calls'
@@ -8,39 +5,24 @@ import { climate, temperature } from '#test/blackbox/sensor'
 import { report, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
+import { RecordingServer } from '#test/http/recording-server'
 
 /** Webhooks from a process to a receiver. `test/notifications` tests every step of a delivery. Contract 12. */
 
-let receiver: Server
-let url: string
-let answer: (response: ServerResponse) => void
-const received: { headers: IncomingHttpHeaders; body: string }[] = []
+let receiver: RecordingServer
 let server: StartedServer
 
 beforeEach(async () => {
-  received.length = 0
-  receiver = createServer((request, response) => {
-    let body = ''
-    request.on('data', (chunk) => {
-      body += chunk
-    })
-    request.on('end', () => {
-      received.push({ headers: request.headers, body })
-      answer(response)
-    })
-  }).listen(0, '127.0.0.1')
-  await once(receiver, 'listening')
-  url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
+  receiver = await RecordingServer.open(() => {})
   server = await startWithIdentity({ WEBHOOK_ALLOW: '127.0.0.1' })
 })
 afterEach(async () => {
   await server?.finish()
-  receiver.closeAllConnections()
-  receiver.close()
+  await receiver.close()
 })
 
 test('killed before the answer, the server sends a webhook again under its id and with a valid signature', async () => {
-  answer = () => {}
+  const { received, url } = receiver
   const admin = await SignedInUser.signIn(server)
   const nodes = [
     { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: climate, propId: temperature },
@@ -51,7 +33,7 @@ test('killed before the answer, the server sends a webhook again under its id an
   await report(server, await admin.makeDevice('OVEN'), 40)
   await until(() => received.length === 1, 'the first attempt')
   await server.kill()
-  answer = (response) => response.writeHead(204).end()
+  receiver.answer = (response) => response.writeHead(204).end()
   await server.startAgain()
   await until(() => received.length === 2, 'the second attempt')
   const [first, second] = received.map(({ headers, body }) => ({

@@ -1,6 +1,4 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -11,20 +9,21 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { type AdminResult, environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
 import { runAllCommands } from '#test/cli/all-commands'
+import { type Answer, RecordingServer } from '#test/http/recording-server'
 
 /** With a running server, commands use its API. */
 describe('with a running server', () => {
   let server: StartedServer
   let admin: SignedInUser
   const started: StartedServer[] = []
-  const others: Server[] = []
+  const others: RecordingServer[] = []
 
   beforeAll(async () => {
     server = await startWithIdentity()
     admin = await SignedInUser.signIn(server)
   })
   afterAll(async () => {
-    for (const other of others) other.close()
+    for (const other of others) await other.close()
     for (const more of started) await more.finish()
     await server?.finish()
   })
@@ -186,14 +185,14 @@ describe('with a running server', () => {
 
   test('credentials are not sent if --url leads to another server', async () => {
     const [closed, other] = [await startOtherServer(404), await startOtherServer(404)]
-    closed.server.close()
+    await closed.close()
     expect(errorOf(await asRoot('user', 'list', '--url', closed.url), 1)).toContain(`nothing answers at ${closed.url}`)
     expect(errorOf(await asRoot('user', 'list', '--url', other.url), 1)).toContain(
       'is not a healthy server of this kind: 404',
     )
     const moved = await startOtherServer(301)
     expect(errorOf(await asRoot('user', 'list', '--url', moved.url), 1)).toContain('http://elsewhere.example/')
-    expect([...other.credentials, ...moved.credentials]).toEqual([undefined, undefined])
+    expect([other.received.length, moved.received.length, credentialsAt(other, moved)]).toEqual([1, 1, []])
     for (const url of ['nonsense', 'ftp://127.0.0.1', 'http://a:b@127.0.0.1', 'http://127.0.0.1/?a=b']) {
       expect(errorOf(await asRoot('user', 'list', '--url', url), 2)).toContain('--url')
     }
@@ -224,15 +223,15 @@ describe('with a running server', () => {
         expect(notes).toContain('--url')
       }),
     )
-    expect(impostor.credentials).toEqual([])
+    expect(credentialsAt(impostor)).toEqual([])
     expect(readdirSync(folder)).toEqual(['left'])
     rmSync(folder, { recursive: true })
   })
 
   test('a data folder in use is not opened, also if its server is not found', async () => {
-    const { url, server: closed } = await startOtherServer(404)
-    closed.close()
-    for (const port of [new URL(url).port, '0']) {
+    const closed = await startOtherServer(404)
+    await closed.close()
+    for (const port of [String(closed.port), '0']) {
       const notes = errorOf(await as({ ...rootUser, PORT: port }, ['user', 'list']), 1)
       expect(notes).toContain('another process uses this folder')
       expect(notes).toContain('--url')
@@ -245,28 +244,29 @@ describe('with a running server', () => {
     expect(errorOf(await administerAt(environmentOf(open), ['user', 'list']), 1)).toContain('IAM is off')
   })
 
-  /** A server that answers like ours, and the credentials that it received. */
+  /** A server that answers like ours. */
   async function startImpostor() {
-    const credentials: string[] = []
-    const server = createServer(({ headers }, response) => {
-      const { authorization, 'x-api-key': key } = headers
-      credentials.push(...[authorization, key].filter((each) => each !== undefined).map(String))
-      response.writeHead(200, { 'Server-Proof': 'k'.repeat(43), Connection: 'close' }).end('{"status":"ok"}')
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    others.push(server)
-    return { credentials, port: (server.address() as AddressInfo).port }
+    return startOther((response) =>
+      response.writeHead(200, { 'Server-Proof': 'k'.repeat(43), Connection: 'close' }).end('{"status":"ok"}'),
+    )
   }
 
-  /** A server of another kind, and the credentials that it received. */
+  /** A server of another kind. */
   async function startOtherServer(status: number) {
-    const credentials: (string | undefined)[] = []
-    const server = createServer((request, response) => {
-      credentials.push(request.headers.authorization)
-      response.writeHead(status, { Location: 'http://elsewhere.example/', Connection: 'close' }).end('<html>')
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    others.push(server)
-    return { server, credentials, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+    return startOther((response) =>
+      response.writeHead(status, { Location: 'http://elsewhere.example/', Connection: 'close' }).end('<html>'),
+    )
+  }
+
+  async function startOther(answer: Answer): Promise<RecordingServer> {
+    const other = await RecordingServer.open(answer)
+    others.push(other)
+    return other
+  }
+
+  /** The credentials that servers received. */
+  function credentialsAt(...servers: readonly RecordingServer[]): unknown[] {
+    const headers = servers.flatMap(({ received }) => received.map((request) => request.headers))
+    return headers.flatMap(({ authorization, 'x-api-key': key }) => [authorization ?? [], key ?? []].flat())
   }
 })

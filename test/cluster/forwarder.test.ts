@@ -1,5 +1,3 @@
-import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Forwarder } from '#cluster/forwarder'
@@ -10,69 +8,15 @@ import type { World } from '#runtime/world'
 import { clusterNode } from '#test/cluster/cluster-node'
 import { admin, type HttpFixture, openHttp, route, until, world } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
+import { type Answer, RecordingServer } from '#test/http/recording-server'
 
 const bodyBytesMax = 1024
 const uploadBytesMax = 64 * 1024
 const anyBody = { schema: z.unknown(), contentTypes: 'any' } as const
 
-/** A request as the owner received it. */
-interface Received {
-  readonly method: string
-  readonly target: string
-  /** Names in lower case. */
-  readonly lines: readonly (readonly [name: string, value: string])[]
-  readonly body: string
-}
-
-type Answer = (response: ServerResponse, request: IncomingMessage) => void
-
-/** The HTTP server of the node that owns the log: it answers with the next of `answers`, and the last one again. */
-class Owner {
-  readonly received: Received[] = []
-  readonly #server: HttpServer
-  answers: Answer[] = [(response) => response.end('{}')]
-
-  private constructor() {
-    this.#server = createServer(async (request, response) => {
-      const pieces: Buffer[] = []
-      try {
-        for await (const piece of request) pieces.push(piece)
-      } catch {
-        // The body broke off.
-        return
-      }
-      const lines = request.rawHeaders.flatMap((name, index, all) =>
-        index % 2 === 0 ? [[name.toLowerCase(), all[index + 1] ?? ''] as const] : [],
-      )
-      const { method = '', url: target = '' } = request
-      this.received.push({ method, target, lines, body: Buffer.concat(pieces).toString() })
-      response.setHeader('Content-Type', 'application/json')
-      const [answer] = this.answers.length > 1 ? this.answers.splice(0, 1) : this.answers
-      answer?.(response, request)
-    })
-  }
-
-  static async start(): Promise<Owner> {
-    const owner = new Owner()
-    await new Promise<void>((listening) => owner.#server.listen(0, '127.0.0.1', listening))
-    return owner
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
-  }
-
-  valuesOf(name: string): readonly string[] {
-    return this.received.at(-1)?.lines.flatMap(([own, value]) => (own === name ? [value] : [])) ?? []
-  }
-
-  stop(): void {
-    this.#server.closeAllConnections()
-    this.#server.close()
-  }
-}
-
-let owner: Owner
+let owner: RecordingServer
+/** The owner answers with the next one, and the last one again. */
+let answers: Answer[]
 let edge: HttpFixture
 let forwarder: Forwarder
 /** Where the edge finds the owner. */
@@ -135,15 +79,24 @@ async function closeEdge(): Promise<void> {
 beforeEach(async () => {
   skipMs = 0
   ownerAfterFailure = undefined
-  owner = await Owner.start()
+  answers = [(response) => response.end('{}')]
+  owner = await RecordingServer.open((response, request) => {
+    response.setHeader('Content-Type', 'application/json')
+    const [answer] = answers.length > 1 ? answers.splice(0, 1) : answers
+    answer?.(response, request)
+  })
   ownerUrl = owner.url
   await openEdge()
 })
 
 afterEach(async () => {
-  owner.stop()
+  await owner.close()
   await closeEdge()
 })
+
+/** The values of a header of the last request. */
+const valuesOf = (name: string) =>
+  owner.received.at(-1)?.lines.flatMap(([own, value]) => (own === name ? [value] : [])) ?? []
 
 /** Sends a request as it is written here, and returns the text of the first answer. `headers`: lines. */
 async function send(first: string, headers: readonly string[] = [], body = ''): Promise<string> {
@@ -228,7 +181,7 @@ describe('the owner receives the headers of the client', () => {
     }
     expect(statusOf(await send(`GET ${get}`, lines))).toBe(200)
     expect(owner.received).toHaveLength(1)
-    const found = Object.fromEntries(Object.keys(received).map((name) => [name, owner.valuesOf(name)]))
+    const found = Object.fromEntries(Object.keys(received).map((name) => [name, valuesOf(name)]))
     expect(found).toEqual(received)
   })
 })
@@ -249,7 +202,7 @@ describe('the owner receives one request for each', () => {
     expect(owner.received).toHaveLength(1)
     const [{ method, target, body: found } = { method: '', target: '', body: '' }] = owner.received
     expect([`${method} ${target}`, found]).toEqual([first.replaceAll('€', '%E2%82%AC'), received])
-    expect(owner.valuesOf('content-length').length + owner.valuesOf('transfer-encoding').length).toBe(1)
+    expect(valuesOf('content-length').length + valuesOf('transfer-encoding').length).toBe(1)
   })
 
   test('and none with a control character in a header', async () => {
@@ -277,7 +230,7 @@ describe('the owner receives one request for each', () => {
 
 describe('the client receives the answer of the owner', () => {
   test('with its headers, and without those of one connection and of nodes', async () => {
-    owner.answers = [
+    answers = [
       (response) => {
         const headers = { 'Retry-After': '7', ETag: '"1"', 'Stream-Offset': '3', 'Keep-Alive': 'timeout=1' }
         const ofNodes = { 'X-Node-Key': 'k', 'X-Own-State': 'true', 'Access-Control-Allow-Origin': '*' }
@@ -306,14 +259,14 @@ describe('the client receives the answer of the owner', () => {
   })
 
   test('that it is too busy, with the time to wait', async () => {
-    owner.answers = [(response) => response.writeHead(503, { 'Retry-After': '5' }).end('{"error":"busy"}')]
+    answers = [(response) => response.writeHead(503, { 'Retry-After': '5' }).end('{"error":"busy"}')]
     expect(await send('POST /api/v1/keyed', keyed)).toMatch(/^HTTP\/1\.1 503 .*Retry-After: 5\r\n.*busy/s)
     expect(owner.received).toHaveLength(1)
   })
 
   test.each(['HEAD', 'GET'])('to %s with a large body', async (method) => {
     const body = JSON.stringify('x'.repeat(300_000))
-    owner.answers = [(response) => response.setHeader('Content-Length', body.length).end(body)]
+    answers = [(response) => response.setHeader('Content-Length', body.length).end(body)]
     const answer = await fetch(`http://127.0.0.1:${edge.port}${get}`, { method })
     expect(answer.headers.get('content-length')).toBe(`${body.length}`)
     expect(await answer.text()).toBe(method === 'HEAD' ? '' : body)
@@ -328,7 +281,7 @@ describe('when the owner fails, the client receives', () => {
     setImmediate(() => response.socket?.destroy())
   }
   const isNotOwner: Answer = (response) => response.writeHead(503, { 'X-Not-Owner': 'true' }).end()
-  const answers: Answer = (response) => response.end('"of the next owner"')
+  const answersNext: Answer = (response) => response.end('"of the next owner"')
   const kinds = { dies, diesInHead, diesInBody, isNotOwner }
   type Kind = keyof typeof kinds
 
@@ -343,7 +296,7 @@ describe('when the owner fails, the client receives', () => {
     ['503 to an upload', 'PUT /api/v1/upload', [], ['dies'], 503],
     ['503 to an upload that was not handled', 'PUT /api/v1/upload', [], ['isNotOwner'], 503],
   ])('%s', async (_, first, headers, failures, status) => {
-    owner.answers = [...failures.map((kind) => kinds[kind]), answers]
+    answers = [...failures.map((kind) => kinds[kind]), answersNext]
     const answer = await send(first, headers, first.startsWith('GET') ? '' : 'x')
     expect(statusOf(answer)).toBe(status)
     expect(owner.received).toHaveLength(status === 200 ? failures.length + 1 : 1)
@@ -359,7 +312,7 @@ describe('when the owner fails, the client receives', () => {
     ])('%s', async (_, first, headers, status) => {
       ownerUrl = 'here'
       ownerAfterFailure = () => owner.url
-      owner.answers = [answers]
+      answers = [answersNext]
       const isGet = first.startsWith('GET')
       expect(statusOf(await send(first, headers, isGet ? '' : 'x'))).toBe(status)
       expect(owner.received.map(({ body }) => body)).toEqual(status === 200 ? [isGet ? '' : 'x'] : [])
@@ -430,7 +383,7 @@ describe('when the owner fails, the client receives', () => {
   })
 
   test('a connection that closes within a large answer', async () => {
-    owner.answers = [
+    answers = [
       (response) => {
         response.writeHead(200, { 'Content-Length': 100_000 }).write('x'.repeat(50_000))
         setTimeout(() => response.socket?.destroy(), 20)
@@ -443,7 +396,7 @@ describe('when the owner fails, the client receives', () => {
   })
 
   test('an answer of the forwarding node to a state read, if the lease of the owner ends before its answer', async () => {
-    owner.answers = [() => {}]
+    answers = [() => {}]
     const answer = send('GET /api/v1/devices')
     await until(() => owner.received.length === 1)
     ownerUrl = undefined

@@ -1,11 +1,10 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { realWorld } from '#app/world'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
 import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { ReferenceUpdateServer, type UpdateServerAnswer } from '#test/firmware/reference-update-server'
+import { RecordingServer } from '#test/http/recording-server'
 
 const token = 'a-secret-token'
 const sha256 = 'ab'.repeat(32)
@@ -270,14 +269,9 @@ test.each<[name: string, answerings: readonly UpdateServerAnswer[], attempts: nu
 })
 
 test('the token is not sent to other servers', async () => {
-  const received: unknown[] = []
-  const other = createServer((request, response) => {
-    received.push(request.headers)
-    response.end(JSON.stringify(newer))
-  })
-  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
-  setAnswer({ status: 302, headers: { location: `http://127.0.0.1:${(other.address() as AddressInfo).port}/` } })
+  const other = await RecordingServer.open((response) => response.end(JSON.stringify(newer)))
+  setAnswer({ status: 302, headers: { location: other.url } })
   expect(await refusal()).toBeInstanceOf(UpdateServerFailed)
-  await new Promise((closed) => other.close(closed))
-  expect(received).toEqual([])
+  await other.close()
+  expect(other.received).toEqual([])
 })

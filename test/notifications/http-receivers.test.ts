@@ -1,7 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { realWorld } from '#app/world'
@@ -10,45 +8,24 @@ import { type HttpReceiversOptions, httpReceivers } from '#notifications/http-re
 import { webhookPostOf } from '#notifications/webhook-message'
 import type { WebhookPost } from '#notifications/webhook-receivers'
 import { until } from '#test/blackbox/until'
+import { type Answer, type ReceivedRequest, RecordingServer } from '#test/http/recording-server'
 
 /** Webhooks to a real HTTP server. Contract 12. */
 
-type Answer = (response: ServerResponse, request: IncomingMessage) => void
-
-let server: Server
-let port: number
-let answer: Answer
-const received: { url: string; headers: Record<string, string>; body: string }[] = []
+let receiver: RecordingServer
 const sockets = new Set<Socket>()
 
 beforeEach(async () => {
-  received.length = 0
-  answer = (response) => response.writeHead(204).end()
-  server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (chunk) => {
-      body += chunk
-    })
-    request.on('end', () => {
-      received.push({ url: request.url ?? '', headers: request.headers as Record<string, string>, body })
-      answer(response, request)
-    })
-  }).listen(0, '127.0.0.1')
-  server.on('connection', (socket) => {
+  receiver = await RecordingServer.open((response) => response.writeHead(204).end())
+  receiver.server.on('connection', (socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
   })
-  await once(server, 'listening')
-  port = (server.address() as AddressInfo).port
 })
-afterEach(async () => {
-  server.closeAllConnections()
-  server.close()
-  await once(server, 'close')
-})
+afterEach(() => receiver.close())
 
 const post = (host = '127.0.0.1', path = '/hook'): WebhookPost => ({
-  url: `http://${host}:${port}${path}`,
+  url: `http://${host}:${receiver.port}${path}`,
   headers: { 'content-type': 'application/json', 'webhook-id': 'msg_1' },
   body: '{"type":"status.changed"}',
 })
@@ -66,9 +43,9 @@ test('a webhook arrives with its headers and its body, and a signature that the 
   const to = { url: post().url, secret }
   const signed = webhookPostOf(webhook, { functionName: 'Wärme ✓', meta: { site: 'x' } }, to, Date.now())
   expect(await send(signed)).toBe(204)
-  const [{ url, headers, body }] = received as [(typeof received)[number]]
-  expect([url, headers['content-type'], headers['webhook-id']]).toEqual(['/hook', 'application/json', 'msg_abc'])
-  expect(new Webhook(secret).verify(body, headers)).toEqual({
+  const [{ target, headers, body }] = receiver.received as [ReceivedRequest]
+  expect([target, headers['content-type'], headers['webhook-id']]).toEqual(['/hook', 'application/json', 'msg_abc'])
+  expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toEqual({
     type: 'property.changed',
     timestamp: '2023-11-14T22:13:20.000Z',
     data: {
@@ -81,19 +58,20 @@ test('a webhook arrives with its headers and its body, and a signature that the 
     },
   })
   const other = 'whsec_QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFB'
-  expect(() => new Webhook(other).verify(body, headers)).toThrow('No matching signature')
+  expect(() => new Webhook(other).verify(body, headers as Record<string, string>)).toThrow('No matching signature')
 })
 
 describe('an answer counts by its status', () => {
   test.each([200, 299, 400, 410, 429, 500])('%i', async (status) => {
-    answer = (response) => response.writeHead(status).end('anything')
+    receiver.answer = (response) => response.writeHead(status).end('anything')
     expect(await send()).toBe(status)
   })
 
   test.each([301, 302, 303, 307, 308])('%i: a redirect is not followed', async (status) => {
-    answer = (response) => response.writeHead(status, { Location: `http://127.0.0.1:${port}/elsewhere` }).end()
+    receiver.answer = (response) =>
+      response.writeHead(status, { Location: `http://127.0.0.1:${receiver.port}/elsewhere` }).end()
     expect(await send()).toBe(status)
-    expect(received.map(({ url }) => url)).toEqual(['/hook'])
+    expect(receiver.received.map(({ target }) => target)).toEqual(['/hook'])
   })
 })
 
@@ -122,9 +100,9 @@ describe('an attempt ends in time', () => {
   }
 
   test('when the receiver does not answer', async () => {
-    answer = () => {}
+    receiver.answer = () => {}
     const sent = slowly()
-    await until(() => received.length === 1, 'the request')
+    await until(() => receiver.received.length === 1, 'the request')
     expire()
     expect(await sent).toBe('timeout')
     await ended()
@@ -132,7 +110,7 @@ describe('an attempt ends in time', () => {
 
   test('when the headers of the answer come in drops', async () => {
     let count = () => 0
-    answer = (_, { socket }) => {
+    receiver.answer = (_, { socket }) => {
       socket.write('HTTP/1.1 200 OK\r\n')
       count = dripping(socket, () => socket.write('x: y\r\n'))
     }
@@ -145,7 +123,7 @@ describe('an attempt ends in time', () => {
 
   test('when the body comes in drops: the status counts', async () => {
     let count = () => 0
-    answer = (response, { socket }) => {
+    receiver.answer = (response, { socket }) => {
       response.writeHead(200).flushHeaders()
       count = dripping(socket, () => response.write('x'))
     }
@@ -157,7 +135,7 @@ describe('an attempt ends in time', () => {
   })
 
   test('when the body has no end, long before', async () => {
-    answer = (response) => {
+    receiver.answer = (response) => {
       const more = () => response.writableLength < 1e6 && response.write('x'.repeat(16_384), more)
       response.writeHead(200)
       more()
@@ -174,10 +152,10 @@ describe('an attempt ends in time', () => {
   })
 
   test('when the server stops', async () => {
-    answer = () => {}
+    receiver.answer = () => {}
     const receivers = httpReceivers({ world: realWorld, allowed: ['127.0.0.1'] })
     const sent = receivers.post(post())
-    await until(() => received.length === 1, 'the request')
+    await until(() => receiver.received.length === 1, 'the request')
     receivers.close()
     expect(await sent).toBe('timeout')
   })
@@ -191,7 +169,7 @@ describe('only checked addresses are connected to', () => {
     const resolve = async () => answers.shift() ?? []
     expect(await send(post('hooks.example'), { resolve })).toBe(204)
     expect(await send(post('hooks.example'), { resolve })).toBe('address')
-    expect(received).toHaveLength(1)
+    expect(receiver.received).toHaveLength(1)
   })
 
   test('a name with private and other addresses', async () => {
@@ -208,7 +186,7 @@ describe('only checked addresses are connected to', () => {
   ])('%s is loopback, which is refused unless it is allowed', async (host) => {
     expect(await send(post(host), { allowed: [] })).toBe('address')
     expect(await send(post(host), { allowed: ['127.0.0.0/8'] })).toBe(204)
-    expect(received).toHaveLength(1)
+    expect(receiver.received).toHaveLength(1)
   })
 
   test('a host that is named is resolved by the system', async () => {
@@ -223,12 +201,12 @@ describe('a receiver that cannot be reached', () => {
   })
 
   test('the connection ends without an answer', async () => {
-    answer = (response) => response.destroy()
+    receiver.answer = (response) => response.destroy()
     expect(await send()).toBe('connection')
   })
 
   test('it answers with another protocol', async () => {
-    answer = (_, { socket }) =>
+    receiver.answer = (_, { socket }) =>
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n')
     expect(await send()).toBe('connection')
   })
@@ -236,7 +214,7 @@ describe('a receiver that cannot be reached', () => {
   test.each(['nonsense\r\n\r\n', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`])(
     'it answers with %s',
     async (text) => {
-      answer = (_, { socket }) => socket.write(text)
+      receiver.answer = (_, { socket }) => socket.write(text)
       expect(await send()).toBe('connection')
     },
   )
@@ -249,18 +227,20 @@ describe('a receiver that cannot be reached', () => {
   })
 
   test('it has no TLS', async () => {
-    expect(await send({ ...post(), url: `https://127.0.0.1:${port}/` })).toBe('tls')
+    expect(await send({ ...post(), url: `https://127.0.0.1:${receiver.port}/` })).toBe('tls')
   })
 })
 
 test('answers before the final one are limited', async () => {
-  const information = (count: number) => (response: ServerResponse) => {
-    for (let sent = 0; sent < count; sent++) response.writeProcessing()
-    response.writeHead(204).end()
-  }
-  answer = information(10)
+  const information =
+    (count: number): Answer =>
+    (response) => {
+      for (let sent = 0; sent < count; sent++) response.writeProcessing()
+      response.writeHead(204).end()
+    }
+  receiver.answer = information(10)
   expect(await send()).toBe(204)
-  answer = information(11)
+  receiver.answer = information(11)
   expect(await send()).toBe('connection')
 })
 

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,6 +17,7 @@ import { configOf } from '#test/app/valid-config'
 import { root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { cleanEnvironment, environmentOf } from '#test/cli/admin-process'
+import { RecordingServer } from '#test/http/recording-server'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
 describe('a data folder', () => {
@@ -196,13 +196,13 @@ describe('other servers', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     return String((server.address() as AddressInfo).port)
   }
-  const answering = (status: number, received: (string | undefined)[] = []) =>
-    listening(
-      createHttpServer((request, response) => {
-        received.push(request.headers.authorization)
-        response.writeHead(status, { Connection: 'close' }).end('{}')
-      }),
+  async function answering(status: number, body = '{}'): Promise<RecordingServer> {
+    const server = await RecordingServer.open((response) =>
+      response.writeHead(status, { Connection: 'close' }).end(body),
     )
+    open.push(server)
+    return server
+  }
   const port = async (environment: Record<string, string>) => {
     const [finding] = await portFindings(configOf(environment), undefined)
     return `${finding?.verdict} ${finding?.said}`
@@ -214,26 +214,22 @@ describe('other servers', () => {
     await new Promise((resolve) => free.close(resolve))
     expect(await port({ PORT: number })).toBe(`ok 127.0.0.1:${number} is free`)
     expect(await port({ PORT: '0' })).toMatch(/^ok /)
-    expect(await port({ PORT: await answering(404) })).toMatch(/^wrong another program answers at/)
+    expect(await port({ PORT: String((await answering(404)).port) })).toMatch(/^wrong another program answers at/)
     const silent = await listening(createServer((socket) => socket.destroy()))
     expect(await port({ PORT: silent })).toMatch(/^wrong /)
     expect(await port({ PORT: number, HOST: '192.0.2.1' })).toMatch(/^wrong /)
   })
 
   test('the API key is not sent to another program on the port', async () => {
-    const keys: unknown[] = []
-    const impostor = createHttpServer(({ headers }, response) => {
-      keys.push(headers['x-api-key'])
-      response.writeHead(200, { Connection: 'close' }).end('{"status":"ok"}')
-    })
-    const config = configOf({ PORT: await listening(impostor), DATA_DIR: join(tmpdir(), 'missing-folder') })
+    const impostor = await answering(200, '{"status":"ok"}')
+    const config = configOf({ PORT: String(impostor.port), DATA_DIR: join(tmpdir(), 'missing-folder') })
     const [finding, ...more] = await portFindings(config, 'the-key')
     expect([finding?.verdict, finding?.said, more]).toEqual([
       'wrong',
       expect.stringContaining('may be another one'),
       [],
     ])
-    expect(new Set(keys)).toEqual(new Set([undefined]))
+    expect(new Set(impostor.received.map(({ headers }) => headers['x-api-key']))).toEqual(new Set([undefined]))
   })
 
   test('a mail server is tested up to the sign-in', async () => {
@@ -267,10 +263,12 @@ describe('other servers', () => {
     [403, 'wrong'],
     [503, 'hint'],
   ])('an update server that answers %i: %s', async (status, verdict) => {
-    const received: (string | undefined)[] = []
-    const url = `http://127.0.0.1:${await answering(status, received)}`
+    const { url, received } = await answering(status)
     const finding = await updateServerFinding(configOf({ UPDATE_SERVER_URL: url, UPDATE_SERVER_TOKEN: 'its-token' }))
-    expect([finding.verdict, received]).toEqual([verdict, ['Bearer its-token']])
+    expect([finding.verdict, received.map(({ headers }) => headers.authorization)]).toEqual([
+      verdict,
+      ['Bearer its-token'],
+    ])
     expect(finding.said).not.toContain('its-token')
   })
 
