@@ -79,5 +79,5 @@ test('that is a key has the rights of its roles until it ends', async () => {
 
 test('that is the operator keeps every right in its tenant, and an unknown author has none', () => {
   expect([grantsOf(operator.user), grantsOf(operator.user, 'acme')]).toEqual([everything.grants, []])
-  for (const nobody of ['crn#user:anonymous', 'crn#user:', '', 'ann']) expect(grantsOf(nobody)).toEqual([])
+  for (const author of ['crn#user:anonymous', 'crn#user:', '', 'ann']) expect(grantsOf(author)).toEqual([])
 })

@@ -29,7 +29,7 @@ test.each([
   ['another scheme', 'Bearer abc', wrong],
   ['no Base64', 'Basic ***', wrong],
   ['no colon', `Basic ${Buffer.from('ann').toString('base64')}`, wrong],
-  ['nobody', `Basic ${Buffer.from(`bob:${password}`).toString('base64')}`, wrong],
+  ['an unknown user', `Basic ${Buffer.from(`bob:${password}`).toString('base64')}`, wrong],
   ['a wrong password', `Basic ${Buffer.from('ann:wrong password').toString('base64')}`, wrong],
   ['a zero byte after the name', `Basic ${Buffer.from(`ann\0:${password}`).toString('base64')}`, wrong],
   ['a zero byte within the name', `Basic ${Buffer.from(`a\0nn:${password}`).toString('base64')}`, wrong],

@@ -76,7 +76,7 @@ const flows: Readonly<Record<string, (sessions: Sessions) => Promise<unknown>>> 
   'a signing key': ({ fixture }) => fixture.identity.keys.rotate(),
 }
 
-/** Her stored records, and what authentication knows about all users, tenants and keys. */
+/** The stored records of ann, and the users, tenants and keys of the authentication. */
 function stored(fixture: IdentityFixture) {
   const { tenant } = fixture.row('ann')
   const account = fixture.account('ann')

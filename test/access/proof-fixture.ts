@@ -83,7 +83,7 @@ export class ProofFixture {
 
   /** Checks like the server, up to the identity of the caller. */
   async answer({ query: _, headers }: ProofRequestText): Promise<Answer> {
-    const told = new Map<string, string>()
+    const replyHeaders = new Map<string, string>()
     const lines = headers.map(([name, value]) => [name.toLowerCase(), value] as const)
     const valuesOf = (name: string) => lines.filter(([other]) => other === name).map(([, value]) => value)
     const request: ProofRequest = {
@@ -92,10 +92,10 @@ export class ProofFixture {
       forwarded: this.#forwarded,
       header: (name) => valuesOf(name).join(', '),
       headerCount: (name) => valuesOf(name).length,
-      addReplyHeader: (name, value) => told.set(name.toLowerCase(), value),
+      addReplyHeader: (name, value) => replyHeaders.set(name.toLowerCase(), value),
     }
     const refusal = await refusalOf(this.#authenticate(request))
-    const nonce = told.get('dpop-nonce')
+    const nonce = replyHeaders.get('dpop-nonce')
     return { refusal: refusal && { ...refusal, ...(nonce !== undefined && { hasNonce: true }) }, nonce }
   }
 

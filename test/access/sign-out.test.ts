@@ -30,9 +30,9 @@ test('a refresh token signs out too, with its key', async () => {
   const { accessToken, refreshToken } = await fixture.logIn('ann', key)
   const signOut = async (jkt: string | undefined, shown: string | undefined) => {
     const caller = { ...(await fixture.caller({ method: 'POST', headers: { dpop: proofOf(fixture) } }, 'proof')) }
-    const { jkt: _, ...nobody } = caller
+    const { jkt: _, ...withoutKey } = caller
     return fixture.identity.logins.signOut({
-      caller: jkt === undefined ? nobody : { ...nobody, jkt },
+      caller: jkt === undefined ? withoutKey : { ...withoutKey, jkt },
       refreshToken: shown,
       isAll: false,
       origin,

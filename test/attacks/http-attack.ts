@@ -1,6 +1,5 @@
 import { connect as connectTls } from 'node:tls'
 import { until } from '#test/blackbox/until'
-
 import { RawClient } from '#test/http/raw-client'
 
 /**

@@ -23,7 +23,6 @@ import { until } from '#test/blackbox/until'
  * | 6 | text |
  * | 7 | closing |
  * | 9.3 to 9.6, 10.1 | the largest message in pieces |
- *  * | 12, 13 | compression without the extension, and the handshake |
  *
  * In place of its messages of megabytes, the largest accepted one is sent. Answers replace its echoes.
  */

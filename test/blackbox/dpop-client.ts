@@ -35,9 +35,9 @@ export class DpopClient {
     return new DpopClient(server, await generateKeyPair('ES256'))
   }
 
-  static async signIn(server: Served, who: Credentials = root, more: object = {}): Promise<DpopClient> {
+  static async signIn(server: Served, person: Credentials = root, more: object = {}): Promise<DpopClient> {
     const client = await DpopClient.make(server)
-    const answer = await client.logIn(who, more)
+    const answer = await client.logIn(person, more)
     expect([answer.status, answer.json]).toEqual([
       200,
       { accessToken: expect.any(String), refreshToken: expect.any(String) },

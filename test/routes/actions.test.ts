@@ -34,17 +34,17 @@ afterAll(async () => {
   await server?.finish()
 })
 
-async function begin(who: SignedInUser, body: object): Promise<string> {
-  const answer = await who.post('/devices/actions', { serviceIdentifier: climate, updates, ...body })
+async function begin(person: SignedInUser, body: object): Promise<string> {
+  const answer = await person.post('/devices/actions', { serviceIdentifier: climate, updates, ...body })
   const { id } = answer.json as { id: string }
   expect(answerOf(answer)).toEqual([202, { id: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{10}$/) }])
   expect(answer.headers.get('location')).toBe(`/api/v1/devices/actions/${id}`)
   return id
 }
 
-async function done(id: string, who = admin): Promise<Action> {
+async function done(id: string, person = admin): Promise<Action> {
   return until(async () => {
-    const action = (await who.get(`/devices/actions/${id}`)).json as Action
+    const action = (await person.get(`/devices/actions/${id}`)).json as Action
     return action.state === 'done' && action
   }, `action ${id} to be finished`)
 }
@@ -117,21 +117,21 @@ describe('a caller who may not reach all devices', () => {
       grant({ service: ['update'] }, ['A-1', 'B-1']),
       grant({ service: ['read'] }, ['A-1', 'A-2']),
     )
-    const who = await admin.bringIn(name, [name])
+    const person = await admin.bringIn(name, [name])
     const before = gateway.executed.get('A-2')?.length
-    const id = await begin(who, { devices })
+    const id = await begin(person, { devices })
     expect(await done(id)).toMatchObject({ counts: counts({ total: 5, OK: 2, NOT_FOUND: 3 }) })
-    expect(statuses(await done(id, who))).toEqual(['A-1 OK', 'A-2 NOT_FOUND'])
-    expect((await done(id, who)).counts).toEqual(counts({ total: 2, OK: 1, NOT_FOUND: 1 }))
+    expect(statuses(await done(id, person))).toEqual(['A-1 OK', 'A-2 NOT_FOUND'])
+    expect((await done(id, person)).counts).toEqual(counts({ total: 2, OK: 1, NOT_FOUND: 1 }))
     expect(gateway.executed.get('A-2')?.length).toBe(before)
   })
 
   test('gets 404 for an action without any visible device', async () => {
     const name = newName('out')
     await admin.putRole(name, grant({ service: ['read'] }, ['B-1']), grant({ service: ['read'] }, ['*'], ['x']))
-    const who = await admin.bringIn(name, [name])
+    const person = await admin.bringIn(name, [name])
     const id = await begin(admin, { devices: ['A-1'] })
-    expect(answerOf(await who.get(`/devices/actions/${id}`))).toEqual(unknown)
+    expect(answerOf(await person.get(`/devices/actions/${id}`))).toEqual(unknown)
   })
 
   test('may name groups that they see, or whose devices they may write to one by one', async () => {

@@ -40,7 +40,7 @@ test.each(kinds)('%s are limited to a tenth of %i', async (path, max, body, type
     error: `a user who does not reach all devices makes at most ${share} of the ${max} ${path.slice(1)} of a tenant: delete one, or ask a user who reaches all devices`,
   })
   // Other users can create theirs, and existing ones can be edited, or deleted to free a place.
-  for (const who of ['ned', 'wim']) expect((await http.call(who, 'POST', path, body)).status).toBe(201)
+  for (const user of ['ned', 'wim']) expect((await http.call(user, 'POST', path, body)).status).toBe(201)
   const [id] = [put(0).id]
   if (path !== '/alarms') expect((await http.call('nat', 'PATCH', `${path}/${id}`, { name: 'Other' })).status).toBe(200)
   expect((await http.call('nat', 'DELETE', `${path}/${id}`)).status).toBe(204)

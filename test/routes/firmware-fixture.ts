@@ -142,7 +142,7 @@ export class FirmwareFixture {
   /** A device on its own link. `answer` answers its offers, with one or several messages. */
   async link(
     device: string,
-    said: object,
+    fields: object,
     answer: (offered: Offered) => readonly object[] = () => [],
   ): Promise<{ readonly offers: readonly Offered[] }> {
     const socket = new WebSocket(`${this.http.ws}/link`, ['link.v1.json'])
@@ -151,7 +151,7 @@ export class FirmwareFixture {
     await new Promise((welcomed, refused) => {
       socket.on('error', refused)
       socket.on('open', () => {
-        socket.send(JSON.stringify({ type: 'HELLO', deviceIdentifier: device, services: [], ...said }))
+        socket.send(JSON.stringify({ type: 'HELLO', deviceIdentifier: device, services: [], ...fields }))
       })
       socket.on('message', (data) => {
         const message = JSON.parse(String(data))

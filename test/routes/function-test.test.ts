@@ -36,11 +36,11 @@ async function template(name: string, locales: object): Promise<void> {
 
 const onProperty = { id: 'value', type: 'trigger', on: 'property', serviceIdentifier: 'climate', propId: 1 }
 const onAlarm = () => ({ id: 'alarm', type: 'trigger', on: 'alarm', alarmId: alarm, to: 'active' })
-const onStatus = { id: 'gone', type: 'trigger', on: 'status', to: 'offline' }
+const onStatus = { id: 'offline', type: 'trigger', on: 'status', to: 'offline' }
 const hot = { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } }
 const rising = { id: 'rising', type: 'condition', logic: { '>': [{ var: 'value' }, { var: 'previous' }] } }
 const hourly = { id: 'hourly', type: 'throttle', seconds: 3600 }
-const tell = { id: 'tell', type: 'email', template: 'words' }
+const mail = { id: 'mail', type: 'email', template: 'words' }
 const shout = { id: 'shout', type: 'email', template: 'nowhere' }
 
 /** Nodes in a row; several triggers share the nodes behind them. */
@@ -56,23 +56,23 @@ async function made(graph: object, more: object = {}): Promise<string> {
   return headers.get('location')?.split('/').at(-1) ?? ''
 }
 
-async function tried(graph: object, sample: object, who = 'root'): Promise<TriedFunction> {
+async function tried(graph: object, sample: object, user = 'root'): Promise<TriedFunction> {
   const id = await made(graph)
-  const { status, json } = await http.call(who, 'POST', `/functions/${id}/test`, { sample })
+  const { status, json } = await http.call(user, 'POST', `/functions/${id}/test`, { sample })
   expect(status).toBe(200)
-  const { head, requests } = http.look(deliveryAddress('default', id)) as DeliveryState
+  const { head, requests } = http.stateOf(deliveryAddress('default', id)) as DeliveryState
   expect([head.seq, requests.size]).toEqual([0, 0])
   return json as TriedFunction
 }
 
 test('the result has the path to a mail, and the mail with escaped HTML', async () => {
   const sample = { deviceIdentifier: 'a', value: '<i>31</i>', previous: 29, meta: { hall: 'A & B' } }
-  expect(await tried(chain(onProperty, hourly, tell), sample)).toEqual({
-    path: ['value', 'hourly', 'tell'],
+  expect(await tried(chain(onProperty, hourly, mail), sample)).toEqual({
+    path: ['value', 'hourly', 'mail'],
     stopped: [],
     mails: [
       {
-        node: 'tell',
+        node: 'mail',
         template: 'words',
         locale: 'en',
         subject: 'Heat <1>: <i>31</i>',
@@ -85,29 +85,29 @@ test('the result has the path to a mail, and the mail with escaped HTML', async 
 
 describe('a run stops with a reason', () => {
   test.each<[string, object[], object, string[], object[]]>([
-    ['it is false', [onProperty, hot, tell], { value: 3 }, ['value', 'hot'], [{ node: 'hot', because: 'false' }]],
-    ['there is no value', [onProperty, hot, tell], {}, ['value', 'hot'], [{ node: 'hot', because: 'no value: value' }]],
+    ['it is false', [onProperty, hot, mail], { value: 3 }, ['value', 'hot'], [{ node: 'hot', because: 'false' }]],
+    ['there is no value', [onProperty, hot, mail], {}, ['value', 'hot'], [{ node: 'hot', because: 'no value: value' }]],
     [
       'there was no value before',
-      [onProperty, rising, tell],
+      [onProperty, rising, mail],
       { value: 3 },
       ['value', 'rising'],
       [{ node: 'rising', because: 'no value: previous' }],
     ],
-    ['it is another status', [onStatus, tell], { value: 'online' }, [], []],
+    ['it is another status', [onStatus, mail], { value: 'online' }, [], []],
     [
       'the chosen trigger expects another value',
-      [onStatus, tell],
-      { value: 'online', trigger: 'gone' },
-      ['gone'],
-      [{ node: 'gone', because: 'false' }],
+      [onStatus, mail],
+      { value: 'online', trigger: 'offline' },
+      ['offline'],
+      [{ node: 'offline', because: 'false' }],
     ],
   ])('%s', async (_, nodes, sample, path, stopped) => {
     expect(await tried(chain(...(nodes as { id: string }[])), sample)).toEqual({ path, stopped, mails: [] })
   })
 
   test('but never a throttle, also of a disabled function', async () => {
-    const id = await made(chain(onProperty, hourly, tell), { enabled: false })
+    const id = await made(chain(onProperty, hourly, mail), { enabled: false })
     for (let times = 0; times < 2; times++) {
       const { json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })
       expect((json as TriedFunction).mails).toHaveLength(1)
@@ -117,31 +117,31 @@ describe('a run stops with a reason', () => {
 
 describe('the triggers of a run', () => {
   const all = () => ({
-    nodes: [onProperty, onAlarm(), onStatus, tell, shout],
+    nodes: [onProperty, onAlarm(), onStatus, mail, shout],
     edges: [
-      ['value', 'tell'],
+      ['value', 'mail'],
       ['alarm', 'shout'],
-      ['gone', 'tell'],
-      ['gone', 'shout'],
+      ['offline', 'mail'],
+      ['offline', 'shout'],
     ],
   })
 
   test.each<[object, string[]]>([
-    [{ value: 'offline' }, ['value', 'tell', 'gone', 'shout']],
-    [{ value: true }, ['value', 'tell', 'alarm', 'shout']],
-    [{ value: false }, ['value', 'tell']],
+    [{ value: 'offline' }, ['value', 'mail', 'offline', 'shout']],
+    [{ value: true }, ['value', 'mail', 'alarm', 'shout']],
+    [{ value: false }, ['value', 'mail']],
     // Each event is the one that its trigger expects.
-    [{}, ['value', 'tell', 'alarm', 'shout', 'gone']],
-    [{ trigger: 'gone' }, ['gone', 'tell', 'shout']],
+    [{}, ['value', 'mail', 'alarm', 'shout', 'offline']],
+    [{ trigger: 'offline' }, ['offline', 'mail', 'shout']],
     [{ trigger: 'alarm', value: true }, ['alarm', 'shout']],
   ])('%j', async (sample, path) => {
     const { path: found, mails } = await tried(all(), sample)
     expect(found).toEqual(path)
     // A node behind several triggers sends one mail.
-    expect(mails.map(({ node }) => node)).toEqual(path.filter((id) => id === 'tell' || id === 'shout'))
+    expect(mails.map(({ node }) => node)).toEqual(path.filter((id) => id === 'mail' || id === 'shout'))
   })
 
-  test.each(['tell', 'nobody'])('%s is refused as a trigger', async (trigger) => {
+  test.each(['mail', 'unknown'])('%s is refused as a trigger', async (trigger) => {
     const id = await made(all())
     const { status, json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample: { trigger } })
     const details = [{ path: 'sample.trigger', message: `node "${trigger}" must be a trigger` }]
@@ -180,25 +180,25 @@ describe('the mails of a run', () => {
     ['fr-CH', 'en'],
     [undefined, 'en'],
   ])('a mail for %s uses %s', async (locale, found) => {
-    const { mails } = await tried(chain(onProperty, tell), { value: 1, ...(locale && { locale }) })
+    const { mails } = await tried(chain(onProperty, mail), { value: 1, ...(locale && { locale }) })
     expect(mails).toMatchObject([{ locale: found }])
   })
 
-  const textFor = async (who: string, graph: object) => {
-    const { mails } = await tried(graph, { value: true, locale: 'de' }, who)
+  const textFor = async (user: string, graph: object) => {
+    const { mails } = await tried(graph, { value: true, locale: 'de' }, user)
     return mails.map((mail) => 'text' in mail && mail.text)
   }
 
   test('names are shown only if the caller may read them', async () => {
     const runs = { functions: ['read' as const] }
     http.give('eve', [everywhere(runs)])
-    expect(await textFor('root', chain(onProperty, tell))).toEqual(['property Climate heat '])
-    expect(await textFor('eve', chain(onProperty, tell))).toEqual(['property climate 0x0001 '])
-    expect(await textFor('root', chain(onAlarm(), tell))).toEqual(['alarm   Too warm'])
-    expect(await textFor('eve', chain(onAlarm(), tell))).toEqual([`alarm   ${alarm}`])
+    expect(await textFor('root', chain(onProperty, mail))).toEqual(['property Climate heat '])
+    expect(await textFor('eve', chain(onProperty, mail))).toEqual(['property climate 0x0001 '])
+    expect(await textFor('root', chain(onAlarm(), mail))).toEqual(['alarm   Too warm'])
+    expect(await textFor('eve', chain(onAlarm(), mail))).toEqual([`alarm   ${alarm}`])
     http.give('eve', [everywhere(runs), on(['A'], ['climate'], { schemas: ['read'], alarms: ['read'] })])
-    expect(await textFor('eve', chain(onProperty, tell))).toEqual(['property Climate heat '])
-    expect(await textFor('eve', chain(onAlarm(), tell))).toEqual(['alarm   Too warm'])
+    expect(await textFor('eve', chain(onProperty, mail))).toEqual(['property Climate heat '])
+    expect(await textFor('eve', chain(onAlarm(), mail))).toEqual(['alarm   Too warm'])
   })
 })
 
@@ -213,7 +213,7 @@ test.each<[string, unknown]>([
   ['sample.deviceIdentifier', { deviceIdentifier: 'a b c' }],
   ['sample.trigger', { trigger: 7 }],
 ])('an error in %s names its place', async (path, sample) => {
-  const id = await made(chain(onProperty, tell))
+  const id = await made(chain(onProperty, mail))
   const { status, json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample })
   expect(status).toBe(400)
   expect((json as { details: { path: string }[] }).details.map((detail) => detail.path)).toContain(path)

@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => http?.close())
 
-const state = () => http.look(tenantAddress('default')) as TenantState
+const state = () => http.stateOf(tenantAddress('default')) as TenantState
 const alarms = { ofA: '8Hj4wRt6Za', ofB: '8Hj4wRt6Zb', nowhere: '8Hj4wRt6Zc' }
 
 beforeEach(async () => {
@@ -44,8 +44,8 @@ const onProperty = (serviceIdentifier = 'x') => ({
 })
 const onAlarm = (alarmId: string) => ({ id: 'start', type: 'trigger', on: 'alarm', alarmId })
 const onStatus = { id: 'start', type: 'trigger', on: 'status' }
-const tell = { id: 'tell', type: 'email', template: 'words' }
-const graphOf = (trigger: object) => ({ nodes: [trigger, tell], edges: [['start', 'tell']] })
+const mail = { id: 'mail', type: 'email', template: 'words' }
+const graphOf = (trigger: object) => ({ nodes: [trigger, mail], edges: [['start', 'mail']] })
 const bodyOf = (binding: object, trigger: object = onProperty()) => ({ name: 'F', binding, graph: graphOf(trigger) })
 
 async function make(binding: object, trigger?: object): Promise<string> {
@@ -124,10 +124,10 @@ describe('a function needs permission to create it and to read its values', () =
   test('a function with two services needs read access to both', async () => {
     const second = { ...onProperty('y'), id: 'second' }
     const graph = {
-      nodes: [onProperty('x'), second, tell],
+      nodes: [onProperty('x'), second, mail],
       edges: [
-        ['start', 'tell'],
-        ['second', 'tell'],
+        ['start', 'mail'],
+        ['second', 'mail'],
       ],
     }
     const send = () => http.call('eve', 'POST', '/functions', { ...bodyOf({ devices: ['A'] }), graph })

@@ -42,8 +42,8 @@ test('roles are listed by name, including the built-in ones', async () => {
 
 describe('attempts to sign in', () => {
   const from = (address: string) => ({ 'x-forwarded-for': `203.0.113.99, ${address}` })
-  const basic = (who: { name: string; password: string }, address: string) =>
-    http.get('/iam/token', { ...basicHeader(who), ...from(address) })
+  const basic = (person: { name: string; password: string }, address: string) =>
+    http.get('/iam/token', { ...basicHeader(person), ...from(address) })
   const held = (answer: Answer) => {
     expect([answer.headers.get('retry-after'), ...answerOf(answer)]).toEqual([
       expect.stringMatching(/^[1-6]?\d$/),
@@ -119,29 +119,31 @@ describe('a body that arrives late', () => {
   const newKey = { name: 'late', roles: ['admin'] }
   const over = { status: 401, text: '{"error":"session over"}' }
 
-  test.each<[string, (who: SignedInUser) => Promise<unknown>, object]>([
+  test.each<[string, (person: SignedInUser) => Promise<unknown>, object]>([
     ['is unchanged', async () => undefined, { status: 201 }],
-    ['was deleted', (who) => admin.delete(`/iam/users/${who.name}`), over],
-    ['was disabled', (who) => admin.patch(`/iam/users/${who.name}`, { state: 'disabled' }), over],
-    ['was signed out', (who) => admin.delete(`/iam/users/${who.name}/sessions`), over],
+    ['was deleted', (person) => admin.delete(`/iam/users/${person.name}`), over],
+    ['was disabled', (person) => admin.patch(`/iam/users/${person.name}`, { state: 'disabled' }), over],
+    ['was signed out', (person) => admin.delete(`/iam/users/${person.name}/sessions`), over],
     [
       'lost their roles',
-      (who) => admin.patch(`/iam/users/${who.name}`, { roles: ['viewer'] }),
+      (person) => admin.patch(`/iam/users/${person.name}`, { roles: ['viewer'] }),
       { status: 403, text: '' },
     ],
   ])('of a user who %s is answered by the present rights', async (_, change, answer) => {
-    const who = await admin.bringIn(newName('late'), ['admin'])
+    const person = await admin.bringIn(newName('late'), ['admin'])
     const before = (await admin.get('/iam/api-keys')).text
-    const finish = await begin('/iam/api-keys', who.headers, newKey)
-    await change(who)
+    const finish = await begin('/iam/api-keys', person.headers, newKey)
+    await change(person)
     expect(await finish()).toMatchObject(answer)
     expect((await admin.get('/iam/api-keys')).text === before).toBe(!('status' in answer && answer.status === 201))
   })
 
   test('is authorized by the present grants of a role', async () => {
     await admin.putRole('maker', grant({ device: ['create'] }))
-    const who = await admin.bringIn(newName('late'), ['maker'])
-    const begun = ['LATE-1', 'LATE-2'].map((deviceIdentifier) => begin('/devices', who.headers, { deviceIdentifier }))
+    const person = await admin.bringIn(newName('late'), ['maker'])
+    const begun = ['LATE-1', 'LATE-2'].map((deviceIdentifier) =>
+      begin('/devices', person.headers, { deviceIdentifier }),
+    )
     const [inside, outside] = (await Promise.all(begun)) as [Send, Send]
     await admin.putRole('maker', grant({ device: ['create'] }, ['LATE-1']))
     expect([(await inside()).status, (await outside()).status]).toEqual([201, 404])

@@ -3,7 +3,7 @@ import { type Metrics, type MetricsForm, metricsRoutes } from '#routes/metrics'
 import { type HttpFixture, openHttp, until, world } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
-const token = 'what-the-scraper-knows'
+const token = 'token-of-the-scraper'
 const pieceCharacters = 32 * 1024
 
 /** Metrics in `count` pieces; counts the produced ones. */

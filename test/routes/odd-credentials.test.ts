@@ -49,9 +49,9 @@ describe('several Authorization headers', () => {
     ['two empty ones', me, () => ['', ''], 401, more],
     ['two passwords', token, () => [root, root], 401, { error: 'invalid credentials' }],
     ['two secrets', link, () => [root, root], 401, more],
-  ])('%s are refused, and none of them is used', async (_, line, lines, status, said) => {
+  ])('%s are refused, and none of them is used', async (_, line, lines, status, body) => {
     const headers = lines().map((value) => `Authorization: ${value}`)
-    expect(await ask(line, line === link ? [...headers, 'Content-Length: 0'] : headers)).toEqual([status, said])
+    expect(await ask(line, line === link ? [...headers, 'Content-Length: 0'] : headers)).toEqual([status, body])
   })
 
   test('one of them is accepted', async () => {

@@ -82,9 +82,9 @@ test('a changed value causes a mail, and a mail without a recipient is counted',
     await ask('PUT', '/templates/words', { locales: { en: { subject: 'S', text: 'T' } } })
     const nodes = [
       { id: 'start', type: 'trigger', on: 'property', serviceIdentifier: 'x', propId: 1 },
-      { id: 'tell', type: 'email', template: 'words' },
+      { id: 'mail', type: 'email', template: 'words' },
     ]
-    const graph = { nodes, edges: [['start', 'tell']] }
+    const graph = { nodes, edges: [['start', 'mail']] }
     const made = await ask('POST', '/functions', { name: 'F', binding: { devices: ['A'] }, graph })
     const { resourceIdentifier: topic } = made.json as { resourceIdentifier: string }
     expect((await ask('POST', '/notifications/subscribe', { topic, type: 'email', locale: 'en' })).status).toBe(201)

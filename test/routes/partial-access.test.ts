@@ -23,11 +23,11 @@ const grantsOf: Record<string, Grant[]> = {
 }
 
 let http: ServerWithUsers
-const call = (who: string, method: string, path: string, body?: unknown) => http.call(who, method, path, body)
+const call = (user: string, method: string, path: string, body?: unknown) => http.call(user, method, path, body)
 
 beforeAll(async () => {
   http = await ServerWithUsers.open()
-  for (const [who, grants] of Object.entries(grantsOf)) http.give(who, grants)
+  for (const [user, grants] of Object.entries(grantsOf)) http.give(user, grants)
   http.end('gone')
   for (const [device, services] of Object.entries({ A: ['x', 'y'], B: ['x', 'y'], C: ['z'] })) {
     await call('whole', 'POST', '/link', {
@@ -45,8 +45,8 @@ afterAll(() => http?.close())
 
 const schema = { name: 'Climate', description: 'A room', properties: {} }
 
-const get = async (who: string, path: string) => {
-  const { status, json } = await call(who, 'GET', path)
+const get = async (user: string, path: string) => {
+  const { status, json } = await call(user, 'GET', path)
   return (status === 200 ? json : status) as never
 }
 
@@ -81,11 +81,11 @@ describe('lists leave out resources outside the scope', () => {
     ],
     ['Z of all', [], [], [], ['x', 'y']],
   ]
-  test.each(rows)('%s', async (who, devices, services, metas, schemas) => {
-    expect(await get(who, '/devices?depth=1')).toEqual(devices)
-    expect(await get(who, '/services?depth=1')).toEqual(services)
-    expect(namesOf(await get(who, '/meta'))).toEqual(metas)
-    expect(await get(who, '/schemas')).toEqual(schemas.map((serviceIdentifier) => ({ serviceIdentifier })))
+  test.each(rows)('%s', async (user, devices, services, metas, schemas) => {
+    expect(await get(user, '/devices?depth=1')).toEqual(devices)
+    expect(await get(user, '/services?depth=1')).toEqual(services)
+    expect(namesOf(await get(user, '/meta'))).toEqual(metas)
+    expect(await get(user, '/schemas')).toEqual(schemas.map((serviceIdentifier) => ({ serviceIdentifier })))
   })
 
   test('pages do not show that there is more outside the scope', async () => {
@@ -100,7 +100,7 @@ describe('a filter shows nothing that the caller may not read', () => {
   const isSeven = (service: string) => ({ '==': [value(service), 7] })
   const there = { '!!': [{ var: 'status' }] }
   const inHall = { '==': [{ var: 'meta.place' }, 'Hall'] }
-  const rows: [who: string, filter: object, found: string[]][] = [
+  const rows: [user: string, filter: object, found: string[]][] = [
     ['whole', isSeven('x'), ['A', 'B']],
     ['whole', there, ['A', 'B', 'C']],
     ['whole', inHall, ['A', 'B']],
@@ -128,11 +128,11 @@ describe('a filter shows nothing that the caller may not read', () => {
     for (const device of ['A', 'B']) await call('whole', 'PATCH', `/meta/${device}`, { place: 'Hall' })
   })
 
-  test.each(rows)('for %s, %j finds %j', async (who, filter, found) => {
+  test.each(rows)('for %s, %j finds %j', async (user, filter, found) => {
     const query = `filter=${encodeURIComponent(JSON.stringify(filter))}`
-    expect(namesOf(await get(who, `/devices?${query}`))).toEqual(found)
+    expect(namesOf(await get(user, `/devices?${query}`))).toEqual(found)
     // Neither a page nor its link shows more.
-    const pages = await pagesOf((path) => call(who, 'GET', path), `/devices?limit=1&${query}`)
+    const pages = await pagesOf((path) => call(user, 'GET', path), `/devices?limit=1&${query}`)
     expect(pages.map(({ json }) => namesOf(json as []))).toEqual(
       found.length === 0 ? [[]] : found.map((name) => [name]),
     )
@@ -148,8 +148,8 @@ describe('a resource outside the scope is not found', () => {
     ['x of all', '/devices/C', 200],
     ['x of all', '/services/z?depth=0', 404],
     ['x of all', '/schemas/y', 404],
-  ])('%s at %s gets %i', async (who, path, status) => {
-    const answer = await call(who, 'GET', path)
+  ])('%s at %s gets %i', async (user, path, status) => {
+    const answer = await call(user, 'GET', path)
     expect(answer.status).toBe(status)
     if (status === 404) expect(answer.json).toEqual({ error: 'Not Found' })
   })
@@ -174,7 +174,7 @@ describe('the creation of a device', () => {
 })
 
 describe('ETags', () => {
-  const etag = async (who: string, path: string) => (await call(who, 'GET', path)).headers.get('etag')
+  const etag = async (user: string, path: string) => (await call(user, 'GET', path)).headers.get('etag')
 
   test.each(['/devices', '/services', '/schemas'])(
     'of %s cover only the readable part, in any spelling of the grants',

@@ -36,8 +36,8 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-async function found(search: string, who = 'root', more = ''): Promise<string> {
-  const { status, json } = await server.call(who, 'GET', `/devices?search=${encodeURIComponent(search)}${more}`)
+async function found(search: string, user = 'root', more = ''): Promise<string> {
+  const { status, json } = await server.call(user, 'GET', `/devices?search=${encodeURIComponent(search)}${more}`)
   expect(status).toBe(200)
   return (json as { deviceIdentifier: string }[]).map(({ deviceIdentifier }) => deviceIdentifier).join(' ')
 }

@@ -25,7 +25,7 @@ export interface Answer {
 }
 
 /**
- * The whole server in memory, over a real socket, with users whose grants a test sets. `X-Who` names the caller; `anonymous` is the
+ * The whole server in memory, over a real socket, with users whose grants a test sets. `X-User` names the caller; `anonymous` is the
  * caller when sign-in is off.
  */
 export class ServerWithUsers {
@@ -51,12 +51,12 @@ export class ServerWithUsers {
     const http = await openHttp({
       bindings: bindingsOf(context, undefined, operationOf(assembly)),
       authenticate(request) {
-        const who = request.header('x-who')
-        if (who === anonymous.name) return anonymous
-        const person = people.get(who)
+        const name = request.header('x-user')
+        if (name === anonymous.name) return anonymous
+        const person = people.get(name)
         if (!person) throw new Problem('unauthorized')
         const { grants, roles, isGone = false } = person
-        const caller = { ...anonymous, user: userOf(who), name: who, roles, access: who, scope: scopeOf(grants) }
+        const caller = { ...anonymous, user: userOf(name), name, roles, access: name, scope: scopeOf(grants) }
         return isGone ? { ...caller, isCurrent: () => false } : caller
       },
     })
@@ -69,18 +69,18 @@ export class ServerWithUsers {
   }
 
   /** Sets the grants of a user. */
-  give(who: string, grants: readonly Grant[], roles: readonly string[] = []): void {
-    this.#people.set(who, { grants, roles })
+  give(name: string, grants: readonly Grant[], roles: readonly string[] = []): void {
+    this.#people.set(name, { grants, roles })
   }
 
   /** Ends the access of a user during each of their requests. */
-  end(who: string): void {
-    this.#people.set(who, { grants: [everywhere({ '*': ['*'] })], roles: [], isGone: true })
+  end(name: string): void {
+    this.#people.set(name, { grants: [everywhere({ '*': ['*'] })], roles: [], isGone: true })
   }
 
   /** `body`: text as it is, other values as JSON. */
   async call(
-    who: string,
+    name: string,
     method: string,
     path: string,
     body?: unknown,
@@ -88,7 +88,7 @@ export class ServerWithUsers {
   ): Promise<Answer> {
     const response = await fetch(this.#http.base + path, {
       method,
-      headers: { 'X-Who': who, ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
+      headers: { 'X-User': name, ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
@@ -104,12 +104,12 @@ export class ServerWithUsers {
     return this.#assembly.context.system.ask(address, command)
   }
 
-  look(address: ActorAddress): unknown {
+  stateOf(address: ActorAddress): unknown {
     return this.#assembly.context.system.peek(address)
   }
 
   /** The number of entries in the stream. */
-  get told(): number {
+  get entryCount(): number {
     return this.#assembly.context.system.registry.head('default').taken
   }
 
@@ -120,8 +120,8 @@ export class ServerWithUsers {
 }
 
 /** The resource name of a user. */
-export function userOf(who: string): string {
-  return `crn#user:${who}`
+export function userOf(name: string): string {
+  return `crn#user:${name}`
 }
 
 export function on(devices: string[], services: string[], permissions: Grant['permissions']): Grant {

@@ -89,12 +89,12 @@ describe('a page', () => {
 
   test('yields to the loop every two milliseconds, however few names match', async () => {
     const slow = new ManualWorld()
-    const looks: number[] = []
+    const turnTimes: number[] = []
     let sinceTurn = 0
     const soon = slow.soon.bind(slow)
     slow.soon = (task) =>
       soon(() => {
-        looks.push(sinceTurn)
+        turnTimes.push(sinceTurn)
         sinceTurn = 0
         task()
       })
@@ -108,6 +108,6 @@ describe('a page', () => {
       pageOf({ world: slow } as unknown as RouteContext, call(), 10, namesOf(thousand), isCounted),
     )
     expect(page).toEqual({ names: ['N999'], headers: {} })
-    expect([looks.length > 200, Math.max(...looks)]).toEqual([true, 4])
+    expect([turnTimes.length > 200, Math.max(...turnTimes)]).toEqual([true, 4])
   })
 })

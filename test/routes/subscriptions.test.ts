@@ -35,16 +35,16 @@ const unknown = '7Gm2sXv5Hc'
 const graph = {
   nodes: [
     { id: 'start', type: 'trigger', on: 'status' },
-    { id: 'tell', type: 'email', template: 'words' },
+    { id: 'mail', type: 'email', template: 'words' },
   ],
-  edges: [['start', 'tell']],
+  edges: [['start', 'mail']],
 }
 
 beforeEach(async () => {
   count = 0
-  for (const who of [eve, bob]) {
-    http.give(who, mayAll)
-    await http.ask(subscriberAddress('default', who), { type: 'erase' })
+  for (const user of [eve, bob]) {
+    http.give(user, mayAll)
+    await http.ask(subscriberAddress('default', user), { type: 'erase' })
   }
   for (const id of [first, second]) await putFunction(id, { devices: ['A'] })
 })
@@ -61,26 +61,26 @@ async function putFunction(id: string, binding: object): Promise<void> {
 
 const path = '/notifications/subscribe'
 const bodyOf = (fn: string, locale = 'en') => ({ topic: `crn#function:${fn}`, type: 'email', locale })
-const post = (who: string, body: unknown) => http.call(who, 'POST', path, body)
-const stateOf = (who: string) => http.look(subscriberAddress('default', who)) as SubscriberState
+const post = (user: string, body: unknown) => http.call(user, 'POST', path, body)
+const stateOf = (user: string) => http.stateOf(subscriberAddress('default', user)) as SubscriberState
 
-async function subscribe(who: string, fn: string, locale?: string): Promise<string> {
-  const { status, headers } = await post(who, bodyOf(fn, locale))
+async function subscribe(user: string, fn: string, locale?: string): Promise<string> {
+  const { status, headers } = await post(user, bodyOf(fn, locale))
   expect(status).toBe(201)
   return headers.get('location')?.split('/').at(-1) ?? ''
 }
 
 /** The stored subscriptions, read without the API. */
 async function recordOnly(
-  who: string,
+  user: string,
   more: Partial<StoredSubscription> & { id: string; function: string },
 ): Promise<void> {
-  const rest = { type: 'email', locale: 'en', createdBy: userOf(who), createdAt: 1, origin: '' }
-  await http.ask(subscriberAddress('default', who), { type: 'subscribe', subscription: { ...rest, ...more }, from: 0 })
+  const rest = { type: 'email', locale: 'en', createdBy: userOf(user), createdAt: 1, origin: '' }
+  await http.ask(subscriberAddress('default', user), { type: 'subscribe', subscription: { ...rest, ...more }, from: 0 })
 }
 
 /** The answer without its time and request id. */
-const said = ({ status, text, headers }: Answer) => [
+const visible = ({ status, text, headers }: Answer) => [
   status,
   text,
   [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date'),
@@ -168,7 +168,7 @@ describe('errors are checked in order, and the first one is answered', () => {
     const { isUnknown, contentType, body } = asking
     const headers = contentType ? { 'Content-Type': contentType } : undefined
     const before = stateOf(eve).subscriptions.length
-    const answer = await http.call(isUnknown ? 'nobody' : eve, 'POST', path, body, headers)
+    const answer = await http.call(isUnknown ? 'unknown' : eve, 'POST', path, body, headers)
     if (answer.text === '') expect(answer.headers.get('content-length')).toBe('0')
     expect(stateOf(eve).subscriptions.length).toBe(before)
     return [answer.status, answer.json]
@@ -202,7 +202,7 @@ test.each([
 })
 
 describe('a subscriber needs read access to everything that the function is bound to', () => {
-  const hears = everywhere({ notifications: ['create'] })
+  const subscribes = everywhere({ notifications: ['create'] })
   const functions = (...devices: string[]) => on(devices, ['*'], { functions: ['read'] })
   const service = (...devices: string[]) => on(devices, ['x'], { service: ['read'] })
   const group = '5Kd9tVw3Ca'
@@ -216,7 +216,7 @@ describe('a subscriber needs read access to everything that the function is boun
     const put = { type: 'put_group', id: group, body: { name: 'G', devices: ['C'] }, author: userOf('root') }
     await http.askTenant({ ...put, isNew: true })
     await putFunction(first, binding)
-    http.give(eve, [hears, ...grants])
+    http.give(eve, [subscribes, ...grants])
     const answer = await post(eve, bodyOf(first))
     expect([answer.status, stateOf(eve).subscriptions.length]).toEqual([status, status === 201 ? 1 : 0])
     if (status === 403) expect([answer.text, answer.headers.get('content-length')]).toEqual(['', '0'])
@@ -224,7 +224,7 @@ describe('a subscriber needs read access to everything that the function is boun
 })
 
 test('a subscription is created, listed, changed and ended, each with one event', async () => {
-  const told = http.told
+  const { entryCount } = http
   await http.ask(deliveryAddress('default', first), { type: 'overflowed', count: 7 })
   const made = await post(eve, bodyOf(first, 'de-CH'))
   const id = made.headers.get('location')?.replace('/api/v1/notifications/subscribe/', '') ?? ''
@@ -250,7 +250,7 @@ test('a subscription is created, listed, changed and ended, each with one event'
   const ended = await http.call(eve, 'DELETE', `${path}/${id}`)
   expect([ended.status, ended.text]).toEqual([204, ''])
   expect((await http.call(eve, 'GET', path)).json).toEqual([])
-  expect(http.told - told).toBe(4)
+  expect(http.entryCount - entryCount).toBe(4)
 })
 
 describe('lists', () => {
@@ -319,12 +319,12 @@ describe('ids', () => {
     const id = await subscribe(bob, first)
     const before = stateOf(bob).subscriptions
     for (const [method, body] of [['PATCH', { locale: 'fr' }], ['DELETE']] as const) {
-      const [his, nobodys] = [
+      const [ofBob, unknown] = [
         await http.call(eve, method, `${path}/${id}`, body),
         await http.call(eve, method, `${path}/9Pw3tKc8Lb`, body),
       ]
-      expect(said(his)).toEqual(said(nobodys))
-      expect(his.status).toBe(404)
+      expect(visible(ofBob)).toEqual(visible(unknown))
+      expect(ofBob.status).toBe(404)
     }
     expect(stateOf(bob).subscriptions).toBe(before)
   })

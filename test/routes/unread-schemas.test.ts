@@ -15,7 +15,7 @@ const blind = ['blind', 'reader of another']
 let http: ServerWithUsers
 beforeAll(async () => {
   http = await ServerWithUsers.open()
-  for (const [who, grants] of Object.entries(people)) http.give(who, grants)
+  for (const [user, grants] of Object.entries(people)) http.give(user, grants)
   const properties = [{ propId: 1, type: 'UINT8' }]
   const updates = [{ serviceIdentifier: 'x', propId: 1, value: 7 }]
   await http.call('root', 'POST', '/link', {
@@ -34,13 +34,13 @@ beforeAll(async () => {
 afterAll(() => http?.close())
 
 const path = '/devices/A/services/x/properties'
-const answered = async (who: string, method: string, target: string, body?: unknown) => {
-  const { status, json } = await http.call(who, method, target, body)
+const answered = async (user: string, method: string, target: string, body?: unknown) => {
+  const { status, json } = await http.call(user, method, target, body)
   return [status, json]
 }
-const found = (who: string, name: string) => {
+const found = (user: string, name: string) => {
   const filter = encodeURIComponent(JSON.stringify({ '>': [{ var: `services.x.${name}` }, 1] }))
-  return answered(who, 'GET', `/devices?filter=${filter}`)
+  return answered(user, 'GET', `/devices?filter=${filter}`)
 }
 
 test('a caller who may read it uses the names', async () => {
@@ -49,37 +49,37 @@ test('a caller who may read it uses the names', async () => {
   expect(await answered('reader', 'PUT', path, { level: 'full' })).toEqual([409, { error: 'DEVICE_OFFLINE' }])
 })
 
-describe.each(blind)('%s', (who) => {
+describe.each(blind)('%s', (user) => {
   test('sees ids and plain values', async () => {
-    expect(await answered(who, 'GET', `${path}?raw=false`)).toEqual([200, { '0x0001.UINT8': 7 }])
-    expect(await answered(who, 'GET', '/services/x?raw=false')).toMatchObject([
+    expect(await answered(user, 'GET', `${path}?raw=false`)).toEqual([200, { '0x0001.UINT8': 7 }])
+    expect(await answered(user, 'GET', '/services/x?raw=false')).toMatchObject([
       200,
       { devices: [{ properties: { '0x0001.UINT8': 7 } }] },
     ])
   })
 
   test('finds nothing by a name', async () => {
-    expect(await found(who, 'level')).toEqual([200, []])
-    expect(await found(who, '0x1')).toEqual([200, [{ deviceIdentifier: 'A' }]])
+    expect(await found(user, 'level')).toEqual([200, []])
+    expect(await found(user, '0x1')).toEqual([200, [{ deviceIdentifier: 'A' }]])
   })
 
   test('writes by id, within the same limits', async () => {
-    expect(await answered(who, 'PUT', path, { level: 1 })).toEqual(
-      await answered(who, 'PUT', path, { nothing: 1 }).then(([status]) => [
+    expect(await answered(user, 'PUT', path, { level: 1 })).toEqual(
+      await answered(user, 'PUT', path, { nothing: 1 }).then(([status]) => [
         status,
         { error: 'there is no property level' },
       ]),
     )
-    expect((await answered(who, 'PUT', path, { 1: 'full' }))[0]).toBe(400)
-    expect((await answered(who, 'PUT', path, { 1: 9 }))[0]).toBe(400)
-    expect(await answered(who, 'PUT', path, { 1: 8 })).toEqual([409, { error: 'DEVICE_OFFLINE' }])
+    expect((await answered(user, 'PUT', path, { 1: 'full' }))[0]).toBe(400)
+    expect((await answered(user, 'PUT', path, { 1: 9 }))[0]).toBe(400)
+    expect(await answered(user, 'PUT', path, { 1: 8 })).toEqual([409, { error: 'DEVICE_OFFLINE' }])
     const action = { devices: ['A'], serviceIdentifier: 'x', updates: { level: 1 } }
-    expect((await answered(who, 'POST', '/devices/actions', action))[0]).toBe(404)
+    expect((await answered(user, 'POST', '/devices/actions', action))[0]).toBe(404)
   })
 
   test('creates alarms with ids, and gets the same error for known and unknown names', async () => {
     const alarm = (name: string, serviceIdentifier = 'x') =>
-      answered(who, 'POST', '/alarms', {
+      answered(user, 'POST', '/alarms', {
         name: 'A',
         severity: 'info',
         serviceIdentifier,

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => http?.close())
 
 const address = subscriberAddress('default', eve)
-const kept = () => (http.look(address) as SubscriberState).subscriptions.map((stored) => stored.id)
+const kept = () => (http.stateOf(address) as SubscriberState).subscriptions.map((stored) => stored.id)
 
 beforeEach(async () => {
   await http.ask(address, { type: 'erase' })
@@ -52,13 +52,13 @@ describe('one click', () => {
     ['with JSON', { body: '{', headers: { 'Content-Type': 'application/json' } }],
     ['without a body', {}],
   ])('ends only its subscription, with one event: %s', async (_, init) => {
-    const told = http.told
+    const { entryCount } = http
     for (let times = 0; times < 2; times++) {
       const answer = await send('POST', path, init)
       expect([answer.status, await answer.text(), answer.headers.get('cache-control')]).toEqual([204, '', 'no-store'])
       expect(kept()).toEqual(['9Pw3tKc8Lb'])
     }
-    expect(http.told - told).toBe(1)
+    expect(http.entryCount - entryCount).toBe(1)
   })
 
   test('succeeds for a deleted user', async () => {
@@ -80,7 +80,7 @@ describe('one click', () => {
 })
 
 test.each(['GET', 'HEAD'])('by %s changes nothing, because mail scanners follow links', async (method) => {
-  const told = http.told
+  const { entryCount } = http
   const answer = await send(method, path)
   expect(answer.status).toBe(200)
   const { headers } = answer
@@ -91,7 +91,7 @@ test.each(['GET', 'HEAD'])('by %s changes nothing, because mail scanners follow 
   if (method === 'GET') expect(text.match(/<form method="post">/g)).toHaveLength(1)
   // Nothing of the address is in it, so nothing can be put into it.
   expect(text).not.toMatch(/2Vb7qYx9Ke|9Pw3tKc8La|default"/)
-  expect([kept().length, http.told]).toEqual([2, told])
+  expect([kept().length, http.entryCount]).toEqual([2, entryCount])
 })
 
 describe('a changed URL', () => {

@@ -95,12 +95,15 @@ describe('the state of updates', () => {
 
 describe('an update by hand', () => {
   beforeEach(() => open({ options: { isConnectUpdateDisabled: true } }))
-  const said = { project: 'boiler', firmwares: [{ firmware: '1.4.2', index: 0 }], autoUpdate: false }
+  const fields = { project: 'boiler', firmwares: [{ firmware: '1.4.2', index: 0 }], autoUpdate: false }
   const post = (device: string) => fixture.call('POST', `/updates/${device}`)
 
   test('offers the image at its URL, and shows the progress', async () => {
     await release('1.5.0')
-    const device = await fixture.link('A', said, () => [{ status: 'STARTED' }, { status: 'DOWNLOADING', progress: 40 }])
+    const device = await fixture.link('A', fields, () => [
+      { status: 'STARTED' },
+      { status: 'DOWNLOADING', progress: 40 },
+    ])
     await post('A')
     const response = await fetch(device.offers[0]?.url ?? '')
     expect([response.status, Buffer.from(await response.arrayBuffer())]).toEqual([200, image])
@@ -136,8 +139,8 @@ describe('an external update server', () => {
     const pin = await fixture.put('/updates/projects/boiler/pins/A', { firmware: '1.0.0' })
     const rollout = await fixture.put('/updates/projects/boiler/rollout', fixture.rollout())
     for (const { status, json } of [pin, rollout]) expect([status, json]).toEqual(gone)
-    fixture.caller('nobody')
-    expect((await fixture.call('GET', '/updates/projects', { by: 'nobody' })).status).toBe(403)
+    fixture.caller('without-grants')
+    expect((await fixture.call('GET', '/updates/projects', { by: 'without-grants' })).status).toBe(403)
     expect((await fixture.call('POST', '/updates/hook/boiler')).status).toBe(204)
   })
 })

@@ -9,7 +9,7 @@ import { IdentityFixture } from '#test/access/identity-fixture'
 
 const count = 100_000
 let fixture: IdentityFixture
-let looks: { count: number }
+let lookUps: { count: number }
 
 beforeAll(async () => {
   fixture = await IdentityFixture.open()
@@ -21,7 +21,7 @@ beforeAll(async () => {
     const row: UserRow = { ...root, id: `U${number}`, name: `User ${String(number).padStart(6, '0')}`, roles: [] }
     putUser(directory, row.id, row)
   }
-  looks = counted(directory)
+  lookUps = counted(directory)
 })
 
 /** The number of rows that were read. */
@@ -57,16 +57,16 @@ test('a page of a hundred thousand users reads only its own rows, at any positio
   const first = await page('limit=10')
   expect(first.names).toEqual(['root', ...Array.from({ length: 9 }, (_, index) => nameOf(index))])
   // Each row is read once by name and once as text, and one more row shows whether there are more.
-  expect(looks.count).toBeLessThanOrEqual(3 * 11)
-  looks.count = 0
+  expect(lookUps.count).toBeLessThanOrEqual(3 * 11)
+  lookUps.count = 0
   const second = await page(first.next ?? '')
   expect(second.names).toEqual(Array.from({ length: 10 }, (_, index) => nameOf(index + 9)))
-  expect(looks.count).toBeLessThanOrEqual(3 * 11)
-  looks.count = 0
+  expect(lookUps.count).toBeLessThanOrEqual(3 * 11)
+  lookUps.count = 0
   const cursor = Buffer.from(nameOf(count - 4).toUpperCase()).toString('base64url')
   const last = await page(`limit=10&cursor=${cursor}`)
   expect(last).toEqual({ names: [nameOf(count - 3), nameOf(count - 2), nameOf(count - 1)], next: undefined })
-  expect(looks.count).toBeLessThanOrEqual(3 * 11)
+  expect(lookUps.count).toBeLessThanOrEqual(3 * 11)
 })
 
 test('a list without a limit has all users', async () => {

@@ -43,10 +43,10 @@ async function create(body: object): Promise<{ path: string; answer: Answer }> {
   return { path: answer.headers.get('location')?.replace('/api/v1', '') ?? '', answer }
 }
 
-const stored = () => [...(http.look(tenantAddress('default')) as TenantState).functions.values()]
+const stored = () => [...(http.stateOf(tenantAddress('default')) as TenantState).functions.values()]
 
 beforeEach(async () => {
-  const { functions } = http.look(tenantAddress('default')) as TenantState
+  const { functions } = http.stateOf(tenantAddress('default')) as TenantState
   for (const id of [...functions.keys()]) await http.askTenant({ type: 'delete_function', id })
 })
 
