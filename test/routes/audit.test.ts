@@ -167,7 +167,7 @@ test('a change is an entry too if its client does not wait for the answer', asyn
   expect(await found()).toEqual([expect.objectContaining({ method: 'PATCH', status: 200 })])
 })
 
-test('only the role admin contains the audit', async () => {
+test('only the role admin may read the audit', async () => {
   for (const role of ['operator', 'viewer']) {
     const person = await admin.bringIn(`an-${role}`, [role])
     expect(answerOf(await person.get('/audit'))).toEqual([403, undefined])
