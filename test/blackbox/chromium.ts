@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 
 /** The path in Debian. */
 const executablePath = '/usr/bin/chromium'
 
 /** The reason to skip tests; undefined if Chromium is installed. */
-export const noBrowser = existsSync(executablePath)
+const noBrowser = existsSync(executablePath)
   ? undefined
   : `SKIPPED, not passed: ${executablePath} is not installed (apt-get install chromium)`
 
@@ -22,4 +23,17 @@ const quietArguments = [
 
 export function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath, headless: true, args: quietArguments })
+}
+
+/** For tests that need a browser, which `open` launches. Without Chromium they are skipped; in CI it is required. */
+export function needsBrowser(open: () => Promise<unknown>, close: () => Promise<unknown>): void {
+  const isSkipped = noBrowser !== undefined && !process.env.CI
+  beforeAll(async () => {
+    if (isSkipped) console.warn(noBrowser)
+    else await open()
+  }, 120_000)
+  afterAll(close)
+  beforeEach((context) => {
+    if (isSkipped) context.skip(noBrowser)
+  })
 }

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { chapters } from '#api/chapters'
 import { projectRoot } from '#bench/project-root'
 import { linkWindowMessages } from '#model/link-message'
-import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { launchChromium, needsBrowser } from '#test/blackbox/chromium'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
@@ -32,23 +32,18 @@ describe('the documents', () => {
 })
 
 describe('the viewer in a browser', () => {
-  let browser: Browser | undefined
+  let browser: Browser
   let page: Page
   let requested: string[]
   let complaints: string[]
 
-  beforeAll(async () => {
-    if (noBrowser && !process.env.CI) {
-      console.warn(noBrowser)
-      return
-    }
-    browser = await launchChromium()
-  })
-  afterAll(() => browser?.close())
-
-  // In CI a browser is required: without it the launch above fails.
-  beforeEach(async (context) => {
-    if (!browser) return context.skip(noBrowser)
+  needsBrowser(
+    async () => {
+      browser = await launchChromium()
+    },
+    async () => browser?.close(),
+  )
+  beforeEach(async () => {
     requested = []
     complaints = []
     page = await browser.newPage()

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { launchChromium, needsBrowser } from '#test/blackbox/chromium'
 import { DpopClient, type SecondFactorNeeded } from '#test/blackbox/dpop-client'
 import {
   answerOf,
@@ -72,30 +72,23 @@ class VirtualAuthenticator {
 describe('WebAuthn in a browser', () => {
   let server: StartedServer
   let admin: SignedInUser
-  let browser: VirtualAuthenticator | undefined
+  let page: VirtualAuthenticator
 
-  beforeAll(async () => {
-    if (noBrowser && !process.env.CI) {
-      console.warn(noBrowser)
-      return
-    }
-    server = await startWithIdentity()
-    admin = await SignedInUser.signIn(server)
-    browser = await VirtualAuthenticator.open()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.finish()
-  })
+  needsBrowser(
+    async () => {
+      server = await startWithIdentity()
+      admin = await SignedInUser.signIn(server)
+      page = await VirtualAuthenticator.open()
+    },
+    async () => {
+      await page?.close()
+      await server?.finish()
+    },
+  )
 
   const ourPage = () => `http://localhost:${server.port}/api/v1/health`
-  // In CI a browser is required: without it the launch above fails.
-  beforeEach(async (context) => {
-    if (!browser) context.skip(noBrowser)
-    else await browser.visit(ourPage())
-  })
+  beforeEach(() => page.visit(ourPage()))
 
-  const page = () => browser as VirtualAuthenticator
   const base = '/auth/2fa/webauthn'
   const badCode = [401, { error: 'invalid code' }]
 
@@ -120,7 +113,7 @@ describe('WebAuthn in a browser', () => {
 
   test('a key can be registered, listed, used to sign in, and removed with its own confirmation', async () => {
     const { user, client } = await newUser()
-    const credential = await page().touch('create', await registration(client, user))
+    const credential = await page.touch('create', await registration(client, user))
     const { id } = credential
     const recoveryCodes = Array(10).fill(expect.stringMatching(/^([A-Z2-7]{4}-){3}[A-Z2-7]{4}$/))
     expect(answerOf(await send(client, user, credential))).toEqual([200, { id, recoveryCodes }])
@@ -133,7 +126,7 @@ describe('WebAuthn in a browser', () => {
 
     const login = await begin(user)
     expect(login.need).toMatchObject({ methods: ['webauthn', 'recovery'], enroll: false })
-    const signed = await page().touch('get', login.options)
+    const signed = await page.touch('get', login.options)
     expect(login.client.keep(await login.verify(signed)).status).toBe(200)
     expect(await login.client.isIn()).toBe(true)
     expect(answerOf(await login.verify(signed))).toEqual(badCode)
@@ -142,7 +135,7 @@ describe('WebAuthn in a browser', () => {
     const remove = () => login.client.ask(`${base}/credentials/${id}`, { method: 'DELETE' })
     expect((await remove()).status).toBe(400)
     const { json } = await login.client.post(`${base}/authenticate/options`, {})
-    const confirmed = await login.client.post(`${base}/authenticate/verify`, await page().touch('get', json))
+    const confirmed = await login.client.post(`${base}/authenticate/verify`, await page.touch('get', json))
     expect(answerOf(confirmed)).toEqual([200, {}])
     expect((await remove()).status).toBe(204)
     expect((await readToken(server, user)).status).toBe(200)

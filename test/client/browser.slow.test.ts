@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type * as library from '#client/client'
-import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { launchChromium, needsBrowser } from '#test/blackbox/chromium'
 import { newName, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { buildScript } from '#test/client/browser-bundle'
@@ -21,28 +21,23 @@ interface Database {
 
 describe('the client in a browser', () => {
   let server: StartedServer
-  let browser: Browser | undefined
+  let browser: Browser
   let context: BrowserContext
   let script = ''
   const lifetimeS = 4
 
-  beforeAll(async () => {
-    if (noBrowser && !process.env.CI) {
-      console.warn(noBrowser)
-      return
-    }
-    script = (await buildScript()).map(({ code }) => code).join('')
-    server = await startWithIdentity({ ACCESS_TOKEN_LIFETIME_S: String(lifetimeS) })
-    browser = await launchChromium()
-    context = await browser.newContext()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.finish()
-  })
-  beforeEach((context) => {
-    if (!browser) context.skip(noBrowser)
-  })
+  needsBrowser(
+    async () => {
+      script = (await buildScript()).map(({ code }) => code).join('')
+      server = await startWithIdentity({ ACCESS_TOKEN_LIFETIME_S: String(lifetimeS) })
+      browser = await launchChromium()
+      context = await browser.newContext()
+    },
+    async () => {
+      await browser?.close()
+      await server?.finish()
+    },
+  )
 
   async function openPage(): Promise<Page> {
     const page = await context.newPage()

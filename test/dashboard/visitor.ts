@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
-import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { expect } from 'vitest'
+import { launchChromium, needsBrowser } from '#test/blackbox/chromium'
 import type { Credentials } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { deadlineMs } from '#test/blackbox/until'
@@ -50,33 +50,28 @@ export function openPages(
   begin: (opened: OpenedPages) => unknown,
 ): void {
   let opened: OpenedPages | undefined
-  beforeAll(async () => {
-    if (noBrowser && !process.env.CI) {
-      console.warn(noBrowser)
-      return
-    }
-    const server = await start()
-    const browser = await launchChromium()
-    const boilers = new Boilers(server)
-    if (count > 0) await boilers.connect(count)
-    const ann = await Visitor.open(browser, server)
-    opened = { server, browser, boilers, ann }
-    if (user) {
-      await ann.signIn(user)
-      await ann.sees('Fleet')
-    }
-    await begin(opened)
-  }, 120_000)
-  afterAll(async () => {
-    await opened?.ann.close()
-    await opened?.browser.close()
-    opened?.boilers.cut()
-    end()
-    await opened?.server.finish()
-  })
-  beforeEach((context) => {
-    if (!opened) context.skip(noBrowser)
-  })
+  needsBrowser(
+    async () => {
+      const server = await start()
+      const browser = await launchChromium()
+      const boilers = new Boilers(server)
+      if (count > 0) await boilers.connect(count)
+      const ann = await Visitor.open(browser, server)
+      opened = { server, browser, boilers, ann }
+      if (user) {
+        await ann.signIn(user)
+        await ann.sees('Fleet')
+      }
+      await begin(opened)
+    },
+    async () => {
+      await opened?.ann.close()
+      await opened?.browser.close()
+      opened?.boilers.cut()
+      end()
+      await opened?.server.finish()
+    },
+  )
 }
 
 /** A user with a separate browser context, on the pages of a server. */

@@ -6,7 +6,7 @@ import type { Browser } from 'playwright-core'
 import { build, type PreviewServer, preview } from 'vite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
-import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { launchChromium, needsBrowser } from '#test/blackbox/chromium'
 import { climate, label, sensor, temperature } from '#test/blackbox/sensor'
 import { basicHeader, newName, report, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
@@ -164,15 +164,11 @@ describe('in Node', () => {
 })
 
 describe('in pages', () => {
-  let browser: Browser | undefined
+  let browser: Browser
   let pages: PreviewServer | undefined
   let origin = ''
 
-  beforeAll(async () => {
-    if (noBrowser && !process.env.CI) {
-      console.warn(noBrowser)
-      return
-    }
+  async function openBrowser(): Promise<void> {
     for (const name of ['react', 'react-dom', 'scheduler']) copyPackage(name)
     const installed = join(project.folder, 'node_modules/device-data-client')
     cpSync(join(installed, 'script.js'), join(project.folder, 'public/script.js'))
@@ -191,20 +187,19 @@ describe('in pages', () => {
     })
     origin = pages.resolvedUrls?.local[0] ?? ''
     browser = await launchChromium()
-  })
-  afterAll(async () => {
+  }
+  needsBrowser(openBrowser, async () => {
     await browser?.close()
     await pages?.close()
   })
 
   const openPage = async (path: string) => {
-    const page = await (browser as Browser).newPage()
+    const page = await browser.newPage()
     await page.goto(`${origin}${path}`)
     return page
   }
 
-  test('built by Vite, the hooks of React render only changes', async (context) => {
-    if (!browser) return context.skip(noBrowser)
+  test('built by Vite, the hooks of React render only changes', async () => {
     const device = await makeDevice()
     await report(server, device, 21)
     const page = await openPage(`?device=${device.name.toLowerCase()}`)
@@ -228,8 +223,7 @@ describe('in pages', () => {
     await page.close()
   })
 
-  test('a script tag is enough', async (context) => {
-    if (!browser) return context.skip(noBrowser)
+  test('a script tag is enough', async () => {
     const device = await makeDevice()
     const page = await openPage('plain.html')
     const status = await page.evaluate(
