@@ -83,8 +83,7 @@ test('a signature of the update hook is checked by its route, with any other cre
 })
 
 test('a proof is valid once, and its key is passed on', async () => {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
+  const fixture = await IdentityFixture.withAnn()
   const { accessToken: token } = await fixture.logIn('ann', key)
   const headers = { authorization: `DPoP ${token}`, dpop: fixture.proof(key, { token }) }
   expect(await fixture.caller({ headers })).toMatchObject({ jkt: key.jkt })
@@ -102,8 +101,7 @@ test.each<[string, RouteAccess]>([
   ['bearer', 'user or proof'],
   ['nothing', 'proof'],
 ])('of ten requests at once with one proof, %s, one succeeds', async (scheme, access) => {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
+  const fixture = await IdentityFixture.withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   const { token: unbound } = await fixture.basic('ann')
   const token = { dpop: accessToken, bearer: unbound }[scheme]
@@ -116,8 +114,7 @@ test.each<[string, RouteAccess]>([
 })
 
 test('captured proofs, used or not, are invalid after a restart', async () => {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
+  const fixture = await IdentityFixture.withAnn()
   const { accessToken: token } = await fixture.logIn('ann', key)
   const shown = () => ({ authorization: `DPoP ${token}`, dpop: fixture.proof(key, { token }) })
   const [used, unused] = [shown(), shown()]
@@ -132,8 +129,7 @@ test('captured proofs, used or not, are invalid after a restart', async () => {
 })
 
 test('authentication costs no password hash', async () => {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
+  const fixture = await IdentityFixture.withAnn()
   const { token } = await fixture.basic('ann')
   fixture.engine.calls.length = 0
   for (let count = 0; count < 100; count++) await fixture.bearer(token)

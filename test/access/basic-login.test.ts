@@ -4,18 +4,12 @@ import { IdentityFixture, lifetimes, origin, password } from '#test/access/ident
 const wrong = 'unauthorized invalid credentials'
 const wrongRefresh = 'unauthorized invalid refresh token'
 
-async function withAnn(): Promise<IdentityFixture> {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
-  return fixture
-}
-
 function refresh(fixture: IdentityFixture, refreshToken: string) {
   return fixture.identity.logins.refreshBasic({ refreshToken, origin })
 }
 
 test('a name and a password give a token, and a refresh token on request', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const plain = await fixture.basic('ANN')
   expect(await fixture.bearer(plain.token)).toMatchObject({ name: 'ann', user: `crn#user:${fixture.row('ann').id}` })
   expect(plain.refreshToken).toBe('')
@@ -37,13 +31,13 @@ test.each([
   ['a name of an object property', `Basic ${Buffer.from(`__proto__:${password}`).toString('base64')}`, wrong],
   ['more than the maximum', `Basic ${Buffer.from(`ann:${password}${' '.repeat(9_000)}`).toString('base64')}`, wrong],
 ])('%s is refused', async (_, authorization, refusal) => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const asked = fixture.identity.logins.basicToken({ authorization, isOffline: false, origin })
   expect(await fixture.refusal(asked)).toBe(refusal)
 })
 
 test('wrong names and wrong passwords cost one hash each, and the eleventh attempt on one account is refused', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const ask = (name: string, shown: string) =>
     fixture.refusal(fixture.identity.logins.basicToken(fixture.basicOf(name, false, shown)))
   for (const name of ['ann', 'bob']) {
@@ -57,7 +51,7 @@ test('wrong names and wrong passwords cost one hash each, and the eleventh attem
 })
 
 test('further conditions of the tenant are shown only after the right password', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const ask = (shown: string) =>
     fixture.refusal(fixture.identity.logins.basicToken(fixture.basicOf('ann', false, shown)))
   await fixture.directory({ type: 'update_tenant', tenant: 'default', change: { basic: false } })
@@ -72,7 +66,7 @@ test.each([
   ['basic', { basic: false }, 'unauthorized use the DPoP scheme'],
   ['a second factor', { twoFactor: 'required' }, 'unauthorized 2fa_required'],
 ] as const)('a session stays when %s is required later, and is not renewed', async (_, change, refusal) => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const { token, refreshToken } = await fixture.basic('ann', true)
   await fixture.directory({ type: 'update_tenant', tenant: 'default', change })
   expect(await fixture.bearer(token)).toMatchObject({ name: 'ann' })
@@ -86,7 +80,7 @@ test.each([
 })
 
 test('a token expires with its session after an hour; a session with a refresh token lasts longer', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const plain = await fixture.basic('ann')
   const offline = await fixture.basic('ann', true)
   await fixture.world.advance(lifetimes.tokenMs)
@@ -98,7 +92,7 @@ test('a token expires with its session after an hour; a session with a refresh t
 })
 
 test('a refresh token of the DPoP scheme, an access token and a random text are refused', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const { refreshToken } = await fixture.logIn('ann')
   const { token } = await fixture.basic('ann', true)
   for (const text of [refreshToken, token, '', 'abc', 'a.b.c']) {

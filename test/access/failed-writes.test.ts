@@ -166,8 +166,7 @@ test('two refreshes at the same time give one successor for DPoP, and end a Basi
 })
 
 test('while the store refuses writes, tokens stay valid, and operations that write are answered with 503', async () => {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
+  const fixture = await IdentityFixture.withAnn()
   const { token } = await fixture.basic('ann')
   const { accessToken, refreshToken } = await fixture.logIn('ann', key)
   fixture.faults.next = { fail: 'io', reachedDisk: false }

@@ -102,6 +102,13 @@ export class IdentityFixture {
     return fixture
   }
 
+  /** With user `ann`, a viewer. */
+  static async withAnn(): Promise<IdentityFixture> {
+    const fixture = await IdentityFixture.open()
+    await fixture.addUser('ann')
+    return fixture
+  }
+
   get identity(): Identity {
     const { identity } = this.assembly
     if (!identity) throw new Error('IAM is off')

@@ -17,8 +17,7 @@ interface SignedIn {
 }
 
 async function withAnn(): Promise<SignedIn> {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
+  const fixture = await IdentityFixture.withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   return { fixture, caller: await fixture.bound(accessToken, key, 'user or proof') }
 }

@@ -4,14 +4,8 @@ import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 
-async function withAnn(): Promise<IdentityFixture> {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
-  return fixture
-}
-
 test.each([false, true])('signing out ends the session and its sockets (all of them: %s)', async (isAll) => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   const { token } = await fixture.basic('ann')
   const caller = await fixture.bound(accessToken, key)
@@ -26,7 +20,7 @@ test.each([false, true])('signing out ends the session and its sockets (all of t
 })
 
 test('a refresh token signs out too, with its key', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const { accessToken, refreshToken } = await fixture.logIn('ann', key)
   const signOut = async (jkt: string | undefined, shown: string | undefined) => {
     const caller = { ...(await fixture.caller({ method: 'POST', headers: { dpop: proofOf(fixture) } }, 'proof')) }
@@ -51,7 +45,7 @@ function proofOf(fixture: IdentityFixture): string {
 }
 
 test('sessions are listed, the last one first, and can be ended one by one', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const { id } = fixture.row('ann')
   const { accessToken } = await fixture.logIn('ann', key)
   await fixture.world.advance(90_000)
@@ -73,7 +67,7 @@ test('sessions are listed, the last one first, and can be ended one by one', asy
 })
 
 test('sockets close in the millisecond in which the session ends', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const { token } = await fixture.basic('ann')
   const socket = fixture.connect(await fixture.bearer(token))
   await fixture.world.advance(lifetimes.tokenMs - 1)
@@ -85,7 +79,7 @@ test('sockets close in the millisecond in which the session ends', async () => {
 })
 
 test('the use of a session is stored once a minute, with the last address', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const { token } = await fixture.basic('ann')
   const shown = () => fixture.identity.sessions.list('default', fixture.row('ann').id)
   const use = (address: string) => fixture.caller({ headers: { authorization: `Bearer ${token}` }, address })
@@ -101,7 +95,7 @@ test('the use of a session is stored once a minute, with the last address', asyn
 })
 
 test('a socket that opens while its session ends is closed, and receives nothing', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   const caller = await fixture.bound(accessToken, key)
   await fixture.wait(fixture.identity.logins.signOut({ caller, isAll: true, origin }))
@@ -112,7 +106,7 @@ test('a socket that opens while its session ends is closed, and receives nothing
 })
 
 test('a new password ends the other sessions, and a wrong one counts', async () => {
-  const fixture = await withAnn()
+  const fixture = await IdentityFixture.withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   const { token } = await fixture.basic('ann')
   const caller = await fixture.bound(accessToken, key)

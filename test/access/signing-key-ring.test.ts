@@ -3,8 +3,7 @@ import { signsForMs } from '#actors/signing-keys/signing-keys'
 import { IdentityFixture, lifetimes } from '#test/access/identity-fixture'
 
 async function withToken(): Promise<{ fixture: IdentityFixture; token: string }> {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
+  const fixture = await IdentityFixture.withAnn()
   return { fixture, token: (await fixture.basic('ann', true)).token }
 }
 

@@ -7,8 +7,7 @@ const key = makeKeyPair()
 const wrong = 'unauthorized invalid refresh token'
 
 async function withAnn(): Promise<{ fixture: IdentityFixture; pair: TokenPair }> {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
+  const fixture = await IdentityFixture.withAnn()
   return { fixture, pair: await fixture.logIn('ann', key) }
 }
 
@@ -51,8 +50,7 @@ test('each of several refreshes within ten seconds leaves the replaced token its
 })
 
 test('the same holds for the Basic scheme; a token without a refresh token is never replaced', async () => {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
+  const fixture = await IdentityFixture.withAnn()
   const [alone, offline] = [await fixture.basic('ann'), await fixture.basic('ann', true)]
   const { token } = await fixture.wait(
     fixture.identity.logins.refreshBasic({ refreshToken: offline.refreshToken, origin }),

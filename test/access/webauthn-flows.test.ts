@@ -10,8 +10,7 @@ const rpId = 'localhost'
 const own = 'http://localhost:8080'
 
 async function withAnn() {
-  const fixture = await IdentityFixture.open()
-  await fixture.addUser('ann')
+  const fixture = await IdentityFixture.withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   const caller = await fixture.bound(accessToken, key, 'user or proof')
   return { fixture, caller, authenticator: new SoftAuthenticator('ann') }
