@@ -54,50 +54,43 @@ describe('an edit of access', () => {
   })
 })
 
-describe('a user who is removed and created again under the same name', () => {
-  test('is another user: the old credentials stay invalid, and each edit of the new ones has its own offset', async () => {
-    const fixture = await withAnn()
-    const before = await fixture.basic('ann')
-    const { id } = fixture.row('ann')
-    await happen(fixture, 'one')
-    await fixture.directory({ type: 'remove_user', user: id })
-    await fixture.addUser('ann', { roles: ['ops'] })
-    expect([fixture.row('ann').id === id, fixture.row('ann').rolesSince]).toEqual([false, -1])
-    const { token } = await fixture.basic('ann')
-    const socket = fixture.connect(await fixture.bearer(token))
+test('a user who is created again under the same name is another one, and the old credentials stay invalid', async () => {
+  const fixture = await withAnn()
+  const before = await fixture.basic('ann')
+  const { id } = fixture.row('ann')
+  await happen(fixture, 'one')
+  await fixture.directory({ type: 'remove_user', user: id })
+  await fixture.addUser('ann', { roles: ['ops'] })
+  expect([fixture.row('ann').id === id, fixture.row('ann').rolesSince]).toEqual([false, -1])
+  const { token } = await fixture.basic('ann')
+  const socket = fixture.connect(await fixture.bearer(token))
 
-    await fixture.putRole('ops', [readOf('meta')])
-    expect((await fixture.bearer(token)).scope.reaches('meta', 'read')).toHaveLength(1)
-    expect(socket.types).toEqual(['RESYNC'])
-    await fixture.directory({ type: 'update_user', user: fixture.row('ann').id, roles: ['viewer'] })
-    expect(await fixture.bearer(token)).toMatchObject({ access: 'viewer', roles: ['viewer'] })
-    expect(socket.types).toEqual(['RESYNC', 'RESYNC'])
-    await fixture.world.settle()
-    const publishedAt = fixture.assembly.context.hub.publishedTo('default')
-    expect([fixture.row('ann').rolesSince, (await fixture.bearer(token)).scopeSince]).toEqual([
-      publishedAt,
-      publishedAt,
-    ])
+  await fixture.putRole('ops', [readOf('meta')])
+  expect((await fixture.bearer(token)).scope.reaches('meta', 'read')).toHaveLength(1)
+  expect(socket.types).toEqual(['RESYNC'])
+  await fixture.directory({ type: 'update_user', user: fixture.row('ann').id, roles: ['viewer'] })
+  expect(await fixture.bearer(token)).toMatchObject({ access: 'viewer', roles: ['viewer'] })
+  expect(socket.types).toEqual(['RESYNC', 'RESYNC'])
+  await fixture.world.settle()
+  const publishedAt = fixture.assembly.context.hub.publishedTo('default')
+  expect([fixture.row('ann').rolesSince, (await fixture.bearer(token)).scopeSince]).toEqual([publishedAt, publishedAt])
 
-    expect(await fixture.judge(() => fixture.bearer(before.token))).toBe('unauthorized session over')
-    const reborn = await fixture.restart()
-    expect(await reborn.judge(() => reborn.bearer(before.token))).toBe('unauthorized session over')
-    expect(await reborn.bearer(token)).toMatchObject({ access: 'viewer', scopeSince: publishedAt })
-  })
+  expect(await fixture.judge(() => fixture.bearer(before.token))).toBe('unauthorized session over')
+  const reborn = await fixture.restart()
+  expect(await reborn.judge(() => reborn.bearer(before.token))).toBe('unauthorized session over')
+  expect(await reborn.bearer(token)).toMatchObject({ access: 'viewer', scopeSince: publishedAt })
 })
 
-describe('4401', () => {
-  test.each(['disabled', 'removed'] as const)('closes the sockets of a user who is %s at once', async (how) => {
-    const fixture = await withAnn()
-    const { token } = await fixture.basic('ann')
-    const socket = fixture.connect(await fixture.bearer(token))
-    const user = fixture.row('ann').id
-    if (how === 'disabled') await fixture.directory({ type: 'update_user', user, state: 'disabled' })
-    else await fixture.directory({ type: 'remove_user', user })
-    expect(await fixture.judge(() => fixture.bearer(token))).toBe('unauthorized session over')
-    await fixture.world.settle()
-    expect(socket.endCode).toBe(4401)
-  })
+test.each(['disabled', 'removed'] as const)('the sockets of a user who is %s close at once with 4401', async (how) => {
+  const fixture = await withAnn()
+  const { token } = await fixture.basic('ann')
+  const socket = fixture.connect(await fixture.bearer(token))
+  const user = fixture.row('ann').id
+  if (how === 'disabled') await fixture.directory({ type: 'update_user', user, state: 'disabled' })
+  else await fixture.directory({ type: 'remove_user', user })
+  expect(await fixture.judge(() => fixture.bearer(token))).toBe('unauthorized session over')
+  await fixture.world.settle()
+  expect(socket.endCode).toBe(4401)
 })
 
 describe('the offset of an edit', () => {

@@ -3,36 +3,34 @@ import { describe, expect, test } from 'vitest'
 import { BoundedMap, ExpiringMap } from '#access/bounded-map'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-describe('a bounded map', () => {
-  test('has the last entries that were set', () => {
-    const step = fc.tuple(fc.constantFrom('set', 'set', 'get', 'delete', 'oldest'), fc.nat({ max: 9 }), fc.nat())
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 100 }), fc.integer({ min: 1, max: 5 }), (steps, sizeMax) => {
-        const map = new BoundedMap<number, number>(sizeMax)
-        let plain: [number, number][] = []
-        for (const [kind, key, value] of steps) {
-          if (kind === 'oldest') expect(map.oldest).toBe(plain[0]?.[0])
-          if (kind === 'set' || kind === 'delete') plain = plain.filter(([other]) => other !== key)
-          if (kind === 'delete') map.delete(key)
-          if (kind === 'set') {
-            map.set(key, value)
-            plain = [...plain, [key, value] as [number, number]].slice(-sizeMax)
-          }
-          for (let each = 0; each < 10; each++) {
-            expect(map.get(each)).toBe(plain.find(([other]) => other === each)?.[1])
-          }
-          expect(map.size).toBe(plain.length)
+test('a bounded map has the last entries that were set', () => {
+  const step = fc.tuple(fc.constantFrom('set', 'set', 'get', 'delete', 'oldest'), fc.nat({ max: 9 }), fc.nat())
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), fc.integer({ min: 1, max: 5 }), (steps, sizeMax) => {
+      const map = new BoundedMap<number, number>(sizeMax)
+      let plain: [number, number][] = []
+      for (const [kind, key, value] of steps) {
+        if (kind === 'oldest') expect(map.oldest).toBe(plain[0]?.[0])
+        if (kind === 'set' || kind === 'delete') plain = plain.filter(([other]) => other !== key)
+        if (kind === 'delete') map.delete(key)
+        if (kind === 'set') {
+          map.set(key, value)
+          plain = [...plain, [key, value] as [number, number]].slice(-sizeMax)
         }
-        const inOrder: number[] = []
-        for (let oldest = map.oldest; oldest !== undefined; oldest = map.oldest) {
-          inOrder.push(oldest)
-          map.delete(oldest)
+        for (let each = 0; each < 10; each++) {
+          expect(map.get(each)).toBe(plain.find(([other]) => other === each)?.[1])
         }
-        expect(inOrder).toEqual(plain.map(([key]) => key))
-      }),
-      { numRuns: 200 },
-    )
-  })
+        expect(map.size).toBe(plain.length)
+      }
+      const inOrder: number[] = []
+      for (let oldest = map.oldest; oldest !== undefined; oldest = map.oldest) {
+        inOrder.push(oldest)
+        map.delete(oldest)
+      }
+      expect(inOrder).toEqual(plain.map(([key]) => key))
+    }),
+    { numRuns: 200 },
+  )
 })
 
 describe('a map of entries that expire', () => {

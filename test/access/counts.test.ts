@@ -8,24 +8,22 @@ function shown(headers: Readonly<Record<string, string>>): AuthenticationRequest
   return { header: (name: string) => headers[name] ?? '' } as AuthenticationRequest
 }
 
-describe('a refused caller is counted by credential', () => {
-  test.each<[Readonly<Record<string, string>>, RouteAccess, string]>([
-    [{}, 'session', 'none'],
-    [{}, 'proof', 'proof'],
-    [{}, 'user or proof', 'proof'],
-    [{ authorization: 'Bearer x' }, 'user or proof', 'bearer'],
-    [{ authorization: 'bearer' }, 'session', 'bearer'],
-    [{ authorization: 'DPoP x' }, 'session', 'dpop'],
-    [{ authorization: 'dpopper x' }, 'session', 'other'],
-    [{ authorization: 'Basic x' }, 'session', 'other'],
-    [{ authorization: 'Basic x' }, 'link', 'link'],
-    [{ authorization: 'Bearer x', 'x-api-key': 'y' }, 'session', 'api_key'],
-  ])('%j for %s is counted: %s', (headers, access, kind) => {
-    expect(credentialKindOf(shown(headers), access)).toBe(kind)
-  })
+test.each<[Readonly<Record<string, string>>, RouteAccess, string]>([
+  [{}, 'session', 'none'],
+  [{}, 'proof', 'proof'],
+  [{}, 'user or proof', 'proof'],
+  [{ authorization: 'Bearer x' }, 'user or proof', 'bearer'],
+  [{ authorization: 'bearer' }, 'session', 'bearer'],
+  [{ authorization: 'DPoP x' }, 'session', 'dpop'],
+  [{ authorization: 'dpopper x' }, 'session', 'other'],
+  [{ authorization: 'Basic x' }, 'session', 'other'],
+  [{ authorization: 'Basic x' }, 'link', 'link'],
+  [{ authorization: 'Bearer x', 'x-api-key': 'y' }, 'session', 'api_key'],
+])('a refused caller is counted by credential: %j for %s as %s', (headers, access, kind) => {
+  expect(credentialKindOf(shown(headers), access)).toBe(kind)
 })
 
-describe('and by reason', () => {
+describe('a refused caller is counted by reason', () => {
   test.each<[ProblemCode, string]>([
     ['bad_request', 'challenged'],
     ['unauthorized', 'refused'],
@@ -46,27 +44,25 @@ describe('and by reason', () => {
   })
 })
 
-describe('a counted sign-in', () => {
-  test('returns and throws as before', async () => {
-    const counts = new SignInCounts()
-    const problem = new Problem('unauthorized')
-    const flow = counts.countOutcomes(
-      'login',
-      async (is: 'right' | 'wrong' | 'odd') => {
-        if (is === 'wrong') throw problem
-        if (is === 'odd') throw new TypeError('a bug')
-        return { type: 'second_factor' as const }
-      },
-      ({ type }) => type,
-    )
-    expect(await flow('right')).toEqual({ type: 'second_factor' })
-    await expect(flow('wrong')).rejects.toBe(problem)
-    await expect(flow('wrong')).rejects.toBe(problem)
-    await expect(flow('odd')).rejects.toThrow(TypeError)
-    expect([...counts]).toEqual([
-      { way: 'login', outcome: 'second_factor', count: 1 },
-      { way: 'login', outcome: 'unauthorized', count: 2 },
-      { way: 'login', outcome: 'bug', count: 1 },
-    ])
-  })
+test('a counted sign-in returns and throws as before', async () => {
+  const counts = new SignInCounts()
+  const problem = new Problem('unauthorized')
+  const flow = counts.countOutcomes(
+    'login',
+    async (is: 'right' | 'wrong' | 'odd') => {
+      if (is === 'wrong') throw problem
+      if (is === 'odd') throw new TypeError('a bug')
+      return { type: 'second_factor' as const }
+    },
+    ({ type }) => type,
+  )
+  expect(await flow('right')).toEqual({ type: 'second_factor' })
+  await expect(flow('wrong')).rejects.toBe(problem)
+  await expect(flow('wrong')).rejects.toBe(problem)
+  await expect(flow('odd')).rejects.toThrow(TypeError)
+  expect([...counts]).toEqual([
+    { way: 'login', outcome: 'second_factor', count: 1 },
+    { way: 'login', outcome: 'unauthorized', count: 2 },
+    { way: 'login', outcome: 'bug', count: 1 },
+  ])
 })

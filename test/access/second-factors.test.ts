@@ -89,73 +89,63 @@ describe('one-time codes', () => {
   })
 })
 
-describe('recovery codes', () => {
-  test('are valid once each, in any spelling', async () => {
-    const { fixture, recoveryCodes } = await withTotp()
-    const { secondFactors } = fixture.identity
-    const [code = ''] = recoveryCodes
-    const shown = { ...(await token(fixture)), origin, code: code.replaceAll('-', ' ').toLowerCase() }
-    const pair = await fixture.wait(secondFactors.useRecovery(shown))
-    expect(await fixture.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
-    expect(await fixture.refusal(secondFactors.useRecovery({ ...(await token(fixture)), origin, code }))).toBe(
-      wrongCode,
-    )
-    expect(fixture.account('ann').factors.recovery).toHaveLength(9)
-  })
+test('recovery codes are valid once each, in any spelling', async () => {
+  const { fixture, recoveryCodes } = await withTotp()
+  const { secondFactors } = fixture.identity
+  const [code = ''] = recoveryCodes
+  const shown = { ...(await token(fixture)), origin, code: code.replaceAll('-', ' ').toLowerCase() }
+  const pair = await fixture.wait(secondFactors.useRecovery(shown))
+  expect(await fixture.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+  expect(await fixture.refusal(secondFactors.useRecovery({ ...(await token(fixture)), origin, code }))).toBe(wrongCode)
+  expect(fixture.account('ann').factors.recovery).toHaveLength(9)
 })
 
-describe('a tenant that requires a second factor', () => {
-  test('refuses sign-in before one is set up, which completes the sign-in', async () => {
-    const { fixture } = await withAnn()
-    const { secondFactors } = fixture.identity
-    await fixture.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
-    const shown = await token(fixture)
-    expect(shown.enroll).toBe(true)
-    expect(await fixture.refusal(secondFactors.useTotp({ ...shown, origin, code: '000000' }))).toBe(
-      'unauthorized invalid or expired token',
-    )
-    const { secret } = await fixture.wait(secondFactors.enrollTotp({ ...shown, origin }))
-    expect(await fixture.refusal(secondFactors.activateTotp({ ...shown, origin, code: '000000' }))).toBe(wrongCode)
-    const code = codeOf(secret, fixture.world.now())
-    const { accessToken = '', recoveryCodes } = await fixture.wait(
-      secondFactors.activateTotp({ ...shown, origin, code }),
-    )
-    expect(recoveryCodes).toHaveLength(10)
-    expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'ann' })
-    // The activation did not use up the code.
-    const next = await fixture.wait(secondFactors.useTotp({ ...(await token(fixture)), origin, code }))
-    expect(await fixture.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
-    // The token was issued for the earlier factors.
-    const late = secondFactors.enrollTotp({ ...shown, origin })
-    expect(await fixture.refusal(late)).toBe('unauthorized invalid or expired token')
-  })
+test('a tenant that requires a second factor refuses sign-in before one is set up, which completes the sign-in', async () => {
+  const { fixture } = await withAnn()
+  const { secondFactors } = fixture.identity
+  await fixture.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
+  const shown = await token(fixture)
+  expect(shown.enroll).toBe(true)
+  expect(await fixture.refusal(secondFactors.useTotp({ ...shown, origin, code: '000000' }))).toBe(
+    'unauthorized invalid or expired token',
+  )
+  const { secret } = await fixture.wait(secondFactors.enrollTotp({ ...shown, origin }))
+  expect(await fixture.refusal(secondFactors.activateTotp({ ...shown, origin, code: '000000' }))).toBe(wrongCode)
+  const code = codeOf(secret, fixture.world.now())
+  const { accessToken = '', recoveryCodes } = await fixture.wait(secondFactors.activateTotp({ ...shown, origin, code }))
+  expect(recoveryCodes).toHaveLength(10)
+  expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'ann' })
+  // The activation did not use up the code.
+  const next = await fixture.wait(secondFactors.useTotp({ ...(await token(fixture)), origin, code }))
+  expect(await fixture.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
+  // The token was issued for the earlier factors.
+  const late = secondFactors.enrollTotp({ ...shown, origin })
+  expect(await fixture.refusal(late)).toBe('unauthorized invalid or expired token')
 })
 
-describe('the token between password and factor', () => {
-  test('is bound to its key, its credentials and five minutes, and has no other use', async () => {
-    const { fixture, secret } = await withTotp()
-    const { secondFactors, logins } = fixture.identity
-    const shown = await token(fixture)
-    const use = (more: object = {}) =>
-      secondFactors.useTotp({ ...shown, origin, code: codeOf(secret, fixture.world.now()), ...more })
-    const bad = 'unauthorized invalid or expired token'
-    const { jkt } = makeKeyPair()
-    expect(await fixture.refusal(use({ caller: { ...shown.caller, jkt } }))).toBe(bad)
-    expect(await fixture.refusal(use({ token: `${shown.token}A` }))).toBe(bad)
-    expect(await fixture.judge(() => fixture.bearer(shown.token))).toBe('unauthorized invalid token')
-    expect(await fixture.refusal(secondFactors.enrollTotp({ ...shown, origin }))).toBe(bad)
-    const { jkt: _, ...unproven } = shown.caller
-    expect(await fixture.refusal(use({ caller: unproven }))).toBe('unauthorized missing proof')
-    await fixture.world.advance(300_000)
-    expect(await fixture.refusal(use())).toBe(bad)
+test('the token between password and factor is bound to its key, its credentials and five minutes, and has no other use', async () => {
+  const { fixture, secret } = await withTotp()
+  const { secondFactors, logins } = fixture.identity
+  const shown = await token(fixture)
+  const use = (more: object = {}) =>
+    secondFactors.useTotp({ ...shown, origin, code: codeOf(secret, fixture.world.now()), ...more })
+  const bad = 'unauthorized invalid or expired token'
+  const { jkt } = makeKeyPair()
+  expect(await fixture.refusal(use({ caller: { ...shown.caller, jkt } }))).toBe(bad)
+  expect(await fixture.refusal(use({ token: `${shown.token}A` }))).toBe(bad)
+  expect(await fixture.judge(() => fixture.bearer(shown.token))).toBe('unauthorized invalid token')
+  expect(await fixture.refusal(secondFactors.enrollTotp({ ...shown, origin }))).toBe(bad)
+  const { jkt: _, ...unproven } = shown.caller
+  expect(await fixture.refusal(use({ caller: unproven }))).toBe('unauthorized missing proof')
+  await fixture.world.advance(300_000)
+  expect(await fixture.refusal(use())).toBe(bad)
 
-    const second = await token(fixture)
-    const { tenant, id } = fixture.row('ann')
-    const code = { hash: hashOf('another code'), expiresAt: fixture.world.now() + 1_000, resetsFactors: false }
-    await fixture.wait(fixture.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
-    await fixture.wait(logins.signUp({ name: 'ann', code: 'another code', password, origin }))
-    expect(await fixture.refusal(use({ ...second }))).toBe(bad)
-  })
+  const second = await token(fixture)
+  const { tenant, id } = fixture.row('ann')
+  const code = { hash: hashOf('another code'), expiresAt: fixture.world.now() + 1_000, resetsFactors: false }
+  await fixture.wait(fixture.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
+  await fixture.wait(logins.signUp({ name: 'ann', code: 'another code', password, origin }))
+  expect(await fixture.refusal(use({ ...second }))).toBe(bad)
 })
 
 test('concurrent wrong codes are limited like successive ones', async () => {

@@ -131,44 +131,40 @@ describe('a sign-in', () => {
   })
 })
 
-describe('an invalid answer', () => {
-  test.each([
-    undefined,
-    null,
-    1,
-    'a',
-    [],
-    {},
-    { id: 'a', rawId: 'a', type: 'public-key', response: null },
-    { id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: '', attestationObject: '' } },
-    { id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: 'bnVsbA', attestationObject: 'AAAA' } },
-    { id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: {}, attestationObject: [], signature: 1 } },
-  ])('such as %j is refused', async (answer) => {
-    const credential = await registered()
-    expect(await webauthn.registered(answer, challenge)).toBeUndefined()
-    expect(await webauthn.authenticated(answer, challenge, credential)).toBeUndefined()
-  })
+test.each([
+  undefined,
+  null,
+  1,
+  'a',
+  [],
+  {},
+  { id: 'a', rawId: 'a', type: 'public-key', response: null },
+  { id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: '', attestationObject: '' } },
+  { id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: 'bnVsbA', attestationObject: 'AAAA' } },
+  { id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: {}, attestationObject: [], signature: 1 } },
+])('an invalid answer such as %j is refused', async (answer) => {
+  const credential = await registered()
+  expect(await webauthn.registered(answer, challenge)).toBeUndefined()
+  expect(await webauthn.authenticated(answer, challenge, credential)).toBeUndefined()
 })
 
-describe('the relying party', () => {
-  test.each([
-    [
-      { publicUrls: [], corsOrigins: [], port: 8080 },
-      { id: 'localhost', origins: ['http://localhost:8080'] },
-    ],
-    [
-      { publicUrls: [], corsOrigins: ['http://localhost:5173'], port: 8080 },
-      { id: 'localhost', origins: ['http://localhost:8080', 'http://localhost:5173'] },
-    ],
-    [
-      { publicUrls: ['https://Devices.example:8443/prefix'], corsOrigins: ['https://app.devices.example'], port: 8080 },
-      { id: 'devices.example', origins: ['https://devices.example:8443', 'https://app.devices.example'] },
-    ],
-    [
-      { publicUrls: ['https://a.example', 'https://b.example'], corsOrigins: ['https://a.example'], port: 1 },
-      { id: 'a.example', origins: ['https://a.example', 'https://b.example'] },
-    ],
-  ])('comes from %j', (settings, expected) => {
-    expect(relyingPartyOf(settings)).toMatchObject(expected)
-  })
+test.each([
+  [
+    { publicUrls: [], corsOrigins: [], port: 8080 },
+    { id: 'localhost', origins: ['http://localhost:8080'] },
+  ],
+  [
+    { publicUrls: [], corsOrigins: ['http://localhost:5173'], port: 8080 },
+    { id: 'localhost', origins: ['http://localhost:8080', 'http://localhost:5173'] },
+  ],
+  [
+    { publicUrls: ['https://Devices.example:8443/prefix'], corsOrigins: ['https://app.devices.example'], port: 8080 },
+    { id: 'devices.example', origins: ['https://devices.example:8443', 'https://app.devices.example'] },
+  ],
+  [
+    { publicUrls: ['https://a.example', 'https://b.example'], corsOrigins: ['https://a.example'], port: 1 },
+    { id: 'a.example', origins: ['https://a.example', 'https://b.example'] },
+  ],
+])('the relying party comes from %j', (settings, expected) => {
+  expect(relyingPartyOf(settings)).toMatchObject(expected)
 })

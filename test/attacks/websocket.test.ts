@@ -148,25 +148,23 @@ describe.each(['/events', '/link'])('the handshake of %s', (path) => {
   })
 })
 
-describe('subprotocols of /link', () => {
-  test.each<[string, string | readonly string[] | undefined, number, string?]>([
-    ['JSON', 'link.v1.json', 101, 'link.v1.json'],
-    ['msgpack', 'link.v1.msgpack', 101, 'link.v1.msgpack'],
-    ['the first that is known', 'mqtt, link.v1.msgpack, link.v1.json', 101, 'link.v1.msgpack'],
-    ['the same twice', 'link.v1.json, link.v1.json', 101, 'link.v1.json'],
-    ['in two lines', ['mqtt', 'link.v1.json'], 101, 'link.v1.json'],
-    ['none', undefined, 400],
-    ['an empty one', '', 400],
-    ['commas', ',,,', 400],
-    ['another', 'mqtt', 400],
-    ['in capitals', 'LINK.V1.JSON', 400],
-    ['with more behind', 'link.v1.json5', 400],
-    ['in quotes', '"link.v1.json"', 400],
-    ['ten thousand characters', 'x'.repeat(10_000), 400],
-  ])('%s', async (_, offered, status, taken) => {
-    const websocket = new RawWebsocket(server.port).send(handshake('/link', { 'Sec-WebSocket-Protocol': offered }))
-    expect(await websocket.status()).toBe(status)
-    expect(/\r\nSec-WebSocket-Protocol: (\S+)\r\n/i.exec(websocket.head)?.[1]).toBe(taken)
-    websocket.cut()
-  })
+test.each<[string, string | readonly string[] | undefined, number, string?]>([
+  ['JSON', 'link.v1.json', 101, 'link.v1.json'],
+  ['msgpack', 'link.v1.msgpack', 101, 'link.v1.msgpack'],
+  ['the first that is known', 'mqtt, link.v1.msgpack, link.v1.json', 101, 'link.v1.msgpack'],
+  ['the same twice', 'link.v1.json, link.v1.json', 101, 'link.v1.json'],
+  ['in two lines', ['mqtt', 'link.v1.json'], 101, 'link.v1.json'],
+  ['none', undefined, 400],
+  ['an empty one', '', 400],
+  ['commas', ',,,', 400],
+  ['another', 'mqtt', 400],
+  ['in capitals', 'LINK.V1.JSON', 400],
+  ['with more behind', 'link.v1.json5', 400],
+  ['in quotes', '"link.v1.json"', 400],
+  ['ten thousand characters', 'x'.repeat(10_000), 400],
+])('subprotocols of /link: %s', async (_, offered, status, taken) => {
+  const websocket = new RawWebsocket(server.port).send(handshake('/link', { 'Sec-WebSocket-Protocol': offered }))
+  expect(await websocket.status()).toBe(status)
+  expect(/\r\nSec-WebSocket-Protocol: (\S+)\r\n/i.exec(websocket.head)?.[1]).toBe(taken)
+  websocket.cut()
 })

@@ -20,15 +20,13 @@ beforeAll(async () => {
 })
 afterAll(() => server?.finish())
 
-describe('the documents', () => {
-  test.each(['openapi', 'asyncapi'])('%s.json equals the one in docs/', async (name) => {
-    const answer = await server.get(`/${name}.json`)
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
-    expect(answer.json).toEqual(JSON.parse(readFileSync(join(projectRoot, `docs/${name}.json`), 'utf8')))
-    const again = await server.get(`/${name}.json`, { 'if-none-match': answer.headers.get('etag') ?? '' })
-    expect([again.status, again.text]).toEqual([304, ''])
-    expect((await server.ask(`/${name}.json`, { method: 'POST', body: {} })).status).toBe(405)
-  })
+test.each(['openapi', 'asyncapi'])('the served %s.json equals the one in docs/', async (name) => {
+  const answer = await server.get(`/${name}.json`)
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+  expect(answer.json).toEqual(JSON.parse(readFileSync(join(projectRoot, `docs/${name}.json`), 'utf8')))
+  const again = await server.get(`/${name}.json`, { 'if-none-match': answer.headers.get('etag') ?? '' })
+  expect([again.status, again.text]).toEqual([304, ''])
+  expect((await server.ask(`/${name}.json`, { method: 'POST', body: {} })).status).toBe(405)
 })
 
 describe('the viewer in a browser', () => {

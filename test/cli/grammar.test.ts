@@ -93,21 +93,19 @@ describe('a command line with an error:', () => {
   })
 })
 
-describe('a valid command line:', () => {
-  test.each([
-    'user list',
-    '--json user list',
-    'user --tenant other list',
-    'user list --tenant other --json',
-    'user set ann --no-role --role viewer --email a@b.example --no-email',
-    'user add --role viewer ann',
-    'key add --tenant other api reporting --role viewer --expires 60',
-    'tenant set acme --no-host --host a.example --basic',
-    'session end ann 3Nc7xJr4Vq',
-  ])('%s', async (line) => {
-    const { code, out, notes } = await run(line)
-    expect({ code, out, notes }).toEqual({ code: 1, out: '', notes: expect.stringContaining('IAM is off') })
-  })
+test.each([
+  'user list',
+  '--json user list',
+  'user --tenant other list',
+  'user list --tenant other --json',
+  'user set ann --no-role --role viewer --email a@b.example --no-email',
+  'user add --role viewer ann',
+  'key add --tenant other api reporting --role viewer --expires 60',
+  'tenant set acme --no-host --host a.example --basic',
+  'session end ann 3Nc7xJr4Vq',
+])('a valid command line: %s', async (line) => {
+  const { code, out, notes } = await run(line)
+  expect({ code, out, notes }).toEqual({ code: 1, out: '', notes: expect.stringContaining('IAM is off') })
 })
 
 test.each<[string, Record<string, string>, string, object]>([

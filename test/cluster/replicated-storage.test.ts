@@ -205,23 +205,21 @@ async function rowsAfterAll(cluster: CountingCluster, disk: MemoryBackend) {
 const faultless = { lostAnswer: 0, lateCopy: 0, ignoredOrder: 0, stall: 0 }
 const faulty = { lostAnswer: 0.05, lateCopy: 0.05, ignoredOrder: 0.2, stall: 0.01 }
 
-describe('nodes that share a log', () => {
-  test.each([
-    ['without faults', faultless, 1],
-    ['with lost answers, late copies, stalls, and a log that ignores the order', faulty, 101],
-  ])('lose and double nothing %s', async (_, faults, firstSeed) => {
-    let acknowledged = 0
-    for (let seed = firstSeed; seed < firstSeed + 40; seed++) {
-      const cluster = await runCluster(seed, faults)
-      for (const node of cluster.nodes) cluster.kill(node)
-      expect(cluster.faults, `seed ${seed}`).toEqual([])
-      const rows = await rowsAfterAll(cluster, memoryStorage())
-      for (const [count, name] of cluster.acknowledged) expect(rows, `seed ${seed}`).toContain(`by/${count}=${name}`)
-      for (const { disk } of cluster.nodes) expect(await rowsAfterAll(cluster, disk), `seed ${seed}`).toEqual(rows)
-      acknowledged += cluster.acknowledged.size
-    }
-    expect(acknowledged).toBeGreaterThan(200)
-  })
+test.each([
+  ['without faults', faultless, 1],
+  ['with lost answers, late copies, stalls, and a log that ignores the order', faulty, 101],
+])('nodes that share a log lose and double nothing %s', async (_, faults, firstSeed) => {
+  let acknowledged = 0
+  for (let seed = firstSeed; seed < firstSeed + 40; seed++) {
+    const cluster = await runCluster(seed, faults)
+    for (const node of cluster.nodes) cluster.kill(node)
+    expect(cluster.faults, `seed ${seed}`).toEqual([])
+    const rows = await rowsAfterAll(cluster, memoryStorage())
+    for (const [count, name] of cluster.acknowledged) expect(rows, `seed ${seed}`).toContain(`by/${count}=${name}`)
+    for (const { disk } of cluster.nodes) expect(await rowsAfterAll(cluster, disk), `seed ${seed}`).toEqual(rows)
+    acknowledged += cluster.acknowledged.size
+  }
+  expect(acknowledged).toBeGreaterThan(200)
 })
 
 /** Still a message, of another content. */

@@ -10,22 +10,20 @@ import { entry, entryKinds, entryOf } from '#test/store/entry-arbitrary'
 
 const offset = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 
-describe('every kind of entry becomes an event of the model', () => {
-  test.each(entryKinds)('%s', (kind) => {
-    fc.assert(
-      fc.property(entryOf[kind] as fc.Arbitrary<Entry>, offset, (given, offset) => {
-        const event = StreamEvent.parse(JSON.parse(encode(given, offset)))
-        expect(event).toMatchObject({
-          type: typeOf(given),
-          offset,
-          timestamp: given.kind === 'reported' ? given.timestamp : given.at,
-        })
-        // Only fields of the model, in their exact form.
-        expect(JSON.parse(encode(given, offset))).toEqual(event)
-      }),
-      { numRuns: 150 },
-    )
-  })
+test.each(entryKinds)('every kind of entry becomes an event of the model: %s', (kind) => {
+  fc.assert(
+    fc.property(entryOf[kind] as fc.Arbitrary<Entry>, offset, (given, offset) => {
+      const event = StreamEvent.parse(JSON.parse(encode(given, offset)))
+      expect(event).toMatchObject({
+        type: typeOf(given),
+        offset,
+        timestamp: given.kind === 'reported' ? given.timestamp : given.at,
+      })
+      // Only fields of the model, in their exact form.
+      expect(JSON.parse(encode(given, offset))).toEqual(event)
+    }),
+    { numRuns: 150 },
+  )
 })
 
 test('the receivers of an event follow from its contents', () => {

@@ -189,19 +189,17 @@ describe('the cache of results', () => {
   })
 })
 
-describe('the embedded server', () => {
-  test('is asked each time without a cache', async () => {
-    let found: typeof offer | undefined = offer
-    const embedded: UpdateServer = { isEmbedded: true, check: () => found }
-    checks = new UpdateChecks({ server: embedded, world })
-    expect(checks.knownOf(query)).toBe(true)
-    expect(checks.soon(query, 'connect')).toBe(offer)
-    expect(await checks.now(query)).toBe(offer)
-    found = undefined
-    expect(checks.knownOf(query)).toBe(false)
-    expect(await checks.freshOf(query, 2_000)).toBe(false)
-    expect(checks.soon(query, 'connect')).toBeUndefined()
-    expect(await checks.now(query)).toBeUndefined()
-    expect(world.timerCount).toBe(0)
-  })
+test('the embedded server is asked each time without a cache', async () => {
+  let found: typeof offer | undefined = offer
+  const embedded: UpdateServer = { isEmbedded: true, check: () => found }
+  checks = new UpdateChecks({ server: embedded, world })
+  expect(checks.knownOf(query)).toBe(true)
+  expect(checks.soon(query, 'connect')).toBe(offer)
+  expect(await checks.now(query)).toBe(offer)
+  found = undefined
+  expect(checks.knownOf(query)).toBe(false)
+  expect(await checks.freshOf(query, 2_000)).toBe(false)
+  expect(checks.soon(query, 'connect')).toBeUndefined()
+  expect(await checks.now(query)).toBeUndefined()
+  expect(world.timerCount).toBe(0)
 })

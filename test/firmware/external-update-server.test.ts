@@ -133,24 +133,22 @@ test('answers are counted and timed', async () => {
   expect(client.seconds.count).toBe(6)
 })
 
-describe('busy', () => {
-  test.each([
-    [429, undefined, undefined],
-    [503, undefined, undefined],
-    [429, '7', 7_000],
-    [503, '0', 0],
-    [503, '86400', 3_600_000],
-    [503, 'Fri, 31 Dec 9999 23:59:59 GMT', 3_600_000],
-    [503, 'Thu, 01 Jan 1970 00:00:00 GMT', 0],
-    [503, 'soon', undefined],
-    [503, '-5', undefined],
-    [503, '1.5', undefined],
-  ])('%i with Retry-After %s', async (status, retryAfter, ms) => {
-    setAnswer({ status, headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter }, text: 'later' })
-    const error = await refusal()
-    expect(error).toBeInstanceOf(UpdateServerBusy)
-    expect((error as UpdateServerBusy).retryAfterMs).toBe(ms)
-  })
+test.each([
+  [429, undefined, undefined],
+  [503, undefined, undefined],
+  [429, '7', 7_000],
+  [503, '0', 0],
+  [503, '86400', 3_600_000],
+  [503, 'Fri, 31 Dec 9999 23:59:59 GMT', 3_600_000],
+  [503, 'Thu, 01 Jan 1970 00:00:00 GMT', 0],
+  [503, 'soon', undefined],
+  [503, '-5', undefined],
+  [503, '1.5', undefined],
+])('a server that answers %i with Retry-After %s is busy', async (status, retryAfter, ms) => {
+  setAnswer({ status, headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter }, text: 'later' })
+  const error = await refusal()
+  expect(error).toBeInstanceOf(UpdateServerBusy)
+  expect((error as UpdateServerBusy).retryAfterMs).toBe(ms)
 })
 
 const newer = { firmware: '1.3.0', ...image }

@@ -34,36 +34,34 @@ async function openOffer(): Promise<{ device: TestDevice; asked: RecordedTrigger
   return { device, asked }
 }
 
-describe('a triggered update', () => {
-  test.each(['json', 'msgpack'] as const)(
-    'sends the offer, and is answered when it has started (%s)',
-    async (protocol) => {
-      fixture.checks.answer = () => offered('2.0.0', { hardware: 'B', size: 2 ** 33 })
-      const device = await fixture.connect('A', {}, protocol)
-      const asked = await trigger()
-      const { id } = fixture.stored()?.context ?? {}
-      expect(device.link.received.at(-1)).toEqual({
-        type: 'FIRMWARE',
-        flakeAddress: 1,
-        id,
-        firmware: '2.0.0',
-        hardware: 'B',
-        index: 0,
-        url: 'https://images.example/2.0.0',
-        sha256: 'ab'.repeat(32),
-        size: 2 ** 33,
-      })
-      expect([asked.outcome, fixture.statuses]).toEqual([undefined, ['checking', 'offering']])
-      expect(fixture.updater.states).toEqual({ ...noUpdates, offering: 1 })
-      await device.report('STARTED')
-      expect(fixture.updater.states).toEqual({ ...noUpdates, started: 1 })
-      expect([asked.outcome, fixture.statuses.at(-1)]).toEqual(['STARTED', 'started'])
-      expect(fixture.checks.queries).toEqual([
-        { tenant: 'default', device: 'A', project: 'boiler', firmware: '1.0.0', index: 0, isAutomatic: false },
-      ])
-    },
-  )
-})
+test.each(['json', 'msgpack'] as const)(
+  'a triggered update sends the offer, and is answered when it has started (%s)',
+  async (protocol) => {
+    fixture.checks.answer = () => offered('2.0.0', { hardware: 'B', size: 2 ** 33 })
+    const device = await fixture.connect('A', {}, protocol)
+    const asked = await trigger()
+    const { id } = fixture.stored()?.context ?? {}
+    expect(device.link.received.at(-1)).toEqual({
+      type: 'FIRMWARE',
+      flakeAddress: 1,
+      id,
+      firmware: '2.0.0',
+      hardware: 'B',
+      index: 0,
+      url: 'https://images.example/2.0.0',
+      sha256: 'ab'.repeat(32),
+      size: 2 ** 33,
+    })
+    expect([asked.outcome, fixture.statuses]).toEqual([undefined, ['checking', 'offering']])
+    expect(fixture.updater.states).toEqual({ ...noUpdates, offering: 1 })
+    await device.report('STARTED')
+    expect(fixture.updater.states).toEqual({ ...noUpdates, started: 1 })
+    expect([asked.outcome, fixture.statuses.at(-1)]).toEqual(['STARTED', 'started'])
+    expect(fixture.checks.queries).toEqual([
+      { tenant: 'default', device: 'A', project: 'boiler', firmware: '1.0.0', index: 0, isAutomatic: false },
+    ])
+  },
+)
 
 describe('a trigger is answered', () => {
   test.each([

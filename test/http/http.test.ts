@@ -109,25 +109,23 @@ describe('answers', () => {
   })
 })
 
-describe('errors', () => {
-  test.each(['/throws', '/rejects', '/null', '/unwritable', '/function', '/split'])(
-    '%s is a 500 without details',
-    async (path) => {
-      const before = http.log.lines.length
-      const response = await get(path, { headers: { 'X-Request-Id': `id-of${path.replace('/', '-')}` } })
-      expect(response.status).toBe(500)
-      const body = await response.text()
-      expect(JSON.parse(body)).toEqual({ error: 'Internal Server Error', message: expect.any(String), statusCode: 500 })
-      expect(body).not.toMatch(/secret|at /)
-      expect(response.headers.get('set-cookie')).toBeNull()
-      const logged = http.log.lines.slice(before).filter((line) => line.level === 'error')
-      expect(logged.map((line) => line.fields.requestId)).toEqual([
-        `id-of${path.replace('/', '-')}`,
-        `id-of${path.replace('/', '-')}`,
-      ])
-    },
-  )
-})
+test.each(['/throws', '/rejects', '/null', '/unwritable', '/function', '/split'])(
+  'an error at %s is a 500 without details',
+  async (path) => {
+    const before = http.log.lines.length
+    const response = await get(path, { headers: { 'X-Request-Id': `id-of${path.replace('/', '-')}` } })
+    expect(response.status).toBe(500)
+    const body = await response.text()
+    expect(JSON.parse(body)).toEqual({ error: 'Internal Server Error', message: expect.any(String), statusCode: 500 })
+    expect(body).not.toMatch(/secret|at /)
+    expect(response.headers.get('set-cookie')).toBeNull()
+    const logged = http.log.lines.slice(before).filter((line) => line.level === 'error')
+    expect(logged.map((line) => line.fields.requestId)).toEqual([
+      `id-of${path.replace('/', '-')}`,
+      `id-of${path.replace('/', '-')}`,
+    ])
+  },
+)
 
 describe('access', () => {
   test('an unknown path is 404 before authentication', async () => {
@@ -193,14 +191,12 @@ describe('parameters and query', () => {
   })
 })
 
-describe('HEAD', () => {
-  test.each(['/plain', '/throws', '/unknown', '/own'])('%s is GET without the body', async (path) => {
-    const [got, head] = [await get(path), await get(path, { method: 'HEAD' })]
-    expect(head.status).toBe(got.status)
-    expect(head.headers.get('content-length')).toBe(got.headers.get('content-length'))
-    expect(head.headers.get('content-type')).toBe(got.headers.get('content-type'))
-    expect(await head.text()).toBe('')
-  })
+test.each(['/plain', '/throws', '/unknown', '/own'])('HEAD %s is GET without the body', async (path) => {
+  const [got, head] = [await get(path), await get(path, { method: 'HEAD' })]
+  expect(head.status).toBe(got.status)
+  expect(head.headers.get('content-length')).toBe(got.headers.get('content-length'))
+  expect(head.headers.get('content-type')).toBe(got.headers.get('content-type'))
+  expect(await head.text()).toBe('')
 })
 
 describe('request ids', () => {

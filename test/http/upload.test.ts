@@ -323,17 +323,15 @@ describe('the deadline', () => {
   })
 })
 
-describe('permissions that end during an upload', () => {
-  test.each([
-    [true, 200],
-    [false, 401],
-  ])('still permitted: %s, %i', async (isPermitted, status) => {
-    const client = new RawClient(http.port).send(head('/judged', 2)).send('a')
-    await until(() => reads[0]?.bytes === 1)
-    isCurrent = isPermitted
-    client.send('b')
-    await client.answers(1)
-    expect(client.statuses).toEqual([status])
-    client.socket.destroy()
-  })
+test.each([
+  [true, 200],
+  [false, 401],
+])('permissions are read again at the end of an upload: %s, %i', async (isPermitted, status) => {
+  const client = new RawClient(http.port).send(head('/judged', 2)).send('a')
+  await until(() => reads[0]?.bytes === 1)
+  isCurrent = isPermitted
+  client.send('b')
+  await client.answers(1)
+  expect(client.statuses).toEqual([status])
+  client.socket.destroy()
 })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { declaredServices } from '#link/declaration'
 import { HelloMessage } from '#model/link-message'
 import { Shapes } from '#store/shapes'
@@ -55,28 +55,26 @@ test('the flags isError and isArray of a modifier are ignored', () => {
   expect(one?.shape.properties.map((property) => property.modifier)).toEqual([1, 2 + 16])
 })
 
-describe('a value that does not fit its type', () => {
-  test.each([
-    ['uint8', 256],
-    ['uint8', null],
-    ['bool', 0],
-    ['uint16-array', [65_536]],
-    ['string', 5],
-  ])('%s: %j is refused with its path and property', (type, value) => {
-    const services = [
-      service([{ propId: 1, type: 'bool' }], 'first'),
-      service([
-        { propId: 8, type: 'bool' },
-        { propId: 3, type, value },
-      ]),
-    ]
-    const problem = {
-      code: 'value_bad',
-      message: expect.stringContaining('property 3 of svc must be'),
-      details: [expect.objectContaining({ path: 'services.1.properties.1.value' })],
-    }
-    expect(() => declared(services)).toThrow(expect.objectContaining(problem))
-  })
+test.each([
+  ['uint8', 256],
+  ['uint8', null],
+  ['bool', 0],
+  ['uint16-array', [65_536]],
+  ['string', 5],
+])('a value that does not fit %s is refused with its path and property: %j', (type, value) => {
+  const services = [
+    service([{ propId: 1, type: 'bool' }], 'first'),
+    service([
+      { propId: 8, type: 'bool' },
+      { propId: 3, type, value },
+    ]),
+  ]
+  const problem = {
+    code: 'value_bad',
+    message: expect.stringContaining('property 3 of svc must be'),
+    details: [expect.objectContaining({ path: 'services.1.properties.1.value' })],
+  }
+  expect(() => declared(services)).toThrow(expect.objectContaining(problem))
 })
 
 test('a service may have no properties', () => {

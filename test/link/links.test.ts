@@ -10,25 +10,23 @@ beforeEach(async () => {
   setup = await LinkFixture.open()
 })
 
-describe('HELLO', () => {
-  test('of an unknown device creates it, and WELCOME follows the commit', async () => {
-    const link = setup.connect()
-    link.hello('a-1')
-    expect(link.received).toEqual([])
-    await setup.settle()
-    expect(link.received).toEqual([
-      {
-        type: 'WELCOME',
-        flakeAddress: 1,
-        deviceIdentifier: 'A-1',
-        seq: 0,
-        window: 1_024,
-        timestamp: setup.world.now(),
-      },
-    ])
-    expect(setup.device('A-1')).toMatchObject({ exists: true, status: 'online', numConnects: 1 })
-    expect(setup.links.deviceCount).toBe(1)
-  })
+test('HELLO of an unknown device creates it, and WELCOME follows the commit', async () => {
+  const link = setup.connect()
+  link.hello('a-1')
+  expect(link.received).toEqual([])
+  await setup.settle()
+  expect(link.received).toEqual([
+    {
+      type: 'WELCOME',
+      flakeAddress: 1,
+      deviceIdentifier: 'A-1',
+      seq: 0,
+      window: 1_024,
+      timestamp: setup.world.now(),
+    },
+  ])
+  expect(setup.device('A-1')).toMatchObject({ exists: true, status: 'online', numConnects: 1 })
+  expect(setup.links.deviceCount).toBe(1)
 })
 
 describe('UPDATE', () => {

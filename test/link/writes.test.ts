@@ -230,19 +230,17 @@ describe('a result is ignored', () => {
   })
 })
 
-describe('the timeout of a write', () => {
-  test('starts with the write, and a partial result does not stop it', async () => {
-    const link = await setup.connected()
-    const first = await startWrite({ values: { '1': 5, '2': 'x' } })
-    await setup.world.advance(4_000)
-    const second = await startWrite({ id: 'w2' })
-    await result(link, [[1, 'OK']])
-    await setup.world.advance(6_000)
-    expect([first.outcome, second.outcome]).toEqual(['device_timeout', undefined])
-    await setup.world.advance(4_000)
-    expect(second.outcome).toBe('device_timeout')
-    expect([setup.links.writes.openCount, setup.links.writes.counts.timedOut]).toEqual([0, 2])
-  })
+test('the timeout of a write starts with the write, and a partial result does not stop it', async () => {
+  const link = await setup.connected()
+  const first = await startWrite({ values: { '1': 5, '2': 'x' } })
+  await setup.world.advance(4_000)
+  const second = await startWrite({ id: 'w2' })
+  await result(link, [[1, 'OK']])
+  await setup.world.advance(6_000)
+  expect([first.outcome, second.outcome]).toEqual(['device_timeout', undefined])
+  await setup.world.advance(4_000)
+  expect(second.outcome).toBe('device_timeout')
+  expect([setup.links.writes.openCount, setup.links.writes.counts.timedOut]).toEqual([0, 2])
 })
 
 describe('without a connection', () => {
@@ -488,18 +486,16 @@ describe('limits', () => {
   })
 })
 
-describe('a server that stops', () => {
-  test('ends waiting writes at once, and sends no more', async () => {
-    const link = await setup.connected()
-    const write = await startWrite()
-    const late = new PendingWrite({ id: 'w2' })
-    setup.links.stop()
-    await setup.settle()
-    expect([write.outcome, late.outcome]).toEqual(['device_timeout', 'stopping'])
-    expect(writesOf(link)).toEqual(['w1'])
-    await result(link, [[1, 'OK']])
-    expect([write.outcome, setup.links.writes.openCount]).toEqual(['device_timeout', 0])
-  })
+test('a server that stops ends waiting writes at once, and sends no more', async () => {
+  const link = await setup.connected()
+  const write = await startWrite()
+  const late = new PendingWrite({ id: 'w2' })
+  setup.links.stop()
+  await setup.settle()
+  expect([write.outcome, late.outcome]).toEqual(['device_timeout', 'stopping'])
+  expect(writesOf(link)).toEqual(['w1'])
+  await result(link, [[1, 'OK']])
+  expect([write.outcome, setup.links.writes.openCount]).toEqual(['device_timeout', 0])
 })
 
 test('connections that close for a storage failure keep writes waiting for the device', async () => {

@@ -23,41 +23,34 @@ const common = {
   function: 'Too hot',
 }
 
-describe('the data of a template', () => {
-  test.each<[name: string, cause: RunData['cause'], more: Partial<RunContext>, expected: object]>([
-    ['a property without a schema', run.cause, {}, { on: 'property', service: 'heat', property: '0x2000' }],
-    [
-      'a property with its names',
-      run.cause,
-      { schema },
-      { on: 'property', service: 'Heating', property: 'temperature' },
-    ],
-    [
-      'a property that the schema lacks',
-      { on: 'property', service: 'heat', propId: 1 },
-      { schema },
-      { on: 'property', service: 'Heating', property: '0x0001' },
-    ],
-    [
-      'an alarm',
-      { on: 'alarm', alarm: '2Vb7qYx9Kd' },
-      { alarm: { name: 'Fire', severity: 'critical' } },
-      { on: 'alarm', alarm: 'Fire' },
-    ],
-    [
-      'an acknowledged alarm',
-      { on: 'alarm', alarm: '2Vb7qYx9Kd' },
-      { acknowledged: { by: 'crn#user:2Vb7qYx9Kd', name: 'ann', at: 1_700_000_000_000, comment: null } },
-      {
-        ...{ on: 'alarm', alarm: '2Vb7qYx9Kd' },
-        acknowledged: { by: 'ann', date: '2023-11-14T22:13:20.000Z', comment: null },
-      },
-    ],
-    ['a deleted alarm', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, {}, { on: 'alarm', alarm: '2Vb7qYx9Kd' }],
-    ['a status', { on: 'status' }, {}, { on: 'status' }],
-  ])('%s', (_, cause, more, expected) => {
-    expect(dataOf({ ...run, cause }, { ...around, ...more })).toEqual({ ...common, ...expected })
-  })
+test.each<[name: string, cause: RunData['cause'], more: Partial<RunContext>, expected: object]>([
+  ['a property without a schema', run.cause, {}, { on: 'property', service: 'heat', property: '0x2000' }],
+  ['a property with its names', run.cause, { schema }, { on: 'property', service: 'Heating', property: 'temperature' }],
+  [
+    'a property that the schema lacks',
+    { on: 'property', service: 'heat', propId: 1 },
+    { schema },
+    { on: 'property', service: 'Heating', property: '0x0001' },
+  ],
+  [
+    'an alarm',
+    { on: 'alarm', alarm: '2Vb7qYx9Kd' },
+    { alarm: { name: 'Fire', severity: 'critical' } },
+    { on: 'alarm', alarm: 'Fire' },
+  ],
+  [
+    'an acknowledged alarm',
+    { on: 'alarm', alarm: '2Vb7qYx9Kd' },
+    { acknowledged: { by: 'crn#user:2Vb7qYx9Kd', name: 'ann', at: 1_700_000_000_000, comment: null } },
+    {
+      ...{ on: 'alarm', alarm: '2Vb7qYx9Kd' },
+      acknowledged: { by: 'ann', date: '2023-11-14T22:13:20.000Z', comment: null },
+    },
+  ],
+  ['a deleted alarm', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, {}, { on: 'alarm', alarm: '2Vb7qYx9Kd' }],
+  ['a status', { on: 'status' }, {}, { on: 'status' }],
+])('the data of a template: %s', (_, cause, more, expected) => {
+  expect(dataOf({ ...run, cause }, { ...around, ...more })).toEqual({ ...common, ...expected })
 })
 
 describe('the data of a webhook', () => {

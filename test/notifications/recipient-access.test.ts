@@ -59,19 +59,17 @@ function skipReason({
   })
 }
 
-describe('a user gets a mail', () => {
-  test.each<readonly [string, Case]>([
-    ['about a listed device', {}],
-    ['about a device of a group', { device: 'C' }],
-    [
-      'about any device, if the function applies to all',
-      { fn: { devices: null, groups: null }, device: 'X', grants: [{ ...enough, devices: ['*'] }] },
-    ],
-    ['with grants of several roles', { grants: [without('service'), without('notifications')] }],
-    ['at an address beyond ASCII', { recipient: { address: 'änn@bücher.example' } }],
-  ])('%s', (_, each) => {
-    for (const cause of causes) expect(skipReason({ ...each, cause })).toBeUndefined()
-  })
+test.each<readonly [string, Case]>([
+  ['about a listed device', {}],
+  ['about a device of a group', { device: 'C' }],
+  [
+    'about any device, if the function applies to all',
+    { fn: { devices: null, groups: null }, device: 'X', grants: [{ ...enough, devices: ['*'] }] },
+  ],
+  ['with grants of several roles', { grants: [without('service'), without('notifications')] }],
+  ['at an address beyond ASCII', { recipient: { address: 'änn@bücher.example' } }],
+])('a user gets a mail: %s', (_, each) => {
+  for (const cause of causes) expect(skipReason({ ...each, cause })).toBeUndefined()
 })
 
 describe('a user gets no mail', () => {

@@ -125,42 +125,40 @@ describe('alarms', () => {
     expect((await pagesOf(get, '/alarms?limit=2')).flatMap(namesIn)).toEqual(ids)
   })
 
-  describe('the status of an alarm', () => {
-    test('is filtered and listed in full and in pages, with its position', async () => {
-      for (const device of [a, b, c]) await report(server, device, 40)
-      const alarms = [await makeAlarm(admin), await makeAlarm(admin, { condition: above(35) })]
-      await untilRows(admin, 'A', 'B', 'C', 'A', 'B', 'C')
-      await report(server, b, 32)
-      const whole = await admin.get('/alarms/status')
-      expect([whole.headers.get('stream-epoch'), Number(whole.headers.get('stream-offset')) > 0]).toEqual([
-        expect.any(String),
-        true,
-      ])
-      const all = await rowsOf(admin)
-      expect(all.filter(({ active }) => !active)).toHaveLength(1)
-      expect(await rowsOf(admin, '?active=true')).toEqual(all.filter(({ active }) => active))
-      expect(await rowsOf(admin, '?active=false')).toEqual(all.filter(({ active }) => !active))
-      expect(await rowsOf(admin, '?deviceIdentifier=B&deviceIdentifier=X')).toEqual(
-        all.filter(({ deviceIdentifier }) => deviceIdentifier === 'B'),
-      )
-      // Many devices use another query with the same result.
-      const many = ['B', ...Array.from({ length: 100 }, (_, index) => `X${index}`)].map(
-        (name) => `deviceIdentifier=${name}`,
-      )
-      expect(await rowsOf(admin, `?${many.join('&')}`)).toEqual(await rowsOf(admin, '?deviceIdentifier=B'))
-      for (const query of [
-        'limit=2',
-        'limit=2&active=true',
-        'limit=1&active=false',
-        'limit=1&deviceIdentifier=B',
-        `limit=1&${many.join('&')}`,
-      ]) {
-        const pages = await pagesOf(get, `/alarms/status?${query}`)
-        expect(pages.flatMap(({ json }) => json)).toEqual(await rowsOf(admin, `?${query.replace(/limit=\d&?/, '')}`))
-      }
-      expect(new Set(all.map(({ resourceIdentifier }) => resourceIdentifier)).size).toBe(alarms.length)
-      expect(wrongFields(await admin.get('/alarms/status?active=1'))).toEqual(['active'])
-    })
+  test('the status of an alarm is filtered and listed in full and in pages, with its position', async () => {
+    for (const device of [a, b, c]) await report(server, device, 40)
+    const alarms = [await makeAlarm(admin), await makeAlarm(admin, { condition: above(35) })]
+    await untilRows(admin, 'A', 'B', 'C', 'A', 'B', 'C')
+    await report(server, b, 32)
+    const whole = await admin.get('/alarms/status')
+    expect([whole.headers.get('stream-epoch'), Number(whole.headers.get('stream-offset')) > 0]).toEqual([
+      expect.any(String),
+      true,
+    ])
+    const all = await rowsOf(admin)
+    expect(all.filter(({ active }) => !active)).toHaveLength(1)
+    expect(await rowsOf(admin, '?active=true')).toEqual(all.filter(({ active }) => active))
+    expect(await rowsOf(admin, '?active=false')).toEqual(all.filter(({ active }) => !active))
+    expect(await rowsOf(admin, '?deviceIdentifier=B&deviceIdentifier=X')).toEqual(
+      all.filter(({ deviceIdentifier }) => deviceIdentifier === 'B'),
+    )
+    // Many devices use another query with the same result.
+    const many = ['B', ...Array.from({ length: 100 }, (_, index) => `X${index}`)].map(
+      (name) => `deviceIdentifier=${name}`,
+    )
+    expect(await rowsOf(admin, `?${many.join('&')}`)).toEqual(await rowsOf(admin, '?deviceIdentifier=B'))
+    for (const query of [
+      'limit=2',
+      'limit=2&active=true',
+      'limit=1&active=false',
+      'limit=1&deviceIdentifier=B',
+      `limit=1&${many.join('&')}`,
+    ]) {
+      const pages = await pagesOf(get, `/alarms/status?${query}`)
+      expect(pages.flatMap(({ json }) => json)).toEqual(await rowsOf(admin, `?${query.replace(/limit=\d&?/, '')}`))
+    }
+    expect(new Set(all.map(({ resourceIdentifier }) => resourceIdentifier)).size).toBe(alarms.length)
+    expect(wrongFields(await admin.get('/alarms/status?active=1'))).toEqual(['active'])
   })
 
   test('are acknowledged with an event, until they become active again; the history lists everything', async () => {

@@ -277,16 +277,17 @@ test.each([
   expect(fixture.calls).toHaveLength(times)
 })
 
-describe('the lifetime of a key', () => {
-  test.each([-30 * 86_400_000, -3_600_000, -1])('survives a clock that is set back by %i ms', async (ms) => {
+test.each([-30 * 86_400_000, -3_600_000, -1])(
+  'the lifetime of a key survives a clock that is set back by %i ms',
+  async (ms) => {
     const first = await fixture.send(same, (call) => fixture.make(call))
     fixture.world.spend(ms)
     expect(await fixture.send(same, counting())).toBe(first)
     expect(await fixture.send({ body: 'other' }, counting())).toBe('422 unprocessable')
     fixture.world.spend(keyLifetimeMs - ms)
     expect(await fixture.send(same, counting())).toBe('200 {"count":1}')
-  })
-})
+  },
+)
 
 /** The steps of a request that creates a resource: the key, the resource, the answer. Each is one write. */
 const steps = [1, 2, 3]

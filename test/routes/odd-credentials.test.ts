@@ -74,18 +74,14 @@ test.each([
   expect((await send([dpop]))[0]).toBe(200)
 })
 
-describe('a very large Authorization header', () => {
-  test.each([
-    ['a token of 3 KB', () => `Bearer ${'a'.repeat(3_000)}`],
-    ['only spaces after the scheme', () => `Bearer ${' '.repeat(3_000)}x y`],
-    ['dots', () => `DPoP ${'.'.repeat(3_000)}`],
-    ['a token of 1 MB', () => `Bearer ${'a'.repeat(1_000_000)}`],
-  ])('of %s is refused, and the next request is answered', async (_, value) => {
-    const [status] = await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${value()}`])
-    // Too long for any header: refused before parsing, or the connection closes.
-    expect([0, 401, 431]).toContain(status)
-    expect((await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${fixture.authorizationOf('eve')}`]))[0]).toBe(
-      200,
-    )
-  })
+test.each([
+  ['a token of 3 KB', () => `Bearer ${'a'.repeat(3_000)}`],
+  ['only spaces after the scheme', () => `Bearer ${' '.repeat(3_000)}x y`],
+  ['dots', () => `DPoP ${'.'.repeat(3_000)}`],
+  ['a token of 1 MB', () => `Bearer ${'a'.repeat(1_000_000)}`],
+])('a very large Authorization header of %s is refused, and the next request is answered', async (_, value) => {
+  const [status] = await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${value()}`])
+  // Too long for any header: refused before parsing, or the connection closes.
+  expect([0, 401, 431]).toContain(status)
+  expect((await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${fixture.authorizationOf('eve')}`]))[0]).toBe(200)
 })

@@ -114,33 +114,31 @@ describe('an update by hand', () => {
   })
 })
 
-describe('an external update server', () => {
-  test('replaces projects and images', async () => {
-    await open({ server: { isEmbedded: false, check: async () => undefined } })
-    const gone = [404, { error: 'another update server is set' }]
-    const calls: [string, string, RequestInit?][] = [
-      ['GET', '/updates/projects'],
-      ['GET', '/updates/projects/boiler/releases'],
-      ['GET', '/updates/projects/boiler/releases/1.0.0'],
-      ['PUT', '/updates/projects/boiler/releases/1.0.0', { body: 'an image' }],
-      ['DELETE', '/updates/projects/boiler/releases/1.0.0'],
-      ['GET', '/updates/projects/boiler/pins/A'],
-      ['DELETE', '/updates/projects/boiler/pins/A'],
-      ['GET', '/updates/projects/boiler/rollout'],
-      ['DELETE', '/updates/projects/boiler/rollout'],
-      ['POST', '/updates/projects/boiler/rollout/pause'],
-      ['POST', '/updates/projects/boiler/rollout/resume'],
-      ['GET', `/updates/images/${'0'.repeat(64)}`],
-    ]
-    for (const [method, path, init] of calls) {
-      const { status, json } = await fixture.call(method, path, init)
-      expect([status, json], `${method} ${path}`).toEqual(gone)
-    }
-    const pin = await fixture.put('/updates/projects/boiler/pins/A', { firmware: '1.0.0' })
-    const rollout = await fixture.put('/updates/projects/boiler/rollout', fixture.rollout())
-    for (const { status, json } of [pin, rollout]) expect([status, json]).toEqual(gone)
-    fixture.caller('without-grants')
-    expect((await fixture.call('GET', '/updates/projects', { by: 'without-grants' })).status).toBe(403)
-    expect((await fixture.call('POST', '/updates/hook/boiler')).status).toBe(204)
-  })
+test('an external update server replaces projects and images', async () => {
+  await open({ server: { isEmbedded: false, check: async () => undefined } })
+  const gone = [404, { error: 'another update server is set' }]
+  const calls: [string, string, RequestInit?][] = [
+    ['GET', '/updates/projects'],
+    ['GET', '/updates/projects/boiler/releases'],
+    ['GET', '/updates/projects/boiler/releases/1.0.0'],
+    ['PUT', '/updates/projects/boiler/releases/1.0.0', { body: 'an image' }],
+    ['DELETE', '/updates/projects/boiler/releases/1.0.0'],
+    ['GET', '/updates/projects/boiler/pins/A'],
+    ['DELETE', '/updates/projects/boiler/pins/A'],
+    ['GET', '/updates/projects/boiler/rollout'],
+    ['DELETE', '/updates/projects/boiler/rollout'],
+    ['POST', '/updates/projects/boiler/rollout/pause'],
+    ['POST', '/updates/projects/boiler/rollout/resume'],
+    ['GET', `/updates/images/${'0'.repeat(64)}`],
+  ]
+  for (const [method, path, init] of calls) {
+    const { status, json } = await fixture.call(method, path, init)
+    expect([status, json], `${method} ${path}`).toEqual(gone)
+  }
+  const pin = await fixture.put('/updates/projects/boiler/pins/A', { firmware: '1.0.0' })
+  const rollout = await fixture.put('/updates/projects/boiler/rollout', fixture.rollout())
+  for (const { status, json } of [pin, rollout]) expect([status, json]).toEqual(gone)
+  fixture.caller('without-grants')
+  expect((await fixture.call('GET', '/updates/projects', { by: 'without-grants' })).status).toBe(403)
+  expect((await fixture.call('POST', '/updates/hook/boiler')).status).toBe(204)
 })
