@@ -39,7 +39,9 @@ type Demo = Pick<FleetOptions, 'devices' | 'rate' | 'writes'> & {
   readonly iam?: boolean
 }
 
-/** Runs the server on its own data folder with simulated devices, and shows the events of a dashboard in the terminal. */
+/**
+ * Runs the server on its own data folder with simulated devices, and shows the events of a dashboard in the terminal.
+ */
 async function run(demo: Demo): Promise<number> {
   const { port, devices, rate, writes, iam = false } = demo
   if (await isPortTaken(port)) {
@@ -158,7 +160,7 @@ function introduction(url: string, demo: Demo): string {
     `Dashboard: ${url}/`,
     iam
       ? `Sign in as ${users[0]} (administrator) or ${users[1]} (caretaker), password: ${demoPassword}. Mails are saved in ${data}/outbox.`
-      : 'Authentication is off: there is no login, and no mail is sent (see --iam).',
+      : 'Authentication is off: there are no sign-ins, and no mail is sent (see --iam).',
     `Data in ${data}; ${devices} simulated devices, ${rate} changes/s.`,
     ...(iam
       ? []

@@ -23,7 +23,7 @@ export interface ServerSettings {
   readonly isKilledAtExit?: boolean
 }
 
-/** Time limit of a start, including replay of a full log. */
+/** Time limit for starting, including replay of a full log. */
 const startMsMax = 60_000
 /** Longer than the server's own grace for open requests (contract 8). */
 const stopMsMax = 20_000

@@ -11,10 +11,10 @@ import type { EndCounts } from '#bench/load/end-counts'
 import type { PhaseResult } from '#bench/load/generator'
 import { loginKinds } from '#bench/load/login-kinds'
 
-/** Ten thousand users log in before the measurement; another case measures the cost of their passwords. */
+/** Users sign in before the measurement; another case measures the cost of their passwords. */
 const known = ownServer(identityOn, 'harness/cheap-passwords')
 
-type SessionOptions = Pick<AuthSpec, 'scheme' | 'sessions'>
+type SessionOptions = Pick<AuthSpec, 'scheme' | 'sessionCount'>
 
 async function measureRequests(start: StartServer, options: SessionOptions, phase: AuthPhase): Promise<Figures> {
   const { requests, seconds, serverCpuSeconds, loadCpuSeconds } = await started(start, (server) =>
@@ -37,15 +37,15 @@ function proofsOf({ isQuick }: Round): AuthPhase {
   return isQuick ? { warmup: 500, measured: 2_000 } : { warmup: 10_000, measured: 40_000 }
 }
 
-function byProof(name: string, sessions: number): Case {
+function byProof(name: string, sessionCount: number): Case {
   return {
     name,
     variants: [
       {
         name: 'server',
         measure: (round) => {
-          const options = { scheme: 'DPoP', sessions: round.isQuick ? Math.min(sessions, 250) : sessions } as const
-          return measureRequests(known, options, proofsOf(round))
+          const count = round.isQuick ? Math.min(sessionCount, 250) : sessionCount
+          return measureRequests(known, { scheme: 'DPoP', sessionCount: count }, proofsOf(round))
         },
       },
     ],
@@ -60,7 +60,7 @@ const bearer: Case = {
     name: variant,
     measure: ({ isQuick }) => {
       const phase = isQuick ? { warmup: 1_000, measured: 4_000 } : { warmup: 40_000, measured: 120_000 }
-      return measureRequests(start, { scheme: 'Bearer', sessions: 1 }, phase)
+      return measureRequests(start, { scheme: 'Bearer', sessionCount: 1 }, phase)
     },
   })),
 }

@@ -4,12 +4,12 @@ import type { DeviceFirmware } from '#bench/fleet/updates'
 import type { DeviceControls } from '#bench/fleet/writes'
 
 /** A frame that was sent, and was neither acknowledged nor refused. */
-export interface InFlight {
+export interface FrameInFlight {
   readonly seq: number
   readonly frame: Frame
   readonly sentAt: number
   readonly timestamp: number | undefined
-  /** Whether the frame was sent more than once: its latency would include the outage. */
+  /** Sent again after an outage, so its latency is not recorded. */
   isResent: boolean
 }
 
@@ -21,8 +21,8 @@ interface DeviceParts {
 }
 
 /**
- * One device: numbers its frames 1, 2, 3 … over reconnects, and keeps those that the server has not acknowledged. A
- * device that restarts has a new session, and has forgotten its frames.
+ * One device: numbers its frames 1, 2, 3 …, goes on counting after a reconnect, and keeps the frames that the server
+ * has not acknowledged. A device that restarts has a new session, and has forgotten its frames.
  */
 export class SimulatedDevice {
   readonly index: number
@@ -30,21 +30,21 @@ export class SimulatedDevice {
   readonly plan: FramePlan
   readonly firmware: DeviceFirmware
   readonly controls: DeviceControls | undefined
-  inFlight: InFlight[] = []
+  inFlight: FrameInFlight[] = []
   flakeAddress = 0
-  isWelcome = false
-  /** The device has no power until it restarts. */
+  isWelcomed = false
+  /** Between `restart` and the end of the pause after it: the device sends no frames. */
   isDown = false
   begunAt = 0
   readonly #session: string
   #starts = 0
-  /** The server does not know the device's session yet; the frames in flight are of the session before. */
+  /** The server does not know the device's session yet; the frames in flight are of the previous session. */
   #isFresh = false
   /** Reports in this session. */
   #sent = 0
   #acknowledged = 0
-  /** Reports in all sessions, which determine the content of frames. */
-  #reported = 0
+  /** Planned frames in all sessions, without results of writes; the number selects the content. */
+  #planned = 0
 
   constructor(index: number, identifier: string, { plan, session, firmware, controls }: DeviceParts) {
     this.index = index
@@ -59,9 +59,9 @@ export class SimulatedDevice {
     return this.#starts > 0 ? `${this.#session}-${this.#starts}` : this.#session
   }
 
-  /** Starts a new session. The device sends nothing until it is welcome. */
+  /** Takes the device down; its next HELLO begins a new session. */
   restart(): void {
-    this.isWelcome = false
+    this.isWelcomed = false
     this.isDown = true
     this.#starts++
     this.#isFresh = true
@@ -98,9 +98,9 @@ export class SimulatedDevice {
    * Handles the answer to HELLO. `seq` is the last stored frame of this session; later frames must be sent again.
    * Returns the settled frames, or a fault if the server has lost an acknowledged frame or names one that was not sent.
    */
-  welcome(flakeAddress: number, seq: number): readonly InFlight[] | string {
+  welcome(flakeAddress: number, seq: number): readonly FrameInFlight[] | string {
     this.flakeAddress = flakeAddress
-    this.isWelcome = true
+    this.isWelcomed = true
     if (this.#isFresh) {
       this.#isFresh = false
       this.#sent = 0
@@ -110,19 +110,19 @@ export class SimulatedDevice {
     if (seq > this.#sent) return `WELCOME has seq ${seq}, but only ${this.#sent} were sent`
     if (seq < this.#acknowledged) return `WELCOME has seq ${seq}, but ${this.#acknowledged} was acknowledged`
     for (const it of this.inFlight) it.isResent = true
-    return this.acknowledge(seq) as readonly InFlight[]
+    return this.acknowledge(seq) as readonly FrameInFlight[]
   }
 
-  /** `changes`: results of writes, if the frame reports those. */
-  next(timestamp: number | undefined, changes?: readonly Change[]): InFlight {
-    const frame = changes ? { service: controlsService, changes } : this.plan.frame(this.index, ++this.#reported)
+  /** The next frame to send. It reports `changes`, which are results of writes, or else the planned content. */
+  nextFrame(timestamp: number | undefined, changes?: readonly Change[]): FrameInFlight {
+    const frame = changes ? { service: controlsService, changes } : this.plan.frame(this.index, ++this.#planned)
     const sent = { seq: ++this.#sent, frame, sentAt: performance.now(), timestamp, isResent: false }
     this.inFlight.push(sent)
     return sent
   }
 
   /** Returns the settled frames; undefined if the frame was not sent. */
-  acknowledge(seq: number): readonly InFlight[] | undefined {
+  acknowledge(seq: number): readonly FrameInFlight[] | undefined {
     if (seq > this.#sent) return undefined
     this.#acknowledged = Math.max(this.#acknowledged, seq)
     const settled = this.inFlight.filter((it) => it.seq <= seq)

@@ -70,7 +70,7 @@ export class Fleet {
   }
 
   get devicesOnline(): number {
-    return this.devices.filter(({ isWelcome }) => isWelcome).length
+    return this.devices.filter(({ isWelcomed }) => isWelcomed).length
   }
 
   start(): void {
@@ -91,12 +91,12 @@ export class Fleet {
   }
 
   async allOnline(timeoutMs: number): Promise<boolean> {
-    return until(() => this.devices.every((device) => device.isWelcome), timeoutMs)
+    return until(() => this.devices.every((device) => device.isWelcomed), timeoutMs)
   }
 
   /** After `pause`: waits until no frame is in flight; `false` on a timeout. */
   async settled(timeoutMs: number): Promise<boolean> {
-    return until(() => this.devices.every((device) => device.isWelcome && device.inFlight.length === 0), timeoutMs)
+    return until(() => this.devices.every((device) => device.isWelcomed && device.inFlight.length === 0), timeoutMs)
   }
 
   async stop(isPolite = true): Promise<void> {

@@ -1,6 +1,6 @@
 import WebSocket from 'ws'
 import type { FleetCounts } from '#bench/fleet/counts'
-import type { InFlight, SimulatedDevice } from '#bench/fleet/device'
+import type { FrameInFlight, SimulatedDevice } from '#bench/fleet/device'
 import type { Change } from '#bench/fleet/frames'
 import type { FleetOptions } from '#bench/fleet/options'
 import { UpdateAnswers } from '#bench/fleet/updates'
@@ -58,7 +58,7 @@ export class FleetLink {
       random: settings.random,
       send: (message) => this.#sendMessage(message),
       // An offline device reports its values in its next HELLO.
-      report: (device, changes) => device.isWelcome && this.send(device, changes),
+      report: (device, changes) => device.isWelcomed && this.send(device, changes),
     })
     this.#updates = new UpdateAnswers({
       counts: settings.counts,
@@ -107,7 +107,7 @@ export class FleetLink {
       return
     }
     for (const device of this.devices) {
-      if (device.isWelcome) this.#sendMessage({ type: 'BYE', flakeAddress: device.flakeAddress })
+      if (device.isWelcomed) this.#sendMessage({ type: 'BYE', flakeAddress: device.flakeAddress })
     }
     const socket = this.#socket
     socket?.close(1000)
@@ -118,7 +118,7 @@ export class FleetLink {
   nextDevice(): SimulatedDevice | undefined {
     for (let tries = 0; tries < this.devices.length; tries++) {
       const device = this.devices[this.#turn++ % this.devices.length]
-      if (device?.isWelcome) return device
+      if (device?.isWelcomed) return device
     }
     return undefined
   }
@@ -126,7 +126,7 @@ export class FleetLink {
   /** `changes`: results of a write. */
   send(device: SimulatedDevice, changes?: readonly Change[]): void {
     // Every other device has its own clock and sends timestamps.
-    const it = device.next(device.index % 2 === 1 ? Date.now() : undefined, changes)
+    const it = device.nextFrame(device.index % 2 === 1 ? Date.now() : undefined, changes)
     this.#settings.counts.framesSent++
     this.#transmit(device, it)
   }
@@ -136,8 +136,8 @@ export class FleetLink {
     if (!this.isOpen) return
     const isSilent = this.#unacknowledged > 0 && now - this.#lastReceivedAt > silenceMsMax
     const isUnwelcome = this.devices.some(
-      ({ isWelcome, isDown, begunAt }) =>
-        !isWelcome && !isDown && now - Math.max(this.#openedAt, begunAt) > unwelcomeMsMax,
+      ({ isWelcomed, isDown, begunAt }) =>
+        !isWelcomed && !isDown && now - Math.max(this.#openedAt, begunAt) > unwelcomeMsMax,
     )
     if (!isSilent && !isUnwelcome) return
     this.#settings.counts.error(isSilent ? 'CLIENT_SILENCE' : 'CLIENT_UNWELCOME')
@@ -233,7 +233,7 @@ export class FleetLink {
     this.#settings.counts.error(String(code))
     const device = typeof flakeAddress === 'number' ? this.#byAddress.get(flakeAddress) : undefined
     const isFinal = code !== 'OVERLOADED' && code !== 'STORAGE'
-    if (device && code === 'REPLACED') device.isWelcome = false
+    if (device && code === 'REPLACED') device.isWelcomed = false
     // An error without a number answers a HELLO, the only other message that can cause one: send the next HELLO.
     if (seq === undefined && this.#hellosUnanswered > 0) {
       this.#hellosUnanswered--
@@ -262,7 +262,7 @@ export class FleetLink {
     const device = typeof flakeAddress === 'number' ? this.#byAddress.get(flakeAddress) : undefined
     const settled = device && typeof seq === 'number' ? device.acknowledge(seq) : undefined
     if (!device || !settled) {
-      this.#settings.counts.fault(`an ACK of what was not sent: ${String(flakeAddress)}, seq ${String(seq)}`)
+      this.#settings.counts.fault(`an ACK of a frame that was not sent: ${String(flakeAddress)}, seq ${String(seq)}`)
       return
     }
     this.#unacknowledged -= settled.length
@@ -270,14 +270,14 @@ export class FleetLink {
     this.#settings.onRoom(this)
   }
 
-  #settle({ frame, isResent, sentAt }: InFlight): void {
+  #settle({ frame, isResent, sentAt }: FrameInFlight): void {
     const { counts } = this.#settings
     counts.framesAcknowledged++
     counts.changesAcknowledged += frame.changes.length
     if (!isResent) counts.recordLatency(this.#lastReceivedAt - sentAt)
   }
 
-  #transmit({ flakeAddress }: SimulatedDevice, { seq, frame, timestamp }: InFlight): void {
+  #transmit({ flakeAddress }: SimulatedDevice, { seq, frame, timestamp }: FrameInFlight): void {
     this.#unacknowledged++
     this.#sendMessage({
       ...{ type: 'UPDATE', flakeAddress, seq, serviceIdentifier: frame.service.serviceIdentifier },
@@ -296,7 +296,7 @@ export class FleetLink {
     this.#socket = undefined
     this.#unacknowledged = 0
     this.#byAddress.clear()
-    for (const device of this.devices) device.isWelcome = false
+    for (const device of this.devices) device.isWelcomed = false
     if (this.#isStopped) return
     const { backoffMsMin, backoffMsMax } = this.#settings.options
     const ceiling = Math.min(backoffMsMax, backoffMsMin * 2 ** Math.min(this.#attempts++, 16))

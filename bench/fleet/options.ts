@@ -32,7 +32,7 @@ const serverAddress = /^wss?:\/\/[^/?#]+(\/[^?#]*[^/?#])?$/
 const provisioningKey = /^([a-z0-9-]{1,63}\/)?[A-Za-z0-9._-]{1,200}$/
 const secondsMax = 86_400
 
-/** The same as options of a command. */
+/** `FleetOptions` as options of a command. */
 export const fleetOptions = {
   url: option('--url URL', 'the server', matching(serverAddress)),
   devices: option('--devices N', 'number of devices', integer(1, 100_000)),

@@ -75,7 +75,7 @@ const restartMs = { quick: { low: 100, high: 500 }, slow: { low: 1_000, high: 5_
 /**
  * Receives the FIRMWAREs of a link (contract 7) and follows the device's behaviour. The server repeats an id when it is
  * not sure that the message arrived, or when the device restarted: the device answers with its progress. A fault: a
- * repeated id with another image, an offer without a valid image, or an image other than announced.
+ * repeated id with another image, an offer without valid fields, or an image that is not the announced one.
  */
 export class UpdateAnswers {
   readonly #parts: UpdateAnswersParts
@@ -90,7 +90,7 @@ export class UpdateAnswers {
     counts.updates.received++
     const fresh = orderOf(message, (low, high) => this.#pause({ low, high }))
     if (!fresh) {
-      counts.fault(`${device.identifier}: a FIRMWARE that offers nothing: ${JSON.stringify(message).slice(0, 300)}`)
+      counts.fault(`${device.identifier}: a FIRMWARE without a valid offer: ${JSON.stringify(message).slice(0, 300)}`)
       return
     }
     const known = firmware.orders.get(fresh.id)
@@ -162,8 +162,8 @@ export class UpdateAnswers {
       if (!download.isWhole) await this.#pause(restMs[paceOf(behaviour)])
     }
     if (download.isRight()) return true
-    counts.fault(`${device.identifier}: ${order.firmware} is not what was announced: ${order.url}`)
-    throw new ImageUnavailable('it is not what was announced')
+    counts.fault(`${device.identifier}: ${order.firmware} is not the announced image: ${order.url}`)
+    throw new ImageUnavailable('the image is not the announced one')
   }
 
   async #install(device: SimulatedDevice, order: Order): Promise<boolean> {
@@ -206,9 +206,9 @@ export class UpdateAnswers {
 
   /** Sends the last status again. An offline device sends it when it is back. */
   #repeat(device: SimulatedDevice, order: Order): void {
-    const { flakeAddress, isWelcome, session } = device
+    const { flakeAddress, isWelcomed, session } = device
     const { id, reported } = order
-    if (!isWelcome || !reported) return
+    if (!isWelcomed || !reported) return
     order.reportedIn = { session }
     this.#parts.send({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...reported })
   }

@@ -4,12 +4,12 @@ import type { Change } from '#bench/fleet/frames'
 import { controlsService, type DeviceValue, type SimulatedProperty } from '#bench/fleet/kinds'
 import type { SeededRandom } from '#bench/random'
 
+const mixedBehaviours = ['answer', 'slow', 'reject', 'never'] as const
 /**
  * How a device takes a WRITE. `answer`: applies it, reports the value and answers. `slow`: the same after a pause.
  * `reject`: answers with an error. `never`: does nothing and never answers. `check`: as `answer`, but rejects values
  * beyond the range of their property.
  */
-const mixedBehaviours = ['answer', 'slow', 'reject', 'never'] as const
 export type WriteBehaviour = (typeof mixedBehaviours)[number] | 'check'
 
 /** `mixed`: devices behave in the first four ways in rotation. `none`: devices have no writable properties. */
@@ -33,7 +33,7 @@ interface Update {
   readonly value?: unknown
 }
 
-/** The writes that one device received. The device remembers all ids, and applies none twice. */
+/** The writable values of one device, and the writes that it received, by their ids, so that it applies none twice. */
 export class DeviceControls {
   readonly behaviour: WriteBehaviour
   readonly received = new Map<string, ReceivedWrite>()
@@ -75,8 +75,8 @@ const slowMs = { low: 300, high: 3_000 }
 
 /**
  * Receives the WRITEs of a link (contract 7). The server repeats an id when it is not sure that the message arrived:
- * the device repeats its answer and applies nothing twice. A fault: a repeated id with other content, a property that
- * is not writable, or a value that does not fit. The server must check all of these.
+ * the device repeats its answer and applies nothing twice. Each of these is a fault of the server: a repeated id with
+ * other content, a property that is not writable, and a value of the wrong type.
  */
 export class WriteAnswers {
   readonly #parts: WriteAnswersParts
@@ -89,14 +89,15 @@ export class WriteAnswers {
     const { counts, random } = this.#parts
     counts.writes.received++
     if (typeof id !== 'string' || !Array.isArray(updates) || updates.length === 0) {
-      counts.fault(`${device.identifier}: a WRITE that asks for nothing`)
+      counts.fault(`${device.identifier}: a WRITE without an id or without updates`)
       return
     }
     const order = JSON.stringify([serviceIdentifier, updates])
     const changes = device.controls ? changesOf(serviceIdentifier, updates) : undefined
     if (!device.controls || !changes) {
-      counts.fault(`${device.identifier}: a WRITE of what is not writable, or does not fit: ${order.slice(0, 200)}`)
-      this.#answer(device, id, rejected(updates, 'read-only'))
+      const fault = 'a WRITE of a property that is not writable, or of a value with the wrong type'
+      counts.fault(`${device.identifier}: ${fault}: ${order.slice(0, 200)}`)
+      this.#answer(device, id, rejected(updates, 'not writable, or the wrong type'))
       return
     }
     const { received, behaviour } = device.controls
@@ -131,9 +132,9 @@ export class WriteAnswers {
     return changes.map(({ property }) => ({ propId: property.propId, status: 'OK' }))
   }
 
-  /** An offline device receives the write again when it is back. */
+  /** Sends nothing while the device is offline: the server repeats the WRITE, and then gets the answer. */
   #answer(device: SimulatedDevice, id: string, results: readonly WriteResult[]): void {
-    if (device.isWelcome) this.#parts.send({ type: 'RESULT', flakeAddress: device.flakeAddress, id, results })
+    if (device.isWelcomed) this.#parts.send({ type: 'RESULT', flakeAddress: device.flakeAddress, id, results })
   }
 }
 
@@ -145,7 +146,7 @@ function changesOf(serviceIdentifier: unknown, updates: readonly Update[]): read
   if (serviceIdentifier !== controlsService.serviceIdentifier) return undefined
   const changes = updates.flatMap(({ propId, value }): Change[] => {
     const property = controlsService.properties.find((each) => each.propId === propId)
-    return property && isFitting(property, value) ? [{ property, value }] : []
+    return property && hasTypeOf(property, value) ? [{ property, value }] : []
   })
   return changes.length === updates.length ? changes : undefined
 }
@@ -161,7 +162,7 @@ function rangeRefusal(changes: readonly Change[]): string | undefined {
 
 const uint8Max = 255
 
-function isFitting({ type }: SimulatedProperty, value: unknown): value is boolean | number {
+function hasTypeOf({ type }: SimulatedProperty, value: unknown): value is boolean | number {
   if (type === 'BOOL') return typeof value === 'boolean'
   const isNumber = typeof value === 'number' && Number.isFinite(value)
   return isNumber && (type !== 'UINT8' || (Number.isInteger(value) && value >= 0 && value <= uint8Max))

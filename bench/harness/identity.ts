@@ -38,7 +38,7 @@ export function gateway(key: string): string {
   return basic({ name: `${tenant}/*`, password })
 }
 
-/** Logs in as administrator, and creates a provisioning key. */
+/** Signs in as administrator, and creates a provisioning key. */
 export async function authorizationsAt(port: number): Promise<Authorizations> {
   const token = await readToken(port, administrator)
   const person = `Bearer ${token}`

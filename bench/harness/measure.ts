@@ -156,7 +156,7 @@ function roundOf(number: number, isQuick: boolean, measured: RoundsByVariant): R
       if (ofThisRound !== undefined) return ofThisRound
       const values = rounds.flatMap((figures) => figures?.[figure] ?? [])
       if (values.length === 0)
-        throw new Error(`it needs a figure of ${keyOf(caseName, variant)}, which was not measured`)
+        throw new Error(`the case needs a figure of ${keyOf(caseName, variant)}, which was not measured`)
       return spreadOf(values).median
     },
   }

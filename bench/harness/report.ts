@@ -72,7 +72,7 @@ export function markdownOf(report: Report, { figures, appendix }: Pick<Benchmark
       '',
       '## Failed',
       '',
-      'The rest was measured all the same; medians and ratios are of what did not fail.',
+      'The rest was measured all the same; medians and ratios are of the rounds that did not fail.',
       '',
     )
     for (const { what, error } of failures) lines.push(`- ${what}: ${error.split('\n')[0]}`)

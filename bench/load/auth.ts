@@ -6,16 +6,18 @@ import { createUsers, currentNonce, signIn } from '#bench/load/login-requests'
 import { RawSocket } from '#bench/load/raw-socket'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
-/** Requests of users who have logged in, as many as a few dozen connections can send one after the other. */
+/** Requests of signed-in users over 64 connections, each of which sends the next one after the previous answer. */
+
 export interface AuthSpec extends ServerTarget {
   readonly scheme: 'DPoP' | 'Bearer'
-  /** The number of sessions in rotation; with the DPoP scheme each has its own key. */
-  readonly sessions: number
+  /** The sessions are used in rotation; with the DPoP scheme each has its own key. */
+  readonly sessionCount: number
 }
 
 export interface AuthPhase {
-  /** The number of requests before the measurement; `measured`: during it. */
+  /** The number of requests before the measurement. */
   readonly warmup: number
+  /** The number of requests during the measurement. */
   readonly measured: number
 }
 
@@ -29,7 +31,7 @@ const lengthPattern = /^content-length: (\d+)\r$/im
 const connections = 64
 /** Contract 2, Sessions. */
 const sessionsPerUserMax = 100
-/** Fewer than the server's queue for password checks. */
+/** Fewer than fit into the server's queue for password checks. */
 const signInsAtOnce = 16
 /** The usual length of a token, for a server that does not read it. */
 const tokenCharacters = 700
@@ -43,22 +45,22 @@ let spec: AuthSpec
 let nonce: string
 let sessions: readonly Session[]
 let sockets: readonly RawSocket[]
-let answered: (socket: RawSocket) => void = () => {}
+let onAnswer: (socket: RawSocket) => void = () => {}
 let failed: (error: Error) => void = () => {}
 
 serveFunctions({
-  async open(asked: AuthSpec) {
-    spec = asked
+  async open(wanted: AuthSpec) {
+    spec = wanted
     const { port, authorizations } = spec
     if (authorizations === undefined) sessions = [{ token: 'x'.repeat(tokenCharacters) }]
     else {
       nonce = await currentNonce(port)
-      sessions = await signedIn(authorizations.person)
+      sessions = await openSessions(authorizations.person)
     }
     sockets = await Promise.all(Array.from({ length: connections }, openConnection))
   },
 
-  /** Proofs are made before the measurement and are valid for a minute. */
+  /** Proofs are made before the measurement, and are valid for a minute: a run must not take longer. */
   run({ warmup, measured }: AuthPhase): Promise<AuthResult> {
     const requests = requestsOf(warmup + measured)
     let next = 0
@@ -66,19 +68,19 @@ serveFunctions({
     let clock: CpuClock
     return new Promise((resolve, reject) => {
       failed = reject
-      const ask = (socket: RawSocket) => {
+      const sendNext = (socket: RawSocket) => {
         const request = requests[next++]
         // A connection that waited too long may be closed.
         if (socket.isDestroyed) reject(closedError())
         else if (request) socket.write(request)
       }
-      answered = (socket) => {
+      onAnswer = (socket) => {
         done++
         if (done === warmup) clock = new CpuClock(spec.serverProcessId)
         if (done === requests.length) resolve({ ...clock.read(), requests: measured })
-        else ask(socket)
+        else sendNext(socket)
       }
-      for (const socket of sockets) ask(socket)
+      for (const socket of sockets) sendNext(socket)
     })
   },
 })
@@ -95,34 +97,35 @@ async function openConnection(): Promise<RawSocket> {
     if (end < 0 || answer.length < end + headEnd.length + Number(lengthPattern.exec(answer)?.[1])) return
     if (answer.startsWith('HTTP/1.1 200 ')) {
       answer = ''
-      answered(socket)
+      onAnswer(socket)
     } else failed(new Error(`a request was answered ${answer.slice(0, 500)}`))
   }
   const socket = await RawSocket.connect({ port: spec.port, received, closed: () => failed(closedError()) }, [])
   return socket
 }
 
-async function signedIn(person: string): Promise<readonly Session[]> {
-  const { port, scheme, sessions: count } = spec
-  const users = await createUsers(port, person, Math.ceil(count / sessionsPerUserMax), 'admin')
-  const made: Session[] = []
+async function openSessions(person: string): Promise<readonly Session[]> {
+  const { port, scheme, sessionCount } = spec
+  const users = await createUsers(port, person, Math.ceil(sessionCount / sessionsPerUserMax), 'admin')
+  const opened: Session[] = []
   let next = 0
   const signInMore = async () => {
-    while (next < count) {
-      const who = users[next++ % users.length]
-      if (who) made.push(scheme === 'DPoP' ? await signIn(who, { port, nonce }) : { token: await readToken(port, who) })
+    while (next < sessionCount) {
+      const user = users[next++ % users.length]
+      if (!user) return
+      opened.push(scheme === 'DPoP' ? await signIn(user, { port, nonce }) : { token: await readToken(port, user) })
     }
   }
   await Promise.all(Array.from({ length: signInsAtOnce }, signInMore))
-  return made
+  return opened
 }
 
-/** One request of each session in rotation; with the Bearer scheme it is always the same. */
+/** Requests of the sessions in rotation. With the Bearer scheme all requests of a session are identical. */
 function requestsOf(count: number): readonly Buffer[] {
-  const same = spec.scheme === 'Bearer' ? sessions.map(requestOf) : undefined
+  const bearerRequests = spec.scheme === 'Bearer' ? sessions.map(requestOf) : undefined
   return Array.from({ length: count }, (_, place) => {
-    const turn = place % sessions.length
-    return same?.[turn] ?? requestOf(sessions[turn] as Session)
+    const index = place % sessions.length
+    return bearerRequests?.[index] ?? requestOf(sessions[index] as Session)
   })
 }
 

@@ -28,7 +28,7 @@ export interface LoadDashboardsOptions {
   readonly port: number
   readonly count: number
   readonly authorizations?: Authorizations | undefined
-  /** Absent: this server's protocol. */
+  /** The protocol of another system. Absent: that of this server. */
   readonly protocol?: Protocol | undefined
   /** The number of dashboards, evenly spread, that parse every delivery. Default 1. */
   readonly witnesses?: number | undefined

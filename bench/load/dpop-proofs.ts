@@ -14,7 +14,7 @@ export interface ProofSubject {
 /** A client's key, and its DPoP proofs. RFC 9449 §4.2. */
 export class DpopKey {
   readonly #privateKey: KeyObject
-  /** The same bytes in each proof. */
+  /** The part of a proof that is the same in all. */
   readonly #header: { readonly typ: string; readonly alg: string; readonly jwk: object }
 
   constructor() {

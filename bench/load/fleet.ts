@@ -167,7 +167,8 @@ export class LoadFleet {
    */
   beginPace(framesPerSecond: number): void {
     const { devices, links } = this.options
-    if (devices % links !== 0) throw new RangeError('every link must have as many devices')
+    if (devices % links !== 0)
+      throw new RangeError(`the number of devices must be a multiple of ${links}, the number of links`)
     this.#before.set(this.#last)
     // The first number is a multiple of the number of devices, so that a frame's number determines its device.
     const firstNumber = Math.ceil(this.sent / devices) * devices

@@ -11,7 +11,7 @@ import { sleep } from '#bench/time'
 
 /** A load: a fleet whose devices report, and dashboards that receive all changes. */
 export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, ServerTarget {
-  /** Absent: this server's. */
+  /** The protocol of another system. Absent: that of this server. */
   readonly protocol?: ProtocolName
   readonly dashboards: number
   readonly witnesses?: number

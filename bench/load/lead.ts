@@ -53,7 +53,9 @@ export class Lead {
     this.#isOn = false
   }
 
-  /** Some dashboards have received events. Checks the minimum once per turn, after all have read. */
+  /**
+   * Some dashboards have received events. Checks the minimum once per iteration of the event loop, after all have read.
+   */
   moved(): void {
     if (this.#isCheckDue || !this.#isOn) return
     this.#isCheckDue = true

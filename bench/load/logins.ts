@@ -5,7 +5,9 @@ import { type AskedLogin, type LoginKind, loginKinds, usersCount } from '#bench/
 import { createUsers, currentNonce, type LoginPlace, loginOf } from '#bench/load/login-requests'
 import { localAddressOf, sendSingleRequest } from '#bench/load/single-request'
 
-/** Users who log in at a steady rate, and attackers who guess passwords, each on its own connection with its own key. */
+/**
+ * Users who sign in at a steady rate, and attackers who guess passwords, each on its own connection with its own key.
+ */
 interface LoginsSpec extends ServerTarget {
   readonly perSecond: number
   readonly seconds: number
@@ -19,7 +21,7 @@ const attack: readonly LoginKind[] = [right, stranger, right, atOne, fromOne, ag
 
 const timeoutMs = 90_000
 const tickMs = 5
-/** Failed logins at a time before the attack; fewer than the login queue holds. */
+/** Failed logins at a time before the attack; fewer than fit into the queue for password checks. */
 const failuresAtOnce = 24
 
 interface Login {
@@ -38,7 +40,7 @@ serveFunctions({
   async open(asked: LoginsSpec): Promise<void> {
     spec = asked
     const { port, authorizations, perSecond, seconds } = asked
-    if (!authorizations) throw new Error('users cannot log in while IAM is off')
+    if (!authorizations) throw new Error('users cannot sign in while IAM is off')
     const users = await createUsers(port, authorizations.person, usersCount, 'viewer')
     const place = { port, nonce: await currentNonce(port) }
     const kinds: readonly LoginKind[] = asked.isAttack ? attack : [right]

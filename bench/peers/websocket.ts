@@ -1,7 +1,7 @@
 import { type WebSocket, WebSocketServer } from 'ws'
 import { serveFunctions } from '#bench/harness/remote-functions'
 
-/** The broadcast example of the package: sends each message to all other clients. */
+/** Like the broadcast example of the package: sends each message at `/publish` to all sockets at `/subscribe`. */
 serveFunctions({
   listen: ({ port }: { port: number }) =>
     new Promise((resolve) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { killAtExit } from '#bench/exit-cleanup'
 import { sleep } from '#bench/time'
 
-/** Calls on files of the database that fail with EIO, during a start or while the server serves. */
+/** Calls on files of the database that fail with EIO, while the server starts or serves. */
 export interface DiskFault {
   readonly moment: 'start' | 'serving'
   /** Names as `strace` uses them, separated by commas. */
@@ -23,7 +23,7 @@ export interface DiskFault {
   readonly activity: 'write' | 'turn' | 'read'
 }
 
-/** Every third fault hits a start. */
+/** Every third fault hits a starting server. */
 const startFaults: readonly DiskFault[] = [
   { call: 'write', fromMax: 12 },
   { call: 'read', fromMax: 4 },

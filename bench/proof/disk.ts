@@ -30,7 +30,7 @@ const lifeMs = 700
 const unharmedShareMax = 0.5
 /** At least this share of the faults must hit a serving server. */
 const servingShareMin = 0.5
-/** The data written before the first fault, so that there are tables that a start does not read. */
+/** The data written before the first fault, so that there are tables that a starting server does not read. */
 const firstFloodMb = 24
 /** Together more than 16 MiB of values, after which the database writes a table. Most are written before the fault. */
 const turnBytes = { before: 14e6, behind: 8e6 }
@@ -38,7 +38,7 @@ const turnMsMax = 10_000
 const turnPieceBytes = 90_000
 /** Devices that never change, in every list of devices. */
 const keptDevices = Array.from({ length: 40 }, (_, place) => `KEPT-${place}`)
-/** After this time, the background work of the database after a start has ended. */
+/** After this time, the background work of the database has ended after the server started. */
 const settledMs = 1_000
 const diskMib = 48
 const ballastMib = 40

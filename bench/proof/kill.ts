@@ -21,7 +21,7 @@ interface KillOptions extends LoadOptions {
 
 /** Minimum time between the start of a round and the kill. */
 const lifeMsMin = 300
-/** In this many of ten rounds, the server is also killed during a start, or while clients reconnect. */
+/** In this many of ten rounds, the server is also killed while it starts, or while clients reconnect. */
 const earlyKillsOfTen = 2
 /** Enough for an acknowledged write of each kind: a server rotates signing keys once a minute. */
 const roundsForAllKinds = 100
@@ -70,7 +70,7 @@ class KillRun {
     const writes = Object.entries(server.runner.counts)
     const sum = (field: keyof ChangeCounts) => writes.reduce((total, [, counts]) => total + counts[field], 0)
     const idleKinds = writes.flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
-    // A kind of write without an acknowledged change is not proven. A short run may not reach all kinds.
+    // A kind of write without an acknowledged change is not proven. A short run does not always reach all kinds.
     if (rounds >= roundsForAllKinds)
       problems.push(...idleKinds.map((name) => `${name}: nothing was acknowledged in ${rounds} rounds`))
     const seconds = (performance.now() - startedAt) / 1000
@@ -100,7 +100,7 @@ class KillRun {
     if (server.process.isEnded) problems.push(`round ${round}: the server ended by itself\n${server.lastLines}`)
     await server.process.kill()
     await this.#stopWork()
-    // An answer in a socket's buffer was sent before the kill; a device may not have read it yet.
+    // An answer in a socket's buffer was sent before the kill; a device has possibly not read it yet.
     await sleep(20)
     witness.frames.mark()
     while (random.below(10) < earlyKillsOfTen) {
@@ -193,7 +193,7 @@ acknowledged write is there. DURABILITY alternates between process and disk. CON
     option('--rounds N', 'kills', integer(1), 500),
     option('--devices N', 'total', integer(1), 100),
     option('--rate N', 'changes/s, total', integer(1), 4000),
-    option('--life-ms N', 'maximum time between a start and the next kill', integer(1), 2000),
+    option('--life-ms N', 'maximum time between starting the server and killing it', integer(1), 2000),
     option('--seconds-max S', 'no round begins after this time', integer(1), 3600),
   ],
   async run(given, print) {

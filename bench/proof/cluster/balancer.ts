@@ -1,7 +1,9 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { freePort } from '#bench/server-process'
 
-/** Forwards each client to one of several ports on loopback that accepts the connection. Ports take turns. */
+/**
+ * Forwards each client to one of several ports on loopback that accepts the connection. The ports are used in rotation.
+ */
 export class Balancer {
   readonly port: number
   readonly #server: Server

@@ -88,7 +88,7 @@ class Publisher {
     const last = lines.pop() ?? ''
     this.errors.push(...lines)
     if (last.startsWith('{"published"')) return JSON.parse(last) as PublisherResult
-    this.errors.push(`it ended without a result: ${last}`)
+    this.errors.push(`the publisher ended without a result: ${last}`)
     return { published: 0, connections: 0, lostSessions: 0 }
   }
 }
@@ -200,7 +200,7 @@ devices of this server and of ThingsBoard. Afterwards the stream has no gap, and
 with paho-mqtt (Debian: python3-paho-mqtt).`,
   options: [
     option('--kills N', 'kills', integer(1), 200),
-    option('--life-ms N', 'maximum time between a start and the next kill', integer(1), 1500),
+    option('--life-ms N', 'maximum time between starting the server and killing it', integer(1), 1500),
     option('--python COMMAND', 'a Python with paho-mqtt', undefined, '/usr/bin/python3'),
   ],
   async run(options, print) {

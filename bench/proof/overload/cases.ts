@@ -21,7 +21,10 @@ export interface OverloadCase {
   readonly nodeArguments?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
   readonly rules: EndRules
-  /** The attack, below `bench`: a program with the functions `open`, `run` and, if needed, `settle`, `frameCounts`, `close`. */
+  /**
+   * The attack, below `bench`: a program with the functions `open`, `run` and, if needed, `settle`, `frameCounts`,
+   * `close`.
+   */
   readonly program: string
   options(size: CaseSize): object
 }
@@ -71,7 +74,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     rules: { allowed: ofLinks, needed: [['ERROR OVERLOADED'], ['close 1013']] },
     program: counted,
     options: (size) => ({
-      ...{ ...flood(size), links: 5, paceWindow: Number.MAX_SAFE_INTEGER, gatherMs: 1_000, isPassing: true },
+      ...{ ...flood(size), links: 5, paceWindow: Number.MAX_SAFE_INTEGER, gatherMs: 1_000, disconnectsAfterRun: true },
     }),
   },
   reconnects: {

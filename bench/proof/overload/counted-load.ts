@@ -14,15 +14,18 @@ import { sleep } from '#bench/time'
 
 /**
  * Devices that report at a steady rate, and a dashboard that receives all their events. The latency of an event counts
- * from the due time of its frame and belongs to the second of that time. An attack is the same load at a rate that is
- * too high, or with links that all close again and again.
+ * from the due time of its frame, and belongs to the second of that time.
+ *
+ * The program has two roles. `begin` starts the rated load. `run` is an attack: the same load at a rate that is too
+ * high, or with links that all close again and again.
  */
+
 export interface CountedLoadOptions extends ServerTarget, Omit<LoadFleetOptions, 'window' | 'changes' | 'properties'> {
   readonly service: string
   readonly framesPerSecond: number
   readonly seed: number
-  /** The fleet disconnects at its end: unacknowledged frames are not sent again. */
-  readonly isPassing?: boolean
+  /** The fleet disconnects at the end of `run`: unacknowledged frames are not sent again. */
+  readonly disconnectsAfterRun?: boolean
   /** All links close and reconnect at the same time, each from its own address. */
   readonly isStorm?: boolean
 }
@@ -34,13 +37,14 @@ export interface FrameCounts extends SentFrames {
 }
 
 const settleMsMax = 60_000
+/** The time in which all links must be connected again after `cutAll`. */
 const backMsMax = 90_000
-const comeBackMs = 200
+const dashboardReconnectMs = 200
 const secondMs = 1_000
 const faultsMax = 20
-/** If the events of a larger share are missing, the second has no p99. */
+/** If the events of a larger share are missing, the p99 of the second counts as infinite. */
 const missingShareMax = 0.01
-const updated = Buffer.from('{"type":"OBJECT_UPDATED"')
+const objectUpdatedStart = Buffer.from('{"type":"OBJECT_UPDATED"')
 
 let options: CountedLoadOptions
 let fleet: LoadFleet
@@ -61,7 +65,7 @@ serveFunctions({
       ...(asked.isStorm && { localAddressOf }),
     })
     await fleet.open()
-    await listen()
+    await connectDashboard()
   },
 
   begin: () => fleet.beginPace(options.framesPerSecond),
@@ -71,16 +75,16 @@ serveFunctions({
     fleet.beginPace(options.framesPerSecond)
     const ended: EndCounts = {}
     if (options.isStorm) {
-      const over = performance.now() + seconds * 1000
-      do await cutAndBack(ended)
-      while (performance.now() < over)
+      const endsAt = performance.now() + seconds * 1000
+      do await cutAndReconnect(ended)
+      while (performance.now() < endsAt)
       return ended
     }
     await sleep(seconds * 1000)
     const heldBack = fleet.giveUp()
     count(ended, 'sent', sum(fleet.sequences().sent))
     count(ended, 'held back', heldBack)
-    if (options.isPassing) fleet.close()
+    if (options.disconnectsAfterRun) fleet.close()
     return ended
   },
 
@@ -95,7 +99,7 @@ serveFunctions({
   },
 
   async settle(): Promise<boolean> {
-    if (options.isPassing) return true
+    if (options.disconnectsAfterRun) return true
     if (!isAttack || options.isStorm) fleet.pause()
     return fleet.settled(settleMsMax).then(
       () => true,
@@ -104,9 +108,9 @@ serveFunctions({
   },
 
   frameCounts(): FrameCounts {
-    if (latencies.size === 0) throw new Error('its dashboard got no event')
+    if (latencies.size === 0) throw new Error('the dashboard of the fleet received no event')
     const all: EndCounts = { ...ends }
-    // A dashboard of an attack may be too slow.
+    // The dashboard of an attack may be closed because it is too slow.
     if (!isAttack) for (const [how, times] of Object.entries(dashboardEnds)) count(all, `dashboard: ${how}`, times)
     const faults = fleet.failures.slice(0, faultsMax).map(({ message }) => message)
     return { prefix: options.prefix, ...fleet.sequences(), ends: all, faults }
@@ -119,24 +123,24 @@ serveFunctions({
   },
 })
 
-/** Counts the links that reconnected with their devices, and those that did not. */
-async function cutAndBack(ended: EndCounts): Promise<void> {
-  const over = performance.now() + backMsMax
+/** Cuts all links, waits until they are back with their devices, and counts those that are and those that are not. */
+async function cutAndReconnect(ended: EndCounts): Promise<void> {
+  const endsAt = performance.now() + backMsMax
   fleet.cutAll()
-  // The connections close in the next turns.
+  // The connections close in the next iterations of the event loop.
   await sleep(20)
-  while (fleet.ready < options.links && performance.now() < over) await sleep(20)
+  while (fleet.ready < options.links && performance.now() < endsAt) await sleep(20)
   count(ended, 'back', fleet.ready)
   count(ended, `not back within ${backMsMax / 1000} s`, options.links - fleet.ready)
 }
 
-/** A dashboard that was closed reconnects and receives later events. */
-async function listen(): Promise<void> {
+/** If the dashboard is closed, it reconnects and receives later events. */
+async function connectDashboard(): Promise<void> {
   dashboard = new EventClient()
   const closed = () => {
     if (isOver) return
     count(dashboardEnds, dashboard.end)
-    setTimeout(() => void listen(), comeBackMs)
+    setTimeout(() => void connectDashboard(), dashboardReconnectMs)
   }
   const query = { services: options.service }
   const refusal = await dashboard.enter({ ...options, query, onText: noteEvent, closed })
@@ -146,7 +150,8 @@ async function listen(): Promise<void> {
 const secondOf = (at: number) => Math.floor(at / secondMs)
 
 function noteEvent(bytes: Buffer, start: number, end: number): void {
-  if (bytes.compare(updated, 0, updated.length, start, start + updated.length) !== 0) return
+  const { length } = objectUpdatedStart
+  if (bytes.compare(objectUpdatedStart, 0, length, start, start + length) !== 0) return
   const dueAt = fleet.dueAt(numberOf(lastValue(bytes, end))) ?? 0
   const second = secondOf(dueAt)
   const histogram = latencies.get(second) ?? new LatencyHistogram()

@@ -96,7 +96,7 @@ the normal p99 of events must return within 5 s. ${memoryMeant}
 ${cases.map(([name, { about, seconds, capMib }]) => `  ${name.padEnd(11)} ${about}; ${seconds} s, ${capMib} MiB`).join('\n')}`,
   options: [
     option('--only A,B', 'of these', undefined, cases.map(([name]) => name).join(',')),
-    option('--rated N', 'frames/s (default: a tenth of what is measured first)', integer(1)),
+    option('--rated N', 'frames/s (default: a tenth of the maximum, which is then measured first)', integer(1)),
     option('--seconds S', 'duration of each overload (default: as above)', integer(1)),
     option('--scale F', 'a factor for everything in thousands, up to 1', amount(1), 1),
   ],

@@ -39,7 +39,7 @@ export function recoveredAfter(
   return undefined
 }
 
-/** The highest finite p99, and whether some second had none: for the report. */
+/** The highest p99 of the seconds that began between `from` and `to`, for the report. */
 export function worstOf(seconds: readonly Second[], from: number, to: number): number {
   return Math.max(0, ...seconds.filter(({ at }) => at >= from && at < to).map(({ p99 }) => p99))
 }

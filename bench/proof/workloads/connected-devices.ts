@@ -51,11 +51,11 @@ export class ConnectedDevices {
   of(identifier: string) {
     const device = this.#fleet.devices.find((each) => each.identifier === identifier)
     if (!device) throw new RangeError(`no device ${identifier}`)
-    const { plan, firmware, isWelcome, controls } = device
+    const { plan, firmware, isWelcomed, controls } = device
     return {
       project: plan.kind.code.toLowerCase(),
       version: firmware.version,
-      isWelcome,
+      isWelcomed,
       asked: controls?.received ?? new Map(),
     }
   }
@@ -144,9 +144,9 @@ export function updatesWorkload(devices: ConnectedDevices): Workload {
     slots: devices.updated,
     pauseMs: 100,
     nextChange(slot, before): Change {
-      const { project, version, isWelcome } = devices.of(slot)
+      const { project, version, isWelcomed } = devices.of(slot)
       const pinned = before?.content.split(' ').at(-1)
-      if (before && pinned !== version && isWelcome)
+      if (before && pinned !== version && isWelcomed)
         return { method: 'POST', path: `/updates/${slot}`, content: before.content }
       const firmware = versions.find((each) => each !== version) as string
       const path = `/updates/projects/${project}/pins/${slot}`

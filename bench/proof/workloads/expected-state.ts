@@ -4,10 +4,11 @@ import type { SeededRandom } from '#bench/random'
 import { sleep, unixMs } from '#bench/time'
 import { isServerMadeId } from '#model/identifier'
 
-/** The resource in a slot. `id`: the id that the server gave it. */
+/** The resource in a slot. */
 export interface Observed {
   /** A text that is unique to the last change. */
   readonly content: string
+  /** The id that the server gave it. */
   readonly id?: string
 }
 
@@ -30,7 +31,7 @@ export interface Change {
   readonly expectedStatus?: number
   /** Called with the answer to a change that is done. */
   readonly onAnswer?: (answer: HttpAnswer) => void
-  /** Called after 503 and 504, when the change may or may not be done. */
+  /** Called after 503 and 504, when it is unknown whether the change was made. */
   readonly onUnavailable?: () => void
 }
 

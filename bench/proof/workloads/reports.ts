@@ -1,6 +1,6 @@
 import { type Observed, slotsOf, type Workload } from '#bench/proof/workloads/expected-state'
 
-/** Reports over HTTP; secrets of devices. */
+/** Two workloads: reports over HTTP, and secrets of devices. */
 
 export const reportedService = 'workload'
 export const reportedPropId = 0x10
@@ -8,12 +8,12 @@ const services = [{ serviceIdentifier: reportedService, properties: [{ propId: r
 
 export const secretDevices = slotsOf('SECRET', 2)
 export const floodedDevice = 'FLOODED-0'
-export const reportingDevices = slotsOf('COMING', 4)
+export const reportingDevices = slotsOf('REPORTING', 4)
 
 type Event = Readonly<Record<string, unknown>>
 
-/** Devices whose events no workload counts. */
-export const uncountedDevices = [...secretDevices, ...reportingDevices, floodedDevice]
+/** Devices of which some or all events are not counted by a workload. */
+export const devicesWithUncountedEvents = [...secretDevices, ...reportingDevices, floodedDevice]
 
 export function reportOf(deviceIdentifier: string, value: number): object {
   return {
@@ -23,8 +23,11 @@ export function reportOf(deviceIdentifier: string, value: number): object {
   }
 }
 
-/** Devices that are created by their first report, report again, and are deleted. `gateway`: may report for any device. */
-export function reportsWorkload(gateway: string): Workload {
+/**
+ * Devices that are created by their first report, report again, and are deleted. `authorization` is the header of a
+ * gateway, which may report for any device.
+ */
+export function reportsWorkload(authorization: string): Workload {
   return {
     name: 'reports',
     slots: reportingDevices,
@@ -37,7 +40,7 @@ export function reportsWorkload(gateway: string): Workload {
     nextChange(slot, before, number, random) {
       if (before && random.below(4) === 0) return { method: 'DELETE', path: `/devices/${slot}`, content: undefined }
       const content = `${slot} ${number}`
-      const headers = { authorization: gateway }
+      const headers = { authorization }
       const report = { method: 'POST', path: '/link', headers, body: reportOf(slot, number), isSentOnce: true }
       return { ...report, content, eventText: content }
     },
@@ -48,7 +51,7 @@ export function reportsWorkload(gateway: string): Workload {
   }
 }
 
-/** An alarm that is active while the reported value is odd. The simulation checks its states; here it is only load. */
+/** An alarm that is active while the reported value is odd. It is only load here: `test/simulation` checks alarms. */
 export const reportedAlarm = {
   name: 'odd',
   severity: 'info',
@@ -57,9 +60,9 @@ export const reportedAlarm = {
   devices: reportingDevices,
 } as const
 
-/** Secrets of devices: the last one that was answered is valid. */
+/** Secrets of devices: the secret in the last answer is valid. */
 export function secretsWorkload(): Workload {
-  const unknownContent = 'another'
+  const unknownContent = 'unknown secret'
   return {
     name: 'secrets',
     slots: secretDevices,

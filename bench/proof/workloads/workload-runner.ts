@@ -12,6 +12,7 @@ import { type ChangeCounts, ExpectedState, type Workload } from '#bench/proof/wo
 import { imagesWorkload } from '#bench/proof/workloads/images'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import {
+  devicesWithUncountedEvents,
   floodedDevice,
   reportedAlarm,
   reportedPropId,
@@ -20,7 +21,6 @@ import {
   reportsWorkload,
   secretDevices,
   secretsWorkload,
-  uncountedDevices,
 } from '#bench/proof/workloads/reports'
 import { createReferenced, notedDevices, resourceWorkloads, topicNames } from '#bench/proof/workloads/resources'
 import { signingKeysWorkload } from '#bench/proof/workloads/signing-keys'
@@ -134,14 +134,14 @@ export class WorkloadRunner {
     return (await Promise.all(this.#states.map((state) => state.check()))).flat()
   }
 
-  /** Whether the event is of a workload. */
+  /** Whether the event is of a workload, or of a device that also has uncounted events. */
   receive(event: Readonly<Record<string, unknown>>): boolean {
-    return this.#states.map((state) => state.receive(event)).includes(true) || isUncounted(event)
+    return this.#states.map((state) => state.receive(event)).includes(true) || mayBeUncounted(event)
   }
 
-  /** Whether the event is of a workload, without recording it, for an event that is received a second time. */
+  /** Like `receive`, without recording the event: for an event that is received a second time. */
   owns(event: Readonly<Record<string, unknown>>): boolean {
-    return this.#states.some(({ workload }) => workload.eventText?.(event) !== undefined) || isUncounted(event)
+    return this.#states.some(({ workload }) => workload.eventText?.(event) !== undefined) || mayBeUncounted(event)
   }
 
   /**
@@ -165,10 +165,10 @@ export class WorkloadRunner {
 
 const floodPieceBytes = 60_000
 
-/** Whether the event is of a device whose events no workload counts. */
-function isUncounted({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
+/** Whether the event is of a device that has events which no workload counts. */
+function mayBeUncounted({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
   const device = String(deviceIdentifier)
-  return uncountedDevices.includes(device) || isConnectedDevice(device)
+  return devicesWithUncountedEvents.includes(device) || isConnectedDevice(device)
 }
 
 const mailTemplate = 'mailed'
