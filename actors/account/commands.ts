@@ -84,26 +84,25 @@ export interface SessionOver {
 }
 
 /**
- * The user entered a valid code of this secret. `step` is the last step that counts as used, `recovery` the hashes of
- * new recovery codes. Ends all sessions except `keep`. Answered with `CredentialsChanged`.
+ * The user entered a valid code of this secret. Ends all sessions except `keep`. Answered with `CredentialsChanged`.
  */
 export interface SetTotp {
   readonly type: 'set_totp'
   readonly version: number
   readonly secret: Uint8Array
+  /** The last step that counts as used. */
   readonly step: number
+  /** The hashes of new recovery codes. */
   readonly recovery: readonly Uint8Array[]
   readonly keep: string | undefined
 }
 
-/**
- * Ends all sessions except `keep`. `isRequired`: the tenant requires a second factor. Answered with
- * `CredentialsChanged`.
- */
+/** Ends all sessions except `keep`. Answered with `CredentialsChanged`. */
 export interface RemoveTotp {
   readonly type: 'remove_totp'
   readonly version: number
   readonly keep: string | undefined
+  /** The tenant requires a second factor. */
   readonly isRequired: boolean
 }
 
@@ -118,14 +117,12 @@ export interface UseRecovery {
   readonly hash: Uint8Array
 }
 
-/**
- * Ends all sessions except `keep`. `recovery`: the hashes of new recovery codes; undefined if the account has another
- * factor already. Answered with `CredentialsChanged`.
- */
+/** Ends all sessions except `keep`. Answered with `CredentialsChanged`. */
 export interface AddWebauthn {
   readonly type: 'add_webauthn'
   readonly version: number
   readonly credential: StoredCredential
+  /** The hashes of new recovery codes. Undefined if the account has another factor already. */
   readonly recovery: readonly Uint8Array[] | undefined
   readonly keep: string | undefined
 }

@@ -18,9 +18,9 @@ export const runningActionIndex = 'running_action'
 
 export const actionRecord = 'action'
 
-/** Undefined `stored`: the action never existed or has been deleted. */
 export interface ActionState {
   readonly id: string
+  /** Undefined: the action never existed or has been deleted. */
   stored: StoredAction | undefined
 }
 

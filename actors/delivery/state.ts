@@ -79,9 +79,9 @@ export interface WebhookTried {
   readonly nextAt: number
 }
 
-/** `isTried`: the webhook ended with one more attempt, which `attempts` does not count yet. */
 export interface WebhookEnded extends Pick<WebhookResult, 'id' | 'status' | 'result'> {
   readonly type: 'webhook_ended'
+  /** The webhook ended with one more attempt, which `attempts` does not count yet. */
   readonly isTried: boolean
 }
 

@@ -93,9 +93,10 @@ export interface Hello {
   readonly isConnect: boolean
 }
 
-/** The answer to a HELLO. `seq`: the last stored number of this session, or 0. */
+/** The answer to a HELLO. */
 export interface Welcome {
   readonly flakeAddress: number
+  /** The last stored number of this session, or 0. */
   readonly seq: number
 }
 
@@ -170,12 +171,11 @@ export interface WriteOrder {
   }[]
 }
 
-/**
- * `by`: the resource name of a user or an API key. Answered with the alarm's state on the device. Contract 12, Alarms.
- */
+/** Answered with the alarm's state on the device. Contract 12, Alarms. */
 export interface AcknowledgeAlarm {
   readonly type: 'acknowledge_alarm'
   readonly alarm: string
+  /** The resource name of a user or an API key. */
   readonly by: string
   readonly comment: string | undefined
 }
@@ -193,13 +193,12 @@ export interface SetDesired {
   readonly id: string
 }
 
-/**
- * Sent for a connected device. `sent`: ids of the requests that its connection has received. `schemas`: the schemas of
- * the services with desired values.
- */
+/** Sent for a connected device. */
 export interface SendDesired {
   readonly type: 'send_desired'
+  /** The ids of the requests that its connection has received. */
   readonly sent: ReadonlySet<string>
+  /** The schemas of the services with desired values. */
   readonly schemas: ReadonlyMap<string, ServiceSchema | undefined>
 }
 

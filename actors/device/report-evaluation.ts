@@ -21,7 +21,7 @@ import { answer, type Decision, type Recorded, record, type Turn } from '#runtim
 
 /** The committed alarms of all tenants, as device turns read them. */
 export interface DeviceRules {
-  /** Undefined: the tenant has no alarms. */
+  /** The alarms of a tenant. Undefined: it has none. */
   of(tenant: string): TenantRules | undefined
   /** False until the rules are loaded; nothing is evaluated before. */
   readonly isLoaded: boolean

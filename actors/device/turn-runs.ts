@@ -24,7 +24,7 @@ export type TriggeringEntry = Reported | Declared | StatusChanged | AlarmChanged
 
 /** The committed functions of all tenants, as device turns read them. */
 export interface DeviceFunctions {
-  /** Undefined: the tenant has no enabled functions. */
+  /** The functions of a tenant. Undefined: it has no enabled ones. */
   of(tenant: string): Pick<TenantFunctions, 'version' | 'listOf'> | undefined
   /** Enabled or not; undefined if it was deleted. */
   storedOf(tenant: string, id: string): StoredFunction | undefined

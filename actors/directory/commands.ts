@@ -54,11 +54,12 @@ export interface AccountChanged {
   readonly factors: readonly SecondFactor[]
 }
 
-/** An edit of a user's roles has left the commit gate. `since`: the offset from which it is effective. */
+/** An edit of a user's roles has left the commit gate. */
 export interface RolesSettled {
   readonly type: 'roles_settled'
   readonly user: string
   readonly edit: number
+  /** The offset from which the edit is effective. */
   readonly since: number
 }
 

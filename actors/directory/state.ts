@@ -2,7 +2,9 @@ import type { OrderedNames } from '#actors/directory/ordered-names'
 import type { TwoFactorPolicy } from '#model/tenant'
 import type { SecondFactor, UserState } from '#model/user'
 
-/** Everything that must be compared across users or tenants: names, addresses, hosts, and the users of each role. */
+/**
+ * Everything that must be compared across users or tenants: names, e-mail addresses, hosts, and the users of each role.
+ */
 export interface DirectoryState {
   /** By id. */
   readonly users: Map<string, UserRow>
@@ -36,8 +38,8 @@ export interface UserRow {
   readonly createdAt: number
   /**
    * The offset in the tenant's stream from which the user's current roles are effective; -1: always. Null: the roles
-   * have changed and the offset is not known yet, because it is assigned after the commit gate. At a start, null means
-   * the last offset of the stream.
+   * have changed and the offset is not known yet, because it is assigned after the commit gate. After a restart, null
+   * means the last offset of the stream.
    */
   readonly rolesSince: number | null
   /** The edit to which `rolesSince` belongs. */

@@ -43,9 +43,10 @@ export function isOver({ begunAt }: StoredIdempotencyKey, now: number): boolean 
 /** Commands of an `Idempotency-Key`. Contract 1.10. */
 export type IdempotencyCommand = BeginIdempotent | FinishIdempotent | { readonly type: 'forget' | 'expire' }
 
-/** A request came with the key. `print` is a hash of the request's content. Answered with `Begun`. */
+/** A request came with the key. Answered with `Begun`. */
 export interface BeginIdempotent {
   readonly type: 'begin'
+  /** A hash of the request's content. */
   readonly print: string
   /** The user may store no more answers: a new key is refused, a known key still works. */
   readonly isFull: boolean

@@ -49,10 +49,11 @@ export interface DeletePin {
   readonly device: string
 }
 
-/** `id`: the id of the rollout, if it is new. Answered with `RolloutAnswer`. */
+/** Answered with `RolloutAnswer`. */
 export interface PutRollout {
   readonly type: 'put_rollout'
   readonly body: RolloutBody
+  /** For a new rollout. */
   readonly id: string
   readonly author: string
 }
@@ -63,8 +64,8 @@ export interface SwitchRollout {
   readonly author: string
 }
 
-/** `isNew`: there was no rollout, or one of another firmware. */
 export interface RolloutAnswer {
+  /** There was no rollout, or one of another firmware. */
   readonly isNew: boolean
   readonly rollout: StoredRollout
   readonly counts: RolloutCounts
@@ -82,9 +83,10 @@ export interface ScanProgress {
   readonly chosen: number
 }
 
-/** The scan is complete; `chosen` is the number of selected devices. */
+/** The scan is complete. */
 export interface ScanDone {
   readonly type: 'scan_done'
+  /** The number of selected devices. */
   readonly chosen: number
   /** No device of this scan or of an earlier one waits for its update any more. */
   readonly isBegun: boolean
@@ -93,7 +95,7 @@ export interface ScanDone {
 /** A request to check the devices of a project for updates. */
 export interface ScanRequest {
   readonly by: 'hook' | 'cron' | 'rollout'
-  /** Null: all devices. Stored sorted and without duplicates; empty for a cancelled scan. */
+  /** The devices to scan. Null: all. Stored sorted and without duplicates; empty for a cancelled scan. */
   readonly devices: readonly string[] | null
   /** The author whose permissions limit the devices; null: no limit. */
   readonly author: string | null

@@ -23,21 +23,19 @@ export interface Subscribe {
   readonly from: number
 }
 
-/**
- * Answered with the subscription. `isRepeated`: a request with the same `Idempotency-Key` came before and may have
- * succeeded.
- */
+/** Answered with the subscription. */
 export interface SetLocale {
   readonly type: 'set_locale'
   readonly id: string
   readonly locale: string
+  /** A request with the same `Idempotency-Key` came before and may have succeeded. */
   readonly isRepeated?: boolean
 }
 
-/** `isByLink`: the user opened the link in a mail; then a missing subscription is no error. */
 export interface Unsubscribe {
   readonly type: 'unsubscribe'
   readonly id: string
+  /** By the link in a mail; a missing subscription is then no error. */
   readonly isByLink?: true
 }
 

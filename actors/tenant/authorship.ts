@@ -13,8 +13,9 @@ export interface Authored {
   readonly updatedAt: number
 }
 
-/** The author of a put. `isNew`: the put has a generated id; otherwise the object must exist. */
+/** The author of a put. */
 export interface Authoring {
+  /** The put has a generated id; otherwise the object must exist. */
   readonly isNew: boolean
   readonly author: string
 }
@@ -54,13 +55,14 @@ export function quotaFault(
   )
 }
 
-/** Alarms or functions of a tenant, by id. `what`: the plural noun for the error. */
+/** Alarms or functions of a tenant, by id. */
 interface RuleQuota<Stored extends Authored> {
   readonly all: ReadonlyMap<string, Stored>
   readonly max: number
   readonly nodesOf: (stored: Stored) => number
   /** Limit for the nodes of all objects together. */
   readonly nodesMax: number
+  /** The plural noun for the error. */
   readonly what: string
 }
 

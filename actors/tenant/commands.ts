@@ -50,16 +50,18 @@ export interface AdmitDevice {
   readonly secretHash?: Uint8Array
 }
 
-/** Sent by a removed device. `key` is the provisioning key that registered it. */
+/** Sent by a removed device. */
 export interface DeviceGone {
   readonly type: 'device_gone'
+  /** The provisioning key that registered the device. */
   readonly key?: string
 }
 
-/** Sent by a device whose memory no longer matches the tenant's count. `bytes`: 0 for a small device. */
+/** Sent by a device whose memory no longer matches the tenant's count. */
 export interface DeviceSized {
   readonly type: 'device_sized'
   readonly device: string
+  /** 0 for a small device. */
   readonly bytes: number
 }
 
@@ -212,12 +214,13 @@ export interface PutFunction {
 
 /**
  * The receiver of a webhook answered 410, so no more webhooks are sent to it. The author of the function stays the
- * same. `url`: the URL of the attempt.
+ * same.
  */
 export interface DisableWebhook {
   readonly type: 'disable_webhook'
   readonly function: string
   readonly node: string
+  /** The URL of the attempt. */
   readonly url: string
 }
 

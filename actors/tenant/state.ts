@@ -74,8 +74,8 @@ export interface StoredRole {
   readonly grants: readonly Grant[]
   /**
    * The offset in the tenant's stream from which the role's current meaning is effective; -1: always. Null: the role
-   * has changed and the offset is not known yet, because it is assigned after the commit gate. At a start, null means
-   * the last offset of the stream.
+   * has changed and the offset is not known yet, because it is assigned after the commit gate. After a restart, null
+   * means the last offset of the stream.
    */
   readonly since: number | null
   /** The edit to which `since` belongs. */

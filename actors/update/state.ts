@@ -40,7 +40,7 @@ export interface UpdateContext {
   readonly index: number
   /** The firmware version at the beginning. */
   readonly from: string
-  /** Null: the update server has not answered yet. */
+  /** The newer firmware. Null: the update server has not answered yet. */
   readonly offer: OfferedFirmware | null
   /** Indexes to check when the update is done. */
   readonly rest: readonly number[]

@@ -44,8 +44,8 @@ const socketsPerSlice = 200
  * requests, and to the hub for sockets. Connections of an ended session or key are closed. Contract 2, 4.4, 4.8.
  *
  * An edit of rights is stored in two steps. The offset from which it is effective is known only here, after every event
- * under the old rights was sent, so a second turn stores it. If a start finds an edit without an offset, it uses the
- * last offset of the stream.
+ * under the old rights was sent, so a second turn stores it. If the server starts and finds an edit without an offset,
+ * it uses the last offset of the stream.
  */
 export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupChanged'> {
   readonly #parts: AccessChangesParts
@@ -121,7 +121,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     this.#parts.keys.rotateOld()
   }
 
-  /** Loads everything from the actors: at the start, and after the store was read again. */
+  /** Loads everything from the actors: when the server starts, and after the store was read again. */
   load(): void {
     const { system, accesses } = this.#parts
     const { hub } = this.#parts.connections

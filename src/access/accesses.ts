@@ -78,8 +78,8 @@ export class Accesses {
   #users = new Map<string, PublishedUser>()
 
   /**
-   * Replaces the whole view, after a start or a failed write. `Access` objects that callers hold are updated, not
-   * replaced.
+   * Replaces the whole view, when the server starts or after a failed write. `Access` objects that callers hold are
+   * updated, not replaced.
    */
   load(view: AccessView): AccessChanges {
     const before = { tenants: this.#tenants, users: this.#users }

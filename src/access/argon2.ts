@@ -49,7 +49,7 @@ const program = `
 `
 
 interface HashRequest {
-  /** The hash to compare the password with. Undefined: hash the password. */
+  /** The hash to compare the password with. Absent: hash the password. */
   readonly stored?: string
   readonly password: string
 }
@@ -66,7 +66,7 @@ interface PendingHash {
 
 /**
  * A process for passwords with lower priority than the server: a sign-in can wait, an event cannot. On two cores a
- * flood of logins made half of all events ten times slower without it. It is not a thread: a thread that waits for a
+ * flood of sign-ins made half of all events ten times slower without it. It is not a thread: a thread that waits for a
  * processor while it holds a lock on shared memory would block all others. After the process has died, the next
  * password starts it again. It keeps the server alive only while requests are pending.
  */

@@ -70,13 +70,13 @@ export class Attempts {
     return waitMs
   }
 
-  /** Counts one failure for the address, and one for each of the accounts. */
+  /** Counts one failure for the client address, and one for each of the accounts. */
   recordFailure(address: string, ...accounts: readonly string[]): void {
     const group = addressGroupOf(address)
     this.#count([['address', group], ...accounts.flatMap((account) => accountKeysOf(group, account))])
   }
 
-  /** Counts a failure for the accounts only: the password was right for another account of the same login text. */
+  /** Counts a failure for the accounts only: the password was right for another account that the same text names. */
   recordAccountFailure(address: string, ...accounts: readonly string[]): void {
     const group = addressGroupOf(address)
     this.#count(accounts.flatMap((account) => accountKeysOf(group, account)))
@@ -136,7 +136,7 @@ function accountKeysOf(group: string, account: string): readonly (readonly [Boun
   ]
 }
 
-/** A longer text is not an address; a proxy may pass on any text. */
+/** A longer text is not a client address; a proxy may pass on any text. */
 const addressCharactersMax = 64
 
 /**

@@ -60,8 +60,10 @@ export class Authors {
   }
 
   /**
-   * `author` as for `scopeOf`. Keys and the operator have no address. Only a stored address is returned: a crash
-   * could take back any other. @throws Problem `storage` while the store is being read
+   * `author` as for `scopeOf`. Keys and the operator have no mail address. Only a stored one is returned: a crash
+   * could take back any other.
+   *
+   * @throws Problem `storage` while the store is being read
    */
   addressOf(tenant: string, author: string): Recipient {
     const user = this.#userOf(tenant, author)

@@ -162,7 +162,7 @@ export function openIdentity(options: IdentityOptions) {
     },
     /**
      * Counts a failed sign-in of an MQTT client. `account`: the name that the client sent, if it sent a password too.
-     * @throws Problem `too_many_requests` after too many from one address or for one account
+     * @throws Problem `too_many_requests` after too many from one client address or for one account
      */
     failedConnect(address: string, account: string | undefined) {
       auth.link.refused++
@@ -171,7 +171,7 @@ export function openIdentity(options: IdentityOptions) {
     },
     /**
      * Counts a malformed request to a sign-in route.
-     * @throws Problem `too_many_requests` after too many from one address
+     * @throws Problem `too_many_requests` after too many from one client address
      */
     failedSignIn(address: string) {
       attempts.check(address)

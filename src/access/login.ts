@@ -17,7 +17,7 @@ import { proofProblem } from '#http/authentication'
 import { foldEmail } from '#model/user'
 
 /**
- * The largest number of accounts that a login compares, one hash each. Every login computes as many hashes as a login
+ * The largest number of accounts that a sign-in compares, one hash each. Every sign-in computes as many hashes as one
  * with the mail address that is used in the most tenants needs, up to this number: so the time of an answer does not
  * reveal the number of accounts. Contract 2, Login.
  */
@@ -51,7 +51,7 @@ async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string)
   return complete(parts, match, jkt, origin)
 }
 
-/** The accounts that the name or address may mean, among those that may sign in here. */
+/** The accounts that a name or mail address can mean, among those that may sign in here. */
 function candidates(directory: DirectoryState, { email, tenantIdentifier, origin }: LoginRequest): readonly UserRow[] {
   return rowsByLogin(directory, email, origin.host)
     .filter(({ tenant }) => tenantIdentifier === undefined || tenant === tenantIdentifier)
@@ -59,7 +59,8 @@ function candidates(directory: DirectoryState, { email, tenantIdentifier, origin
 }
 
 /**
- * In one tenant, one user's name may be another user's address, and both may have this password: the address decides.
+ * In one tenant, one user's name may be another user's mail address, and both may have this password: the mail address
+ * decides.
  */
 function onePerTenant(matches: readonly Match[], email: string): readonly Match[] {
   const byTenant = new Map<string, Match>()

@@ -35,7 +35,7 @@ interface MatchCandidate extends Candidate {
 const noAccount: MatchCandidate = { hash: undefined }
 
 /**
- * All candidates with this password. Failures count for the address, for the typed text, and for each candidate. If the
+ * All candidates with this password. Failures count for the client address, the typed text, and each candidate. If the
  * password is right for one candidate only, it still counts as a failure for the others. Otherwise the owner of an
  * account in one tenant could try passwords of the same name in another tenant without limit.
  *
@@ -80,7 +80,7 @@ function matchesOf(candidates: readonly MatchCandidate[]): readonly Match[] {
   return candidates.flatMap(({ match }) => match ?? [])
 }
 
-/** The key that counts attempts on a typed text: the same for all spellings of a name or address. */
+/** The key that counts attempts on a typed text: the same for all spellings of a name or mail address. */
 export function attemptKeyOf(text: string): string {
   return `typed ${foldName(text)}`
 }

@@ -23,8 +23,8 @@ async function changePasswordOnce(parts: SignInParts, request: PasswordRequest):
 }
 
 /**
- * `PUT /auth/email`. Needs the password: the address is a name for the sign-in, and codes for a new password are mailed
- * to it.
+ * `PUT /auth/email`. Needs the password: the mail address is a name for the sign-in, and codes for a new password are
+ * mailed to it.
  */
 export function changeEmail(parts: SignInParts, request: EmailRequest): Promise<void> {
   return withOneRetry(async () => {
@@ -44,8 +44,8 @@ function signedInUser({ system }: SignInParts, { user, session }: Caller): { row
 }
 
 /**
- * Verifies the password of a signed-in user again. Failures count for the address of the client, and for the id, the
- * name and the mail address of the user.
+ * Verifies the password of a signed-in user again. Failures count for the client address, and for the id, name and mail
+ * address of the user.
  */
 export async function verifyPassword(
   { system, passwords, attempts }: SignInParts,

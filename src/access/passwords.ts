@@ -26,7 +26,7 @@ export const dummyHash =
 
 /** The requester of a hash. */
 export interface HashRequester {
-  /** The client's address: addresses of one network take turns with others as one group. */
+  /** The client address. All client addresses of one IPv6 network share one place in the rotation. */
   readonly address: string
   /** Aborts when no client waits for the answer any more: the hash is then skipped. */
   readonly signal?: AbortSignal | undefined
@@ -51,10 +51,10 @@ export interface LoadSource {
 }
 
 /**
- * Hashes passwords one at a time: each takes a core for some 10 ms and 12 MiB, which the rest of the server needs too.
- * While the loop is busy, there is a pause after each hash. Addresses take turns, so that many requests of one address
- * do not delay the others; when the queue is full, a request is refused with a time to retry. Contract 2, architecture:
- * bounded queues.
+ * Hashes passwords one at a time: each takes a core for 10 to 20 ms and 12 MiB, which the rest of the server needs too.
+ * While the event loop is busy, there is a pause after each hash. Client addresses are served in rotation, so that many
+ * requests of one address do not delay the others. When the queue is full, a request is refused with a time to retry.
+ * Contract 2.
  */
 export class Passwords {
   readonly counts = { hashes: 0, refused: 0 }
@@ -86,9 +86,9 @@ export class Passwords {
   }
 
   /**
-   * Checks a password against all candidates, in one turn of the queue. `candidates` is called when the turn begins,
-   * and may throw a refusal, because other attempts on the account may have failed meanwhile. `onResult` runs before
-   * the next turn, so that its counts apply to it.
+   * Checks a password against all candidates, as one job of the queue. `candidates` is called when the job begins, and
+   * may throw a refusal, because other attempts on the account may have failed meanwhile. `onResult` runs before the
+   * next job, so that its counts apply to it.
    *
    * @throws Problem `overloaded` when too many wait, or when no client waits for this any more; errors of
    * `candidates`

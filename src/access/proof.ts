@@ -227,13 +227,13 @@ const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443
 function isAddressOf(htu: string, { origins }: ForwardedRequest, path: string): boolean {
   // Nearly every client spells it exactly like this.
   if (origins.some((origin) => htu.length === origin.length + path.length && htu === origin + path)) return true
-  const claimed = normalAddress(htu)
-  return claimed !== undefined && origins.some((origin) => normalAddress(origin + path) === claimed)
+  const claimed = normalUrl(htu)
+  return claimed !== undefined && origins.some((origin) => normalUrl(origin + path) === claimed)
 }
 
-/** Undefined if the text is not an `http` or `https` address, or if it contains a user. */
-function normalAddress(address: string): string | undefined {
-  const [, scheme = '', host = '', port = '', path = ''] = pattern.exec(address) ?? []
+/** Undefined if the text is not an `http` or `https` URL, or if it contains a user. */
+function normalUrl(url: string): string | undefined {
+  const [, scheme = '', host = '', port = '', path = ''] = pattern.exec(url) ?? []
   if (host === '') return undefined
   const lowerScheme = scheme.toLowerCase()
   const isDefault = port === '' || port === defaultPorts[lowerScheme]

@@ -16,13 +16,14 @@ export interface SignInOrigin {
   readonly identified?: (user: Principal) => void
 }
 
-/** §4.1. `jkt`: the thumbprint of the key of the request's proof, which was valid. */
+/** §4.1. */
 export interface LoginRequest {
   /** An e-mail address, or a user's name. */
   readonly email: string
   readonly password: string
   /** Without `crn#tenant:`. */
   readonly tenantIdentifier?: string | undefined
+  /** The thumbprint of the key of the request's proof, which was valid. */
   readonly jkt: string | undefined
   readonly origin: SignInOrigin
 }
@@ -59,9 +60,9 @@ export interface BasicTokens {
   readonly refreshToken?: string
 }
 
-/** `jkt`: the thumbprint of the key of the request's proof, which was valid. */
 export interface RefreshRequest {
   readonly refreshToken: string
+  /** The thumbprint of the key of the request's proof, which was valid. */
   readonly jkt: string | undefined
   readonly origin: SignInOrigin
 }
@@ -112,9 +113,10 @@ export interface ShownSession {
   readonly isCurrent: boolean
 }
 
-/** `token`: a 2FA token, which takes precedence over a session. Contract 2, Second factor. */
+/** Contract 2, Second factor. */
 export interface FactorRequest {
   readonly caller: Caller
+  /** A 2FA token, which takes precedence over a session. */
   readonly token?: string | undefined
   readonly origin: SignInOrigin
 }
@@ -131,7 +133,7 @@ export interface Confirmation {
 
 export type ConfirmedRequest = FactorRequest & Confirmation
 
-/** The pair if this completes a login. Recovery codes for the first factor, and for each activation of TOTP. */
+/** The pair if this completes a sign-in. Recovery codes for the first factor, and for each activation of TOTP. */
 export interface FactorActivated extends Partial<TokenPair> {
   readonly recoveryCodes?: readonly string[]
 }

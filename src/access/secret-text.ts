@@ -16,7 +16,7 @@ const codeCharacters = 22
 const recoveryBytes = 10
 const recoveryCodeCount = 10
 
-/** The limit for each of these texts: a longer one is refused before it is hashed. */
+/** The length of each of these texts: a longer one is refused before it is hashed. */
 const textCharactersMax = 256
 
 /** The secret of a device or a key. */

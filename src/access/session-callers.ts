@@ -39,7 +39,7 @@ export class SessionCallers {
     this.#parts = parts
   }
 
-  /** The caller, or the error of the token. Records the use of the session and the client's address. */
+  /** The caller, or the error of the token. Records the use of the session and the client address. */
   ofToken(token: VerifiedToken, request: UsingRequest): SessionCaller | TokenFault {
     // Checked first, because actors of a removed tenant must not be loaded.
     if (!this.#parts.accesses.hasTenant(token.tenant)) return 'session over'
@@ -103,7 +103,7 @@ function callerOfSession(accesses: Accesses, reference: SessionReference, jkt?: 
   return new SessionCaller(accesses, reference, user, jkt ?? stored.jkt ?? undefined)
 }
 
-/** Undefined: the key was deleted, has expired, or its creator may no longer grant its roles. */
+/** The API key. Undefined: it is deleted or expired, or its creator may no longer grant its roles. */
 function activeKey({ authors }: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
   const key = authors.keyOf(tenant, id)
   return key && authors.isKeyActive(tenant, key) ? key : undefined
@@ -216,7 +216,7 @@ class KeyCaller implements Caller {
   }
 }
 
-/** The request that uses a session. The address is only read when the use is recorded. */
+/** The request that uses a session. Its client address is only read when the use is recorded. */
 interface UsingRequest {
   readonly forwarded: { readonly address: string }
 }
@@ -245,7 +245,7 @@ class SessionReference {
     const system = this.#system
     if (system.world.now() - lastUsedAt < usedEveryMs || !system.gate.isOpen) return
     const { address } = request.forwarded
-    // The connection ended while a signature was checked, so the address is unknown.
+    // The connection ended while a signature was checked, so the client address is unknown.
     if (address === '') return
     system.turnOf(this.#active, { type: 'use', address }, ignoreAnswer)
   }

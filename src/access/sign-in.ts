@@ -35,10 +35,11 @@ export interface SignInParts {
   readonly nonce: () => string
 }
 
-/** A user whose password was right. `version`: the version of the credentials that were checked. */
+/** A user whose password was right. */
 export interface RecognizedUser {
   readonly tenant: string
   readonly user: string
+  /** The version of the credentials that were checked. */
   readonly version: number
 }
 

@@ -328,7 +328,7 @@ function displayedRights(
 export interface RefreshToken {
   readonly tenant: string
   readonly session: string
-  /** 1 at login, one more with every rotation. */
+  /** 1 when the session begins, one more with every rotation. */
   readonly number: number
   readonly mac: Uint8Array
 }

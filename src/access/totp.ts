@@ -57,7 +57,7 @@ export function sealTotpSecret({ world, fileKeys }: SignInParts, row: UserRow, s
   return seal(fileKeys().seal, secret, contextOf(row), (byteCount) => world.random(byteCount))
 }
 
-/** Undefined: the user has no TOTP secret. Inverse of `sealTotpSecret`. */
+/** The TOTP secret of a user. Undefined: the user has none. Inverse of `sealTotpSecret`. */
 export function openTotpSecret(
   { fileKeys }: SignInParts,
   row: UserRow,

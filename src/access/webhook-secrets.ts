@@ -52,7 +52,7 @@ export class WebhookSecrets {
     }
   }
 
-  /** Undefined: the node has no secret, or its secret was sealed with the key of another server. */
+  /** The secret of a webhook. Undefined: the node has none, or it was sealed with the key of another server. */
   open(owner: Owner, { secrets = [] }: StoredFunction, node: string): string | undefined {
     const stored = secrets.find((secret) => secret.node === node)
     if (!stored) return undefined

@@ -155,7 +155,7 @@ export const deleteProvisioningKey = defineRoute('deleteProvisioningKey', {
 const SigningKeyEntry = z.object({
   kid: z.string(),
   createdAt: Timestamp,
-  /** Absent: the server signs tokens with this key. */
+  /** When the key stops verifying tokens. Absent: the server signs tokens with it. */
   retiresAt: Timestamp.optional(),
 })
 const exampleSigningKey = { kid: 'x2Vb7qYx9KdT5mXwZr2NcVd9KpLhGfA1bC3dE5fG7h', createdAt: 1_790_000_000_000 }

@@ -23,7 +23,7 @@ export const RecoveryCodes = z.array(z.string())
 export const useTotp = defineRoute('useTotp', {
   route: 'POST /auth/2fa/totp',
   source: '§5.2.8, contract 2',
-  summary: 'Complete a login with a one-time code',
+  summary: 'Complete a sign-in with a one-time code',
   access: 'user or proof',
   isSecret: true,
   body: { schema: WithCode },
@@ -34,7 +34,7 @@ export const useTotp = defineRoute('useTotp', {
 export const useRecoveryCode = defineRoute('useRecoveryCode', {
   route: 'POST /auth/2fa/recovery',
   source: '§5.2.8, contract 2',
-  summary: 'Complete a login with a recovery code, which is valid once',
+  summary: 'Complete a sign-in with a recovery code, which is valid once',
   access: 'user or proof',
   isSecret: true,
   body: { schema: WithCode },
@@ -66,7 +66,7 @@ export const enrollTotp = defineRoute('enrollTotp', {
 export const activateTotp = defineRoute('activateTotp', {
   route: 'POST /auth/2fa/totp/activate',
   source: '§5.2.8, contract 2',
-  summary: 'Activate one-time codes with the first of them; completes a login that requires enrolment',
+  summary: 'Activate one-time codes with the first of them; completes a sign-in that requires enrolment',
   access: 'user or proof',
   isSecret: true,
   // The code proves the new secret, and does not confirm the user.
@@ -79,7 +79,7 @@ export const activateTotp = defineRoute('activateTotp', {
   },
   answers: {
     200: {
-      description: 'New recovery codes, which replace the earlier ones; the pair of tokens if it completes a login',
+      description: 'New recovery codes, which replace the earlier ones; the pair of tokens if it completes a sign-in',
       schema: z.object({ recoveryCodes: RecoveryCodes, ...TokenPair.partial().shape }),
     },
     ...errorAnswers(400, 401, 403, 429, 503),

@@ -91,7 +91,7 @@ export const updateUser = defineRoute('updateUser', {
   query: TenantQuery,
   body: {
     schema: z.strictObject({
-      /** Null: no address. */
+      /** Null: no mail address. */
       email: Email.nullable().optional(),
       roles: RoleNames.optional(),
       /** `active` makes a user who never signed up `invited`. */

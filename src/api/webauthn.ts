@@ -90,7 +90,7 @@ export const startWebauthnRegistration = defineRoute('startWebauthnRegistration'
 export const finishWebauthnRegistration = defineRoute('finishWebauthnRegistration', {
   route: 'POST /auth/2fa/webauthn/register/verify',
   source: '§5.2.8, contract 2',
-  summary: 'Activate a new credential; completes a login that requires enrolment',
+  summary: 'Activate a new credential; completes a sign-in that requires enrolment',
   access: 'user or proof',
   isSecret: true,
   body: {
@@ -103,7 +103,7 @@ export const finishWebauthnRegistration = defineRoute('finishWebauthnRegistratio
   },
   answers: {
     200: {
-      description: 'Recovery codes if this is the first factor, the pair of tokens if it completes a login',
+      description: 'Recovery codes if this is the first factor, the pair of tokens if it completes a sign-in',
       schema: z.object({ id: CredentialId, recoveryCodes: RecoveryCodes.optional(), ...TokenPair.partial().shape }),
     },
     ...errorAnswers(400, 401, 403, 409, 429, 503),
@@ -141,12 +141,12 @@ export const startWebauthnAuthentication = defineRoute('startWebauthnAuthenticat
 export const finishWebauthnAuthentication = defineRoute('finishWebauthnAuthentication', {
   route: 'POST /auth/2fa/webauthn/authenticate/verify',
   source: '§5.2.8, contract 2',
-  summary: 'Complete a login with a credential, or confirm the user of a session',
+  summary: 'Complete a sign-in with a credential, or confirm the user of a session',
   access: 'user or proof',
   isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...Assertion }) },
   answers: {
-    200: { description: 'The pair of tokens if it completes a login, otherwise empty', schema: TokenPair.partial() },
+    200: { description: 'The pair of tokens if it completes a sign-in, otherwise empty', schema: TokenPair.partial() },
     ...errorAnswers(400, 401, 403, 429, 503),
   },
   example: {

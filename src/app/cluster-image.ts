@@ -48,7 +48,7 @@ export async function fetchImage({ world, folder, backend, extent, others, key, 
     }
     if (canFollow) return
     if (isFirst)
-      log.warn({}, 'the log no longer has the next message for this node: waiting for another node to send its data')
+      log.warn({}, 'the log no longer has the last message of this node: waiting for another node to send its data')
     await new Promise<void>((resolve) => world.after(tryAgainMs, resolve))
   }
 }

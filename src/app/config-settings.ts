@@ -69,7 +69,7 @@ export const settings = {
     kind: oneOf('process', 'disk'),
     fallback: 'process',
     about:
-      'Acknowledged changes survive a crash of the process; with disk also of the machine (fsync for each commit).',
+      'Acknowledged changes survive a crash of the process; with disk, also one of the machine (fsync for each commit).',
   }),
   streamRetentionBytes: withFallback({
     name: 'STREAM_RETENTION_MB',
@@ -262,7 +262,7 @@ export const settings = {
     name: 'UPDATE_HOOK_SECRET',
     kind: token,
     isSecret: true,
-    about: 'Key that signs calls of the update hook. Without it, callers need the permission "update" on "updates".',
+    about: 'Key that signs calls to the update hook. Without it, callers need the permission "update" on "updates".',
   },
   autoUpdate: {
     name: 'AUTO_UPDATE',
@@ -343,7 +343,7 @@ export const settings = {
   natsSystemCredentials: {
     name: 'NATS_SYS_CREDS',
     kind: matching(/^[^\0]+$/, 'a path'),
-    about: 'The same for a NATS system account. Needed for DURABILITY=disk, to check the servers.',
+    about: 'File with the credentials of a NATS system account. Needed for DURABILITY=disk, to check the servers.',
   },
   metricsToken: {
     name: 'METRICS_TOKEN',

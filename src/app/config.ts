@@ -36,7 +36,7 @@ export function readConfig(environment: Record<string, string | undefined>, dote
     if (text !== undefined && values[key] === undefined) mistakes.push(mistakeOf(setting, text))
   }
   const config = values as Config
-  mistakes.push(...mistakesBetween(config, mistakes))
+  mistakes.push(...conflictsIn(config, mistakes))
   if (mistakes.length > 0) return { mistakes }
   return { config, warnings: [...warningsAbout(config), ...likelyTypos(Object.keys(dotenv))] }
 }
@@ -47,7 +47,7 @@ function mistakeOf(setting: Setting, text: string): string {
 }
 
 /** Settings that are valid alone, but not together. */
-function mistakesBetween(config: Config, mistakes: readonly string[]): string[] {
+function conflictsIn(config: Config, mistakes: readonly string[]): string[] {
   const found: string[] = []
   const isMistaken = (name: string) => mistakes.some((mistake) => mistake.startsWith(`${name}:`))
   if (!config.adminName && config.adminPassword && !isMistaken('ADMIN_NAME')) {
@@ -57,8 +57,8 @@ function mistakesBetween(config: Config, mistakes: readonly string[]): string[] 
     found.push('ADMIN_PASSWORD: got nothing, takes a password when ADMIN_NAME is set (both or neither)')
   }
   if (!config.tlsCertificate !== !config.tlsKey) {
-    const missing = config.tlsKey ? 'TLS_CERT' : 'TLS_KEY'
-    found.push(`${missing}: got nothing, takes a path when the other of TLS_CERT and TLS_KEY is set`)
+    const [missing, given] = config.tlsKey ? ['TLS_CERT', 'TLS_KEY'] : ['TLS_KEY', 'TLS_CERT']
+    found.push(`${missing}: got nothing, takes a path when ${given} is set (both or neither)`)
   }
   if (config.natsUrls?.length && !config.nodeUrl && !isMistaken('NODE_URL')) {
     found.push('NODE_URL: got nothing, takes the address of this node when NATS_URL is set')
@@ -98,13 +98,13 @@ function likelyTypos(names: readonly string[]): string[] {
   return names
     .filter((name) => !known.includes(name))
     .flatMap((name) => {
-      const intended = known.find((other) => isNearly(name, other))
+      const intended = known.find((other) => isSimilar(name, other))
       return intended ? [`.env: ${shorten(name)} is not a setting; did you mean ${intended}?`] : []
     })
 }
 
 /** Whether the names have the same letters, or differ by at most one edit, or two edits if the name is long. */
-function isNearly(name: string, other: string): boolean {
+function isSimilar(name: string, other: string): boolean {
   const letters = name.toUpperCase().replace(/[^A-Z]/g, '')
   const otherLetters = other.replace(/[^A-Z]/g, '')
   if ([...letters].sort().join('') === [...otherLetters].sort().join('')) return true

@@ -25,20 +25,20 @@ export function addHistoryCommands(program: Command, act: CommandAction): void {
     .requiredOption('--device <id>', 'the device; repeatable', collectValues)
     .requiredOption('--service <id>', 'the service; repeatable', collectValues)
     .option('--properties <names>', 'ids or names, separated by commas; all by default')
-    .option('--from <time>', 'Unix milliseconds, or a time before now such as -24h, the default')
-    .option('--to <time>', 'the same, exclusive; now by default')
+    .option('--from <time>', 'Unix milliseconds, or a span before now such as -24h (default: -24h)')
+    .option('--to <time>', 'Unix milliseconds, or a span before now; exclusive (default: now)')
     .option('--interval <span>', 'a row for each span of time, such as 5m, instead of each point')
     .option('--aggregates <names>', 'with --interval: the columns, such as min,avg,max')
     .addOption(new Option('--format <format>', 'format of the output').choices(['csv', 'ndjson']).default('csv'))
     .action(act(exportRows))
   history
     .command('import')
-    .description('store the values of a CSV file with the columns of an export')
-    .argument('<file>', 'with deviceIdentifier, serviceIdentifier, propId or name, time, value')
+    .description('store the values of a CSV file, such as an export')
+    .argument('<file>', 'CSV with the columns deviceIdentifier, serviceIdentifier, time, value, and propId or name')
     .action(act(importRows))
   history
     .command('compact')
-    .description('delete expired values at once, and free their disk space')
+    .description('start to delete expired values now, and to free their disk space')
     .action(act(compact))
 }
 
@@ -59,8 +59,11 @@ async function exportRows(
   for await (const piece of download(`/history/export?${query}`)) if (!out.write(piece)) await once(out, 'drain')
 }
 
-/** The file is sent in parts of this length. An answered part is stored, even if a later part fails. */
-const partCharacters = 4 * 1024 * 1024
+/**
+ * A part of the file ends after the row with which it reaches this length. An answered part stays stored, even if a
+ * later one fails.
+ */
+const partCharactersMin = 4 * 1024 * 1024
 const detailsMax = 100
 
 async function importRows({ printer, uploadCsv }: CommandContext, file: string): Promise<void> {
@@ -97,7 +100,7 @@ async function* partsOf(file: string) {
     rows += `${line}\n`
     lines++
     if (line.split('"').length % 2 === 0) isQuoted = !isQuoted
-    if (isQuoted || rows.length < partCharacters) continue
+    if (isQuoted || rows.length < partCharactersMin) continue
     yield { text: head + rows, linesBefore }
     linesBefore = lines
     rows = ''

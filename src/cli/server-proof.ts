@@ -4,7 +4,7 @@ import { realWorld } from '#app/world'
 import { requestPage } from '#cli/exchange'
 import { proofOf, readServerFile, type ServerFile } from '#store/server-file'
 
-/** Our server answers a health check at once. */
+/** As long as for other requests to a server. */
 const timeoutMs = 10_000
 
 /**

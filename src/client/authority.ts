@@ -73,7 +73,11 @@ export type Login =
 
 type SecondFactorNeeded = Extract<Answer<'POST /auth/login'>, { readonly status: unknown }>
 
-/** Signs in with a new key, which belongs to the session. §5.2.1 @throws Problem 401 when address or password is wrong */
+/**
+ * Signs in with a new key, which belongs to the session. §5.2.1
+ *
+ * @throws Problem 401 when the mail address, name or password is wrong
+ */
 export async function logIn(transport: Transport, account: Omit<SignIn, 'keep'>): Promise<Login> {
   const keys = await makeKeys()
   const request = { method: 'POST', path: '/auth/login', body: account }

@@ -90,7 +90,7 @@ export interface Client {
 
   /**
    * Signs in by the DPoP scheme with a new key. §5.2
-   * @throws Problem 401 when address or password is wrong
+   * @throws Problem 401 when the mail address, name or password is wrong
    */
   signIn(signIn: SignIn): Promise<SignInOutcome>
 

@@ -1,5 +1,5 @@
 import type { HistorySource } from '#client/device-history'
-import { pauseAfter } from '#client/problem'
+import { pauseMsAfter } from '#client/problem'
 import { requestOf } from '#client/requests'
 import type { Answer, Parameters } from '#client/routes'
 import type { EventOf } from '#model/event'
@@ -30,7 +30,7 @@ export function followDesired(
       } catch (error) {
         failed = error
       }
-      if (!signal.aborted) await platform.sleep(pauseAfter(failed, attempt, platform.random), signal)
+      if (!signal.aborted) await platform.sleep(pauseMsAfter(failed, attempt, platform.random), signal)
     }
   }
   const endEvents = source.events((event) => {

@@ -1,5 +1,5 @@
 import type { Platform } from '#client/platform'
-import { ConnectionLost, Problem, pauseAfter } from '#client/problem'
+import { ConnectionLost, Problem, pauseMsAfter } from '#client/problem'
 import { nextOf, requestOf } from '#client/requests'
 import type { Answer, Query } from '#client/routes'
 import type { RawAnswer, Request } from '#client/transport'
@@ -11,7 +11,9 @@ const route = 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/histor
 export type History = Answer<typeof route>
 type Series = History['series'][number]
 
-/** `from` and `to`: Unix milliseconds, or a time before now such as `-24h`. Without `interval`: the points themselves. */
+/**
+ * `from` and `to`: Unix milliseconds, or a time before now such as `-24h`. Without `interval`: the points themselves.
+ */
 export type HistoryOptions = Omit<Query<typeof route>, 'properties' | 'limit' | 'order' | 'position'>
 
 export interface DeviceHistory extends History {
@@ -137,7 +139,7 @@ function follow(
         // The caller may no longer read the history, or the device is gone.
         if (error instanceof Problem && lasting.has(error.status)) end()
         if (ended.signal.aborted) return
-        await source.platform.sleep(pauseAfter(error, attempt, source.platform.random), ended.signal).catch(() => {})
+        await source.platform.sleep(pauseMsAfter(error, attempt, source.platform.random), ended.signal).catch(() => {})
       }
     }
   }

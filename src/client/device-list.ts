@@ -9,7 +9,7 @@ import type { Property } from '#model/property'
 /** The part of the fleet that a state covers. */
 export interface StateScope {
   readonly depth: 0 | 1 | 2
-  /** Undefined if the state covers all devices. */
+  /** The identifiers of the covered devices. Undefined: all devices. */
   readonly devices: Pick<ReadonlySet<string>, 'has'> | undefined
   readonly services: ReadonlySet<string> | undefined
 }
@@ -152,7 +152,7 @@ export class MetaList implements ListKind {
   }
 }
 
-/** The metadata after an event. Undefined if the device was deleted. */
+/** The metadata after an event of the device. Undefined: the event deleted the device. */
 function metaAfter(before: DeviceMeta, event: StreamEvent): DeviceMeta | undefined {
   if (event.type === 'DEVICE_DELETE') return undefined
   if (event.type === 'META_STATUS_CHANGE') {

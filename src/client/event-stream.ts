@@ -2,7 +2,7 @@ import { EventSocket } from '#client/event-socket'
 import type { ObservableValue } from '#client/observable'
 import type { Socket } from '#client/options'
 import type { Platform } from '#client/platform'
-import { ConnectionLost, Problem, pauseAfter } from '#client/problem'
+import { ConnectionLost, Problem, pauseMsAfter } from '#client/problem'
 import { requestOf } from '#client/requests'
 import type { Connection, Position } from '#client/state'
 import type { RawAnswer, Request } from '#client/transport'
@@ -128,7 +128,7 @@ export class EventStream {
       const problem = await this.#reasonToWait(end, running)
       if (running.aborted) return
       if (!problem) continue
-      const waitMs = pauseAfter(problem, Math.max(this.#attempt, attemptMin(end)), platform.random)
+      const waitMs = pauseMsAfter(problem, Math.max(this.#attempt, attemptMin(end)), platform.random)
       this.#publishDisconnected({ attempt: this.#attempt + 1, nextAttemptAt: this.#context.now() + waitMs, problem })
       await this.#pause(waitMs, running)
     }

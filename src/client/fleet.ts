@@ -82,7 +82,7 @@ export class Fleet {
     return [...this.#devices.watched()].filter((device) => identifierPattern.test(device))
   }
 
-  /** Undefined if the list of devices does not contain the device. */
+  /** The services of a device by identifier. Undefined: the list of devices does not contain the device. */
   servicesOf(device: string): ReadonlyMap<string, ServiceView> | undefined {
     const known = this.#known(device)
     return known?.isListed ? known.services : undefined

@@ -1,4 +1,4 @@
-/** One failure of a schema: its place (`a.b.0`, '' for the whole body) and what is wrong. Contract 1.3. */
+/** A place where a body does not match its schema (`a.b.0`, '' for the whole body), and what is wrong. Contract 1.3. */
 export interface ProblemDetail {
   readonly path: string
   readonly message: string
@@ -35,7 +35,7 @@ export class Problem extends Error {
  */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
-  /** Whether the request may have changed something. If not, it can be repeated at any time. */
+  /** If false, the request can be repeated at any time. */
   readonly mayHaveChanged: boolean
 
   constructor(message: string, more?: { readonly cause?: unknown; readonly mayHaveChanged?: boolean }) {
@@ -83,7 +83,8 @@ function secondsOf(text: string | null | undefined): number | undefined {
   return text && /^\d+$/.test(text) ? Number(text) : undefined
 }
 
-const pauseMsMin = 500
+/** The longest pause before the second attempt; it doubles with each attempt, up to `pauseMsMax`. */
+const firstPauseMsMax = 500
 const pauseMsMax = 30_000
 
 /** Limits `Retry-After`: a longer delay is probably a mistake. */
@@ -94,11 +95,11 @@ const retryAfterMsMax = 300_000
  * counts from 1.
  */
 export function pauseMs(attempt: number, random: () => number): number {
-  return random() * Math.min(pauseMsMax, pauseMsMin * 2 ** (attempt - 1))
+  return random() * Math.min(pauseMsMax, firstPauseMsMax * 2 ** (attempt - 1))
 }
 
-/** Like `pauseMs`, but not before the time that the server asked for. `Retry-After`, RFC 9110 §10.2.3 */
-export function pauseAfter(failed: unknown, attempt: number, random: () => number): number {
+/** `pauseMs`, added to the server's `Retry-After` (RFC 9110 §10.2.3), of which at most `retryAfterMsMax` counts. */
+export function pauseMsAfter(failed: unknown, attempt: number, random: () => number): number {
   const retryAfterMs = failed instanceof Problem ? (failed.retryAfterSeconds ?? 0) * 1000 : 0
   return Math.min(retryAfterMs, retryAfterMsMax) + pauseMs(attempt, random)
 }

@@ -50,10 +50,11 @@ export interface CallOptions {
   readonly silenceMs?: number | undefined
 }
 
-/** A whole answer of any status. `body`: parsed JSON, a text, or bytes, by content type. */
+/** A whole answer of any status. */
 export interface WholeAnswer<R extends RouteName = RouteName> {
   readonly status: number
   readonly headers: Headers
   /** The body of the route's 2xx answer, or of a refusal. */
+  /** Parsed JSON, a text, or bytes, by content type. */
   readonly body: Answer<R> | unknown
 }

@@ -28,7 +28,7 @@ export type Permissions = Readonly<Partial<Record<Resource, readonly Action[]>>>
 
 export type FactorMethod = 'totp' | 'webauthn' | 'recovery'
 
-/** One of several tenants with the same address and password. */
+/** One of several tenants in which the same mail address and password are valid. */
 export interface TenantChoice {
   readonly tenantIdentifier: string
   readonly name: string

@@ -1,5 +1,5 @@
 import type { Platform } from '#client/platform'
-import { Problem, pauseAfter } from '#client/problem'
+import { Problem, pauseMsAfter } from '#client/problem'
 import { nextOf, type Paged, requestOf } from '#client/requests'
 import type { ListName } from '#client/routes'
 import type { Request } from '#client/transport'
@@ -192,7 +192,7 @@ export class SyncedList {
       if (failed !== outdatedPage) this.#reader.failed(failed as Error, status === badRequest)
       if (status === badRequest) return
       if (this.#seen.size > seen) attempt = 1
-      await platform.sleep(pauseAfter(failed, attempt, platform.random), round)
+      await platform.sleep(pauseMsAfter(failed, attempt, platform.random), round)
     }
   }
 

@@ -7,8 +7,8 @@ export interface NodeAddress {
   readonly url: string
 }
 
-/** `isHandedOver`: another node has written the entry, and the node that it names has to renew it. */
 interface LeaseEntry extends NodeAddress {
+  /** Another node has written the entry, and the node that it names has to renew it. */
   readonly isHandedOver?: true
 }
 

@@ -43,7 +43,7 @@ export interface ReplicatedBackend extends StorageBackend {
   readonly metrics: Readonly<LogMetrics>
 }
 
-/** A store that several nodes share by a log. */
+/** A store that several nodes share through a log. */
 export function replicatedStorage(options: ReplicatedStorageOptions): ReplicatedBackend {
   const { backend } = options
   const metrics: LogMetrics = { takeOvers: 0, logSeconds: new Histogram(logSecondsBounds) }

@@ -107,7 +107,7 @@ export class Tunnel {
   }
 
   /**
-   * Undefined: the other node is not the owner any more, or the connection to it broke.
+   * Forwards a device connection. Undefined: the other node is not the owner any more, or the connection to it broke.
    * @throws Problem with which the owner refuses the request
    */
   open(

@@ -40,7 +40,7 @@ export interface CatchUpOptions {
   readonly failed: (error: unknown) => void
   /**
    * Above this number of unsent bytes, no more events are sent to a socket, and it does not become live; sending
-   * continues when they have drained. Well below the limit above which messages are dropped.
+   * continues when they have drained. Well below the size above which uWebSockets.js drops messages.
    */
   readonly highWaterBytes: () => number
 }

@@ -22,7 +22,7 @@ export interface FirmwareUpdatesParts {
   readonly listing: Listing
   readonly links: Links
   readonly images: BlobStore
-  /** Undefined: the embedded server. */
+  /** The external update server. Undefined: the embedded one is used. */
   readonly server: UpdateServer | undefined
   /** Missing options have the values of `defaultUpdateOptions`. */
   readonly options: Partial<UpdateOptions> | undefined

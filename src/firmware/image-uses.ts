@@ -40,7 +40,7 @@ const diskRetryMs = 60_000
  * - An image that a stored release refers to is never removed: the removal happens after the commit that ended its last
  *   use.
  * - No image is removed before all stored releases were read.
- * - An image without a release, because the process died before storing the release, is removed at the next start.
+ * - An image without a release, because the process died before storing the release, is removed after a restart.
  * - If the file of an image that a release refers to is missing or incomplete, this is reported, and the image is not
  *   served until it is uploaded again.
  */

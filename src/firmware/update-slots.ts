@@ -85,7 +85,7 @@ export class UpdateSlots<T extends SlotRequest> {
     return true
   }
 
-  /** Gives a slot to a running update, even above the limit, or renews it after a message. */
+  /** Gives a slot to a running update, even if all slots are taken, or renews it after a message. */
   hold(tenant: string, device: string): void {
     const key = tenantKey(tenant, device)
     this.#slots.delete(key)

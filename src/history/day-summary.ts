@@ -91,7 +91,7 @@ export class DaySummary {
 
 /** The limit of summaries in a day: one of the day up to some time, and 24 of hours. */
 const hoursMax = 25
-/** The indexes in `fields` at which the fields begin. The fields before `first` are enough for most queries. */
+/** The indexes in `fields` at which the fields begin. The fields before `firstAt` are enough for most queries. */
 const countAt = 0
 const firstTimeAt = countAt + hoursMax
 const spanAt = firstTimeAt + hoursMax

@@ -23,7 +23,7 @@ export interface Expiry {
 
 /** Too large a history is cut to this share of its limit, so that it is not cut all the time. */
 const keptShare = 0.9
-/** The sizes of rows only estimate their space on the disk, so one cut may not be enough. */
+/** The sizes of rows only estimate their space on the disk, so more than one cut is sometimes needed. */
 const cutAttemptsMax = 3
 
 /** Deletes the oldest data until all takes at most this space on the disk, as far as possible. */

@@ -86,10 +86,11 @@ export interface Retained {
   readonly daysFrom: number
 }
 
-/** One series of the answer; `id` is undefined if the property has no history yet. */
+/** One series of the answer. */
 export interface AskedSeries extends QueriedProperty {
   readonly device: string
   readonly service: string
+  /** Undefined if the property has no history yet. */
   readonly id: number | undefined
   /** Whether the query named this property. */
   readonly isNamed: boolean

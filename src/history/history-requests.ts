@@ -60,7 +60,8 @@ export class HistoryRequests {
   }
 
   /**
-   * Asks the history, or waits while too many queries run. `group` is the caller; waiting groups take turns.
+   * Asks the history, or waits while too many queries run. `group` is the caller; waiting groups are served in
+   * rotation.
    * @throws Problem `overloaded`, `storage`
    */
   async ask<Answer>(group: string, question: (service: HistoryQueries) => Promise<Answer>): Promise<Answer> {

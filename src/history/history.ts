@@ -23,11 +23,12 @@ export interface HistoryOptions {
 
 /** Points are stored after this time, however few they are. */
 const flushEveryMs = 10_000
-const roomEveryMs = 1_000
-/** How often everything is merged into blocks. */
+/** The free space is read at most this often. */
+const roomCheckEveryMs = 1_000
+/** How often everything is merged into blocks, and expired data is deleted. */
 const mergeAllEveryMs = 24 * 3_600_000
-/** How often everything is merged into blocks while history takes too much space. */
-const cutEveryMs = 600_000
+/** How often everything is merged, and the oldest data deleted, while history takes too much space. */
+const shrinkEveryMs = 600_000
 
 /** History, in this thread or in another thread. */
 export interface HistoryService extends Projection {
@@ -36,17 +37,21 @@ export interface HistoryService extends Projection {
   /** @throws StorageFailure */
   fleetAggregate(query: FleetAggregateQuery): Promise<HistoryAnswer>
   /**
-   * Resolves when the points are on the disk. `old`: how many were left out because they are too old. `stored`: a
-   * number for `confirm`.
+   * Resolves when the points are on the disk. `old`: how many were left out because they are too old. `stored`: the
+   * number of the stored state, for `confirm` and `compact`.
    *
    * @throws StorageFailure
    */
   importPoints(series: readonly ImportedSeries[]): Promise<{ readonly old: number; readonly stored: number }>
-  /** Stores what is in memory. Resolves with a number for `compact`. @throws StorageFailure */
+  /**
+   * Stores the points in memory. Resolves with the number of the stored state, for `compact`.
+   *
+   * @throws StorageFailure
+   */
   flush(): Promise<number>
   /**
-   * Merges everything, deletes expired data, and frees its space on the disk. `stored` is a number from `flush`; the
-   * streams must certainly hold all entries up to that state.
+   * Merges everything, deletes expired data, and frees its space on the disk. All entries of the state `stored`, which
+   * `flush` returned, must be durable in the streams.
    *
    * @throws StorageFailure
    */
@@ -62,8 +67,10 @@ export class History implements HistoryService {
   #storage: Storage | undefined
   #store: HistoryStore | undefined
   #cancelFlush: (() => void) | undefined
-  #mergedAllAt = 0
-  #isConfirmDue = false
+  /** When the last merge of everything was stored or scheduled. */
+  #mergeAllScheduledAt = 0
+  /** The next `confirm` merges everything. */
+  #isMergeAllDue = false
   /** Whether a row could not be read. The next `open` then sets this history aside and creates a new history. */
   #isDamaged = false
   #hasRoom = false
@@ -97,7 +104,7 @@ export class History implements HistoryService {
     if (checkpoint) await this.store.resume(checkpoint, epoch)
     const now = this.#options.world.now()
     const mergedAllAt = this.store.mergedAllAt
-    this.#mergedAllAt = mergedAllAt ?? now
+    this.#mergeAllScheduledAt = mergedAllAt ?? now
     if (mergedAllAt === undefined) await this.store.setMergedAllAt(now)
     this.#flushLater()
   }
@@ -113,14 +120,14 @@ export class History implements HistoryService {
       if (this.#isDamaged) throw damagedRow()
       await this.#assertRoom()
       for (const chunk of copied) await store.apply(chunk, this.#options.world.now())
-      return { stored: store.flushed, isConfirmDue: store.isMergeDue || this.#isConfirmDue }
+      return { stored: store.flushed, isConfirmDue: store.isMergeDue || this.#isMergeAllDue }
     })
   }
 
   async confirm(stored: number): Promise<void> {
     this.store.confirm(stored)
-    const all = this.#isConfirmDue
-    this.#isConfirmDue = false
+    const all = this.#isMergeAllDue
+    this.#isMergeAllDue = false
     const { world } = this.#options
     void this.#merge(all, async (store, pause) => {
       if (!all) return
@@ -129,7 +136,9 @@ export class History implements HistoryService {
     }).catch(() => {})
   }
 
-  /** Merges what was confirmed, then runs `after`. Reports a failure unless the store was closed. */
+  /**
+   * Merges confirmed runs, then runs `after`. Rejects on a failure; `failed` gets it too, unless history was closed.
+   */
   #merge(all: boolean, after: (store: HistoryStore, pause: () => Promise<void>) => Promise<void>): Promise<void> {
     const { store } = this
     const pause = async () => {
@@ -204,12 +213,13 @@ export class History implements HistoryService {
   }
 
   /**
-   * History stops storing before it uses the space that the server's own store needs. The stream keeps the missing
-   * entries as long as it can.
+   * The stream keeps the entries that history does not take, as long as it can.
+   *
+   * @throws StorageFailure `full`, before history uses the space that the server's own store needs
    */
   async #assertRoom(): Promise<void> {
     const now = this.#options.world.monotonic()
-    if (this.#hasRoom && now - this.#roomCheckedAt < roomEveryMs) return
+    if (this.#hasRoom && now - this.#roomCheckedAt < roomCheckEveryMs) return
     this.#roomCheckedAt = now
     this.#hasRoom = await this.#options.backend.hasRoom()
     if (!this.#hasRoom) throw new StorageFailure('full', 'too little disk space for history')
@@ -231,10 +241,10 @@ export class History implements HistoryService {
     this.#cancelFlush = world.after(flushEveryMs, () => {
       void this.#change(async (store) => {
         if (store.unstored > 0) await store.flush()
-        const sinceMs = world.now() - this.#mergedAllAt
-        if (sinceMs < mergeAllEveryMs && (sinceMs < cutEveryMs || !(await store.isTooLarge()))) return
-        this.#mergedAllAt = world.now()
-        this.#isConfirmDue = true
+        const sinceMs = world.now() - this.#mergeAllScheduledAt
+        if (sinceMs < mergeAllEveryMs && (sinceMs < shrinkEveryMs || !(await store.isTooLarge()))) return
+        this.#mergeAllScheduledAt = world.now()
+        this.#isMergeAllDue = true
       })
         .catch(failed)
         .finally(() => this.#flushLater())

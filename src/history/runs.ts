@@ -5,8 +5,8 @@ import { keysBelow, sortableHex } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
-/** `times`: when the last entry of each tenant was stored. */
 export interface TimedCheckpoint extends Checkpoint {
+  /** When the last entry of each tenant was stored. */
   readonly times: ReadonlyMap<string, number>
 }
 

@@ -38,13 +38,14 @@ export class BodyReader {
     return this.#receivedBytes
   }
 
-  /** Changes the limit. Only before any chunk arrives. */
+  /** Changes the largest size of the body. Only before any chunk arrives. */
   limit(bytesMax: number): void {
     this.#bytesMax = bytesMax
   }
 
   /**
-   * Passes chunks on instead of collecting them. Only before any chunk arrives. `tooLarge`: the error above the limit.
+   * Passes chunks on instead of collecting them. Only before any chunk arrives. `tooLarge`: the error for a larger
+   * body.
    */
   stream(into: ReceivedBody, tooLarge: () => Problem): void {
     this.#stream = into
@@ -75,7 +76,7 @@ export class BodyReader {
     response?.resume()
   }
 
-  /** Drops the bytes, which are not needed. They still count against the limit. */
+  /** Drops the bytes, which are not needed. They still count towards the largest size. */
   discard(): void {
     this.#isDiscarding = true
     this.#chunks = []
@@ -90,7 +91,7 @@ export class BodyReader {
   }
 
   /**
-   * Calls `listener` once: with the bytes when the body is complete, or with undefined when it exceeds the limit.
+   * Calls `listener` once: with the bytes when the body is complete, or with undefined when it is too large.
    * `isKept`: the bytes can be read again.
    */
   whenSettled(listener: (bytes: Uint8Array | undefined) => void, isKept = false): void {

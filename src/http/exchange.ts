@@ -174,7 +174,7 @@ export class Exchange implements PendingRequest {
     else this.#reader.whenSettled((bytes) => this.isOpen && step(read(bytes)), isKept)
   }
 
-  /** @throws Problem `too_large` if the declared length is above the limit */
+  /** @throws Problem `too_large` if the declared length exceeds that of the route */
   refuseTooLong(): void {
     if (this.#isTooLong) throw this.#tooLarge()
   }

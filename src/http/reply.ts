@@ -274,8 +274,8 @@ const pieceBytesMax = 64 * 1024
  */
 const chunkBytesMax = 16_000
 /**
- * The same while the last chunk was not fully taken. The kernel reports space only for more bytes than this (a third of
- * its smallest buffer), so the backlog shrinks.
+ * The number of bytes written at once while the last chunk was not fully taken. The kernel reports space only for more
+ * bytes than this (a third of its smallest buffer), so the backlog shrinks.
  */
 const behindBytesMax = 1_000
 

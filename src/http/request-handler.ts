@@ -25,7 +25,10 @@ export type Destination =
   | 'socket'
 
 const defaultContentTypes = ['application/json']
-/** A larger body is parsed, checked and handled in separate turns of the event loop: for 1 MiB, each may take 15 ms. */
+/**
+ * A larger body is parsed, checked and handled in separate iterations of the event loop: for 1 MiB, each may take 15
+ * ms.
+ */
 const oneTurnBytesMax = 64 * 1024
 const noBytes = new Uint8Array(0)
 
@@ -264,7 +267,7 @@ function withIdentifiers(binding: Binding, caller: Caller, raw: unknown): { iden
   }
 }
 
-/** Runs a step for a body now, or for a large body in the next turn of the event loop. */
+/** Runs a step for a body now, or for a large body in the next iteration of the event loop. */
 function inOwnTurn(exchange: Exchange, { byteLength }: Uint8Array, step: () => void): void {
   if (byteLength <= oneTurnBytesMax) step()
   else exchange.context.world.soon(() => exchange.isOpen && exchange.guard(step))

@@ -13,7 +13,7 @@ import { type Destination, httpHandler } from '#http/request-handler'
 import { requestIds } from '#http/request-head'
 import type { ServerContext } from '#http/server-context'
 import { OverloadLog, RefusedOrigins, type ServerLog } from '#http/server-log'
-import { LostMessageReport, OpenSockets } from '#http/uws-socket'
+import { LostMessageGuard, OpenSockets } from '#http/uws-socket'
 import { serveSockets } from '#http/websocket'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
@@ -64,7 +64,7 @@ interface ServerRoutes {
 }
 
 export interface ServerLimits {
-  /** For entries without a limit of their own. Default 1 MiB. */
+  /** The largest body of entries without a limit of their own. Default 1 MiB. */
   readonly bodyBytesMax?: number
   /** For streamed bodies of entries without a limit of their own. Default 256 MiB. */
   readonly streamedBytesMax?: number
@@ -151,12 +151,12 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     isStopping: false,
   }
   const sockets = new OpenSockets(world)
-  const dropping = new LostMessageReport()
+  const lostMessageGuard = new LostMessageGuard()
 
   const app = uws.App()
   const { basePath = '/api/v1' } = routes
   for (const { template, route } of socketRoutesOf(routes, basePath)) {
-    serveSockets(app, context, sockets, dropping, template, route)
+    serveSockets(app, context, sockets, lostMessageGuard, template, route)
   }
   app.any('/*', httpHandler(context, pathTable(rowsOf(routes, basePath, context.metrics)), authentication.authenticate))
 
@@ -168,7 +168,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     port,
     publisher: {
       publish(topic, message) {
-        dropping.refuse('publish')
+        lostMessageGuard.refuseDuringReport('publish')
         if (!isClosed) app.publish(topic, message, false)
       },
     },

@@ -5,7 +5,7 @@ import type { World } from '#runtime/world'
 /** The state shared by all websockets of one path. */
 export interface SocketRoute {
   readonly world: World
-  readonly dropReport: LostMessageReport
+  readonly lostMessageGuard: LostMessageGuard
   /** Called once for each opened socket, when the server ended it or the client disconnected. */
   closed(socket: UwsSocket, code: number): void
 }
@@ -15,7 +15,7 @@ export interface SocketSource {
   readonly requestId: string
 }
 
-interface Ending {
+interface EndingSocket {
   readonly websocket: WebSocket<unknown>
   readonly reason: string
   readonly cancel: () => void
@@ -27,8 +27,8 @@ const reasonBytesMax = 123
 const lingerMs = 10_000
 
 /**
- * The port over one websocket. After `closed` every method does nothing, except that `cork` still runs its task:
- * uWebSockets.js would throw on any call, and both sides may call `end` at the same time.
+ * Implements `Socket` over one websocket. After `closed` every method does nothing, except that `cork` still runs its
+ * task: uWebSockets.js would throw on any call, and both sides may call `end` at the same time.
  */
 export class UwsSocket implements Socket {
   readonly remoteAddress: string
@@ -39,8 +39,8 @@ export class UwsSocket implements Socket {
   /** A message was lost, and the buffer has not shrunk since. */
   isBehind = false
   #websocket: WebSocket<unknown> | undefined
-  /** Set after `end`, until the client has read the sent messages. */
-  #ending: Ending | undefined
+  /** Set while an ended socket still has unsent messages, until it is closed. */
+  #ending: EndingSocket | undefined
   readonly #route: SocketRoute
 
   constructor(websocket: WebSocket<unknown>, source: SocketSource, route: SocketRoute) {
@@ -68,13 +68,13 @@ export class UwsSocket implements Socket {
   }
 
   send(message: string | Uint8Array): boolean {
-    this.#route.dropReport.refuse('send')
+    this.#route.lostMessageGuard.refuseDuringReport('send')
     return this.#websocket !== undefined && this.#websocket.send(message, typeof message !== 'string') !== lost
   }
 
   /** An exception must not pass through uWebSockets.js, so it is caught inside and thrown again outside. */
   cork(task: () => void): void {
-    this.#route.dropReport.refuse('cork')
+    this.#route.lostMessageGuard.refuseDuringReport('cork')
     if (!this.#websocket) {
       task()
       return
@@ -95,22 +95,22 @@ export class UwsSocket implements Socket {
   }
 
   subscribe(topic: string): void {
-    this.#route.dropReport.refuse('subscribe')
+    this.#route.lostMessageGuard.refuseDuringReport('subscribe')
     this.#websocket?.subscribe(topic)
   }
 
   unsubscribe(topic: string): void {
-    this.#route.dropReport.refuse('unsubscribe')
+    this.#route.lostMessageGuard.refuseDuringReport('unsubscribe')
     this.#websocket?.unsubscribe(topic)
   }
 
   ping(): void {
-    this.#route.dropReport.refuse('ping')
+    this.#route.lostMessageGuard.refuseDuringReport('ping')
     this.#websocket?.ping()
   }
 
   end(code: number, reason: string): void {
-    this.#route.dropReport.refuse('end')
+    this.#route.lostMessageGuard.refuseDuringReport('end')
     const websocket = this.#websocket
     if (!websocket) return
     this.endCode = code
@@ -119,8 +119,8 @@ export class UwsSocket implements Socket {
   }
 
   /**
-   * Sends the close frame when the buffer is empty. If uWebSockets.js ended a socket with unsent data, it would wait
-   * for the reader for ever, and above the limit it would lose the frame like any message.
+   * Sends the close frame when the buffer is empty. uWebSockets.js cannot end a socket with unsent data safely: it
+   * waits for the client without a time limit, and drops the close frame if the buffer is above its limit.
    */
   #linger(websocket: WebSocket<unknown>, code: number, reason: string): void {
     const { world } = this.#route
@@ -144,7 +144,7 @@ export class UwsSocket implements Socket {
 /** The result of a send in uWebSockets.js: 1 sent, 0 buffered, 2 lost. */
 const lost = 2
 
-/** Cuts at the border of a character: half a character is invalid UTF-8, with which the client must fail. */
+/** Cuts between characters: half a character is invalid UTF-8, and a client must fail the connection for that. */
 function cut(reason: string): string {
   const bytes = Buffer.from(reason)
   if (bytes.byteLength <= reasonBytesMax) return reason
@@ -154,15 +154,15 @@ function cut(reason: string): string {
 }
 
 /**
- * Set while uWebSockets.js reports a lost message. Ending or unsubscribing any socket then kills the process (SIGBUS,
- * every time), so all such calls are refused until the report ends.
+ * Is on while uWebSockets.js reports a lost message. During that report, ending or unsubscribing any socket kills the
+ * process (SIGBUS, every time), so all such calls are refused.
  */
-export class LostMessageReport {
+export class LostMessageGuard {
   #isOn = false
 
-  /** Throws during a report: a websocket handler may only set state then. */
-  refuse(what: string): void {
-    if (this.#isOn) throw new Error(`${what} inside dropped: a websocket handler may only set state there`)
+  /** Throws during a report. */
+  refuseDuringReport(method: string): void {
+    if (this.#isOn) throw new Error(`${method} was called inside the handler's dropped, which may only set state`)
   }
 
   during(task: () => void): void {
@@ -175,8 +175,8 @@ export class LostMessageReport {
   }
 }
 
-/** The number of sockets closed before other work runs. */
-const batchCount = 200
+/** The number of sockets that are closed before other work runs. */
+const batchSize = 200
 
 /** All open sockets of a server. */
 export class OpenSockets {
@@ -205,8 +205,8 @@ export class OpenSockets {
    */
   async closeAll(code: number, reason: string): Promise<void> {
     const sockets = [...this.#open]
-    for (let start = 0; start < sockets.length; start += batchCount) {
-      for (const socket of sockets.slice(start, start + batchCount)) socket.end(code, reason)
+    for (let start = 0; start < sockets.length; start += batchSize) {
+      for (const socket of sockets.slice(start, start + batchSize)) socket.end(code, reason)
       await new Promise<void>((resolve) => {
         this.#world.after(0, resolve)
       })

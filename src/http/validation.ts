@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { detailsMax, Problem, type ProblemDetail } from '#model/problem'
 
-/** The limit of a path, and of a message. Both contain keys that the caller sent, up to a hundred in one answer. */
+/** The length of a path, and of a message. Both contain keys that the caller sent, up to a hundred in one answer. */
 const detailCharactersMax = 256
 
 /** The value as parsed by the schema, or 400 Validation Error with paths and messages. Contract 1.3. */

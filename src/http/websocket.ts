@@ -4,7 +4,7 @@ import { type PathTable, pathTable } from '#http/paths'
 import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#http/request-handler'
 import type { ServerContext } from '#http/server-context'
 import {
-  type LostMessageReport,
+  type LostMessageGuard,
   type OpenSockets,
   type SocketRoute,
   type SocketSource,
@@ -13,7 +13,7 @@ import {
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
 
-/** The data of a websocket: the result of its upgrade, and its port once it is open. */
+/** The data of a websocket: the result of its upgrade, and its `UwsSocket` once it is open. */
 interface SocketData extends SocketSource {
   readonly opening: unknown
   socket: UwsSocket | undefined
@@ -30,7 +30,7 @@ export function serveSockets(
   app: TemplatedApp,
   context: ServerContext,
   sockets: OpenSockets,
-  dropReport: LostMessageReport,
+  lostMessageGuard: LostMessageGuard,
   template: string,
   route: AnyWebsocketRoute,
 ): void {
@@ -56,7 +56,7 @@ export function serveSockets(
   }
   const place: SocketRoute = {
     world: context.world,
-    dropReport,
+    lostMessageGuard,
     closed(socket, code) {
       sockets.remove(socket)
       metrics.ended(code)
@@ -91,7 +91,7 @@ export function serveSockets(
         // The event fires again for each later loss until the buffer shrinks.
         if (socket.isBehind) return
         socket.isBehind = true
-        dropReport.during(() => handler.dropped(socket))
+        lostMessageGuard.during(() => handler.dropped(socket))
       })
     },
     drain(websocket) {

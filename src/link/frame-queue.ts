@@ -128,7 +128,8 @@ export class FrameQueue {
   #run(): void {
     const { world } = this.#options
     const started = world.monotonic()
-    // The iteration of a Map includes entries that are added at its end, so the links take turns, one frame each.
+    // The iteration of a Map includes entries that are added at its end, so the links are served in rotation, one frame
+    // each.
     for (const [link, queue] of this.#queues) {
       if (!link.isAccepting) {
         this.forget(link)
@@ -186,9 +187,10 @@ interface Page {
   count: number
 }
 
-/** A copy of a frame; `page` is undefined if the copy has its own buffer. */
+/** A copy of a frame. */
 export interface FrameCopy {
   readonly data: Uint8Array
+  /** Undefined if the copy has its own buffer. */
   readonly page: Page | undefined
 }
 

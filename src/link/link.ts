@@ -26,17 +26,20 @@ export interface LinkOpening extends ConnectionCredentials {
 
 export type LinkedDeviceParts = Pick<LinkedDevice, 'link' | 'device' | 'session' | 'services' | 'activation'>
 
-/** A device on a link. Ends with BYE, another HELLO of the device, its removal, or the close of the link. */
+/**
+ * A device on a link. BYE, another HELLO of the device, its removal, a change of its credentials, or the close of the
+ * link ends it.
+ */
 export class LinkedDevice implements PortDevice {
   readonly link: Link
   readonly tenant: string
   readonly device: string
   readonly flakeAddress: number
   readonly session: string
-  /** In the order of HELLO: short frames contain the index. */
+  /** In the order of HELLO: the short form of UPDATE names a service by its index. */
   readonly services: readonly Shape[]
   activation: Activation<Entry>
-  /** WELCOME, which contains the address for other frames, was sent. */
+  /** WELCOME was sent, so the device knows its address. */
   isWelcomed = false
   /** The highest number of a received UPDATE, to detect gaps. */
   lastSeq = 0
@@ -97,7 +100,9 @@ export class Link {
   readonly opening: LinkOpening
   readonly devices = new Map<number, LinkedDevice>()
   readonly shapes = new ShapeLists()
-  /** Addresses of devices that another link took over: late frames for them are not mistakes. */
+  /**
+   * Addresses of devices that left this link for another one, or were dismissed: their late frames are not mistakes.
+   */
   readonly replaced = new Set<number>()
   /** Addresses of devices that were removed while they were on this link. */
   readonly removed = new Set<number>()
@@ -185,7 +190,9 @@ export class Link {
     else if (isMistake && ++this.#refusedInRow >= refusedInRowMax) this.end(closeCodes.badMessage)
   }
 
-  /** A node of a cluster that loses its store is no longer the owner: another node takes over. Contract 11. */
+  /**
+   * After a storage failure in a cluster the device reconnects at once, because another node takes over. Contract 11.
+   */
   #closeReasonOf({ code }: Problem): CloseReason {
     return code === 'storage' && this.#context.hasOtherNodes ? closeCodes.restarting : closeCodes.tryLater
   }

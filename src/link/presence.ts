@@ -11,7 +11,7 @@ import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
 /**
- * A device that reports by HTTP is online for this long after a message. After a start, devices have this long to
+ * A device that reports by HTTP is online for this long after a message. After a restart, devices have this long to
  * reconnect.
  */
 export const graceMs = 60_000
@@ -34,7 +34,7 @@ interface StatusChange {
 }
 
 /**
- * Keeps the recorded status of devices correct. A closed link may have had ten thousand devices, and after a start
+ * Keeps the recorded status of devices correct. A closed link may have had ten thousand devices, and after a restart
  * some devices that were online before do not reconnect. Contract 3.10.
  */
 export class Presence {
@@ -162,8 +162,8 @@ export interface PresenceFanoutOptions {
  * Applies a status change of a link to each of its devices, in slices: a gateway may have twenty thousand devices (60
  * ms), and fifty of them may close at once.
  *
- * Each device gets the status that the link has when its turn comes. Devices that moved to another link are skipped.
- * `DeviceLinks` returns no link for devices of a closed link.
+ * Each device gets the status that the link has when the device is reached. Devices that moved to another link are
+ * skipped. `DeviceLinks` returns no link for devices of a closed link.
  */
 export class PresenceFanout {
   readonly #options: PresenceFanoutOptions

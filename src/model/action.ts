@@ -115,7 +115,7 @@ export interface StoredAction {
 export interface NewAction {
   readonly tenant: string
   readonly id: string
-  /** Resource name. Permissions of this user are checked again for each device when its turn comes. */
+  /** Resource name. Permissions of this user are checked again for each device when the action reaches it. */
   readonly author: string
   readonly serviceIdentifier: string
   readonly updates: PropertyWrites

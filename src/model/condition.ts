@@ -33,7 +33,7 @@ export const conditionBytesMax = 16_384
 /** Maximum size as JSON of a condition in a query string: the part of a URL that remains for it. */
 export const filterBytesMax = 8_192
 
-/** The limit for the name of a property in a schema. */
+/** As many as the name of a property in a schema may have. */
 export const conditionNameCharactersMax = 256
 
 /** The number of arguments of an operator. */

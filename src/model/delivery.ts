@@ -6,7 +6,7 @@ import type { JsonValue } from '#model/json-value'
 /** How long a mail is retried, and how long a request is stored. A day, in ms. */
 export const requestAgeMsMax = 86_400_000
 
-/** The limit for a text value in a request, in UTF-16 units: a subject and some lines. */
+/** The longest text value in a request, in UTF-16 units: a subject and some lines. */
 const storedCharactersMax = 1_024
 
 /** The limit for the elements of an array. From a longer array, one more element is stored, as a mark. */

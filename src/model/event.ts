@@ -16,8 +16,8 @@ import type { Resource } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 
 /**
- * The event types of a tenant's stream, one row for each: the resource on which read permission is required, the parts
- * of the resource that the event concerns, its audience, and its shape on the wire. §6, contract 4.
+ * One type of event in a tenant's stream: which right it needs, whether it names a device or a service, its audience,
+ * and its form on the wire. §6, contract 4.
  */
 export interface EventKind {
   /** Read permission on this resource is required. */
@@ -31,7 +31,10 @@ export interface EventKind {
   readonly hasService: boolean
   /** The subscriber's devices must include all devices that the resource in the event is bound to. Contract 5.1. */
   readonly isBound?: true
-  /** `owner`: only sessions of the user who owns the subscription, never another user with the same permissions. */
+  /**
+   * `scope`: every subscriber whose grants cover the event. `owner`: only sessions of the user who owns the
+   * notification subscription, never another user with the same permissions.
+   */
   readonly audience: 'scope' | 'owner'
   readonly schema: z.ZodObject
 }
@@ -66,7 +69,10 @@ export const eventKinds = {
   },
   DEVICE_ADD: deviceEvent('device', shape('DEVICE_ADD', device)),
   DEVICE_DELETE: deviceEvent('device', shape('DEVICE_DELETE', device)),
-  /** `updates` are the device's description by the numbers of contract 4, STRING and read-only. */
+  /**
+   * `updates` describe the device as read-only STRING properties: propId 0 is the identifier, 1 the project, from 16 on
+   * the firmwares. Contract 4.
+   */
   DEVICE_DISCOVERY: deviceEvent(
     'updates',
     shape('DEVICE_DISCOVERY', { flakeAddress: FlakeAddress, ...device, updates: z.array(Property) }),

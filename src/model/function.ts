@@ -43,7 +43,7 @@ export interface StoredFunction extends DeviceBinding {
   readonly enabled: boolean
   /** Without the secrets of webhooks. */
   readonly graph: Graph
-  /** The secrets of the webhooks; absent if there are none. */
+  /** The sealed secrets of its webhooks. Absent: it has no webhooks. */
   readonly secrets?: readonly StoredWebhookSecret[]
   readonly createdBy: string
   readonly createdAt: number

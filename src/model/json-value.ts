@@ -50,7 +50,8 @@ export function jsonBytesOf(value: JsonValue): number {
 
 /**
  * The first fault, or undefined: objects and arrays nested deeper than `depthMax` (the outermost is 1), refused keys,
- * text that is not well-formed Unicode, and values that are not JSON. Never recurses below the limit.
+ * text that is not well-formed Unicode, and values that are not JSON. Never recurses below the deepest level that is
+ * allowed.
  */
 function jsonFaultOf(value: unknown, depthMax: number): JsonFault | undefined {
   switch (typeof value) {

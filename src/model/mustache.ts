@@ -67,7 +67,7 @@ export function parseMustache(text: string): MustacheTokens | MustacheFault {
 export interface MustacheOptions {
   /** Escapes a value for its surroundings. */
   readonly escape: (text: string) => string
-  /** The limit for the result in UTF-8. */
+  /** The largest result, in UTF-8. */
   readonly bytesMax: number
 }
 

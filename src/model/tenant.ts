@@ -49,7 +49,7 @@ export type TwoFactorPolicy = z.infer<typeof TwoFactorPolicy>
 export const TenantEntry = z.object({
   tenantIdentifier: TenantIdentifier,
   name: TenantName,
-  /** Login and token requests only work under these hosts; under any host if there are none. */
+  /** Requests to sign in, and for tokens, only work under these hosts; under any host if there are none. */
   hosts: z.array(HostName).optional(),
   twoFactor: TwoFactorPolicy,
   /** Whether the Basic scheme gives tokens. */

@@ -22,7 +22,7 @@ export interface OfferedFirmware {
   readonly size: number
   /** The device is pinned to this version, even if it is older. */
   readonly isPinned: boolean
-  /** Null: the image is in this server's store, and its URL is made when the offer is sent. */
+  /** Where the device downloads the image. Null: in this server's store; the URL is made when the offer is sent. */
   readonly url: string | null
   /** The rollout that offers the firmware; null: no rollout does. */
   readonly rollout: { readonly id: string; readonly maxAttempts: number } | null

@@ -112,9 +112,10 @@ const webhookFaults = [
 ] as const
 export type WebhookFault = (typeof webhookFaults)[number]
 
-/** A finished delivery. `time`: when it ended, Unix ms. */
+/** A finished delivery. */
 export interface WebhookResult extends Pick<StoredWebhook, 'id' | 'node' | 'attempts' | 'result'> {
   readonly status: 'DELIVERED' | 'FAILED' | 'DROPPED'
+  /** The time of its end, Unix ms. */
   readonly time: number
   /** The number of webhooks that were dropped in a row; the id is that of the first one. */
   readonly count?: number

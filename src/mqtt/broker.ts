@@ -93,7 +93,7 @@ export class Broker {
   readonly #publications: Iterator<undefined, void>[] = []
   /** The memory of messages in `#publications`, of retained messages, and of messages for disconnected clients. */
   #bytes = 0
-  /** A counter for each shared subscription. Its members take turns by this counter. */
+  /** For each shared subscription a counter, which selects its members in rotation. */
   readonly #turns = new Map<string, number>()
 
   constructor(options: BrokerOptions) {
@@ -276,7 +276,7 @@ export class Broker {
   }
 
   /**
-   * The member of a shared subscription whose turn it is. A disconnected member is chosen only if no connected member
+   * The next member of a shared subscription, in rotation. A disconnected member is chosen only if no connected member
    * may receive the message.
    */
   #next(share: string, members: readonly FreeSubscription[]): FreeSubscription | undefined {

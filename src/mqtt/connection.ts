@@ -230,7 +230,7 @@ export class Connection {
     )
   }
 
-  /** Refuses the client if its session cannot be read, for example while the store is loaded at a start. */
+  /** Refuses the client if its session cannot be read, for example while the server starts and loads the store. */
   #tryAccept(connect: Connect, principal: Principal): void {
     try {
       this.#accept(connect, principal)

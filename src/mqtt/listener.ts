@@ -8,12 +8,12 @@ import type { World } from '#runtime/world'
 
 export interface ListenerOptions {
   readonly world: World
-  /** Returns undefined to refuse the connection. */
+  /** Called for each connection. Returns undefined to refuse it. */
   readonly opened: (transport: TcpTransport) => OpenedConnection | undefined
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** If absent, the server uses plain TCP. */
+  /** The files of certificate and key. Absent: plain TCP. */
   readonly tls?: TlsFiles | undefined
 }
 

@@ -53,7 +53,7 @@ export class PacketTurns {
     this.#world.soon(() => this.#run())
   }
 
-  /** Processes waiting packets. Connections take turns. */
+  /** Processes waiting packets. Connections are served in rotation. */
   #run(): void {
     const startedAt = this.#world.monotonic()
     this.#startedAt = startedAt

@@ -45,9 +45,10 @@ export interface Subscriber {
 /** The next step for a subscriber. */
 export type After = 'again' | 'nothing' | Wait
 
-/** Pauses a subscriber. `mail`: the subscriber's position during the pause, if known. */
+/** Pauses a subscriber. */
 interface Wait {
   readonly waitMs: number
+  /** The subscriber's position during the pause, if known. */
   readonly mail?: MailState
 }
 
@@ -59,8 +60,8 @@ const sentAtMost = { idle: 10, busy: 1, full: 1 }
 const retryMs = 1_000
 
 /**
- * Takes the next step for one subscriber: sends a mail, or passes over requests that the subscriber may not receive, and
- * stores the result. Only one step of a subscriber runs at a time.
+ * Takes the next step for one subscriber: sends a mail, or passes over requests that the subscriber may not receive,
+ * and stores the result. Only one step of a subscriber runs at a time.
  */
 export class Deliverer {
   readonly #parts: DelivererParts

@@ -18,7 +18,7 @@ export interface EmlMailOptions {
 
 const filesMaxByDefault = 10_000
 const unfinished = /\.eml\.tmp$/
-/** File names contain the mail's time in Unix ms and the start of its Message-ID, so they sort by time. */
+/** File names contain the mail's time in Unix ms and the first characters of its Message-ID, so they sort by time. */
 const finished = /^\d{14}-[0-9a-f]{16}\.eml$/
 
 /**

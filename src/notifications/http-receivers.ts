@@ -22,22 +22,23 @@ export interface HttpReceiversOptions {
 
 /** The limit of time for one attempt, from resolving the host to the end of the answer. Contract 12. */
 const attemptMs = 15_000
-/** The rest of an answer is not read, because only its status matters. */
+/** An answer is read up to this size: only its status matters. */
 const answerBytesMax = 64 * 1024
-/** The largest number of answers before the final one (1xx). */
-const informationMax = 10
+/** The largest number of informational answers (1xx) before the final one. */
+const informationalMax = 10
 
 /**
- * Sends webhooks over HTTP. Each attempt resolves the host itself and connects only to addresses that it checked, so a
- * name that changes meanwhile reaches nothing else. Redirects are not followed.
+ * Sends webhooks over HTTP. Each attempt resolves the host once and connects only to addresses that it checked, so a
+ * name that is resolved differently afterwards (DNS rebinding) cannot reach another address. Redirects are not
+ * followed.
  */
 export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions): WebhookReceivers {
   const addresses = new WebhookAddresses(allowed)
-  const underWay = new Set<AbortController>()
+  const inProgress = new Set<AbortController>()
 
   /**
-   * The system's lookup is used only for hosts that the operator named, because a lookup that hangs blocks a thread
-   * that the database needs.
+   * Only hosts in `WEBHOOK_ALLOW` use the resolver of the operating system: a lookup that hangs blocks a thread of the
+   * pool that LevelDB also uses.
    */
   async function addressesOf(host: string): Promise<readonly Resolved[]> {
     if (resolve) return resolve(host)
@@ -73,9 +74,9 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
     return new Promise((done, failed) => {
       let status: number | undefined
       let failure: unknown
-      let informationCount = 0
+      let informationalCount = 0
       const request = (protocol === 'https:' ? httpsRequest : httpRequest)(url, options, (response) => {
-        if (informationCount <= informationMax) status = response.statusCode
+        if (informationalCount <= informationalMax) status = response.statusCode
         let bytes = 0
         response.on('data', (chunk: Buffer) => {
           bytes += chunk.length
@@ -85,7 +86,7 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
         response.on('error', () => {})
       })
       request.on('information', () => {
-        if (++informationCount > informationMax) request.destroy()
+        if (++informationalCount > informationalMax) request.destroy()
       })
       request.on('error', (error) => {
         failure = error
@@ -99,19 +100,19 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
     faultOf: (url) => addresses.faultOf(url),
     async post(post): Promise<WebhookAnswer> {
       const controller = new AbortController()
-      underWay.add(controller)
+      inProgress.add(controller)
       const cancel = world.after(attemptMs, () => controller.abort())
       try {
         return await attempt(post, controller.signal)
       } catch (error) {
-        return controller.signal.aborted ? 'timeout' : faultOf(error)
+        return controller.signal.aborted ? 'timeout' : faultOfError(error)
       } finally {
         cancel()
-        underWay.delete(controller)
+        inProgress.delete(controller)
       }
     },
     close() {
-      for (const controller of underWay) controller.abort()
+      for (const controller of inProgress) controller.abort()
     },
   }
 }
@@ -153,7 +154,7 @@ function fail(fault: WebhookFault): never {
 /** Codes of OpenSSL and of Node's check of the certificate. */
 const tlsCode = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_|ALTNAME|EPROTO/
 
-function faultOf(error: unknown): WebhookFault {
+function faultOfError(error: unknown): WebhookFault {
   if (error instanceof AttemptFailed) return error.fault
   // A connection may also end without an error.
   return tlsCode.test((error as { readonly code?: string } | undefined)?.code ?? '') ? 'tls' : 'connection'

@@ -3,7 +3,7 @@ import { encodeWord } from 'nodemailer/lib/mime-funcs'
 import { senderOf } from '#model/mail-address'
 import type { MailMessage } from '#notifications/mail'
 
-/** RFC 2047 §2: 75 characters including the delimiters. */
+/** As in nodemailer. RFC 2047 §2 allows 75 characters, delimiters included. */
 const encodedWordCharactersMax = 52
 
 /**

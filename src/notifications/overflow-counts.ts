@@ -14,8 +14,8 @@ export interface OverflowCountsParts {
 const everyMs = 1_000
 
 /**
- * Stores once a second how many requests exceeded the limit, so that thousands of requests of a function take one turn.
- * A crash loses at most the last second's count, which is only a number in a digest or in a list.
+ * Stores once a second how many requests exceeded their rate, so that thousands of requests of a function take one
+ * turn. A crash loses at most the last second's count, which is only a number in a digest or in a list.
  */
 export class OverflowCounts {
   readonly #parts: OverflowCountsParts

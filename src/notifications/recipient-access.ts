@@ -20,7 +20,7 @@ export interface StoredRecipient {
   readonly scope: Scope
   /** Whether the user exists and may sign in. */
   readonly isActive: boolean
-  /** Null: the account has no address. */
+  /** The mail address; null: the account has none. */
   readonly address: string | null
 }
 

@@ -1,6 +1,7 @@
-/** Something that waits for its turn. `id` is unique within the tenant. */
+/** An item that waits. */
 interface Waiting {
   readonly tenant: string
+  /** Unique within the tenant. */
   readonly id: string
 }
 
@@ -34,7 +35,9 @@ export class RoundRobin<T extends Waiting> {
     this.#size++
   }
 
-  /** Removes and returns the next item; its tenant moves to the end. Tenants for which `mayTake` is false are skipped. */
+  /**
+   * Removes and returns the next item; its tenant moves to the end. Tenants for which `mayTake` is false are skipped.
+   */
   take(mayTake: (tenant: string) => boolean = () => true): T | undefined {
     for (const [tenant, waiting] of this.#byTenant) {
       if (!mayTake(tenant)) continue

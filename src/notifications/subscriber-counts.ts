@@ -11,8 +11,8 @@ const listedAtATime = 1_024
 type Counts = Map<string, Map<string, number>>
 
 /**
- * Counts the subscriptions to each function: all at the start, then by each change. Changes during the initial count may be
- * counted twice or missed, which is acceptable because the count only enforces a limit.
+ * Counts the subscriptions to each function: all when the server starts, then each change. Changes during the initial
+ * count may be counted twice or missed, which is acceptable because the count only enforces a limit.
  */
 export class SubscriberCounts implements SubscriberNotices {
   readonly #system: System<Entry>

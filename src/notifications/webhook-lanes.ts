@@ -36,8 +36,9 @@ export interface Started<T> {
 }
 
 /**
- * Chooses the next attempts, so that a receiver that hangs delays no other. Tenants and receivers take turns. Receivers
- * that are slow or do not answer have a pool of their own, with one attempt at a time for each of them.
+ * Chooses the next attempts, so that a receiver that hangs delays no other. Tenants and receivers are served in
+ * rotation. Receivers that are slow or do not answer have a pool of their own, with one attempt at a time for each of
+ * them.
  */
 export class WebhookLanes<T> {
   /** By tenant, and then by receiver. Slow receivers are remembered while the tenant has webhooks. */
@@ -58,7 +59,7 @@ export class WebhookLanes<T> {
     this.#enqueue(lane)
   }
 
-  /** Undefined if no attempt can start now. */
+  /** Begins the next attempt. Undefined: none can begin now. */
   start(): Started<T> | undefined {
     for (const pool of pools) {
       if (this.#count(pool) >= poolMax) continue

@@ -51,8 +51,9 @@ interface TenantQueue {
   bytes: number
 }
 
-/** The next step after an attempt. If `waitMs` is undefined, the webhook is finished. */
+/** The next step after an attempt. */
 interface After {
+  /** The time until the next attempt; undefined: the webhook is finished. */
   readonly waitMs?: number
   readonly tookMs?: number
 }
@@ -98,7 +99,9 @@ export class Webhooks implements WebhookNotices {
     this.#pace = new Pace(world, resumePace)
   }
 
-  /** Call after the store was read and functions and permissions are loaded. Finds stored webhooks in the background. */
+  /**
+   * Call after the store was read and functions and permissions are loaded. Finds stored webhooks in the background.
+   */
   open(): void {
     void this.#resume()
   }

@@ -91,7 +91,7 @@ export function bindingsOf(
     ...linkRoutes(context, identity),
     ...identityRoutes(context),
     ...jwksRoutes(identity?.keys),
-    ...(identity ? signedInBindings(context, identity) : []),
+    ...(identity ? bindingsWithIdentity(context, identity) : []),
   ]
   return bindings.map((binding) => withNames(context, binding))
 }
@@ -123,11 +123,15 @@ export function socketsOf(
 
 /** How websockets differ on a node of a cluster. */
 export interface ClusterSockets extends Partial<Omit<EventSocketParts, 'handler'>> {
-  /** Carries device connections to the owner, and accepts those that other nodes carry. */
+  /**
+   * Wraps the route of device connections, so that they are forwarded to the owner, and adds the route for connections
+   * that other nodes forward.
+   */
   readonly tunnelled?: (link: AnyWebsocketRoute) => readonly AnyWebsocketRoute[]
 }
 
-function signedInBindings(context: RouteContext, identity: Identity): Binding[] {
+/** Routes that exist only while authentication is on. */
+function bindingsWithIdentity(context: RouteContext, identity: Identity): Binding[] {
   const { logins, secondFactors, keys } = identity
   return [
     ...userRoutes(context),

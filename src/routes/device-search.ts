@@ -171,7 +171,7 @@ interface DeviceText {
 
 interface TextRow {
   readonly device: string
-  /** Undefined: the device was not read yet, or has changed since. */
+  /** What the search reads. Undefined: not read yet, or changed since. */
   text: DeviceText | undefined
 }
 

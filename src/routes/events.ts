@@ -22,7 +22,7 @@ const backpressureBytesMax = 16 * 1024 * 1024
 /** Above the limit for client messages, so that the server can close the socket with a code of its own. */
 const payloadBytesMax = 256 * 1024
 
-/** The limit of names in one filter: each may be a separate topic. */
+/** The limit of names in one field of a filter: each device of a filter is an entry in the index of receivers. */
 const filterNamesMax = 1_000
 
 export function eventRoutes(context: RouteContext): Binding[] {

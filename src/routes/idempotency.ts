@@ -41,10 +41,10 @@ const keyPattern = /^[\x21-\x7e]{1,255}$/
 const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
 
 /**
- * Executes a request once for each `Idempotency-Key`, in two stored steps: the start, before its handler runs, and the
- * answer, before it is sent. A repeated request, even after a crash in between, gets the stored answer. If no answer
- * was stored, the request runs again with the seed of the first attempt, and finds what that attempt created. Contract
- * 1.10.
+ * Executes a request once for each `Idempotency-Key`, in two stored steps: the beginning, before its handler runs, and
+ * the answer, before it is sent. A repeated request, even after a crash in between, gets the stored answer. If no
+ * answer was stored, the request runs again with the seed of the first attempt, and finds what that attempt created.
+ * Contract 1.10.
  */
 export function idempotencyOf(
   { system, world }: Pick<RouteContext, 'system' | 'world'>,

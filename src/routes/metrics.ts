@@ -20,7 +20,7 @@ export interface Metrics {
 export interface MetricsRouteOptions {
   readonly world: World
   readonly metrics: Metrics
-  /** The token that gives access. Undefined: only this machine may read the metrics. */
+  /** The Bearer token that gives access. Undefined: only this machine may read the metrics. */
   readonly token: string | undefined
 }
 

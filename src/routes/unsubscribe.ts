@@ -10,43 +10,43 @@ import type { RouteContext } from '#routes/context'
 export function unsubscribeRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.readUnsubscribe, ({ parameters: { subscriptionId }, query }) => {
-      checkSigned(context, subscriptionId, query)
+      checkSignature(context, subscriptionId, query)
       return pageOf(unsubscribeForm)
     }),
 
     bind(api.unsubscribeByLink, async (call) => {
       const { query, parameters } = call
-      checkSigned(context, parameters.subscriptionId, query)
+      checkSignature(context, parameters.subscriptionId, query)
       const { tenant, user } = query
       call.identified({ tenant, user })
       if (isTenantActive(context.system, tenant)) {
         const end: Unsubscribe = { type: 'unsubscribe', id: parameters.subscriptionId, isByLink: true }
         await context.system.ask(subscriberAddress(tenant, subscriberIdOf(user)), end)
       }
-      // After a click the answer is a page; mail programs send the request themselves and need none.
+      // After a click the answer is a page; mail programs send the request themselves, and need no page.
       return call.header('accept').includes('text/html') ? pageOf(unsubscribedText) : { status: 204, headers: noStore }
     }),
   ]
 }
 
-interface Signed {
+interface SignedLink {
   readonly tenant: string
   readonly user: string
   readonly sig: string
 }
 
 /** @throws Problem `forbidden` */
-function checkSigned(
+function checkSignature(
   { notifications: { unsubscribeUrls } }: RouteContext,
   subscription: string,
-  { tenant, user, sig }: Signed,
+  { tenant, user, sig }: SignedLink,
 ): void {
   if (!unsubscribeUrls.isValid({ tenant, user, subscription }, sig)) throw new Problem('forbidden')
 }
 
 const noStore = { 'Cache-Control': 'no-store' }
 
-/** The page loads and runs nothing and may not be framed. Its address is a credential: other sites get no referrer. */
+/** The page loads and runs nothing and must not be framed. Its address is a credential: other sites get no referrer. */
 const pageHeaders = {
   ...noStore,
   'Content-Type': 'text/html; charset=utf-8',

@@ -167,7 +167,7 @@ export class ReadCondition {
     this.#condition = condition
   }
 
-  /** Compiled at the first evaluation, so that a start with ten thousand alarms compiles none. */
+  /** Compiled at the first evaluation, so that a starting server with ten thousand alarms compiles none. */
   get compiled(): CompiledCondition {
     this.#compiled ??= compile(this.#condition)
     return this.#compiled

@@ -26,8 +26,9 @@ export interface ShapedTrigger {
   readonly trigger: number
 }
 
-/** Triggers of functions by one author. `author`: position among the authors of the list. */
+/** Triggers of functions by one author. */
 export interface AuthorTriggers {
+  /** The position among the authors of the list. */
   readonly author: number
   readonly triggers: readonly ShapedTrigger[]
 }

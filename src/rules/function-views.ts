@@ -36,8 +36,8 @@ interface TenantEntry {
 }
 
 /**
- * The functions of all tenants. Loaded at the start and updated after each commit, in the order of commits. Separate
- * from the alarms: a function reacts to events and not to states, so an edit requires no new evaluation.
+ * The functions of all tenants. Loaded when the server starts, and updated after each commit, in the order of commits.
+ * Separate from the alarms: a function reacts to events and not to states, so an edit requires no new evaluation.
  */
 export class FunctionViews {
   readonly #parts: FunctionViewsParts
@@ -98,7 +98,7 @@ export class FunctionViews {
     return this.#tenants.get(tenant)?.view.membersOf(group)
   }
 
-  /** Loads everything, at the start and after the store was reloaded. */
+  /** Loads everything, when the server starts and after the store was read again. */
   load(tenants: Iterable<LoadedFunctions>): void {
     this.#tenants.clear()
     this.#active.clear()

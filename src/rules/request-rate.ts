@@ -78,10 +78,11 @@ export function webhookRateOfFunction(ofTenant: RequestRate): RequestRate {
   return new RequestRate(ofTenant, webhooks.atOnce, webhooks.perSecond)
 }
 
-/** Requests of a function above its rate. `webhook`: the node that requested webhooks; undefined for mails. */
+/** Requests of a function above its rate. */
 export interface Overflow {
   readonly tenant: string
   readonly function: string
+  /** The node that requested webhooks; undefined for mails. */
   readonly webhook: string | undefined
   readonly count: number
 }

@@ -21,8 +21,8 @@ export interface LoadedRules extends StoredRules {
 }
 
 /**
- * The rules of all tenants. Loaded at the start, and updated after each commit in the order of commits, so that every
- * published evaluation is based on stored rules.
+ * The rules of all tenants. Loaded when the server starts, and updated after each commit in the order of commits, so
+ * that every published evaluation is based on stored rules.
  *
  * `sweep` is called for every alarm whose evaluations may have changed. The first loading does not call it, because the
  * sweeper then compares `digestOf` with its stored progress.
@@ -76,7 +76,7 @@ export class RuleViews {
     )
   }
 
-  /** Loads everything, at the start and after the store was reloaded. */
+  /** Loads everything, when the server starts and after the store was read again. */
   load(tenants: Iterable<LoadedRules>): void {
     const before = this.#isLoaded ? new Map(this.#active) : undefined
     this.#views.clear()

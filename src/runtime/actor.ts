@@ -75,8 +75,8 @@ export interface ActorDefinition<State, Command, Event> {
   readonly formats: Readonly<Record<string, RecordFormat>>
   /**
    * For written-through kinds with very many actors: all names of records that an actor can have. Their existence is
-   * then neither tracked nor read at a start (350 B an actor); `wake` looks up each of them. `formats` must have
-   * exactly these names, so that every record is found again.
+   * then neither tracked nor read when the server starts (350 B an actor); `wake` looks up each of them. `formats` must
+   * have exactly these names, so that every record is found again.
    */
   readonly fixedRecords?: readonly string[]
   /**
@@ -182,10 +182,10 @@ export interface Tell {
   readonly command: unknown
 }
 
-/** A command, and the actor that answers it. `bytes`: the weight of the command while it waits for its commit. */
 export interface Question<Command> {
   readonly to: ActorAddress<unknown, Command>
   readonly command: Command
+  /** The weight of the command while it waits for its commit. */
   readonly bytes?: number
 }
 

@@ -24,8 +24,8 @@ export interface BlobStore {
    *
    * `own` records the owner of the image. The upload is kept until `own` succeeds or refuses the image for good: if the
    * process dies, or `own` fails temporarily, a complete upload of known size can be repeated without its bytes.
-   * @throws Problem `conflict` if an upload is in progress or `from` is not the next byte; `too_large` above the limit
-   * or `size`; `overloaded`; `storage`; and the errors of the pieces and of `own`
+   * @throws Problem `conflict` if an upload is in progress or `from` is not the next byte; `too_large` if the image is
+   * too large or `size`; `overloaded`; `storage`; and the errors of the pieces and of `own`
    */
   receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>, own?: OwnBlob): Promise<BlobReceived>
   /** The number of bytes of an incomplete upload; 0 if there is none. */

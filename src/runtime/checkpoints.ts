@@ -3,7 +3,7 @@ import type { Gate } from '#runtime/gate'
 import type { Registry } from '#runtime/registry'
 import type { StreamHead } from '#runtime/stream-head'
 
-/** Limits for what a start must apply again, per tenant. */
+/** Limits of the events of one tenant that a restarted server must apply again. */
 export interface RedoLimits {
   readonly eventsMax: number
   readonly bytesMax: number
@@ -115,7 +115,7 @@ export interface StreamLength {
 
 /**
  * Applying 256 k events takes about half a second. With a factor of 32, a million devices and ten changes in each
- * event, a start takes 13 to 15 s on two cores; with half of that factor, each change costs 10 % more at run time.
+ * event, a restart takes 13 to 15 s on two cores; with half of that factor, each change costs 10 % more at run time.
  */
 export const redoLimits: RedoLimits = {
   eventsMax: 256 * 1024,

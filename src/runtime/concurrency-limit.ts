@@ -6,7 +6,7 @@ export interface ConcurrencyLimits {
   readonly things: string
   readonly perUserMax: number
   /**
-   * Above the limit of one user, so that a user does not block a tenant; below the total, so that no tenant blocks the
+   * Above `perUserMax`, so that a user does not block a tenant; below the total, so that no tenant blocks the
    * others.
    */
   readonly perTenantMax: number

@@ -1,12 +1,12 @@
 /**
- * A queue of groups that take turns: the first item of each group, then the second of each.
+ * A queue that serves its groups in rotation: the first item of each group, then the second of each.
  *
  * Bounded: one group may fill the queue. When it is full, a new item evicts the last item of the largest group, if the
  * group of the new item is smaller by at least two.
  */
 export class FairQueue<T> {
   readonly #sizeMax: number
-  /** In the order of their turns. No group is empty. */
+  /** In the order of the rotation. No group is empty. */
   readonly #groups = new Map<string, T[]>()
   #size = 0
 

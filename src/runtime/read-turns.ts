@@ -3,8 +3,9 @@ import { FairQueue } from '#runtime/fair-queue'
 import type { World } from '#runtime/world'
 
 /**
- * Each turn of the loop runs one slice of one long read. So any other request waits for one slice only, independent of
- * the number of long reads. Users alternate, so that one user with many reads does not slow down others.
+ * Long reads run one at a time, one slice in each iteration of the event loop: any other request waits for one slice
+ * only, independent of the number of long reads. Users alternate, so that one user with many reads does not slow down
+ * others.
  */
 export class ReadTurns {
   readonly #world: World

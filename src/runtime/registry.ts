@@ -23,7 +23,10 @@ export class Registry<Event> {
   readonly #journal: Journal<Event>
   readonly #heads = new Map<string, StreamHead<Event>>()
   readonly #activations = new ActivationIndex<Event>()
-  /** The names of the records of each written-through actor without `fixedRecords`. Read at the start, then updated. */
+  /**
+   * The names of the records of each written-through actor without `fixedRecords`. Read when the server starts, then
+   * updated.
+   */
   readonly #recordNames = new Map<string, Set<string>>()
   #gate: Gate<Event> | undefined
   #sweep: Iterator<Activation<Event>> | undefined
@@ -101,8 +104,8 @@ export class Registry<Event> {
   }
 
   /**
-   * Activates a `redo` actor from its stored snapshot at the start, while nothing is pending. The caller must ensure
-   * that it is not active: with a check, waking a million actors would take 1.5 times as long.
+   * Activates a `redo` actor from its stored snapshot while the server starts, when nothing is pending. The caller must
+   * ensure that it is not active: with a check, waking a million actors would take 1.5 times as long.
    */
   wakeFrom(address: ActorAddress, snapshot: Uint8Array): Activation<Event> {
     return this.#add(this.#reviveFrom(this.definition(address.kind), address, snapshot))
@@ -160,7 +163,7 @@ export class Registry<Event> {
     this.head(tenant).redo.clear()
   }
 
-  /** Applies a stored event at the start. Nothing is decided again. */
+  /** Applies a stored event while the server starts. Nothing is decided again. */
   replay(address: ActorAddress, event: Event, offset: number): void {
     this.replayOn(this.wake(address), event, offset)
   }

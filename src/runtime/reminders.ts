@@ -12,12 +12,13 @@ interface Reminder {
 
 /** The longest delay of a timer. After it, the next reminder is checked again. */
 const timerMsMax = 2 ** 31 - 1
-/** Reminders fired before the loop yields: many may be due at a start. */
+/** Reminders fired before the loop yields: many may be due after a restart. */
 const batchMax = 64
 
 /**
  * The deadlines at which actors get a `reminder_due` command, one for each actor. Kept in memory in the order of time;
- * the turn that sets a deadline also stores it. Reminders that became due while the server was down fire at the start.
+ * the turn that sets a deadline also stores it. Reminders that became due while the server was down fire when it
+ * starts.
  */
 export class Reminders {
   readonly #world: World

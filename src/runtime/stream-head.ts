@@ -46,8 +46,8 @@ export class StreamHead<Event> {
 
 /**
  * The actors of one tenant with events that no snapshot includes, ordered by the first of these. Redo begins at the
- * head of the queue, so the head is saved first. Actors are saved only as fast as the stream grows: the time of a start
- * depends on the number of events to apply, and a later snapshot includes more of them.
+ * head of the queue, so the head is saved first. Actors are saved only as fast as the stream grows: the time of a
+ * restart depends on the number of events to apply, and a later snapshot includes more of them.
  *
  * A linked list of the activations themselves, because it contains nearly every device that reports. An ended
  * activation keeps its place until the next one is created from snapshot and events.
@@ -140,7 +140,7 @@ class RedoQueue<Event> {
     this.#dead.clear()
   }
 
-  /** The first offset that a start must apply again; `next` if nothing is unsaved. */
+  /** The first offset that a restarted server must apply again; `next` if nothing is unsaved. */
   redoFrom(next: number): number {
     return this.#first?.unsavedFrom ?? next
   }

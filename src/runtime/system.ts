@@ -36,9 +36,10 @@ export interface SystemOptions<Event>
   readonly redo?: RedoLimits
 }
 
-/** The command for a due reminder. `dueAt`: Unix ms. */
+/** The command for a due reminder. */
 export interface ReminderDue {
   readonly type: 'reminder_due'
+  /** Unix ms. */
   readonly dueAt: number
 }
 

@@ -29,7 +29,8 @@ export interface Follower {
  * decides nothing. The operation is already in the store, and each is applied once: commit by commit, and within a
  * commit in the order of `putSnapshotsFirst`.
  *
- * A start applies the rows that it finds. A node that follows another one applies each commit after the previous one.
+ * A starting server applies the rows that it finds. A node that follows another one applies each commit after the last
+ * one.
  */
 export function applyOperation(follower: Follower, { key, value }: Operation): void {
   const { journal, system, isPublished } = follower

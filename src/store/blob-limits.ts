@@ -24,7 +24,7 @@ export function checkOffset(from: number, received: number): void {
   if (from !== 0 && from !== received) throw new Problem('conflict', `bytes from ${received} are expected`)
 }
 
-/** @throws Problem `too_large` if a piece exceeds the size that the client declared, or the limit */
+/** @throws Problem `too_large` if a piece exceeds the size that the client declared, or that of images */
 export function checkGrowth(received: number, part: BlobPart, bytesMax: number): void {
   if (part.size !== null && received > part.size) throw new Problem('too_large', `more than ${part.size} bytes came`)
   if (received > bytesMax) throw tooLarge(bytesMax)

@@ -14,15 +14,15 @@ export interface ReportSearch<Known extends KnownDevice> {
   shapeAt(place: number): Shape
 }
 
-/** `entry` is undefined if it was already applied to the device. */
 export interface KnownReport<Known extends KnownDevice> {
   readonly known: Known
+  /** Undefined if the device already holds it. */
   readonly entry: Reported | undefined
 }
 
 /**
- * Reads consecutive entries. Reports are read without the general decoder, which first makes a list of each: a start
- * reads hundreds of thousands of them.
+ * Reads consecutive entries. Reports are read without the general decoder, which first makes a list of each: a starting
+ * server reads hundreds of thousands of them.
  */
 export class EntryReader extends MsgpackReader {
   /**

@@ -16,9 +16,9 @@ interface Epoch {
 }
 
 /**
- * The names under which offsets were assigned. Each start begins an epoch and stores it before the first commit (nodes
- * with a shared store keep one epoch): after a power loss, or with a restored backup, the same offsets may be given to
- * other events, and only the epoch distinguishes them.
+ * The names under which offsets were assigned. Each opening of the store begins an epoch, and stores it before any
+ * entry; only a store that several nodes share keeps its epoch. After a power loss, or with a restored backup, the same
+ * offsets may be given to other events, and only the epoch distinguishes them.
  */
 export class Epochs {
   readonly #epochs: Epoch[] = []

@@ -16,7 +16,7 @@ import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/acto
  * | `reminder/<kind>/<tenant>/<id>` | the time at which the actor must wake |
  * | `tell/<sequence>` | a message to an actor that is not delivered yet |
  * | `stream/<tenant>/<offset>` | a chunk of entries, the first with this offset |
- * | `redo/<tenant>` | the offset from which entries are applied again at a start; it stays after its tenant is deleted:
+ * | `redo/<tenant>` | the offset from which a restarted server applies entries again; it stays after its tenant is deleted:
  * no offset is assigned twice |
  * | `begin/<tenant>` | a tenant of this name was deleted: the offset at which the stream of the next one begins |
  * | `whole/<tenant>` | after a repair: the offset from which no entry is missing. Earlier positions are not recovered |

@@ -87,7 +87,7 @@ export class LevelScan implements Scan {
       snapshot: this.#snapshot,
       highWaterMarkBytes: pageBytes,
     })
-    // Not `nextv`: it stops at the limit, and so never reaches the end.
+    // Not `nextv`: it stops after `limit` rows, and so never reaches the end.
     const raw = iterator as unknown as RawIterator
     try {
       const entries = await raw._nextv(count, {})

@@ -157,8 +157,8 @@ class NamedDamage extends StorageFailure {
 }
 
 /**
- * Finds the damage that made a start fail, or returns the error. LevelDB does not verify checksums of tables, so damage
- * may cause any error. Call it after the folder was closed: it reads the whole database.
+ * Finds the damage that prevented the server from starting, or returns the error. LevelDB does not verify checksums of
+ * tables, so damage may cause any error. Call it after the folder was closed: it reads the whole database.
  */
 export async function findDamage(error: unknown, folder: string): Promise<unknown> {
   if (error instanceof NamedDamage || (error instanceof StorageFailure && error.code !== 'damaged')) return error

@@ -18,9 +18,9 @@ const againMs = 20
 const chunksAtATime = 1_024
 
 /**
- * Deletes the beginning of streams that are too big or too old, but never entries that a start has to apply again. The
- * chunks are deleted in an ordinary commit; `commitSoon` makes sure there is one. Entries from `neededFrom` on, which a
- * projection still has to read, stay until the stream is twice as big as it may be.
+ * Deletes the beginning of streams that are too big or too old, but never entries that a restarted server must apply
+ * again. The chunks are deleted in an ordinary commit; `commitSoon` makes sure there is one. Entries from `neededFrom`
+ * on, which a projection still has to read, stay until the stream is twice as big as it may be.
  */
 export class Retention {
   readonly #world: World

@@ -221,9 +221,9 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }
 
   /**
-   * Forgets all stored entries of the tenant with the next commit that touches its stream: a start then applies none of
-   * them again. The tenant's redo queue must be empty; its chunks may be deleted after that commit. Returns false if
-   * the stream is empty.
+   * Forgets all stored entries of the tenant with the next commit that touches its stream: a restarted server applies
+   * none of them again. The tenant's redo queue must be empty; its chunks may be deleted after that commit. Returns
+   * false if the stream is empty.
    */
   dropStream(tenant: string): boolean {
     const { retainedFrom, last } = this.stream(tenant)

@@ -6,7 +6,7 @@ export const recentBytesMax = 64 * 1024 * 1024
 
 /**
  * Facts about the stored stream of one tenant, known without reading it: its first and last offset, its size, the first
- * offsets of the chunks that a start applies again, and the latest chunks themselves.
+ * offsets of the chunks that a restarted server applies again, and the latest chunks themselves.
  *
  * The ring holds chunks as they are stored instead of events as they are sent. Chunks take a fifth of the size and lie
  * outside the heap, and a client that catches up needs the entries anyway, for filters and permissions.
@@ -23,7 +23,7 @@ export class TenantStream {
   beginsAt = 1
   /** After a repair, entries before this offset may be missing. */
   wholeFrom = 1
-  /** The stored redo position: entries from this offset on are applied again at a start. */
+  /** The stored redo position: entries from this offset on are applied again after a restart. */
   redoFrom = 1
   /** Bytes of all chunks ever stored, and of those deleted since. */
   bytesEnd = 0

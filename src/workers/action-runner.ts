@@ -61,13 +61,13 @@ const listedAtATime = 256
 const deviceBytes = 32
 
 /**
- * Runs actions, in small steps. Actions take turns: one device of an action, then one of the next. Each device is asked
- * with the permissions that the author has at that moment, and with the present schema. Contract 3.6.
+ * Runs actions, in small steps. Actions run in rotation: one device of an action, then one of the next. Each device is
+ * asked with the permissions that the author has at that moment, and with the present schema. Contract 3.6.
  *
  * - An action is stored before it is acknowledged, and the outcome of each device within moments. After a crash the
  *   action resumes: a device without an outcome is asked again, under the same id (the id of the action and the flake
  *   address of the device), and a device never executes the same id twice.
- * - After a start, devices that were online before may reconnect within the grace period of presence.
+ * - After a restart, devices that were online before may reconnect within the grace period of presence.
  * - A request that is refused because of overload is retried later. A request without an answer is retried too, if
  *   nothing could be stored meanwhile.
  */
@@ -338,7 +338,7 @@ export class ActionRunner {
     }
   }
 
-  /** Whether the device was online before the start and is still within its grace period. */
+  /** Whether the device was online before the restart and is still within its grace period. */
   #mayReconnect({ status }: DeviceState): boolean {
     return status !== 'offline' && this.#parts.system.world.monotonic() < this.#graceUntil
   }

@@ -128,7 +128,7 @@ test.each(['end', 'unsubscribe', 'send', 'publish', 'cork'] as const)(
     await until(() => http.recorder.count('closed') === 1)
     expect(http.recorder.get('closed')?.code).toBe(1011)
     expect(http.log.lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({
-      message: `${method} inside dropped: a websocket handler may only set state there`,
+      message: `${method} was called inside the handler's dropped, which may only set state`,
     })
   },
 )

@@ -17,7 +17,7 @@ const kindNames: ReadonlyMap<number | undefined, CollectionKind> = new Map([
 export const collectionKinds = ['minor', 'major', 'incremental', 'weakcb'] as const
 export type CollectionKind = (typeof collectionKinds)[number]
 
-/** Seconds. A turn of the loop ends after two milliseconds, and a timer may fire a millisecond late. */
+/** Seconds. Slices of work end after two milliseconds, and a timer may fire a millisecond late. */
 export const delayBounds = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
 /** Seconds. The usual buckets of Node programs. */
 export const collectionBounds = [0.001, 0.01, 0.1, 1, 2, 5]

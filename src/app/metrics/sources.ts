@@ -23,7 +23,7 @@ import type { StreamFollower } from '#store/stream-follower'
 /** Objects of the assembly that metrics read, in addition to those that routes use. */
 export interface MetricParts {
   readonly journal: StoreJournal
-  /** Undefined: history is off. */
+  /** Passes the streams to the history. Undefined: history is off. */
   readonly follower: StreamFollower | undefined
   readonly rules: RuleViews
   readonly functions: FunctionViews
@@ -51,7 +51,7 @@ export interface MetricSources extends MetricParts {
   readonly inFlight: () => number
   /** Undefined: authentication is off. */
   readonly identity: Identity['metrics'] | undefined
-  /** Undefined: the embedded update server is used, which is a part of this process. */
+  /** The external update server. Undefined: the embedded one is used, which is a part of this process. */
   readonly updateServer: Pick<ExternalUpdateServer, 'counts' | 'seconds'> | undefined
   readonly process: ProcessMetrics
   /** Undefined: MQTT is off, or not open yet. */

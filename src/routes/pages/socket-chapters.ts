@@ -10,7 +10,7 @@ interface Channel {
   readonly address: string
   readonly title: string
   readonly description: string
-  /** Absent: the channel is a topic of MQTT. */
+  /** Present for a websocket, absent for a topic of MQTT. */
   readonly bindings?: { readonly ws: { readonly query?: Query } }
   readonly messages: Readonly<Record<string, Message | Reference>>
 }

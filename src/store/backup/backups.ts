@@ -117,7 +117,7 @@ function refuseWithoutCopy(error: unknown): never {
   throw new Problem('storage', `the history cannot be copied: ${error.message}. A backup without it is possible`)
 }
 
-/** Fails when the backup takes longer than the limit. */
+/** Fails when the backup takes too long. */
 function withTimeLimit(turns: BackupTurns, world: World): BackupTurns {
   const end = world.monotonic() + backupMsMax
   return {

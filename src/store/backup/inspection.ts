@@ -48,7 +48,7 @@ interface StreamInspection {
   /** The first and the last retained offset; null if there is none. */
   readonly from: number | null
   readonly to: number | null
-  /** Entries from this offset on are applied again at a start; null if there never was a stream. */
+  /** Entries from this offset on are applied again after a restart; null if there never was a stream. */
   readonly redoFrom: number | null
   readonly since: number | null
   readonly until: number | null

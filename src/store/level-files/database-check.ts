@@ -38,7 +38,7 @@ export async function checkDatabase(database: string, depth: CheckDepth): Promis
 
 /** LevelDB takes a folder without CURRENT for a new one, and deletes the tables it finds in it. */
 function missingCurrent(names: readonly string[]): readonly string[] {
-  // The files of a start that died before it had created the first CURRENT.
+  // The files of a server that was killed before it had created the first CURRENT.
   const first = ['LOCK', 'LOG', 'LOG.old', 'MANIFEST-000001', '000001.dbtmp']
   const isNew = names.every((name) => first.includes(name) || draftPattern.test(name))
   return isNew ? [] : ['CURRENT is missing, but the folder holds files of a database']

@@ -39,7 +39,7 @@ export async function bytesOf(database: string, name: string): Promise<Buffer> {
   }
 }
 
-/** The same error with the name of the file, which errors of a read lack. */
+/** The error with the name of the file, which errors of a read lack. */
 export function ofFile(name: string, error: unknown): unknown {
   if (!(error instanceof Error) || error.message.includes(name)) return error
   const { code } = error as NodeJS.ErrnoException
@@ -56,9 +56,9 @@ async function isFileBehind(link: string): Promise<boolean> {
 }
 
 /**
- * Whether the folder holds files that are only created after a database, but no database. A start would create a new
- * database there, and delete the images that it does not name. `isShared`: a new node of a cluster begins with the key
- * alone.
+ * Whether the folder holds files that are only created after a database, but no database. A starting server would
+ * create a new database there, and delete the images that it does not name. `isShared`: a new node of a cluster begins
+ * with the key alone.
  *
  * @throws errors of the file system
  */

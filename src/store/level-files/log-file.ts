@@ -53,7 +53,7 @@ export function readLog(bytes: Buffer): LogReading {
 
 /** A log of one record. @param content that fits in the first block */
 export function logOf(content: Uint8Array): Buffer {
-  if (headBytes + content.length > blockBytes) throw new RangeError('it does not fit in a block')
+  if (headBytes + content.length > blockBytes) throw new RangeError('the record does not fit in a block')
   const bytes = Buffer.concat([Buffer.alloc(headBytes), content])
   bytes.writeUInt16LE(content.length, 4)
   bytes.writeUInt8(kinds.full, 6)
@@ -64,7 +64,7 @@ export function logOf(content: Uint8Array): Buffer {
 interface Piece {
   readonly at: number
   readonly end: number
-  /** Undefined: the rest of a block, too small for a head. */
+  /** The type in its head. Undefined: the piece is the rest of a block, too small for a head. */
   readonly kind: number | undefined
   readonly content: Uint8Array
 }
