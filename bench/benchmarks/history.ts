@@ -1,5 +1,6 @@
-// Answers: the cost of keeping every value. Ingest with history on and off at full speed, with one dashboard: rate, memory, and how far the history is behind; then, at 20 000 frames a second, the latencies of acknowledgements and events; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the time of queries, and of an export, in one process. Last, the same points in VictoriaMetrics and DuckDB, where they are installed: their answers must be equal. Does not count: HTTP.
+// Answers: the cost of keeping every value. Ingest with history on and off at full speed, with one dashboard: rate, memory, and how far the history is behind; then, at 20 000 frames a second, the latencies of acknowledgements and events; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the latency of events while a client exports history over HTTP; and the time of queries, and of an export, in one process. Last, the same points in VictoriaMetrics and DuckDB, where they are installed: their answers must be equal. Does not count: queries over HTTP.
 
+import { exportFigures, exportsBesideEvents, exportTargets } from '#bench/benchmarks/history-export'
 import { historyPeerFigures, historyPeers } from '#bench/benchmarks/history-peers'
 import { queries, queryTargets } from '#bench/benchmarks/history-queries'
 import { HistoryWriter } from '#bench/benchmarks/history-writer'
@@ -127,6 +128,7 @@ export const history: Benchmark = {
   figures: {
     ...formsOf(...(['changesPerSecond', 'serverCpuPerChange', 'serverCpu', 'loadCpu', 'ackP99', 'eventP99'] as const)),
     ackP99More: { title: 'acknowledged p99 more than without, ms', digits: 1 },
+    ...exportFigures,
     lag: { title: 'history behind at most, s', digits: 2 },
     memory: { title: 'memory at most, MiB', digits: 0 },
     memoryMore: { title: 'memory more than without, MiB', digits: 0 },
@@ -136,7 +138,7 @@ export const history: Benchmark = {
     ...historyPeerFigures,
     pointsPerSecond: { title: 'points/s', digits: 0 },
   },
-  cases: [ingestCase(ones, 1), ingestCase(tens, 10), store, queries, historyPeers],
+  cases: [ingestCase(ones, 1), ingestCase(tens, 10), exportsBesideEvents, store, queries, historyPeers],
   targets: [
     ...[ones, tens].map((name) => ({
       case: name,
@@ -153,6 +155,7 @@ export const history: Benchmark = {
     ...store.variants.map(({ name }) => ({ case: store.name, variant: name, figure: 'cpuPerPoint', atMost: 0.35 })),
     { case: store.name, variant: '10 000 series, exact times', figure: 'bytesPerPoint', atMost: 1.2 },
     { case: store.name, variant: '10 000 series, times with jitter', figure: 'bytesPerPoint', atMost: 2.5 },
+    ...exportTargets,
     ...queryTargets,
   ],
 }
