@@ -116,7 +116,6 @@ export class AuditLog implements Audit {
     const stored = this.#store(tenant, row).catch((err: unknown) =>
       this.#options.log.warn({ err, tenant, ...row }, 'an entry of the audit was not stored'),
     )
-    this.counts.stored++
     if (!isRefused) await stored
   }
 
@@ -127,6 +126,7 @@ export class AuditLog implements Audit {
     const entry = logEntry(row.at, this.#number++, JSON.stringify(row))
     const change = { type: 'change_log', index: auditIndex, entries: [entry], isPresent: true } as const
     await system.ask(tenantAddress(tenant), change, 0)
+    this.counts.stored++
   }
 
   #nameOf(user: NonNullable<AuditedRequest['user']>): string {

@@ -89,7 +89,7 @@ export const readImage = defineRoute('readImage', {
   },
   example: {
     parameters: { sha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' },
-    query: { device: exampleDevice, exp: '1790086400', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
+    query: { device: exampleDevice, exp: '1790086400000', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
     status: 200,
   },
 })

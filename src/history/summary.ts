@@ -29,18 +29,6 @@ export class Summary {
     this.count = 0
   }
 
-  /** Clears the numbers of a series of texts. */
-  clearNumbers(): void {
-    this.min = Number.NaN
-    this.max = Number.NaN
-    this.sum = Number.NaN
-    this.squares = Number.NaN
-    this.rise = Number.NaN
-    this.held = Number.NaN
-    this.heldMs = 0
-    this.until = Number.POSITIVE_INFINITY
-  }
-
   /** Adds later points, from one index to another, without a mark between them. */
   add(points: Points, from: number, to: number): void {
     if (points.texts.size === 0) {

@@ -44,7 +44,7 @@ export class OverloadLog {
     this.#world.after(countingMs, () => {
       this.#isCounting = false
       if (this.#countedRequests === 0) return
-      this.#log.warn({ status: 503, requests: this.#countedRequests }, this.#summaryText)
+      this.#log.warn({ requests: this.#countedRequests }, this.#summaryText)
       this.#countedRequests = 0
       this.#countForAWhile()
     })

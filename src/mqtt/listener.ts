@@ -49,8 +49,9 @@ export function listen({ world, opened, host, port, tls }: ListenerOptions): Pro
   // Emitted if a TLS handshake fails.
   server.on('tlsClientError', (_, socket: Socket) => socket.destroy())
   return new Promise((resolve, reject) => {
-    server.once('error', () => {
-      reject(new CannotListen(`cannot listen on ${host}:${port}: in use, or not an address of this machine`))
+    server.once('error', ({ code }: NodeJS.ErrnoException) => {
+      const reason = code === 'EACCES' ? 'no permission' : 'in use, or not an address of this machine'
+      reject(new CannotListen(`cannot listen on ${host}:${port}: ${reason}`))
     })
     server.listen({ host, port, backlog, exclusive: true }, () => {
       const address = server.address()

@@ -27,7 +27,7 @@ export interface GateOptions<Event> {
   readonly journal: Journal<Event>
   readonly listener: EventListener<Event>
   /** Called before a commit is sealed, to add the due snapshots. */
-  readonly beforeSeal: (now: number) => void
+  readonly beforeSeal: () => void
   /** A commit failed: callbacks that waited for a commit have failed, and no change is accepted until `reopen`. */
   readonly failed: (error: unknown) => void
   /** A callback or listener threw, which is a bug. The others still run. */
@@ -245,7 +245,7 @@ export class Gate<Event> {
   #seal(): void {
     if (this.#inFlight) return
     const now = this.#options.world.now()
-    if (!this.#isClosed) this.#options.beforeSeal(now)
+    if (!this.#isClosed) this.#options.beforeSeal()
     if (isEmpty(this.#open)) return
     const commit = this.#open
     this.#open = emptyCommit()
