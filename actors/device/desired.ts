@@ -116,7 +116,7 @@ export function decideDesiredResult(
 
 /**
  * Ends desired values that the device reports, and values that its declaration no longer permits: the property is gone,
- * read-only or of another type. `declared`: the services of a HELLO with their values, because unchanged values are in
+ * read-only or of another type. `declared`: the services of a HELLO or POST with their values, because unchanged values are in
  * no entry.
  */
 export function endReachedValues(

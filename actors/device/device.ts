@@ -15,7 +15,7 @@ import { withRuns } from '#actors/device/function-runs'
 import { decideHello } from '#actors/device/hello'
 import { limitMemory, type MemoryLimits, unlimitedMemory } from '#actors/device/memory'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
-import { decidePost, decideReport } from '#actors/device/report'
+import { decidePost, decideReport, isRepeated } from '#actors/device/report'
 import {
   type DeviceRules,
   decideDueAlarms,
@@ -127,13 +127,11 @@ function decideCommand(
         turn,
         rules,
       )
-    case 'post':
-      return evaluatedAfter(
-        state,
-        endReachedValues(state, decidePost(state, command, turn, startedAt), turn),
-        turn,
-        rules,
-      )
+    case 'post': {
+      const declared = isRepeated(state, command) ? [] : command.services
+      const decision = endReachedValues(state, decidePost(state, command, turn, startedAt), turn, declared)
+      return evaluatedAfter(state, decision, turn, rules)
+    }
     case 'status':
       return decideStatus(state, command, turn, startedAt)
     case 'patch_meta':

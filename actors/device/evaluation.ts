@@ -145,12 +145,11 @@ export class EvaluationBuilder {
    */
   outcome(remindedAt: () => number | null): Evaluation | undefined {
     const isSkipping = this.#skippedCount > 0
-    const hasChanged = this.#entries.length + this.#waiting.length > 0
-    if (isSkipping && (hasChanged || ruleBudget.hasCompiled))
+    const count = this.#entries.length + this.#waiting.length + this.#forgotten.length
+    if (isSkipping && (count > 0 || ruleBudget.hasCompiled))
       this.#deadline = Math.min(this.#deadline, this.#now + evaluateAgainMs)
     const deadline = this.#deadline
     const isReminded = deadline === Number.POSITIVE_INFINITY || deadline >= (remindedAt() ?? Number.POSITIVE_INFINITY)
-    const count = this.#entries.length + this.#waiting.length + this.#forgotten.length
     if (count === 0 && isReminded && !isSkipping) return undefined
     return {
       entries: this.#entries,

@@ -40,9 +40,8 @@ export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt
   if (!state.exists) return refuse(new Problem('device_unknown'))
   const { now } = turn
   const online = markOnline(state, now, startedAt, false)
-  const isSameSession = post.session !== undefined && post.session === state.session
-  // A repetition: only the status of the device may change.
-  if (isSameSession && post.seq !== undefined && post.seq <= state.seq) return record(online.entries, online)
+  // Only the status of the device may change.
+  if (isRepeated(state, post)) return record(online.entries, online)
   const declaration = declare(state, post.services ?? declaredNow(state), now)
   const reports = reportsOf(state, post, now)
   if (reports instanceof Problem) return refuse(reports)
@@ -52,6 +51,10 @@ export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt
     isCheckpointed: declaration.changes.length > 0,
     indexes: [...declaration.indexes, ...online.indexes],
   })
+}
+
+export function isRepeated(state: DeviceState, { session, seq }: Post): boolean {
+  return session !== undefined && session === state.session && seq !== undefined && seq <= state.seq
 }
 
 function declaredNow(state: DeviceState): DeclaredService[] {

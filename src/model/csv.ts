@@ -31,7 +31,7 @@ export class CsvReader {
 
   /**
    * Yields complete rows, once enough text was collected, and undefined for empty lines, so that the caller may pause.
-   * @throws Problem `bad_request` for an incomplete row that is too long
+   * @throws Problem `bad_request` for a row that is too long
    */
   *push(text: string): Generator<CsvRow | undefined> {
     this.#text += text
@@ -53,6 +53,8 @@ export class CsvReader {
         this.#at = begin
         break
       }
+      // Without the line feed.
+      this.#checkLength(this.#at - 1 - begin)
       const row = { line: this.#line, fields }
       this.#line += linesIn(this.#text, begin, this.#at)
       yield fields?.length === 1 && fields[0] === '' ? undefined : row
@@ -60,12 +62,12 @@ export class CsvReader {
     this.#text = this.#text.slice(this.#at)
     this.#at = 0
     this.#read = this.#text.length
-    if (this.#read > this.#rowCharactersMax) {
-      throw new Problem(
-        'bad_request',
-        `the row on line ${this.#line} has more than ${this.#rowCharactersMax} characters`,
-      )
-    }
+    this.#checkLength(this.#read)
+  }
+
+  #checkLength(characters: number): void {
+    if (characters <= this.#rowCharactersMax) return
+    throw new Problem('bad_request', `the row on line ${this.#line} has more than ${this.#rowCharactersMax} characters`)
   }
 
   /** Reads a row, and moves to the next one. */

@@ -121,8 +121,12 @@ describe('a value ends', () => {
   test.each([
     ['a report', (device: DeviceWithDesired) => device.act(report(svc, 0, [0, 5]))],
     ['POST /link', (device: DeviceWithDesired) => device.act(post([['svc', 1, 5]]))],
+    [
+      'the declaration of POST /link',
+      (device: DeviceWithDesired) => device.act({ ...post([]), services: [{ shape: svc, items: [0, 5] }] }),
+    ],
     ['HELLO', (device: DeviceWithDesired) => device.act(hello([{ shape: svc, items: [0, 5] }]))],
-  ])('when %s has it, also if it was reported before', (_, send) => {
+  ])('when %s has it, even if it is unchanged', (_, send) => {
     const device = DeviceWithDesired.connected()
     send(device)
     device.set({ '1': 5, '2': 1 })
@@ -130,6 +134,9 @@ describe('a value ends', () => {
     expect(kindsOf(device.act(report(svc, 0, [0, 6])))).toEqual(['reported'])
     device.set({ '1': 6 })
     expect(kindsOf(device.act(report(svc, 0, [0, 6, 1, 2])))).toEqual(['reported', 'desired_set'])
+    expect(device.wanted).toEqual(['2=1 PENDING'])
+    device.set({ '1': 5 })
+    send(device)
     expect(device.wanted).toEqual(['2=1 PENDING'])
     device.set({ '1': 5 })
     send(device)
