@@ -2,7 +2,7 @@ import { openSync, readSync } from 'node:fs'
 
 /**
  * Loaded into a server before its own program: measures the longest run of its event loop between two messages. The
- * loop is kept busy meanwhile, so that a run is the time from one turn of the loop to the next. Time in which the
+ * loop is kept busy meanwhile, so that a run is the time from one iteration of the loop to the next. Time in which the
  * kernel ran another process on the same core is subtracted; time that the host took from a virtual machine cannot be.
  */
 export type LoopMessage = { readonly type: 'begin' } | { readonly type: 'end' }

@@ -46,7 +46,7 @@ export function credentialKindOf(request: AuthenticationRequest, access: RouteAc
 export type SignInWay = 'login' | 'basic' | 'refresh' | 'basic_refresh' | 'sign_up' | 'totp' | 'recovery' | 'webauthn'
 
 /**
- * The result: `ok`, `second_factor` if that step follows, or the code of the refusal. `conflict` also counts logins
+ * The result: `ok`, `second_factor` if that step follows, or the code of the refusal. `conflict` also counts sign-ins
  * after which the user has to choose a tenant.
  */
 export type SignInOutcome = 'ok' | 'second_factor' | ProblemCode

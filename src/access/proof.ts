@@ -289,7 +289,7 @@ const nonceBytes = 16
 export interface NoncesOptions {
   /** Unix ms. */
   readonly now: () => number
-  /** New at each start: nonces of an earlier process are invalid. */
+  /** New in each process: nonces of an earlier process are invalid. */
   readonly key: Uint8Array
 }
 

@@ -234,7 +234,7 @@ export class Hub implements EventListener<Entry> {
     }
   }
 
-  /** At the start: everything stored counts as published. */
+  /** Call it when the server starts: everything stored counts as published. */
   load(tenant: string, last: number): void {
     this.#tenant(tenant).published = last
   }

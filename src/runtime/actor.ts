@@ -57,8 +57,8 @@ export interface ActorDefinition<State, Command, Event> {
   /**
    * For written-through actors: a record was stored. Called after the commit of a turn, for each of its records in
    * their order, before the effects of the turn. Also called on a node that applies the commits of another one. Not
-   * called at a start, when all records are read. The actor may have newer records that are not stored, so this method
-   * must not read it.
+   * called when the server starts and reads all records. The actor may have newer records that are not stored, so this
+   * method must not read it.
    */
   recordStored?(address: ActorAddress, change: RecordChange): void
   /**

@@ -10,7 +10,7 @@ const notBuilt = 'the pages were not built: npm run build'
 
 /**
  * Pages at the root: the dashboard at `/`, the API description at `/docs`, and their files. One route for each file
- * found at the start. Contract 8.
+ * found when the server starts. Contract 8.
  */
 export function pageRoutes(files: PageFiles): Binding[] {
   const paths = [...files.keys()].flatMap((name) => pathOf(name) ?? [])
