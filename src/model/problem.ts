@@ -73,7 +73,7 @@ export type ProblemCode = keyof typeof problemKinds
 /** The number of faults that one error lists. A body can have thousands, and more would not help. */
 export const detailsMax = 100
 
-/** One failure of a schema: its path (`a.b.0`) and the message. */
+/** One place where input does not match its schema: its path (`a.b.0`) and the message. */
 export interface ProblemDetail {
   readonly path: string
   readonly message: string
