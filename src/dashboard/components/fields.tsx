@@ -85,7 +85,7 @@ interface InputProps<Value> extends FieldTexts {
 }
 
 export interface TextFieldProps extends InputProps<string> {
-  readonly type?: 'text' | 'password' | 'email' | 'search' | undefined
+  readonly type?: 'text' | 'password' | 'email' | 'search' | 'datetime-local' | undefined
   readonly autocomplete?: string | undefined
   readonly inputMode?: 'text' | 'numeric' | 'decimal' | undefined
   readonly placeholder?: string | undefined
@@ -113,7 +113,7 @@ export function TextField(props: TextFieldProps) {
   return (
     <Field {...props} id={control.id}>
       {rows === undefined ? (
-        <input {...shared} type={type} autocomplete={autocomplete} inputMode={inputMode} />
+        <input {...shared} {...{ type, autocomplete, inputMode }} step={type === 'datetime-local' ? 1 : undefined} />
       ) : (
         <textarea {...shared} rows={rows} />
       )}

@@ -63,9 +63,9 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
   }
   return (
     <div class="history">
-      <div class="history-controls">
+      <div class="actions">
         <SpanButtons span={span} onChoose={choose} onBack={before.length > 0 ? back : undefined} />
-        <div class="history-actions">
+        <div class="actions">
           {series.length < seriesMax && <CompareButton series={series} onAdd={add} />}
           <Button onPress={() => downloadCsv(series, edges, histories.intervalMs)} isDisabled={!histories.intervalMs}>
             Download CSV

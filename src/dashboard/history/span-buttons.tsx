@@ -1,7 +1,6 @@
-import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
-import { Field } from '#dashboard/components/fields'
+import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import {
   type Edges,
@@ -68,31 +67,21 @@ export function SpanButtons({ span, onChoose, onBack }: SpanButtonsProps) {
 }
 
 function RangeForm({ span, onChoose }: Omit<SpanButtonsProps, 'onBack'>) {
-  const [{ from, to }] = useState(() => edgesOf(span, client.now()))
-  const [texts, setTexts] = useState({ from: localTime(from), to: localTime(to) })
-  const edges = { from: Date.parse(texts.from), to: Date.parse(texts.to) }
+  const shown = edgesOf(span, client.now())
+  const from = useField(localTime(shown.from))
+  const to = useField(localTime(shown.to))
   return (
     <Form
       submit="Show"
       onSubmit={() => {
+        const edges = { from: Date.parse(from.value), to: Date.parse(to.value) }
         const fault = spanFault(edges)
         if (fault) throw new Error(fault)
         onChoose(fixedSpan(edges, client.now()))
       }}
     >
-      {(Object.keys(texts) as (keyof Edges)[]).map((name) => (
-        <Field key={name} id={`range-${name}`} label={name === 'to' ? 'To' : 'From'}>
-          <input
-            class="input"
-            id={`range-${name}`}
-            type="datetime-local"
-            step={1}
-            required
-            value={texts[name]}
-            onInput={({ currentTarget }) => setTexts({ ...texts, [name]: currentTarget.value })}
-          />
-        </Field>
-      ))}
+      <TextField label="From" type="datetime-local" {...from} isRequired />
+      <TextField label="To" type="datetime-local" {...to} isRequired />
     </Form>
   )
 }
