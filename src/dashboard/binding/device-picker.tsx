@@ -41,7 +41,7 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
   }
   return (
     <div class="device-picker" ref={frame}>
-      <div class="field-with-button">
+      <div class="field-row">
         <SuggestField
           label={label}
           hint="One or more, separated by commas or spaces. They need not exist yet."

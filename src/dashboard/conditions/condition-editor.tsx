@@ -17,7 +17,6 @@ import {
   withOperand,
 } from '#dashboard/conditions/rows'
 import type { Condition } from '#model/condition'
-import '#dashboard/conditions/conditions.css'
 
 export interface ConditionEditorProps {
   readonly label: string
@@ -120,9 +119,9 @@ function RowsEditor({ rows: { join, rows }, onRows, operands, otherName, faults 
           onChange={(next) => onRows({ join: next, rows })}
         />
       )}
-      <ul class="condition-rows" ref={list}>
+      <ul class="field-rows" ref={list}>
         {rows.map((row, place) => (
-          <li key={place} class="condition-row">
+          <li key={place} class="field-row">
             <RowEditor
               row={row}
               operands={operands}

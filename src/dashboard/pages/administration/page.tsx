@@ -61,7 +61,7 @@ export default function AdministrationPage({ params }: PageProps) {
     <Page title="Administration" actions={tab.isOfTenant && mayUser('tenants', 'read') && <TenantChoice />}>
       <Tabs label="Administration" tabs={visible} selected={tab.id} onSelect={select}>
         {/* A new key for another tenant: no input for the previous tenant remains. */}
-        <div class="administration-tab" key={`${tab.id} ${tenant ?? ''}`}>
+        <div class="stack" key={`${tab.id} ${tenant ?? ''}`}>
           {tab.content}
         </div>
       </Tabs>

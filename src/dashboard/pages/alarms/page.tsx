@@ -65,8 +65,8 @@ function AlarmList({ alarms, active, isComplete }: AlarmListProps) {
   const activeOnly = useField(false)
   const isActiveOnly = activeOnly.value
   const columns = useColumns(active, isComplete)
-  if (alarms.length === 0) return <NoAlarms />
   const schemas = useSchemas()
+  if (alarms.length === 0) return <NoAlarms />
   const shown = sortedAlarms(alarms, active).filter(
     (alarm) =>
       (!isActiveOnly || active.has(alarm.resourceIdentifier)) &&

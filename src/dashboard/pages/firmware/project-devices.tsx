@@ -46,7 +46,7 @@ export function ProjectDevices({ devices, pins, isComplete }: ProjectData) {
       )}
       {devices.length > 0 && (
         <>
-          <div class="firmware-filters">
+          <div class="field-row">
             <TextField label="Search" type="search" hint="Identifier or version" {...search} />
             <Select label="Show" {...filter} options={filterOptions} />
           </div>

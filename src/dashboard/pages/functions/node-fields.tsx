@@ -184,7 +184,7 @@ function ThrottleFields({ node, onNode }: Of<'throttle'>) {
   const set = (next: number | undefined, by: Unit) =>
     onNode({ ...node, seconds: next === undefined ? undefined : Math.round(next * Number(by)) })
   return (
-    <div class="node-row">
+    <div class="field-row">
       <NumberField label="At most once every" value={amount} onChange={(next) => set(next, unit)} min={0} />
       <Select
         label="Unit"

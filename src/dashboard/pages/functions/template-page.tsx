@@ -14,7 +14,6 @@ import { TemplatePreview, type Texts } from '#dashboard/pages/functions/template
 import type { PageProps } from '#dashboard/routes'
 import { client, mayUser } from '#dashboard/session'
 import { parseMustache } from '#model/mustache'
-import '#dashboard/binding/binding.css'
 import '#dashboard/pages/functions/functions.css'
 
 type Template = Item<'GET /templates'>
@@ -169,7 +168,7 @@ function NewLocale({ known, onLocale }: NewLocaleProps) {
     setTyped('')
   }
   return (
-    <div class="field-with-button">
+    <div class="field-row">
       <SuggestField
         label="Add a locale"
         hint="Starts with a copy of the texts above. A reader of de-CH gets de-CH, or de, or en, whichever exists."

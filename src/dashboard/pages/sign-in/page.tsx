@@ -35,7 +35,7 @@ function Step({ title, children }: { readonly title: string; readonly children: 
     document.title = `${title} · Device Data Backend`
   }, [title])
   return (
-    <div class="sign-in-step">
+    <div class="stack">
       <h1 tabIndex={-1}>{title}</h1>
       {children}
     </div>

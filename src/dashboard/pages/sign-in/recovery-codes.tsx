@@ -21,7 +21,7 @@ export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) 
   return (
     <main class="sign-in" id="content">
       <div class="section">
-        <div class="sign-in-step">
+        <div class="stack">
           <h1 tabIndex={-1}>Recovery codes</h1>
           <p>
             Each code replaces a lost second factor once. They are shown only once: print them, or store them in your
