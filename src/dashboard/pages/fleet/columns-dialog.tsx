@@ -4,10 +4,12 @@ import { DialogButton } from '#dashboard/components/dialog'
 import { Checkboxes, Field, type Option } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { CloseDialogContext } from '#dashboard/components/unsaved-input'
-import { propertyKey } from '#dashboard/pages/fleet/columns'
+import { isObject, readJson } from '#dashboard/conditions/json-text'
+import { fixedColumns, propertyKey } from '#dashboard/pages/fleet/columns'
 import { readPreference, storePreference } from '#dashboard/preferences'
 import { liveState } from '#dashboard/state'
 import { nameOf, schemaOfProperty } from '#dashboard/values/format-value'
+import type { JsonObject } from '#model/json-value'
 
 export interface ColumnsProps {
   readonly chosen: readonly string[]
@@ -41,7 +43,10 @@ function ColumnsForm({ chosen, service, offers, onChoose }: ColumnsProps) {
       isDisabled={keys.length === 0}
       onSubmit={() => onChoose(['device', ...keys.filter((key) => key !== 'device')])}
     >
-      {group('Every device', generalColumns)}
+      {group(
+        'Every device',
+        fixedColumns.slice(1).map(({ key, title }) => ({ value: key, label: title })),
+      )}
       {group('Metadata', metaOptions())}
       {[...offers]
         .filter(([serviceIdentifier]) => service === '' || service === serviceIdentifier)
@@ -67,14 +72,6 @@ function ColumnsForm({ chosen, service, offers, onChoose }: ColumnsProps) {
     </Form>
   )
 }
-
-const generalColumns: readonly Option[] = [
-  { value: 'status', label: 'Status' },
-  { value: 'seen', label: 'Last message' },
-  { value: 'connects', label: 'Connects' },
-  { value: 'trend', label: 'Last hour' },
-  { value: 'values', label: 'Values' },
-]
 
 /** The largest number of devices to scan, so that the user notices no delay. */
 const scannedMax = 1_000
@@ -109,11 +106,7 @@ export function storeColumns(service: string, keys: readonly string[] | undefine
   storePreference(preferenceKey, JSON.stringify(keys ? { ...others, [service]: keys } : others))
 }
 
-function readColumns(): Record<string, unknown> {
-  try {
-    const stored: unknown = JSON.parse(readPreference(preferenceKey) ?? '{}')
-    return typeof stored === 'object' && stored !== null ? (stored as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
+function readColumns(): JsonObject {
+  const read = readJson(readPreference(preferenceKey) ?? '')
+  return 'value' in read && isObject(read.value) ? read.value : {}
 }

@@ -24,7 +24,8 @@ export type Schemas = { get(serviceIdentifier: string): Schema | undefined }
 
 const statusOrder: Readonly<Record<string, number>> = { online: 0, idle: 1, offline: 2 }
 
-const fixed: readonly FleetColumn[] = [
+/** The columns of every device. */
+export const fixedColumns: readonly FleetColumn[] = [
   { key: 'device', title: 'Device', width: 22, sortKey: undefined },
   { key: 'status', title: 'Status', width: 10, sortKey: ({ status }) => statusOrder[status ?? ''] },
   {
@@ -33,8 +34,6 @@ const fixed: readonly FleetColumn[] = [
     width: 8,
     sortKey: (device) => lastMessageAt(device) || undefined,
   },
-  { key: 'trend', title: 'Last hour', width: 9, sortKey: undefined, isUnsorted: true },
-  { key: 'values', title: 'Values', width: 22, sortKey: ({ services }) => services.size },
   {
     key: 'connects',
     title: 'Connects',
@@ -43,6 +42,8 @@ const fixed: readonly FleetColumn[] = [
     sortKey: ({ numConnects }) => numConnects,
     text: ({ numConnects }) => String(numConnects),
   },
+  { key: 'trend', title: 'Last hour', width: 9, sortKey: undefined, isUnsorted: true },
+  { key: 'values', title: 'Values', width: 22, sortKey: ({ services }) => services.size },
 ]
 
 /** The known columns, each once. A property whose name is the title of another column gets the name of its service too. */
@@ -60,7 +61,7 @@ export function columnsOf(keys: readonly string[], schemas: Schemas): readonly F
 export function columnOf(key: string, schemas: Schemas): FleetColumn | undefined {
   if (key.startsWith('meta:')) return metaColumn(key, key.slice('meta:'.length))
   const [, serviceIdentifier, propId] = /^property:(.+)\/(\d+)$/.exec(key) ?? []
-  if (serviceIdentifier === undefined) return fixed.find((column) => column.key === key)
+  if (serviceIdentifier === undefined) return fixedColumns.find((column) => column.key === key)
   return propertyColumn(key, serviceIdentifier, Number(propId), schemas)
 }
 

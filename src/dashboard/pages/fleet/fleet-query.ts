@@ -1,4 +1,4 @@
-import type { Condition, FleetView } from '#dashboard/pages/fleet/view'
+import { type Condition, type FleetView, operators } from '#dashboard/pages/fleet/view'
 import type { EventOf, StreamEvent } from '#model/event'
 import type { JsonValue } from '#model/json-value'
 import type { PropertyValue } from '#model/property-type'
@@ -19,21 +19,12 @@ export function fleetQueryOf({ search, status, service, condition }: FleetView, 
   if (service !== '') parts.push({ var: `services.${service}` })
   if (condition && wanted !== undefined) {
     const path = { var: `services.${condition.serviceIdentifier}.0x${condition.propId.toString(16)}` }
-    parts.push({ [logicOf[condition.operator]]: [path, wanted] })
+    parts.push({ [operators[condition.operator].logic]: [path, wanted] })
   }
   return {
     ...(search.trim() !== '' && { search: search.trim() }),
     ...(parts.length > 0 && { filter: JSON.stringify({ and: parts }) }),
   }
-}
-
-const logicOf: Readonly<Record<Condition['operator'], string>> = {
-  '>': '>',
-  '>=': '>=',
-  '<': '<',
-  '<=': '<=',
-  '=': '==',
-  '≠': '!=',
 }
 
 interface ShownDevices {
@@ -81,16 +72,5 @@ export function deviceToCheck(
 
 function isMet(value: PropertyValue | undefined, { operator }: Condition, wanted: Wanted): boolean {
   if (value === undefined || wanted === undefined || typeof value === 'object') return false
-  return compares[operator](typeof wanted === 'number' ? Number(value) : String(value), wanted)
-}
-
-type Comparable = number | string
-
-const compares: Readonly<Record<Condition['operator'], (actual: Comparable, wanted: Comparable) => boolean>> = {
-  '>': (actual, wanted) => actual > wanted,
-  '>=': (actual, wanted) => actual >= wanted,
-  '<': (actual, wanted) => actual < wanted,
-  '<=': (actual, wanted) => actual <= wanted,
-  '=': (actual, wanted) => actual === wanted,
-  '≠': (actual, wanted) => actual !== wanted,
+  return operators[operator].isMet(typeof wanted === 'number' ? Number(value) : String(value), wanted)
 }

@@ -9,8 +9,9 @@ import {
   type Condition,
   type FleetView,
   type Operator,
+  operators,
   operatorsFor,
-  type StatusFilter,
+  statusFilters,
 } from '#dashboard/pages/fleet/view'
 import { nameOf, schemaOfProperty, withUnit } from '#dashboard/values/format-value'
 
@@ -21,13 +22,6 @@ export interface FleetToolbarProps {
   readonly schemas: Schemas
   readonly children: ComponentChildren
 }
-
-const statuses: readonly (readonly [StatusFilter, string])[] = [
-  ['any', 'All'],
-  ['online', 'Online'],
-  ['idle', 'Idle'],
-  ['offline', 'Offline'],
-]
 
 /** Search, filters and columns. `/` focuses the search from anywhere on the page. */
 export function FleetToolbar({ view, change, offers, schemas, children }: FleetToolbarProps) {
@@ -51,9 +45,9 @@ export function FleetToolbar({ view, change, offers, schemas, children }: FleetT
       <div class="filters actions">
         <fieldset class="segments">
           <legend class="hidden">Status</legend>
-          {statuses.map(([status, title]) => (
+          {(Object.keys(statusFilters) as (keyof typeof statusFilters)[]).map((status) => (
             <Button key={status} isPressed={view.status === status} onPress={() => change({ status })}>
-              {title}
+              {statusFilters[status]}
             </Button>
           ))}
         </fieldset>
@@ -142,7 +136,7 @@ function ConditionForm({ service, offers, schemas, onChoose }: ConditionFormProp
         label="is"
         {...operatorField}
         value={operator}
-        options={operatorOptions.map((each) => ({ value: each, label: operatorLabels[each] }))}
+        options={operatorOptions.map((each) => ({ value: each, label: operators[each].label }))}
       />
       {names.length > 0 ? (
         <Select
@@ -161,15 +155,6 @@ function ConditionForm({ service, offers, schemas, onChoose }: ConditionFormProp
       )}
     </Form>
   )
-}
-
-const operatorLabels: Readonly<Record<Operator, string>> = {
-  '>': 'more than',
-  '>=': 'at least',
-  '<': 'less than',
-  '<=': 'at most',
-  '=': 'equal to',
-  '≠': 'not equal to',
 }
 
 function propertiesOf(offers: ConditionFormProps['offers'], schemas: Schemas, service: string) {

@@ -2,10 +2,21 @@ import type { PropertySchema } from '#dashboard/values/format-value'
 
 /** The filters and the order of the fleet. Stored in the address, so that a link shows the same view. */
 
-export type StatusFilter = 'any' | 'online' | 'idle' | 'offline'
+export const statusFilters = { any: 'All', online: 'Online', idle: 'Idle', offline: 'Offline' } as const
+type StatusFilter = keyof typeof statusFilters
 
-const operators = ['>', '>=', '<', '<=', '=', '≠'] as const
-export type Operator = (typeof operators)[number]
+type Comparable = number | string
+
+/** `logic`: the operator of JsonLogic. */
+export const operators = {
+  '>': { label: 'more than', logic: '>', isMet: (actual: Comparable, wanted: Comparable) => actual > wanted },
+  '>=': { label: 'at least', logic: '>=', isMet: (actual: Comparable, wanted: Comparable) => actual >= wanted },
+  '<': { label: 'less than', logic: '<', isMet: (actual: Comparable, wanted: Comparable) => actual < wanted },
+  '<=': { label: 'at most', logic: '<=', isMet: (actual: Comparable, wanted: Comparable) => actual <= wanted },
+  '=': { label: 'equal to', logic: '==', isMet: (actual: Comparable, wanted: Comparable) => actual === wanted },
+  '≠': { label: 'not equal to', logic: '!=', isMet: (actual: Comparable, wanted: Comparable) => actual !== wanted },
+} as const
+export type Operator = keyof typeof operators
 
 /** A property of a service, compared with a number, a text, or a name in its enumeration. */
 export interface Condition {
@@ -71,7 +82,7 @@ function conditionOf(fields: URLSearchParams): Condition | undefined {
 }
 
 function isStatus(text: string): text is StatusFilter {
-  return ['any', 'online', 'idle', 'offline'].includes(text)
+  return Object.hasOwn(statusFilters, text)
 }
 
 /** A number if the text is a number or a name in the enumeration; otherwise the text itself. */
@@ -88,5 +99,5 @@ export function parseConditionValue(text: string, about: PropertySchema | undefi
 /** Numbers have all operators. Texts and names can only be equal or not. */
 export function operatorsFor(about: PropertySchema | undefined): readonly Operator[] {
   const isNamed = about?.enum !== undefined || ['bool', 'string', 'uuid'].includes(about?.type ?? '')
-  return isNamed ? ['=', '≠'] : operators
+  return isNamed ? ['=', '≠'] : (Object.keys(operators) as Operator[])
 }
