@@ -10,6 +10,12 @@ export function runAfter(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    runAfter(ms, resolve)
+  })
+}
+
 export function runEvery(ms: number, run: () => void): () => void {
   const timer = setInterval(run, ms)
   return () => clearInterval(timer)

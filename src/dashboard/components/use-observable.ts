@@ -47,7 +47,8 @@ export function useIsComplete(list: {
   return isComplete
 }
 
-function useRendering(): () => void {
+/** A function that renders the component again. */
+export function useRendering(): () => void {
   const [, render] = useReducer((count: number, _: undefined) => count + 1, 0)
   return () => render(undefined)
 }

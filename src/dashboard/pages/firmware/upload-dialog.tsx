@@ -16,7 +16,7 @@ import { ExplainedError, problemText, withExplanation } from '#dashboard/compone
 import { notify } from '#dashboard/components/toasts'
 import { type UploadEnvironment, UploadRefused, uploadImage } from '#dashboard/pages/firmware/image-upload'
 import { client } from '#dashboard/session'
-import { runAfter } from '#dashboard/timers'
+import { pause, runAfter } from '#dashboard/timers'
 import { bytesText } from '#dashboard/values/format-value'
 
 interface UploadButtonProps {
@@ -269,7 +269,7 @@ async function sendImage(
         stop()
       }
     },
-    wait: (ms) => new Promise((resolve) => runAfter(ms, resolve)),
+    wait: pause,
     onReceived: (bytes) => show({ bytes, pause: undefined }),
     onPause: (why) => show({ pause: problemText(new Error(why)) }),
   }

@@ -1,7 +1,8 @@
 import { etagOf } from '#client/client'
 import type { Body } from '#client/routes'
-import { forEachDevice, pause, retryRefused, type Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
+import { forEachDevice, retryRefused, type Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
 import { client } from '#dashboard/session'
+import { pause } from '#dashboard/timers'
 
 export interface Plan {
   /** The text before the number of devices: `Write Setpoint = 55 °C to`. */

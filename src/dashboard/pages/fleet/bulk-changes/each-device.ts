@@ -1,5 +1,5 @@
 import { problemText, statusOf } from '#dashboard/components/problem-text'
-import { runAfter } from '#dashboard/timers'
+import { pause } from '#dashboard/timers'
 
 export interface Outcome {
   readonly device: string
@@ -41,10 +41,4 @@ export async function retryRefused<Value>(act: () => Promise<Value>, repeats = r
     await pause(((problem as { retryAfterSeconds?: number }).retryAfterSeconds ?? 1) * 1_000)
     return retryRefused(act, repeats - 1)
   }
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    runAfter(ms, resolve)
-  })
 }
