@@ -44,7 +44,7 @@ interface NavigationLinkProps extends Pick<NavigationProps, 'onNavigate'> {
 function NavigationLink({ route, isCurrent, onNavigate }: NavigationLinkProps) {
   return (
     <a href={`#${route.path.replace(/\/:.*/, '')}`} aria-current={isCurrent ? 'page' : undefined} onClick={onNavigate}>
-      <Icon name={route.icon ?? ''} />
+      <Icon name={route.name?.toLowerCase() ?? ''} />
       {route.name}
       {route.path === '/alarms' && <OpenAlarms />}
     </a>

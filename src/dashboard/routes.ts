@@ -10,32 +10,19 @@ export interface PageProps {
 
 export interface Route {
   readonly path: string
-  /** The label in the navigation; a page without one is reached from other pages. */
+  /** The label in the navigation, and in lower case its icon; a page without one is reached from other pages. */
   readonly name?: string
-  readonly icon?: string
   /** The page is offered to users with any of these permissions; a resource alone means read. */
   readonly needs?: Resource | readonly (Resource | readonly [Resource, Action])[]
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>
 }
 
 export const routes: readonly Route[] = [
-  { path: '/', name: 'Fleet', icon: 'fleet', needs: 'service', load: () => import('#dashboard/pages/fleet/page') },
+  { path: '/', name: 'Fleet', needs: 'service', load: () => import('#dashboard/pages/fleet/page') },
   { path: '/devices/:id', needs: 'service', load: () => import('#dashboard/pages/device/page') },
-  {
-    path: '/alarms',
-    name: 'Alarms',
-    icon: 'alarms',
-    needs: 'alarms',
-    load: () => import('#dashboard/pages/alarms/page'),
-  },
+  { path: '/alarms', name: 'Alarms', needs: 'alarms', load: () => import('#dashboard/pages/alarms/page') },
   { path: '/alarms/:id', needs: 'alarms', load: () => import('#dashboard/pages/alarms/alarm-page') },
-  {
-    path: '/functions',
-    name: 'Functions',
-    icon: 'functions',
-    needs: 'functions',
-    load: () => import('#dashboard/pages/functions/page'),
-  },
+  { path: '/functions', name: 'Functions', needs: 'functions', load: () => import('#dashboard/pages/functions/page') },
   { path: '/functions/templates', needs: 'functions', load: () => import('#dashboard/pages/functions/templates-page') },
   {
     path: '/functions/templates/:id',
@@ -48,22 +35,14 @@ export const routes: readonly Route[] = [
   {
     path: '/notifications',
     name: 'Notifications',
-    icon: 'notifications',
     needs: 'notifications',
     load: () => import('#dashboard/pages/notifications/page'),
   },
-  {
-    path: '/firmware',
-    name: 'Firmware',
-    icon: 'firmware',
-    needs: 'updates',
-    load: () => import('#dashboard/pages/firmware/page'),
-  },
+  { path: '/firmware', name: 'Firmware', needs: 'updates', load: () => import('#dashboard/pages/firmware/page') },
   { path: '/firmware/:project', needs: 'updates', load: () => import('#dashboard/pages/firmware/project-page') },
   {
     path: '/administration/:tab?',
     name: 'Administration',
-    icon: 'administration',
     needs: [
       'users',
       'roles',

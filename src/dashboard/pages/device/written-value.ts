@@ -1,4 +1,5 @@
 import type { PropertyView } from '#client/client'
+import { readJson } from '#dashboard/conditions/json-text'
 import { localTime, type PropertySchema } from '#dashboard/values/format-value'
 
 /** Parses and checks input for a property. The server checks it again. Contract 3.5 */
@@ -113,11 +114,7 @@ function parseTime(text: string): ParsedValue {
 }
 
 function parseList(text: string): ParsedValue {
-  let list: unknown
-  try {
-    list = JSON.parse(text)
-  } catch {
-    return { fault: 'Must be a list such as [1, 2, 3].' }
-  }
-  return Array.isArray(list) ? { value: list } : { fault: 'Must be a list such as [1, 2, 3].' }
+  const read = readJson(text)
+  if (!('value' in read) || !Array.isArray(read.value)) return { fault: 'Must be a list such as [1, 2, 3].' }
+  return { value: read.value as unknown[] as NonNullable<PropertyView['value']> }
 }

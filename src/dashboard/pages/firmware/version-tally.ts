@@ -1,5 +1,6 @@
 import { isFinalStatus } from '#dashboard/pages/firmware/update-words'
-import type { FirmwareInformation } from '#model/firmware'
+import { groupBy } from '#dashboard/values/group-by'
+import type { FirmwareEntry, FirmwareInformation } from '#model/firmware'
 
 /** Counts devices by project and firmware version, with the status of their updates. */
 
@@ -27,34 +28,21 @@ export function isUpdating({ firmwares = [] }: FirmwareInformation): boolean {
 }
 
 export function tallyOf(devices: Iterable<FirmwareInformation>): ReadonlyMap<string, ProjectTally> {
-  const tallies = new Map<string, MutableTally>()
-  for (const device of devices) {
-    const project = device.project ?? withoutProject
-    let tally = tallies.get(project)
-    if (!tally) {
-      tally = { devices: 0, updating: 0, counts: new Map() }
-      tallies.set(project, tally)
-    }
-    tally.devices++
-    if (isUpdating(device)) tally.updating++
-    for (const { firmware, index } of device.firmwares ?? []) {
-      const key = `${index}/${firmware}`
-      const count = tally.counts.get(key)
-      if (count) count.devices++
-      else tally.counts.set(key, { firmware, index, devices: 1 })
-    }
-  }
+  const projects = groupBy(devices, ({ project }) => project ?? withoutProject)
   return new Map(
-    [...tallies].map(([project, { counts, ...tally }]) => [project, { ...tally, versions: sorted(counts) }]),
+    [...projects].map(([project, members]) => [
+      project,
+      { devices: members.length, updating: members.filter(isUpdating).length, versions: versionsOn(members) },
+    ]),
   )
 }
 
-interface MutableTally {
-  devices: number
-  updating: number
-  readonly counts: Map<string, { readonly firmware: string; readonly index: number; devices: number }>
-}
-
-function sorted(counts: MutableTally['counts']): readonly VersionCount[] {
-  return [...counts.values()].sort((one, next) => one.index - next.index || next.devices - one.devices)
+function versionsOn(devices: readonly FirmwareInformation[]): readonly VersionCount[] {
+  const entries = devices.flatMap(({ firmwares = [] }) => firmwares)
+  return [...groupBy(entries, ({ index, firmware }) => `${index}/${firmware}`).values()]
+    .map((same) => {
+      const [{ firmware, index }] = same as [FirmwareEntry]
+      return { firmware, index, devices: same.length }
+    })
+    .sort((one, next) => one.index - next.index || next.devices - one.devices)
 }
