@@ -39,8 +39,8 @@ describe('a report', () => {
     const last = device.reports(0, 10)
     expect(turnsOf(last)).toEqual([`I1 inactive ${now + 500}`])
     // The row is there since the first activation.
-    expect(last).toMatchObject({ indexes: [] })
-    expect(device.rules.counts.transitions).toBe(2)
+    for (const decision of [last, device.reports(0, 11)]) expect(decision).toMatchObject({ indexes: [] })
+    expect(device.rules.counts.transitions).toBe(3)
   })
 
   test.each([

@@ -145,19 +145,20 @@ test('a property has its last value, time and offset, and the incremental count 
     fc.double({ noNaN: true, noDefaultInfinity: true }),
     fc.string({ maxLength: 40 }),
   )
-  const item = fc.tuple(fc.nat(one.properties.length - 1), state, fc.nat(2 ** 45), fc.maxSafeNat())
+  const index = fc.nat(one.properties.length - 1)
+  const item = fc.record({ index, value: state, time: fc.nat(2 ** 45), offset: fc.maxSafeNat() })
   const shown = (service: ServiceState) => [service.states(), service.times(), service.offsets()]
   fc.assert(
     fc.property(fc.array(fc.array(item, { maxLength: 6 }), { maxLength: 10 }), (all) => {
       const service = new ServiceState(one)
       const expected: [PropertyState, number, number][] = one.properties.map(() => [null, 0, 0])
       for (const items of all) {
-        const growth = service.growthBy(items.flatMap(([index, value]) => [index, value]))
+        const growth = service.growthBy(items.flatMap(({ index, value }) => [index, value]))
         const before = service.valueBytes
-        for (const [index, ...values] of items) {
-          service.set(index, ...values)
-          expected[index] = values
-          expect(service.stateOf(index)).toEqual(values[0])
+        for (const { index, value, time, offset } of items) {
+          service.set(index, value, time, offset)
+          expected[index] = [value, time, offset]
+          expect(service.stateOf(index)).toEqual(value)
         }
         expect(service.valueBytes - before).toBe(growth)
       }
