@@ -236,11 +236,8 @@ describe('an account', () => {
   })
 
   test('is disabled once and enabled once', () => {
-    expect([enable, disable, disable].map((command) => account.act(command).type)).toEqual([
-      'answer',
-      'record',
-      'answer',
-    ])
+    const types = [enable, disable, disable].map((command) => account.act(command).type)
+    expect(types).toEqual(['answer', 'record', 'answer'])
     expect(account.state.credentials).toMatchObject({ hash: 'hash 1', isDisabled: true })
     account.act(enable)
     expect(account.state.credentials).toMatchObject({ hash: 'hash 1', isDisabled: false })

@@ -15,10 +15,7 @@ import { shownState } from '#test/actors/shown-state'
 export const shapes = new Shapes(() => undefined)
 
 /** A shape from `1: 'uint8'` with modifiers 0, or from `[type, modifier]`. */
-export function shapeOf(
-  service: string,
-  properties: Readonly<Record<number, string | readonly [string, number]>>,
-): Shape {
+export function shapeOf(service: string, properties: Record<number, string | readonly [string, number]>): Shape {
   return shapes.intern(
     service,
     Object.entries(properties).map(([propId, declared]) => {

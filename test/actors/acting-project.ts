@@ -59,10 +59,7 @@ export class ActingProject extends ActingActor<ProjectState, ProjectCommand> {
 }
 
 /** A release with an image of this many bytes `image`. */
-export function releaseOf(
-  firmware: string,
-  more: Partial<StoredRelease> & { readonly image?: string } = {},
-): StoredRelease {
+export function releaseOf(firmware: string, more: Partial<StoredRelease> & { image?: string } = {}): StoredRelease {
   const { image = 'a', ...fields } = more
   return {
     firmware,

@@ -50,9 +50,8 @@ describe('a first declaration', () => {
     expect(declarationOf(device, [{ shape: one, items: [] }])).toMatchObject({ changes: 1, shared: [one.id] })
     const decision = device.record(hello([{ shape: one, items: [] }]))
     expect(decision.isCheckpointed).toBe(true)
-    expect(shownState(device.state).services).toEqual([
-      { shape: one.id, states: [null, null], times: [0, 0], offsets: [0, 0] },
-    ])
+    const none = { states: [null, null], times: [0, 0], offsets: [0, 0] }
+    expect(shownState(device.state).services).toEqual([{ shape: one.id, ...none }])
   })
 
   test('of a service without properties publishes nothing, then and when it is no longer declared', () => {

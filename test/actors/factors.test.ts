@@ -69,11 +69,8 @@ test('a recovery code is valid once, and the others stay', () => {
   account.setTotp()
   const used = (code: number) => account.act({ type: 'use_recovery', hash: hash(code) })
   expect(used(201).type).toBe('record')
-  expect([outcomeOf(used(201)), outcomeOf(used(77)), account.state.factors.recovery]).toEqual([
-    wrong,
-    wrong,
-    [hash(202)],
-  ])
+  expect([outcomeOf(used(201)), outcomeOf(used(77))]).toEqual([wrong, wrong])
+  expect(account.state.factors.recovery).toEqual([hash(202)])
   expect(used(202).type).toBe('record')
   expect(account.state.factors.totp).not.toBeNull()
 })

@@ -38,11 +38,8 @@ describe('a rollout stops after errors', () => {
     [1000, undefined, { failed: 1000 }, false],
     [1000, 12.5, { failed: 2 }, false],
     [1000, 12.5, { failed: 3 }, true],
-  ])('of %i chosen at %s %%: %j: %s', (chosen, errorThresholdPercent, outcomes, isStopped) => {
-    project.all(
-      putRollout('2.0.0', { ...(errorThresholdPercent !== undefined && { errorThresholdPercent }) }),
-      scanned(chosen),
-    )
+  ])('of %i chosen at %s %%: %j: %s', (chosen, percent, outcomes, isStopped) => {
+    project.all(putRollout('2.0.0', percent === undefined ? {} : { errorThresholdPercent: percent }), scanned(chosen))
     project.notices.received
     for (const [stage, count] of Object.entries(outcomes)) project.move(null, stage as Stage, count)
     expect(project.state.rollout?.state).toBe(isStopped ? 'stopped' : 'running')

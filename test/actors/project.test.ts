@@ -183,11 +183,8 @@ describe('a rollout', () => {
   })
 
   test('that does not exist cannot be paused, resumed or deleted', () => {
-    const outcomes = project.all(
-      { type: 'pause', author: ada },
-      { type: 'resume', author: ada },
-      { type: 'delete_rollout' },
-    )
+    const changes = (['pause', 'resume'] as const).map((type) => ({ type, author: ada }))
+    const outcomes = project.all(...changes, { type: 'delete_rollout' })
     expect(outcomes).toEqual(Array(3).fill('not_found: Not Found'))
   })
 

@@ -18,9 +18,8 @@ export class RecordingNotices implements IdentityNotices {
   }
 
   userChanged: IdentityNotices['userChanged'] = (user, row) => {
-    this.lines.push(
-      `user ${user} ${row ? `of ${row.tenant} ${row.state} ${row.roles.join()} since ${row.rolesSince}` : 'gone'}`,
-    )
+    const state = row ? `of ${row.tenant} ${row.state} ${row.roles.join()} since ${row.rolesSince}` : 'gone'
+    this.lines.push(`user ${user} ${state}`)
   }
 
   tenantChanged: IdentityNotices['tenantChanged'] = (tenant, row) => {

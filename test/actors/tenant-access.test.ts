@@ -273,10 +273,7 @@ describe('a provisioning key', () => {
 
   test.each<[string, (tenant: ActingTenant) => void]>([
     ['never existed', () => {}],
-    [
-      'expired, though its reminder has not come yet',
-      (tenant) => tenant.addProvisioningKey('P', { expiresAt: now + 5 }),
-    ],
+    ['expired and has not ended yet', (tenant) => tenant.addProvisioningKey('P', { expiresAt: now + 5 })],
     ['has a limit of zero', (tenant) => tenant.addProvisioningKey('P', { maxDevices: 0 })],
     ['is an API key', (tenant) => tenant.addApiKey('P')],
   ])('registers no device if it %s', (_, prepare) => {

@@ -137,10 +137,7 @@ describe('a message is refused', () => {
     ['one service too many', { ...hello, services: services(servicesMax + 1) }],
     ['one property too many', { ...hello, services: properties(propertiesMax + 1) }],
     ['a service twice', { ...hello, services: [...services(2), ...services(1)] }],
-    [
-      'a service twice, in another case',
-      { ...hello, services: [service, service.toUpperCase()].map(withoutProperties) },
-    ],
+    ['a service in two cases', { ...hello, services: [service, service.toUpperCase()].map(withoutProperties) }],
     ['a property twice', declaring(property, property)],
     ['an unknown data type', declaring({ ...property, type: 'UINT7' })],
     ['a stream type', declaring({ ...property, type: 'string-stream' })],
@@ -179,6 +176,7 @@ describe('a message is refused', () => {
 
 describe('unknown fields', () => {
   const more = { later: true }
+  const marked = { ...property, modifier: more }
   test('are ignored in frames, at every level', () => {
     const modifier = { isReadOnly: true }
     const declared = { ...property, modifier: { ...modifier, ...more }, ...more }
@@ -200,10 +198,7 @@ describe('unknown fields', () => {
     ['of an update', { ...body, updates: [{ ...body.updates[0], ...more }] }],
     ['of a service', { ...body, services: [{ serviceIdentifier: 's', properties: [], ...more }] }],
     ['of a property', { ...body, services: [{ serviceIdentifier: 's', properties: [{ ...property, ...more }] }] }],
-    [
-      'of a modifier',
-      { ...body, services: [{ serviceIdentifier: 's', properties: [{ ...property, modifier: more }] }] },
-    ],
+    ['of a modifier', { ...body, services: [{ serviceIdentifier: 's', properties: [marked] }] }],
   ])('are refused in POST /link: %s', (_name, bad) => {
     expect(LinkBody.safeParse(bad).success).toBe(false)
   })

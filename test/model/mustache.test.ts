@@ -40,14 +40,9 @@ describe('the renderer agrees with Mustache', () => {
     fc.string(),
     fc.constantFrom('', 0, '<&"'),
   )
-  const inner = fc.record(
-    { a: scalar, b: scalar, c: fc.array(scalar, { maxLength: 3 }) },
-    { requiredKeys: [], noNullPrototype: true },
-  )
-  const middle = fc.record(
-    { a: inner, b: fc.oneof(scalar, inner), c: scalar },
-    { requiredKeys: [], noNullPrototype: true },
-  )
+  const optional = { requiredKeys: [], noNullPrototype: true } as { requiredKeys: never[]; noNullPrototype: true }
+  const inner = fc.record({ a: scalar, b: scalar, c: fc.array(scalar, { maxLength: 3 }) }, optional)
+  const middle = fc.record({ a: inner, b: fc.oneof(scalar, inner), c: scalar }, optional)
   const data: fc.Arbitrary<JsonObject> = fc.record(
     {
       a: fc.oneof(scalar, inner, middle, fc.constant(null)),

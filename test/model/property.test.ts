@@ -16,15 +16,13 @@ describe('modifier bits', () => {
 describe('property', () => {
   const property = { tag: 'value', modifier: modifierOf(0), propId: 8192, type: 'UINT8', value: 7, timestamp: 1 }
   const { value: _value, ...withoutValue } = property
+  const modifier = modifierOf(modifierFlags.isError)
 
   test.each([
     ['a value', property],
     ['an array', { ...property, type: 'UINT8-ARRAY', value: [1, 2] }],
     ['declared, without value', withoutValue],
-    [
-      'an error',
-      { ...withoutValue, tag: 'error', error: 'sensor broken', modifier: modifierOf(modifierFlags.isError) },
-    ],
+    ['an error', { ...withoutValue, tag: 'error', error: 'sensor broken', modifier }],
     ['removed', { ...withoutValue, tag: 'removed' }],
   ])('with %s is valid', (_name, good) => {
     expect(Property.parse(good)).toEqual(good)

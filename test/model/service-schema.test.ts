@@ -61,10 +61,7 @@ describe('a schema is accepted unchanged', () => {
     ['a stream type', withProperty({ name: 'p', type: 'binary-stream' })],
     ['a stream type of texts', withProperty({ name: 'p', type: 'string-stream' })],
     ['an array type', withProperty({ name: 'p', type: 'uint8-array' })],
-    [
-      'enum of negative, large and fractional values',
-      withEnum(named({ '-1': 'a', '18446744073709551615': 'b', '0.5': 'c' })),
-    ],
+    ['enum of any numbers', withEnum(named({ '-1': 'a', '18446744073709551615': 'b', '0.5': 'c' }))],
     ['two values of one name', withEnum(named({ '1': 'reserved', '2': 'reserved' }))],
   ])('with %s', (_name, schema) => {
     expect(ServiceSchema.parse(schema)).toEqual(schema)

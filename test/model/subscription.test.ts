@@ -7,14 +7,8 @@ const body = { topic: 'crn#function:6Hn3wRt5Mz', type: 'email', locale: 'de-CH' 
 
 describe('a body', () => {
   test('may have any topic, type of message and locale', () => {
-    for (const more of [
-      {},
-      { topic: 'anything' },
-      { type: 'apn' },
-      { type: 'gcm' },
-      { type: 'webpush' },
-      { locale: 'en' },
-    ])
+    const types = ['apn', 'gcm', 'webpush'].map((type) => ({ type }))
+    for (const more of [{}, { topic: 'anything' }, { locale: 'en' }, ...types])
       expect(SubscribeBody.parse({ ...body, ...more })).toEqual({ ...body, ...more })
   })
 

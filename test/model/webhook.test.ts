@@ -36,10 +36,8 @@ test('the latest hundred deliveries are shown, waiting or not, without contents'
     return { id: `msg_${seq}`, node: 'hook', attempts: 1, status: 'FAILED', result: 410, time: seq }
   }
   const all = Array.from({ length: 150 }, (_, index) => index + 1)
-  const shown = deliveriesOf(
-    all.filter((seq) => seq % 2 === 0).map(waiting),
-    all.filter((seq) => seq % 2 === 1).map(result),
-  )
+  const [even, odd] = [0, 1].map((rest) => all.filter((seq) => seq % 2 === rest)) as [number[], number[]]
+  const shown = deliveriesOf(even.map(waiting), odd.map(result))
   expect(shown.map(({ time }) => time)).toEqual(all.slice(50).reverse())
   expect(shown.slice(0, 2)).toEqual([
     { id: 'msg_150', node: 'hook', status: 'WAITING', time: 150, attempts: 2, reason: 'timeout', nextAt: 5_000 },

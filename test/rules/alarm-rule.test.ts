@@ -13,12 +13,9 @@ import { schema, storedAlarm } from '#test/rules/stored-rules'
 const climate = shapeOf('Climate', { 8192: 'float', 8193: 'uint8', 8194: 'string', 8195: 'int64-array' })
 const named = schema({ Temperature: 0x2000, Mode: 0x2001, 'Set.Point': 0x2002, __proto: 0x2003, Gone: 0x2fff })
 
-function ruleOf(
-  id: string,
-  stored: StoredAlarm,
-  names: ServiceSchema | undefined = named,
-  counts = newCounts(),
-): AlarmRule {
+type Names = ServiceSchema | undefined
+
+function ruleOf(id: string, stored: StoredAlarm, names: Names = named, counts = newCounts()): AlarmRule {
   const resolved = resolveNames(new ReadCondition(stored.condition), names)
   return new AlarmRule(stored, { id, serial: Number(id), resolved, counts })
 }

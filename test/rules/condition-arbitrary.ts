@@ -14,11 +14,10 @@ const scalars: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(
 
 const literal = fc.oneof({ weight: 5, arbitrary: scalars }, fc.double({ noNaN: true, noDefaultInfinity: true }))
 
+const literals = fc.array(literal, { maxLength: 4 })
+
 /** The value of a property: a literal or an array of literals. */
-export const value: fc.Arbitrary<JsonValue> = fc.oneof(
-  { weight: 4, arbitrary: literal },
-  fc.array(literal, { maxLength: 4 }),
-)
+export const value: fc.Arbitrary<JsonValue> = fc.oneof({ weight: 4, arbitrary: literal }, literals)
 
 const name = fc.constantFrom(...names)
 

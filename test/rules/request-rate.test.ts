@@ -32,11 +32,8 @@ describe('a rate', () => {
 
   test('checks without taking', () => {
     const rate = rateOfFunction(new RequestRate(undefined, 2, 1), 3, 60)
-    expect([rate.mayTake(start, 1, 1), rate.mayTake(start, 1, 2), rate.mayTake(start, 0, 0)]).toEqual([
-      true,
-      false,
-      true,
-    ])
+    expect([rate.mayTake(start, 1, 1), rate.mayTake(start, 1, 2)]).toEqual([true, false])
+    expect(rate.mayTake(start, 0, 0)).toBe(true)
     expect(takenAt(rate, start)).toBe(2)
   })
 

@@ -92,12 +92,8 @@ describe('a tenant that is forgotten', () => {
     for (const id of ['1', '2']) fixture.send(gone(id), { type: 'read' })
     fixture.send(gone('1'), { type: 'add', add: [5] })
     await fixture.settle()
-    expect(fixture.outputs).toEqual([
-      'answered it []',
-      'answered it [2,22]',
-      expect.stringMatching(/^event gone/),
-      'answered it undefined',
-    ])
+    expect(fixture.outputs.slice(0, 2)).toEqual(['answered it []', 'answered it [2,22]'])
+    expect(fixture.outputs.slice(2)).toEqual([expect.stringMatching(/^event gone/), 'answered it undefined'])
     expect(fixture.system.registry.head('gone').redo.size).toBe(1)
   })
 

@@ -188,13 +188,8 @@ describe('the release', () => {
     fixture.send(a, { type: 'add', add: [1, 2, 3] })
     await fixture.settle()
     expect(fixture.events.map(({ offset }) => offset)).toEqual([1, 2, 3])
-    expect(fixture.outputs).toEqual([
-      'event default 1',
-      'event default 2',
-      'lost default 2',
-      'event default 3',
-      'answered it undefined',
-    ])
+    const events = ['event default 1', 'event default 2', 'lost default 2']
+    expect(fixture.outputs).toEqual([...events, 'event default 3', 'answered it undefined'])
     expect(fixture.bugs).toEqual(['release: could not deliver'])
   })
 

@@ -83,12 +83,8 @@ test('an answer waits until all earlier turns, of other actors too, are stored a
   fixture.send(b, { type: 'read' }, 'later read')
   expect(fixture.outputs).toEqual([])
   await fixture.settle()
-  expect(fixture.outputs).toEqual([
-    'event default 1',
-    'answered add undefined',
-    'answered read []',
-    'answered later read []',
-  ])
+  expect(fixture.outputs[0]).toBe('event default 1')
+  expect(fixture.outputs.slice(1)).toEqual(['answered add undefined', 'answered read []', 'answered later read []'])
 })
 
 test('effects run after the commit, in order, each after the answer of its turn', async () => {
@@ -144,12 +140,8 @@ test('a responder may start a turn', async () => {
   fixture.system.turn(a, { type: 'add', add: [1] }, responder)
   fixture.send(a, { type: 'read' }, 'read')
   await fixture.settle()
-  expect(fixture.outputs).toEqual([
-    'event default 1',
-    'answered read [1]',
-    'event default 2',
-    'answered second undefined',
-  ])
+  expect(fixture.outputs.slice(0, 2)).toEqual(['event default 1', 'answered read [1]'])
+  expect(fixture.outputs.slice(2)).toEqual(['event default 2', 'answered second undefined'])
 })
 
 test('a request to an unknown kind of actor fails, and others continue', async () => {
@@ -187,13 +179,8 @@ test('streams of several tenants share a commit', async () => {
   fixture.send(tallyAddress('A', 'one'), { type: 'add', add: [1, 2] }, 'one')
   fixture.send(tallyAddress('A', 'two'), { type: 'add', add: [3] }, 'two')
   await fixture.settle()
-  expect(fixture.outputs).toEqual([
-    'event one 1',
-    'event one 2',
-    'event two 1',
-    'answered one undefined',
-    'answered two undefined',
-  ])
+  expect(fixture.outputs.slice(0, 3)).toEqual(['event one 1', 'event one 2', 'event two 1'])
+  expect(fixture.outputs.slice(3)).toEqual(['answered one undefined', 'answered two undefined'])
   expect(fixture.commits).toHaveLength(1)
 })
 

@@ -8,7 +8,7 @@ import type { RunControl } from '#test/simulation/run-control'
 import { idIn } from '#test/simulation/simulated-alarms'
 import type { KnownFunction } from '#test/simulation/simulated-functions'
 import { rootAddress } from '#test/simulation/simulated-people'
-import { type SimulatedLimits, tenant } from '#test/simulation/simulated-server'
+import { tenant } from '#test/simulation/simulated-server'
 import type { KnownSubscription } from '#test/simulation/simulated-subscribers'
 import type { Witness } from '#test/simulation/witness'
 
@@ -52,13 +52,8 @@ export class MailsAtRest {
   #expected: { readonly address: string; readonly fn: KnownFunction; readonly counted: Counted }[] = []
   #expectedWebhooks: { readonly fn: KnownFunction; readonly counted: Counted }[] = []
 
-  constructor(
-    witness: Witness,
-    run: RunControl,
-    parts: Parts,
-    { storedRequestsMax }: Pick<SimulatedLimits['mails'], 'storedRequestsMax'>,
-  ) {
-    this.#requestsKept = storedRequestsMax
+  constructor(witness: Witness, run: RunControl, parts: Parts, requestsKept: number) {
+    this.#requestsKept = requestsKept
     this.#witness = witness
     this.#run = run
     this.#parts = parts

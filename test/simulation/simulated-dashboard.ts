@@ -16,6 +16,7 @@ import { removeEmptyDevices, removeUnseenDeletions } from '#test/simulation/unse
 import { UpdateView } from '#test/simulation/update-view'
 import type { Witness } from '#test/simulation/witness'
 
+type Watchers = Pick<Participants, 'checkReceived'>
 type Event = Readonly<Record<string, unknown>> & { readonly type: string; readonly offset: number }
 
 /**
@@ -26,7 +27,7 @@ export class SimulatedDashboard implements Peer {
   readonly person: Person
   readonly state = new FoldedState()
   readonly #views: readonly ListView[] = [new AlarmView(), new UpdateView(), new SubscriptionView(() => this.#account)]
-  readonly #participants: Pick<Participants, 'checkReceived'>
+  readonly #participants: Watchers
   readonly #witness: Witness
   #server: SimulatedServer
   /** It should be open, with a buffer of this size. */
@@ -53,12 +54,7 @@ export class SimulatedDashboard implements Peer {
   #waiting: Event[] = []
   readonly #counts = new ReceivedCounts()
 
-  constructor(
-    server: SimulatedServer,
-    person: Person,
-    witness: Witness,
-    participants: Pick<Participants, 'checkReceived'>,
-  ) {
+  constructor(server: SimulatedServer, person: Person, witness: Witness, participants: Watchers) {
     this.#server = server
     this.person = person
     this.#witness = witness
@@ -213,12 +209,8 @@ export class SimulatedDashboard implements Peer {
     this.#isBlind = false
     this.#counts.forget()
     this.#openedAt = this.#witness.moment
-    this.#socket = server.sockets.open(
-      eventSocketHandler,
-      { caller, filter: {}, resume: this.#resume },
-      this,
-      limitBytes,
-    )
+    const opening = { caller, filter: {}, resume: this.#resume }
+    this.#socket = server.sockets.open(eventSocketHandler, opening, this, limitBytes)
   }
 
   /** Each list was read at its own moment: events from the earliest on are applied. */

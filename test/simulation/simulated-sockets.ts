@@ -1,6 +1,8 @@
 import type { Socket, SocketHandler, SocketPublisher } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
+type Handler = SocketHandler<unknown>
+
 /** An injected failure. */
 export class PublishFault extends Error {}
 
@@ -42,7 +44,7 @@ export class SimulatedSockets implements SocketPublisher {
   }
 
   open<Opening>(handler: SocketHandler<Opening>, opening: Opening, peer: Peer, limitBytes: number): SimulatedSocket {
-    const socket = new SimulatedSocket(this, this.#world, handler as SocketHandler<unknown>, peer, limitBytes)
+    const socket = new SimulatedSocket(this, this.#world, handler as Handler, peer, limitBytes)
     this.#sockets.add(socket)
     handler.opened(socket, opening)
     return socket
@@ -57,7 +59,7 @@ export class SimulatedSocket implements Socket {
   readonly remoteAddress = '127.0.0.1'
   readonly #sockets: SimulatedSockets
   readonly #world: World
-  readonly #handler: SocketHandler<unknown>
+  readonly #handler: Handler
   readonly #peer: Peer
   readonly #limitBytes: number
   readonly #topics = new Set<string>()
@@ -68,13 +70,7 @@ export class SimulatedSocket implements Socket {
   #isFlushScheduled = false
   isOpen = true
 
-  constructor(
-    sockets: SimulatedSockets,
-    world: World,
-    handler: SocketHandler<unknown>,
-    peer: Peer,
-    limitBytes: number,
-  ) {
+  constructor(sockets: SimulatedSockets, world: World, handler: Handler, peer: Peer, limitBytes: number) {
     this.#sockets = sockets
     this.#world = world
     this.#handler = handler

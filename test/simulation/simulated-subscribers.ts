@@ -209,12 +209,7 @@ export class SimulatedSubscribers extends Participant<Parts> {
     })
   }
 
-  #changeOf(
-    known: KnownSubscription | undefined,
-    locale: string | null,
-    isFirst: boolean,
-    check: (status: number) => void = () => {},
-  ) {
+  #changeOf(known: KnownSubscription | undefined, locale: string | null, isFirst: boolean, check = (_: number) => {}) {
     const version = known?.locale.request(locale, this.witness.moment)
     return ({ status, refused }: Outcome) => {
       if (refused === undefined) check(status)

@@ -87,12 +87,7 @@ export class SimulatedUpdates extends Participant<Parts> {
       if (!names.has(name)) this.witness.report(`release ${name} was uploaded, and is gone`)
   }
 
-  #ask(
-    name: string,
-    request: SimulatedRequest,
-    onOutcome: (outcome: Outcome) => void = () => {},
-    onSend = () => {},
-  ): void {
+  #ask(name: string, request: SimulatedRequest, onOutcome = (_: Outcome) => {}, onSend = () => {}): void {
     this.parts.requests.ask({
       name,
       request,

@@ -88,7 +88,7 @@ export class Simulation {
       ...{ people, updates, injector: this.#injector, devices: this.#devices },
       ...this.#limits.updates,
     })
-    this.#mailsAtRest = new MailsAtRest(this.#witness, run, this.#participants, this.#limits.mails)
+    this.#mailsAtRest = new MailsAtRest(this.#witness, run, this.#participants, this.#limits.mails.storedRequestsMax)
     for (const device of this.#devices) {
       device.onCounted = (count) => this.#mailsAtRest.counted(device.name, count)
       device.onAcknowledged = (count) => this.#mailsAtRest.acknowledged(device.name, count)

@@ -25,10 +25,8 @@ function reportsFor(where: Member | 'behind'): readonly string[] {
   })
   const turnOf = (kind: string) => registry.definition(kind).decide(undefined, undefined, undefined as never)
   const outer = actor('outer', (member) => member === where && turnOf('inner'))
-  const registry = new Registry<never>(
-    [outer, actor('inner', () => {})],
-    new StoreJournal({ isSynced: false }) as never,
-  )
+  const actors = [outer, actor('inner', () => {})]
+  const registry = new Registry<never>(actors, new StoreJournal({ isSynced: false }) as never)
   watchTurns(registry, (what) => reports.push(what))
   expect(turnOf('outer')).toEqual({ type: 'answer', value: 'outer' })
   registry.definition('outer').apply(undefined, undefined as never, 1)
@@ -63,11 +61,7 @@ test.each<[string, change: (state: ReturnType<typeof someState>) => void, place:
   ['a field', (state) => Object.assign(state, { seq: 2 }), '.seq'],
   ['one more field', (state) => Object.assign(state, { more: 1 }), '.more'],
   ['a value in a map', (state) => state.alarms.set('I1', { since: 2 }), '.alarms.I1'],
-  [
-    'a field of a value in a map',
-    (state) => Object.assign(state.alarms.get('I1') ?? {}, { since: 2 }),
-    '.alarms.I1.since',
-  ],
+  ['a value in a map', (state) => Object.assign(state.alarms.get('I1') ?? {}, { since: 2 }), '.alarms.I1.since'],
   ['a member of a set', (state) => state.names.delete('a'), '.names.a'],
   ['the order of a list', (state) => state.list.reverse(), '.list.0'],
   ['a byte', (state) => state.bytes.fill(1), '.bytes.bytes'],

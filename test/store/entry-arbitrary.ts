@@ -39,10 +39,8 @@ const isServiceName = (name: string) => name !== '__proto__' && !/^[0-9a-fA-F-]{
 const serviceName = fc.oneof(fc.stringMatching(/^[A-Za-z0-9_:-]{1,30}$/).filter(isServiceName), fc.uuid())
 const flakeAddress = fc.integer({ min: 1, max: uint32Max })
 const propId = fc.integer({ min: 0, max: uint32Max })
-const time = fc.oneof(
-  fc.integer({ min: 1_600_000_000_000, max: 1_800_000_000_000 }),
-  fc.integer({ min: 1, max: timestampMsMax }),
-)
+const recently = fc.integer({ min: 1_600_000_000_000, max: 1_800_000_000_000 })
+const time = fc.oneof(recently, fc.integer({ min: 1, max: timestampMsMax }))
 
 const property = recordOf({ propId, type: fc.constantFrom(...types), modifier: fc.integer({ min: 0, max: 7 }) })
 const declared = fc.uniqueArray(property, { minLength: 1, maxLength: 8, selector: (each) => each.propId })

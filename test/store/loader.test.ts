@@ -69,10 +69,8 @@ describe('a stream is damaged by a hole', () => {
 
 test('a stream of a deleted tenant continues after its last chunk', async () => {
   const fixture = await fiveCommits()
-  await tamper(fixture, [
-    { key: keys.redo('default'), value: packRecord(redoFormat, 12) },
-    { key: keys.chunk('default', 1), value: null },
-  ])
+  const redo = { key: keys.redo('default'), value: packRecord(redoFormat, 12) }
+  await tamper(fixture, [redo, { key: keys.chunk('default', 1), value: null }])
   const again = await fixture.restart()
   expect(again.addedOf(a)).toEqual([])
   expect(again.journal.stream('default').last).toBe(11)
@@ -87,10 +85,8 @@ test('a stream of a deleted tenant continues after its last chunk', async () => 
 test('a start skips a hole that a repair left, and clients cannot resume before it', async () => {
   const fixture = await fiveCommits()
   const lost = (fixture: RuntimeFixture) => fixture.addedOf(a).map(({ offset }) => offset)
-  await tamper(fixture, [
-    { key: keys.chunk('default', 5), value: null },
-    { key: keys.whole('default'), value: packRecord(wholeFormat, 20) },
-  ])
+  const whole = { key: keys.whole('default'), value: packRecord(wholeFormat, 20) }
+  await tamper(fixture, [{ key: keys.chunk('default', 5), value: null }, whole])
   const again = await fixture.restart()
   expect(lost(again)).toEqual([1, 2, 3, 4, 7, 8, 9, 10])
   const stream = again.journal.stream('default')

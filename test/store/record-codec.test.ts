@@ -110,14 +110,14 @@ test('long texts that begin with a byte order mark keep it', () => {
 test('the decoder returns plain data for extension types', () => {
   // Extensions that msgpack decoders turn into dates, sets, errors or regular expressions.
   const bytes = [
-    Uint8Array.of(0xd6, 0xff, 0, 0, 0, 0),
-    Uint8Array.of(0xc7, 4, 0x73, 0x93, 1, 2, 3),
-    Uint8Array.of(0xd4, 0x72, 0x40),
+    [0xd6, 0xff, 0, 0, 0, 0],
+    [0xc7, 4, 0x73, 0x93, 1, 2, 3],
+    [0xd4, 0x72, 0x40],
   ]
   for (const each of bytes) {
     let decoded: unknown
     try {
-      decoded = unpack(each)
+      decoded = unpack(Uint8Array.from(each))
     } catch {
       continue
     }

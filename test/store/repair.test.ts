@@ -166,11 +166,8 @@ test('of a damaged table keeps rows as written, and reports the table', async ()
     const { found } = await repaired(/\.ldb$/, flip(share))
     expect(found.damage, `at ${share}`).toHaveLength(1)
   }
-  for (const change of [
-    (bytes: Buffer) => bytes.subarray(0, bytes.length >> 1),
-    () => Buffer.alloc(0),
-    () => undefined,
-  ]) {
+  const half = (bytes: Buffer) => bytes.subarray(0, bytes.length >> 1)
+  for (const change of [half, () => Buffer.alloc(0), () => undefined]) {
     const { found, rows, folder } = await repaired(/\.ldb$/, change)
     expect(found.damage.length).toBeGreaterThan(0)
     expect(rows.size).toBeGreaterThan(100)

@@ -111,13 +111,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       })
 
       it('finds keys of any length and alphabet', async () => {
-        const lengths = [
-          ...Array(200).keys(),
-          ...Array.from({ length: 40 }, (_, index) => 1340 + index),
-          4094,
-          4096,
-          9000,
-        ]
+        const lengths = [...Array(200).keys(), ...Array.from({ length: 40 }, (_, at) => 1340 + at), 4094, 4096, 9000]
         // Also keys without their last character: a store that truncates keys finds those instead.
         const keys = lengths.flatMap((length) => {
           const plain = 'x'.repeat(length + 1)

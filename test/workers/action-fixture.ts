@@ -26,6 +26,11 @@ export type Behaviour = (
 export const accepting: Behaviour = ({ updates }) => updates.map(({ propId }) => ({ propId, status: 'OK' }))
 export const silent: Behaviour = () => undefined
 
+interface More {
+  readonly updates?: object
+  readonly author?: string
+}
+
 /** The fields of WELCOME and WRITE. */
 interface Frame extends Omit<ReceivedWrite, 'device'> {
   readonly type: string
@@ -98,11 +103,7 @@ export class ActionFixture {
   }
 
   /** Begins an action without advancing the world. */
-  requestBegin(
-    id: string,
-    devices: readonly string[],
-    more: { updates?: object; author?: string } = {},
-  ): Promise<void> {
+  requestBegin(id: string, devices: readonly string[], more: More = {}): Promise<void> {
     const { updates = { '1': 5 }, author = this.ann } = more
     return this.identity.assembly.context.actions.begin({
       tenant: 'default',

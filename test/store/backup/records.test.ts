@@ -93,10 +93,8 @@ describe('a backup', () => {
     await expect(readWhole(inPieces(written([1, json])))).rejects.toThrow('a newer release made the backup (version 2')
   })
 
-  const head = [
-    1,
-    JSON.stringify({ format: 'device-data-backend backup', version: 1, createdAt: 1, keySpace: 1 }),
-  ] as const
+  const format = 'device-data-backend backup'
+  const head = [1, JSON.stringify({ format, version: 1, createdAt: 1, keySpace: 1 })] as const
   const end = (rows: number, rowBytes = 0) => [4, JSON.stringify({ rows, rowBytes, files: 0, fileBytes: 0 })] as const
 
   test.each<[string, readonly (readonly [number, string])[]]>([

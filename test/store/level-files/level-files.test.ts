@@ -121,21 +121,12 @@ describe('files that LevelDB wrote', () => {
     }
   })
 
+  const cut = (path: string, { length }: Buffer) => truncate(path, length - 1)
   const nameMissing = (path: string) => writeFile(path, 'MANIFEST-000099\n')
   test.each<[string, RegExp, (path: string, bytes: Buffer) => Promise<void>, RegExp]>([
     ['CURRENT missing', /^CURRENT$/, (path) => rm(path), /^CURRENT is missing/],
-    [
-      'CURRENT cut off',
-      /^CURRENT$/,
-      (path, { length }) => truncate(path, length - 1),
-      /^CURRENT does not name a manifest/,
-    ],
-    [
-      'CURRENT with a missing manifest',
-      /^CURRENT$/,
-      nameMissing,
-      /is not there, and CURRENT.*; MANIFEST-\d+ is there$/,
-    ],
+    ['CURRENT cut off', /^CURRENT$/, cut, /^CURRENT does not name a manifest/],
+    ['CURRENT of a missing manifest', /^CURRENT$/, nameMissing, /not there, and CURRENT.*; MANIFEST-\d+ is there$/],
     ['the manifest missing', /^MANIFEST/, (path) => rm(path), /is not there, and CURRENT names it/],
     ['the manifest emptied', /^MANIFEST/, (path) => truncate(path, 0), /holds no valid record/],
     ['the log missing', /\.log$/, (path) => rm(path), /^log \d+ is not there/],
