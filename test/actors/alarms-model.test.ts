@@ -12,6 +12,7 @@ import { pack, unpack } from '#store/record-codec'
 import { hello, post, report, shapeOf, shapes } from '#test/actors/acting-device'
 import { DeviceWithAlarms, turnsOf } from '#test/actors/alarms-fixture'
 import { commandOf, weighted } from '#test/kit/command-arbitrary'
+import { forAll } from '#test/kit/for-all'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 /** The service in two shapes; the second one has another type and one property less. */
@@ -273,24 +274,24 @@ function propertyValue(state: DeviceState, serviceIdentifier: string, propId: nu
 
 test('alarms change as a direct evaluation expects, for any sequence of commands', () => {
   const published: string[] = []
-  fc.assert(
-    fc.property(
+  forAll(
+    [
       fc.array(alarm, { minLength: 1, maxLength: 3 }),
       fc.array(fc.tuple(step, isRefused), { minLength: 10, maxLength: 60, size: 'max' }),
-      (first, steps) => {
-        const model = new AlarmModel(published)
-        model.do(connected, false)
-        first.forEach((alarm, index) => {
-          model.do({ type: 'set', id: ids[index] as 'I1', alarm }, false)
-        })
-        for (const [each, refused] of steps) {
-          model.do(each, refused)
-          model.check()
-          model.checkReminder()
-        }
-      },
-    ),
-    { numRuns: 300 },
+    ],
+    300,
+    (first, steps) => {
+      const model = new AlarmModel(published)
+      model.do(connected, false)
+      first.forEach((alarm, index) => {
+        model.do({ type: 'set', id: ids[index] as 'I1', alarm }, false)
+      })
+      for (const [each, refused] of steps) {
+        model.do(each, refused)
+        model.check()
+        model.checkReminder()
+      }
+    },
   )
   // Each kind of event must have happened.
   for (const what of [' active', ' inactive', ' ended']) {

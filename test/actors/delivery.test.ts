@@ -7,6 +7,7 @@ import type { Entry } from '#model/entry'
 import type { StoredWebhook } from '#model/webhook'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
+import { forAll } from '#test/kit/for-all'
 
 const event = { at: now - 5, device: 'A', value: 31, previous: 30, cause: { on: 'status' } } as const
 const request = { type: 'request', request: { ...event, node: 'mail', template: 'words' } } as const
@@ -108,20 +109,18 @@ describe('requests of a function', () => {
       fc.nat(30).map((to) => ({ type: 'trim', to }) as const),
       fc.constant({ type: 'forget' } as const),
     )
-    fc.assert(
-      fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
-        const delivery = new ActingDelivery()
-        for (const each of commands) {
-          const id = 'id' in each ? delivery.added[Number(each.id)]?.id : undefined
-          delivery.act('id' in each ? { ...each, id: id ?? '' } : each)
-          const { head } = delivery.state
-          expect(delivery.kept).toEqual([...delivery.kept].sort((a, b) => a - b))
-          expect(delivery.kept.length).toBeLessThanOrEqual(3)
-          expect(delivery.kept.every((seq) => seq > head.trimmed && seq <= head.seq)).toBe(true)
-          expect(delivery.rows.has('F')).toBe(head.seq > head.trimmed || delivery.state.webhooks.size > 0)
-        }
-      }),
-    )
+    forAll([fc.array(command, { maxLength: 40 })], (commands) => {
+      const delivery = new ActingDelivery()
+      for (const each of commands) {
+        const id = 'id' in each ? delivery.added[Number(each.id)]?.id : undefined
+        delivery.act('id' in each ? { ...each, id: id ?? '' } : each)
+        const { head } = delivery.state
+        expect(delivery.kept).toEqual([...delivery.kept].sort((a, b) => a - b))
+        expect(delivery.kept.length).toBeLessThanOrEqual(3)
+        expect(delivery.kept.every((seq) => seq > head.trimmed && seq <= head.seq)).toBe(true)
+        expect(delivery.rows.has('F')).toBe(head.seq > head.trimmed || delivery.state.webhooks.size > 0)
+      }
+    })
   })
 })
 

@@ -14,6 +14,7 @@ import type { PropertyState } from '#model/entry'
 import { ActingActor, outcomeOf, startedAt } from '#test/actors/acting-actor'
 import { ActingDevice, hello, post, report, shapeOf, shapes } from '#test/actors/acting-device'
 import { noRuleViews } from '#test/actors/no-rule-views'
+import { forAll } from '#test/kit/for-all'
 
 const deviceBytesMax = 100_000
 const tenantBytesMax = 200_000
@@ -148,24 +149,22 @@ test('a property has its last value, time and offset, and the incremental count 
   const index = fc.nat(one.properties.length - 1)
   const item = fc.record({ index, value: state, time: fc.nat(2 ** 45), offset: fc.maxSafeNat() })
   const shown = (service: ServiceState) => [service.states(), service.times(), service.offsets()]
-  fc.assert(
-    fc.property(fc.array(fc.array(item, { maxLength: 6 }), { maxLength: 10 }), (all) => {
-      const service = new ServiceState(one)
-      const expected: [PropertyState, number, number][] = one.properties.map(() => [null, 0, 0])
-      for (const items of all) {
-        const growth = service.growthBy(items.flatMap(({ index, value }) => [index, value]))
-        const before = service.valueBytes
-        for (const { index, value, time, offset } of items) {
-          service.set(index, value, time, offset)
-          expected[index] = [value, time, offset]
-          expect(service.stateOf(index)).toEqual(value)
-        }
-        expect(service.valueBytes - before).toBe(growth)
+  forAll([fc.array(fc.array(item, { maxLength: 6 }), { maxLength: 10 })], (all) => {
+    const service = new ServiceState(one)
+    const expected: [PropertyState, number, number][] = one.properties.map(() => [null, 0, 0])
+    for (const items of all) {
+      const growth = service.growthBy(items.flatMap(({ index, value }) => [index, value]))
+      const before = service.valueBytes
+      for (const { index, value, time, offset } of items) {
+        service.set(index, value, time, offset)
+        expected[index] = [value, time, offset]
+        expect(service.stateOf(index)).toEqual(value)
       }
-      expect(shown(service)).toEqual([0, 1, 2].map((part) => expected.map((values) => values[part])))
-      expect(shown(new ServiceState(one, service.states(), service.times(), service.offsets()))).toEqual(shown(service))
-      const sum = service.states().reduce((bytes: number, value) => bytes + memoryOf(value), 0)
-      expect([service.valueBytes, service.copy().valueBytes]).toEqual([sum, sum])
-    }),
-  )
+      expect(service.valueBytes - before).toBe(growth)
+    }
+    expect(shown(service)).toEqual([0, 1, 2].map((part) => expected.map((values) => values[part])))
+    expect(shown(new ServiceState(one, service.states(), service.times(), service.offsets()))).toEqual(shown(service))
+    const sum = service.states().reduce((bytes: number, value) => bytes + memoryOf(value), 0)
+    expect([service.valueBytes, service.copy().valueBytes]).toEqual([sum, sum])
+  })
 })

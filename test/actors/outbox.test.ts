@@ -14,9 +14,6 @@ test('results of mails are counted, and each failure with its reason and last ti
     sent: 2,
     digests: 1,
     digested: 42,
-    failures: {
-      forbidden: { count: 5, lastAt: now + 60_000 },
-      expired: { count: 1, lastAt: now + 60_000 },
-    },
+    failures: { forbidden: { count: 5, lastAt: now + 60_000 }, expired: { count: 1, lastAt: now + 60_000 } },
   })
 })

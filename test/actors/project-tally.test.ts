@@ -5,6 +5,7 @@ import { byPrecedence } from '#model/firmware-order'
 import { releaseName } from '#model/release'
 import { ActingProject, ada, moved, putRelease, putRollout, requestScan } from '#test/actors/acting-project'
 import { commandOf, weighted } from '#test/kit/command-arbitrary'
+import { forAll } from '#test/kit/for-all'
 
 const zero = { chosen: 0, running: 0, done: 0, failed: 0, refused: 0 }
 const threshold = (percent: number) => putRollout('2.0.0', { errorThresholdPercent: percent })
@@ -157,56 +158,50 @@ const command: fc.Arbitrary<ProjectCommand> = fc.oneof(
 )
 
 test('any sequence of puts, deletions and reports restores the same state from its records and index', () => {
-  fc.assert(
-    fc.property(fc.array(command, { minLength: 1, maxLength: 40 }), (commands) => {
-      const project = new ActingProject()
-      const indexed = new Map([
-        ['project', false],
-        ['walking', false],
-      ])
-      for (const each of commands) {
-        const decision = project.act(each)
-        if (decision.type === 'record') {
-          for (const { index, isPresent } of decision.indexes ?? []) {
-            expect(indexed.get(index)).toBe(!isPresent)
-            indexed.set(index, isPresent)
-          }
+  forAll([fc.array(command, { minLength: 1, maxLength: 40 })], 100, (commands) => {
+    const project = new ActingProject()
+    const indexed = new Map([
+      ['project', false],
+      ['walking', false],
+    ])
+    for (const each of commands) {
+      const decision = project.act(each)
+      if (decision.type === 'record') {
+        for (const { index, isPresent } of decision.indexes ?? []) {
+          expect(indexed.get(index)).toBe(!isPresent)
+          indexed.set(index, isPresent)
         }
-        const { releases, releaseIndex, pins, rollout, scan: running, nextScans, openScans } = project.state
-        expect(indexed.get('project')).toBe(releases.size + pins.size + (rollout ? 1 : 0) > 0)
-        expect(indexed.get('walking')).toBe(running !== undefined || openScans.length > 0)
-        if (!running) expect(nextScans).toEqual([])
-        for (const { index, hardware, firmware: version } of releases.values()) {
-          const newest = releaseIndex.newest.get(`${index}/${hardware ?? ''}`)
-          expect(byPrecedence(newest?.firmware ?? '', version)).toBeGreaterThanOrEqual(0)
-          expect(releases.get(releaseName(newest ?? { firmware: '', hardware: null, index: 0 }))).toBe(newest)
-        }
-        expect([...releaseIndex.versions.values()].flat().map(releaseName).sort()).toEqual([...releases.keys()].sort())
-        const kinds = new Set([...releases.values()].map((of) => `${of.index}/${of.hardware}`))
-        expect(releaseIndex.newest.size).toBe(kinds.size)
       }
-    }),
-    { numRuns: 100 },
-  )
+      const { releases, releaseIndex, pins, rollout, scan: running, nextScans, openScans } = project.state
+      expect(indexed.get('project')).toBe(releases.size + pins.size + (rollout ? 1 : 0) > 0)
+      expect(indexed.get('walking')).toBe(running !== undefined || openScans.length > 0)
+      if (!running) expect(nextScans).toEqual([])
+      for (const { index, hardware, firmware: version } of releases.values()) {
+        const newest = releaseIndex.newest.get(`${index}/${hardware ?? ''}`)
+        expect(byPrecedence(newest?.firmware ?? '', version)).toBeGreaterThanOrEqual(0)
+        expect(releases.get(releaseName(newest ?? { firmware: '', hardware: null, index: 0 }))).toBe(newest)
+      }
+      expect([...releaseIndex.versions.values()].flat().map(releaseName).sort()).toEqual([...releases.keys()].sort())
+      const kinds = new Set([...releases.values()].map((of) => `${of.index}/${of.hardware}`))
+      expect(releaseIndex.newest.size).toBe(kinds.size)
+    }
+  })
 })
 
 test('counts equal those of the present devices, through any sequence of states', () => {
   const stages = ['running', 'done', 'failed', 'refused', null] as const
-  fc.assert(
-    fc.property(fc.array(fc.tuple(few(0, 1, 2), few(...stages))), (moves) => {
-      const project = new ActingProject()
-      project.act(threshold(50))
-      const at: (Stage | null)[] = [null, null, null]
-      for (const [device, to] of moves) {
-        project.move(at[device] ?? null, to)
-        at[device] = to
-        const { countedFrom } = project.state.rollout ?? {}
-        expect(countedFrom?.finished).toBeGreaterThanOrEqual(countedFrom?.failed ?? 0)
-      }
-      const countOf = (stage: Stage) => at.filter((each) => each === stage).length
-      for (const stage of stages) if (stage) expect(project.state.tally.counts[stage]).toBe(countOf(stage))
-      expect(project.state.tally.uses).toEqual(countOf('running') > 0 ? { '0//2.0.0': countOf('running') } : {})
-    }),
-    { numRuns: 100 },
-  )
+  forAll([fc.array(fc.tuple(few(0, 1, 2), few(...stages)))], 100, (moves) => {
+    const project = new ActingProject()
+    project.act(threshold(50))
+    const at: (Stage | null)[] = [null, null, null]
+    for (const [device, to] of moves) {
+      project.move(at[device] ?? null, to)
+      at[device] = to
+      const { countedFrom } = project.state.rollout ?? {}
+      expect(countedFrom?.finished).toBeGreaterThanOrEqual(countedFrom?.failed ?? 0)
+    }
+    const countOf = (stage: Stage) => at.filter((each) => each === stage).length
+    for (const stage of stages) if (stage) expect(project.state.tally.counts[stage]).toBe(countOf(stage))
+    expect(project.state.tally.uses).toEqual(countOf('running') > 0 ? { '0//2.0.0': countOf('running') } : {})
+  })
 })

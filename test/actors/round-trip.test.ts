@@ -24,12 +24,13 @@ import { ActingDevice } from '#test/actors/acting-device'
 import { ActingDirectory } from '#test/actors/acting-directory'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { commandOf, weighted } from '#test/kit/command-arbitrary'
+import { forAll } from '#test/kit/for-all'
 
 /**
  * Random commands in random order and time. `ActingActor` checks at each step that no decision changes the state and that the records
  * restore it. These tests check further invariants.
  */
-const runs = { numRuns: 60 }
+const runs = 60
 const steps = { minLength: 1, maxLength: 40 }
 
 /** Milliseconds that pass before a command. */
@@ -74,22 +75,19 @@ test('a session ends once, and has a reminder until then, for any commands', () 
     commandOf('end'),
     due,
   )
-  fc.assert(
-    fc.property(timed(command), (commands) => {
-      const notices = new RecordingNotices()
-      let wasThere = false
-      let ended = 0
-      actAll(acting(sessionActor(notices)), commands, ({ state, reminder }) => {
-        const isThere = state.session !== undefined
-        if (wasThere && !isThere) ended++
-        wasThere = isThere
-        // Each end is published once, and each present session has a reminder.
-        expect(notices.lines).toHaveLength(ended)
-        expect(reminder).toBe(state.session?.endsAt ?? null)
-      })
-    }),
-    runs,
-  )
+  forAll([timed(command)], runs, (commands) => {
+    const notices = new RecordingNotices()
+    let wasThere = false
+    let ended = 0
+    actAll(acting(sessionActor(notices)), commands, ({ state, reminder }) => {
+      const isThere = state.session !== undefined
+      if (wasThere && !isThere) ended++
+      wasThere = isThere
+      // Each end is published once, and each present session has a reminder.
+      expect(notices.lines).toHaveLength(ended)
+      expect(reminder).toBe(state.session?.endsAt ?? null)
+    })
+  })
 })
 
 test('an account without a password has no sessions, for any commands', () => {
@@ -119,22 +117,19 @@ test('an account without a password has no sessions, for any commands', () => {
     commandOf('use_webauthn', { id: webauthn, counter: fc.nat(4) }),
     fc.constantFrom(...(['factor_failed', 'disable', 'enable', 'erase'] as const)).map((type) => ({ type })),
   )
-  fc.assert(
-    fc.property(timed(command), fc.boolean(), (commands, isSignedUp) => {
-      const account = isSignedUp ? ActingAccount.signedUp() : new ActingAccount()
-      let version = account.version
-      actAll<(typeof account)['state'], AccountCommand>(account, commands, ({ state }) => {
-        const { credentials, sessions, factors } = state
-        // An account that cannot sign in has no sessions.
-        if (!credentials || credentials.isDisabled || credentials.hash === null) expect(sessions).toEqual([])
-        // A version never names two different states.
-        if (credentials) expect(credentials.version).toBeGreaterThanOrEqual(version)
-        version = credentials?.version ?? -1
-        if (!factors.totp && factors.webauthn.length === 0) expect(factors.recovery).toEqual([])
-      })
-    }),
-    runs,
-  )
+  forAll([timed(command), fc.boolean()], runs, (commands, isSignedUp) => {
+    const account = isSignedUp ? ActingAccount.signedUp() : new ActingAccount()
+    let version = account.version
+    actAll<(typeof account)['state'], AccountCommand>(account, commands, ({ state }) => {
+      const { credentials, sessions, factors } = state
+      // An account that cannot sign in has no sessions.
+      if (!credentials || credentials.isDisabled || credentials.hash === null) expect(sessions).toEqual([])
+      // A version never names two different states.
+      if (credentials) expect(credentials.version).toBeGreaterThanOrEqual(version)
+      version = credentials?.version ?? -1
+      if (!factors.totp && factors.webauthn.length === 0) expect(factors.recovery).toEqual([])
+    })
+  })
 })
 
 test('the maps of the directory equal its rows, for any commands', () => {
@@ -164,13 +159,10 @@ test('the maps of the directory equal its rows, for any commands', () => {
     commandOf('update_tenant', { tenant: tenants, change: few({}, { basic: false }) }),
     fc.record({ type: few('delete_tenant', 'forget_users', 'tenant_swept'), tenant: tenants }),
   )
-  fc.assert(
-    fc.property(timed(command), (commands) => {
-      const directory = new ActingDirectory()
-      actAll<DirectoryState, DirectoryCommand>(directory, commands, ({ state }) => expectSound(state))
-    }),
-    runs,
-  )
+  forAll([timed(command)], runs, (commands) => {
+    const directory = new ActingDirectory()
+    actAll<DirectoryState, DirectoryCommand>(directory, commands, ({ state }) => expectSound(state))
+  })
 })
 
 /** Computed from all rows, without the queries of the actor. */
@@ -204,17 +196,14 @@ test('a tenant that had an administrator keeps one until it is deleted', () => {
     commandOf('remove_user', { user }),
     commandOf('update_user', { user }, { roles, state: few('active', 'disabled') }),
   )
-  fc.assert(
-    fc.property(timed(change), (commands) => {
-      const directory = new ActingDirectory()
-      for (const name of ['ann', 'bob', 'cid']) directory.add(name, { roles: [administratorRole] })
-      actAll<DirectoryState, DirectoryCommand>(directory, commands, ({ state }) => {
-        const isActive = (row: UserRow) => row.state === 'active' && row.roles.includes('admin')
-        expect([...state.users.values()].some(isActive)).toBe(true)
-      })
-    }),
-    runs,
-  )
+  forAll([timed(change)], runs, (commands) => {
+    const directory = new ActingDirectory()
+    for (const name of ['ann', 'bob', 'cid']) directory.add(name, { roles: [administratorRole] })
+    actAll<DirectoryState, DirectoryCommand>(directory, commands, ({ state }) => {
+      const isActive = (row: UserRow) => row.state === 'active' && row.roles.includes('admin')
+      expect([...state.users.values()].some(isActive)).toBe(true)
+    })
+  })
 })
 
 test('each key of a tenant that expires has a reminder, for any commands', () => {
@@ -242,20 +231,17 @@ test('each key of a tenant that expires has a reminder, for any commands', () =>
     commandOf('delete_key', { kind: few('api_key', 'provisioning_key'), id: ids }),
     due,
   )
-  fc.assert(
-    fc.property(timed(command), (commands) => {
-      actAll(acting(tenantActor(noticeBus())), commands, ({ state, reminder }) => {
-        const keys = [...state.apiKeys.values(), ...state.provisioningKeys.values()]
-        for (const { devices, maxDevices } of state.provisioningKeys.values()) {
-          expect(devices).toBeGreaterThanOrEqual(0)
-          if (maxDevices !== null) expect(devices).toBeLessThanOrEqual(maxDevices)
-        }
-        // Each key that expires has a reminder.
-        for (const { expiresAt: at } of keys) if (at !== null) expect(reminder).toBeLessThanOrEqual(at)
-      })
-    }),
-    runs,
-  )
+  forAll([timed(command)], runs, (commands) => {
+    actAll(acting(tenantActor(noticeBus())), commands, ({ state, reminder }) => {
+      const keys = [...state.apiKeys.values(), ...state.provisioningKeys.values()]
+      for (const { devices, maxDevices } of state.provisioningKeys.values()) {
+        expect(devices).toBeGreaterThanOrEqual(0)
+        if (maxDevices !== null) expect(devices).toBeLessThanOrEqual(maxDevices)
+      }
+      // Each key that expires has a reminder.
+      for (const { expiresAt: at } of keys) if (at !== null) expect(reminder).toBeLessThanOrEqual(at)
+    })
+  })
 })
 
 test('one of the signing keys signs, for any commands', () => {
@@ -268,22 +254,19 @@ test('one of the signing keys signs, for any commands', () => {
     })),
     due,
   )
-  fc.assert(
-    fc.property(timed(command), (commands) => {
-      let hadOne = false
-      actAll(acting(signingKeysActor(new RecordingNotices())), commands, ({ state, reminder, at }) => {
-        const signing = [...state.keys.values()].filter(({ retiresAt }) => retiresAt === null)
-        expect(signing.length).toBe(state.keys.size === 0 ? 0 : 1)
-        if (hadOne) expect(signing).toHaveLength(1)
-        hadOne = signing.length === 1
-        if (hadOne) expect(reminder).not.toBeNull()
-        for (const { retiresAt } of state.keys.values()) {
-          if (retiresAt !== null && retiresAt > at) expect(reminder).toBeLessThanOrEqual(retiresAt)
-        }
-      })
-    }),
-    runs,
-  )
+  forAll([timed(command)], runs, (commands) => {
+    let hadOne = false
+    actAll(acting(signingKeysActor(new RecordingNotices())), commands, ({ state, reminder, at }) => {
+      const signing = [...state.keys.values()].filter(({ retiresAt }) => retiresAt === null)
+      expect(signing.length).toBe(state.keys.size === 0 ? 0 : 1)
+      if (hadOne) expect(signing).toHaveLength(1)
+      hadOne = signing.length === 1
+      if (hadOne) expect(reminder).not.toBeNull()
+      for (const { retiresAt } of state.keys.values()) {
+        if (retiresAt !== null && retiresAt > at) expect(reminder).toBeLessThanOrEqual(retiresAt)
+      }
+    })
+  })
 })
 
 const [notices, bus] = [new RecordingNotices(), noticeBus()]

@@ -17,6 +17,7 @@ import type { Shape } from '#model/shape'
 import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { pack, unpack } from '#store/record-codec'
+import { forAll } from '#test/kit/for-all'
 import { shape } from '#test/store/entry-arbitrary'
 
 const time = fc.oneof(
@@ -97,20 +98,17 @@ const read = (bytes: Uint8Array, before: DeviceState) =>
   new MsgpackReader().whole(bytes, (reader) => readSnapshot('A', reader, shapesOf(before)))
 
 test('a snapshot written in pieces equals the packed one and is restored from it', () => {
-  fc.assert(
-    fc.property(device, desired, fc.option(acknowledgement), (bare, wanted, acknowledged) => {
-      const alarms = AlarmStates.of(
-        Array.from(bare.alarms, ([id, alarm]) => [id, { ...alarm, ...(acknowledged && { acknowledged }) }]),
-      )
-      const before = { ...bare, alarms, desired: wanted }
-      const writer = new MsgpackWriter()
-      expect(writeSnapshot(before, writer)).toBe(true)
-      const packed = pack(snapshotOf(before))
-      expect(Buffer.from(writer.written).toString('hex')).toBe(Buffer.from(packed).toString('hex'))
-      expect(snapshotOf(deviceOf('A', unpack(writer.written), shapesOf(before)))).toEqual(snapshotOf(before))
-    }),
-    { numRuns: 100 },
-  )
+  forAll([device, desired, fc.option(acknowledgement)], 100, (bare, wanted, acknowledged) => {
+    const alarms = AlarmStates.of(
+      Array.from(bare.alarms, ([id, alarm]) => [id, { ...alarm, ...(acknowledged && { acknowledged }) }]),
+    )
+    const before = { ...bare, alarms, desired: wanted }
+    const writer = new MsgpackWriter()
+    expect(writeSnapshot(before, writer)).toBe(true)
+    const packed = pack(snapshotOf(before))
+    expect(Buffer.from(writer.written).toString('hex')).toBe(Buffer.from(packed).toString('hex'))
+    expect(snapshotOf(deviceOf('A', unpack(writer.written), shapesOf(before)))).toEqual(snapshotOf(before))
+  })
 })
 
 describe('a snapshot read in pieces equals the unpacked one', () => {
@@ -119,27 +117,24 @@ describe('a snapshot read in pieces equals the unpacked one', () => {
 
   test('for any device, or goes to the general decoder if it is damaged', () => {
     const change = fc.record({ place: fc.nat(1_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
-    fc.assert(
-      fc.property(device, fc.array(change, { maxLength: 2 }), (before, changes) => {
-        let bytes: Buffer = Buffer.from(pack(snapshotOf(before)))
-        for (const { place, byte, isCut } of changes) {
-          if (isCut && place % 7 === 0) bytes = bytes.subarray(0, place % bytes.length)
-          else bytes[place % bytes.length] = byte
+    forAll([device, fc.array(change, { maxLength: 2 })], 500, (before, changes) => {
+      let bytes: Buffer = Buffer.from(pack(snapshotOf(before)))
+      for (const { place, byte, isCut } of changes) {
+        if (isCut && place % 7 === 0) bytes = bytes.subarray(0, place % bytes.length)
+        else bytes[place % bytes.length] = byte
+      }
+      const outcome = (make: () => DeviceState | undefined) => {
+        try {
+          const made = make()
+          return made && shown(made)
+        } catch {
+          return 'refused'
         }
-        const outcome = (make: () => DeviceState | undefined) => {
-          try {
-            const made = make()
-            return made && shown(made)
-          } catch {
-            return 'refused'
-          }
-        }
-        const general = outcome(() => deviceOf('A', unpack(bytes), shapesOf(before)))
-        const byHand = outcome(() => read(bytes, before))
-        if (byHand !== undefined || changes.length === 0) expect(byHand).toStrictEqual(general)
-      }),
-      { numRuns: 500 },
-    )
+      }
+      const general = outcome(() => deviceOf('A', unpack(bytes), shapesOf(before)))
+      const byHand = outcome(() => read(bytes, before))
+      if (byHand !== undefined || changes.length === 0) expect(byHand).toStrictEqual(general)
+    })
   })
 
   test('of a newer format with one field more', () => {

@@ -4,6 +4,7 @@ import type { SubscriberCommand } from '#actors/subscriber/commands'
 import { now } from '#test/actors/acting-actor'
 import { ActingSubscriber, subscriptionOf } from '#test/actors/acting-subscriber'
 import { commandOf, weighted } from '#test/kit/command-arbitrary'
+import { forAll } from '#test/kit/for-all'
 
 const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
 const fn = few('F1', 'F2', 'F3')
@@ -41,35 +42,32 @@ const step = fc.tuple(few(0, 1, 60_000, 3_600_000), command)
 
 // `ActingActor` checks at each step that the records restore the state.
 test('index, cursors and notices equal the subscriptions for any sequence of commands', () => {
-  fc.assert(
-    fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) => {
-      const subscriber = new ActingSubscriber()
-      const folded = new Map<string, string>()
-      for (const [pauseMs, each] of steps) {
-        subscriber.at += pauseMs
-        subscriber.entries.length = 0
-        const before = subscriber.state.mail.cursors
-        subscriber.act(each)
-        const { subscriptions, mail } = subscriber.state
-        expect(subscriber.topics).toEqual(subscriptions.map((one) => `${one.function} ${one.id}`).sort())
-        expect(new Set(subscriptions.map((one) => one.function)).size).toBe(subscriptions.length)
-        expect(Object.keys(mail.cursors).sort()).toEqual(subscriptions.map((one) => one.id).sort())
-        const functions = subscriptions.map((one) => one.function)
-        expect(Object.keys(mail.missed).filter((missed) => !functions.includes(missed))).toEqual([])
-        for (const [of, cursor] of Object.entries(mail.cursors)) {
-          expect(cursor).toBeGreaterThanOrEqual(before[of] ?? 0)
-        }
-        for (const entry of subscriber.entries) {
-          if (entry.kind === 'subscribed' || entry.kind === 'subscription_updated') {
-            folded.set(entry.stored.id, entry.stored.locale)
-          } else if (entry.kind === 'unsubscribed') folded.delete(entry.subscription)
-          else throw new Error(`a subscriber publishes ${entry.kind}`)
-        }
-        // An erased user causes no notice, then or later.
-        if (each.type === 'erase') folded.clear()
-        expect([...folded].sort()).toEqual(subscriptions.map((one) => [one.id, one.locale]).sort())
+  forAll([fc.array(step, { minLength: 1, maxLength: 40 })], 100, (steps) => {
+    const subscriber = new ActingSubscriber()
+    const folded = new Map<string, string>()
+    for (const [pauseMs, each] of steps) {
+      subscriber.at += pauseMs
+      subscriber.entries.length = 0
+      const before = subscriber.state.mail.cursors
+      subscriber.act(each)
+      const { subscriptions, mail } = subscriber.state
+      expect(subscriber.topics).toEqual(subscriptions.map((one) => `${one.function} ${one.id}`).sort())
+      expect(new Set(subscriptions.map((one) => one.function)).size).toBe(subscriptions.length)
+      expect(Object.keys(mail.cursors).sort()).toEqual(subscriptions.map((one) => one.id).sort())
+      const functions = subscriptions.map((one) => one.function)
+      expect(Object.keys(mail.missed).filter((missed) => !functions.includes(missed))).toEqual([])
+      for (const [of, cursor] of Object.entries(mail.cursors)) {
+        expect(cursor).toBeGreaterThanOrEqual(before[of] ?? 0)
       }
-    }),
-    { numRuns: 100 },
-  )
+      for (const entry of subscriber.entries) {
+        if (entry.kind === 'subscribed' || entry.kind === 'subscription_updated') {
+          folded.set(entry.stored.id, entry.stored.locale)
+        } else if (entry.kind === 'unsubscribed') folded.delete(entry.subscription)
+        else throw new Error(`a subscriber publishes ${entry.kind}`)
+      }
+      // An erased user causes no notice, then or later.
+      if (each.type === 'erase') folded.clear()
+      expect([...folded].sort()).toEqual(subscriptions.map((one) => [one.id, one.locale]).sort())
+    }
+  })
 })

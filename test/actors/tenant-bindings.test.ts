@@ -8,6 +8,7 @@ import type { FunctionBody } from '#model/function'
 import { ActingActor } from '#test/actors/acting-actor'
 import { words } from '#test/actors/acting-tenant'
 import { commandOf } from '#test/kit/command-arbitrary'
+import { forAll } from '#test/kit/for-all'
 
 const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
 const devices = fc.subarray(['A', 'B', 'C'])
@@ -59,24 +60,21 @@ const command: fc.Arbitrary<TenantCommand> = fc.oneof(
 )
 
 test('counts and records equal the state for any sequence of puts and removals, and no binding names a removed alarm', () => {
-  fc.assert(
-    fc.property(fc.array(command, { minLength: 1, maxLength: 40 }), (commands) => {
-      const definition = tenantActor(noticeBus())
-      const acting = new ActingActor(definition, { tenant: 't', id: 't' })
-      for (const each of commands) {
-        acting.act(each)
-        const { alarms, functions, groups, bindings, evaluated } = acting.state
-        const named = [...alarms.values(), ...functions.values()].map((stored) =>
-          bindingLists({ devices: stored.devices ?? [], groups: stored.groups }, (of) => groups.get(of)?.devices),
-        )
-        expect(named).not.toContain('*')
-        expect(bindings.total).toBe(named.flat(2).length)
-        const templates = [...acting.state.templates.values()].map(({ locales }) => JSON.stringify(locales).length)
-        expect(acting.state.templateCharacters).toBe(templates.reduce((sum, count) => sum + count, 0))
-        // Each alarm has an evaluation record.
-        for (const id of alarms.keys()) expect(evaluated.has(id)).toBe(true)
-      }
-    }),
-    { numRuns: 100 },
-  )
+  forAll([fc.array(command, { minLength: 1, maxLength: 40 })], 100, (commands) => {
+    const definition = tenantActor(noticeBus())
+    const acting = new ActingActor(definition, { tenant: 't', id: 't' })
+    for (const each of commands) {
+      acting.act(each)
+      const { alarms, functions, groups, bindings, evaluated } = acting.state
+      const named = [...alarms.values(), ...functions.values()].map((stored) =>
+        bindingLists({ devices: stored.devices ?? [], groups: stored.groups }, (of) => groups.get(of)?.devices),
+      )
+      expect(named).not.toContain('*')
+      expect(bindings.total).toBe(named.flat(2).length)
+      const templates = [...acting.state.templates.values()].map(({ locales }) => JSON.stringify(locales).length)
+      expect(acting.state.templateCharacters).toBe(templates.reduce((sum, count) => sum + count, 0))
+      // Each alarm has an evaluation record.
+      for (const id of alarms.keys()) expect(evaluated.has(id)).toBe(true)
+    }
+  })
 })

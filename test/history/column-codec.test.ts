@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { ByteWriter, openRow } from '#history/bytes'
 import { decodeColumn, encodeColumn } from '#history/column-codec'
 import { Points } from '#history/points'
+import { forAll } from '#test/kit/for-all'
 
 type Value = number | { readonly text: string }
 
@@ -62,22 +63,18 @@ function written(points: Points, from = 0, to = points.count): Buffer {
 
 describe('a column', () => {
   test('has the same points after it was stored, of any times and values', () => {
-    fc.assert(
-      fc.property(
-        values,
-        fc.array(step, { maxLength: 40 }),
-        fc.integer({ min: 0, max: 4e12 }),
-        (list, steps, start) => {
-          const points = pointsOf(list, steps, start)
-          const read = new Points(1)
-          read.push(1, 2)
-          const reader = openRow(written(points))
-          decodeColumn(reader, read)
-          expect(reader.isAtEnd).toBe(true)
-          expect(shown(read)).toStrictEqual([[1, 2], ...shown(points)])
-        },
-      ),
-      { numRuns: 300 },
+    forAll(
+      [values, fc.array(step, { maxLength: 40 }), fc.integer({ min: 0, max: 4e12 })],
+      300,
+      (list, steps, start) => {
+        const points = pointsOf(list, steps, start)
+        const read = new Points(1)
+        read.push(1, 2)
+        const reader = openRow(written(points))
+        decodeColumn(reader, read)
+        expect(reader.isAtEnd).toBe(true)
+        expect(shown(read)).toStrictEqual([[1, 2], ...shown(points)])
+      },
     )
   })
 
@@ -116,21 +113,19 @@ test('damage of a row is detected: every changed bit, and every cut', () => {
 
 describe('points', () => {
   test('are sorted by time, and of equal times the last one stays, as in a map', () => {
-    fc.assert(
-      fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.option(fc.integer()))), (drawn) => {
-        const points = new Points(1)
-        const expected = new Map<number, number | string>()
-        for (const [time, value] of drawn) {
-          if (value === null) points.pushText(time, '"t"')
-          else points.push(time, value)
-          expected.set(time, value ?? '"t"')
-        }
-        points.settle()
-        expect(shown(points)).toEqual([...expected].sort(([a], [b]) => a - b))
-        for (let time = 0; time <= 31; time++) {
-          expect(points.indexAt(time)).toBe([...expected.keys()].filter((each) => each < time).length)
-        }
-      }),
-    )
+    forAll([fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.option(fc.integer())))], (drawn) => {
+      const points = new Points(1)
+      const expected = new Map<number, number | string>()
+      for (const [time, value] of drawn) {
+        if (value === null) points.pushText(time, '"t"')
+        else points.push(time, value)
+        expected.set(time, value ?? '"t"')
+      }
+      points.settle()
+      expect(shown(points)).toEqual([...expected].sort(([a], [b]) => a - b))
+      for (let time = 0; time <= 31; time++) {
+        expect(points.indexAt(time)).toBe([...expected.keys()].filter((each) => each < time).length)
+      }
+    })
   })
 })

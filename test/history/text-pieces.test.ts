@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { TextPieces } from '#history/text-pieces'
+import { forAll } from '#test/kit/for-all'
 
 const edges = [0, 1, 9, 10, 99_999_999, 1e8, 1e9, 1e15, 1e16, 2 ** 53, 1e21, 0.1, 1e-6, 1e-7, 123.456789, 0.000001, 0.5]
 const number = fc.oneof(
@@ -21,12 +22,9 @@ function written(fill: (text: TextPieces) => void): string {
 
 describe('a text in pieces', () => {
   test('has the numbers that JSON has', () => {
-    fc.assert(
-      fc.property(number, (value) => {
-        expect(written((text) => text.addNumber(value))).toBe(JSON.stringify(value))
-      }),
-      { numRuns: 3_000 },
-    )
+    forAll([number], 3_000, (value) => {
+      expect(written((text) => text.addNumber(value))).toBe(JSON.stringify(value))
+    })
   })
 
   test('has all of its parts, of any length and characters, in pieces with memory of their own', () => {
@@ -34,23 +32,20 @@ describe('a text in pieces', () => {
       fc.string({ unit: 'binary' }),
       fc.constantFrom('x'.repeat(70), 'ü'.repeat(50), '€'.repeat(2_000)),
     )
-    fc.assert(
-      fc.property(
-        fc.array(fc.oneof(part, fc.integer()), { maxLength: 40 }),
-        fc.integer({ min: 1, max: 50 }),
-        (list, times) => {
-          const parts = Array.from({ length: times }, () => list).flat()
-          const text = new TextPieces()
-          for (const each of parts) {
-            if (typeof each === 'string') text.add(each)
-            else text.addNumber(each)
-          }
-          const pieces = text.take()
-          expect(Buffer.concat(pieces).toString()).toBe(Buffer.from(parts.join('')).toString())
-          expect(new Set(pieces.map(({ buffer }) => buffer)).size).toBe(pieces.length)
-        },
-      ),
-      { numRuns: 30 },
+    forAll(
+      [fc.array(fc.oneof(part, fc.integer()), { maxLength: 40 }), fc.integer({ min: 1, max: 50 })],
+      30,
+      (list, times) => {
+        const parts = Array.from({ length: times }, () => list).flat()
+        const text = new TextPieces()
+        for (const each of parts) {
+          if (typeof each === 'string') text.add(each)
+          else text.addNumber(each)
+        }
+        const pieces = text.take()
+        expect(Buffer.concat(pieces).toString()).toBe(Buffer.from(parts.join('')).toString())
+        expect(new Set(pieces.map(({ buffer }) => buffer)).size).toBe(pieces.length)
+      },
     )
   })
 })

@@ -10,6 +10,7 @@ import {
   parseCrn,
   ResourceIdentifier,
 } from '#model/crn'
+import { forAll } from '#test/kit/for-all'
 
 const types = Object.keys(crnTypes)
 const named = types.filter((type) => crnTypes[type as keyof typeof crnTypes] === 'named') as CrnTypeWithName[]
@@ -26,23 +27,19 @@ const crns: fc.Arbitrary<Crn> = fc.oneof(
 )
 
 test('a formatted name parses to the same value', () => {
-  fc.assert(
-    fc.property(crns, (crn) => {
-      const text = formatCrn(crn)
-      expect(parseCrn(text)).toEqual(crn)
-      expect(ResourceIdentifier.parse(text)).toBe(text)
-    }),
-  )
+  forAll([crns], (crn) => {
+    const text = formatCrn(crn)
+    expect(parseCrn(text)).toEqual(crn)
+    expect(ResourceIdentifier.parse(text)).toBe(text)
+  })
 })
 
 test('any accepted text is formatted in one way', () => {
-  fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.stringMatching(/^crn#(tenant|user|role|device):[!-~]{1,12}$/)), (text) => {
-      const crn = parseCrn(text)
-      expect(ResourceIdentifier.safeParse(text).success).toBe(crn !== undefined)
-      if (crn) expect(parseCrn(formatCrn(crn))).toEqual(crn)
-    }),
-  )
+  forAll([fc.oneof(fc.string(), fc.stringMatching(/^crn#(tenant|user|role|device):[!-~]{1,12}$/))], (text) => {
+    const crn = parseCrn(text)
+    expect(ResourceIdentifier.safeParse(text).success).toBe(crn !== undefined)
+    if (crn) expect(parseCrn(formatCrn(crn))).toEqual(crn)
+  })
 })
 
 describe('parsing', () => {

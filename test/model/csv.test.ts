@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CsvReader, type CsvRow } from '#model/csv'
+import { forAll } from '#test/kit/for-all'
 
 function rowsOf(pieces: readonly string[], rowCharactersMax = 1_000_000): CsvRow[] {
   const reader = new CsvReader(rowCharactersMax)
@@ -28,16 +29,13 @@ describe('CSV is read', () => {
   test('the same in any pieces', () => {
     const field = fc.string({ unit: fc.constantFrom('a', 'ü', ',', '"', '\n', '\r\n', ' '), maxLength: 8 })
     const table = fc.array(fc.array(field, { minLength: 2, maxLength: 4 }), { maxLength: 200 })
-    fc.assert(
-      fc.property(table, fc.integer({ min: 1, max: 40_000 }), (rows, length) => {
-        const text = rows
-          .map((fields) => `${fields.map((each) => `"${each.replaceAll('"', '""')}"`).join(',')}\n`)
-          .join('')
-        const pieces = text.match(new RegExp(`[^]{1,${length}}`, 'g')) ?? []
-        expect(rowsOf(pieces.flatMap((piece) => [piece, ''])).map(({ fields }) => fields)).toEqual(rows)
-      }),
-      { numRuns: 50 },
-    )
+    forAll([table, fc.integer({ min: 1, max: 40_000 })], 50, (rows, length) => {
+      const text = rows
+        .map((fields) => `${fields.map((each) => `"${each.replaceAll('"', '""')}"`).join(',')}\n`)
+        .join('')
+      const pieces = text.match(new RegExp(`[^]{1,${length}}`, 'g')) ?? []
+      expect(rowsOf(pieces.flatMap((piece) => [piece, ''])).map(({ fields }) => fields)).toEqual(rows)
+    })
   })
 
   test('in time that grows with its length, with a pause at each empty line', () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { byPrecedence, hasReachedVersion, isNewer } from '#model/firmware-order'
 import { FirmwareVersion } from '#model/identifier'
+import { forAll } from '#test/kit/for-all'
 
 /** Semantic Versioning §11 with its examples: each version follows the one before. */
 const ordered = [
@@ -29,12 +30,10 @@ test('versions are compared in the order of the list', () => {
 test('sorting keeps all versions, and puts those without an order first', () => {
   const all = [...[...unordered].sort(), ...ordered]
   const places = fc.shuffledSubarray([...all.keys()])
-  fc.assert(
-    fc.property(places, (some) => {
-      const sorted = some.map((place) => all[place] as string).sort(byPrecedence)
-      expect(sorted).toEqual(some.toSorted((a, b) => a - b).map((place) => all[place]))
-    }),
-  )
+  forAll([places], (some) => {
+    const sorted = some.map((place) => all[place] as string).sort(byPrecedence)
+    expect(sorted).toEqual(some.toSorted((a, b) => a - b).map((place) => all[place]))
+  })
 })
 
 test.each(unordered)('%s is newer than nothing, and nothing is newer than itself', (version) => {

@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { covers, coversOn } from '#model/grant-coverage'
 import { actions, everything, type Grant, grantDevicesMax, resources, scopeOf } from '#model/scope'
+import { forAll } from '#test/kit/for-all'
 import { grants } from '#test/model/grants'
 
 const readService: Grant['permissions'] = { service: ['read'] }
@@ -27,23 +27,20 @@ test('covers is true if every permission of the other grants is included', () =>
   const someDevices = [undefined, 'A', 'B', 'C', 'Z']
   const someServices = [undefined, 'x', 'y', 'z']
   const verdicts = { true: 0, false: 0 }
-  fc.assert(
-    fc.property(grants, grants, (mine, theirs) => {
-      const isCovered = someResources.every((resource) =>
-        actions.every((action) =>
-          someDevices.every((device) =>
-            someServices.every(
-              (service) =>
-                !mayDo(theirs, resource, action, device, service) || mayDo(mine, resource, action, device, service),
-            ),
+  forAll([grants, grants], 800, (mine, theirs) => {
+    const isCovered = someResources.every((resource) =>
+      actions.every((action) =>
+        someDevices.every((device) =>
+          someServices.every(
+            (service) =>
+              !mayDo(theirs, resource, action, device, service) || mayDo(mine, resource, action, device, service),
           ),
         ),
-      )
-      verdicts[`${isCovered}`]++
-      expect(covers(scopeOf(mine), theirs)).toBe(isCovered)
-    }),
-    { numRuns: 800 },
-  )
+      ),
+    )
+    verdicts[`${isCovered}`]++
+    expect(covers(scopeOf(mine), theirs)).toBe(isCovered)
+  })
   // Both results occur often enough.
   expect(Math.min(verdicts.true, verdicts.false)).toBeGreaterThan(50)
 })

@@ -23,6 +23,7 @@ import {
   timestampMsMax,
   uint32Max,
 } from '#model/identifier'
+import { forAll } from '#test/kit/for-all'
 
 function parsed<T>(
   schema: { safeParse(value: unknown): { success: boolean; data?: T } },
@@ -61,13 +62,11 @@ describe('device identifier', () => {
   })
 
   test('schema and function agree, and the normal form is stable', () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.string({ maxLength: 8 }), fc.stringMatching(/^[ -~]{2}[a-z0-9=-]{0,66}$/)), (text) => {
-        const normal = deviceIdentifierOf(text)
-        expect(parsed(DeviceIdentifier, text)).toBe(normal)
-        if (normal !== undefined) expect(deviceIdentifierOf(normal)).toBe(normal)
-      }),
-    )
+    forAll([fc.oneof(fc.string({ maxLength: 8 }), fc.stringMatching(/^[ -~]{2}[a-z0-9=-]{0,66}$/))], (text) => {
+      const normal = deviceIdentifierOf(text)
+      expect(parsed(DeviceIdentifier, text)).toBe(normal)
+      if (normal !== undefined) expect(deviceIdentifierOf(normal)).toBe(normal)
+    })
   })
 })
 
@@ -144,12 +143,10 @@ describe('property id', () => {
   })
 
   test('is the same in both notations', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 0, max: uint32Max }), (id) => {
-        expect(parsePropertyKey(formatPropertyIdHex(id))).toBe(id)
-        expect(parsePropertyKey(String(id))).toBe(id)
-      }),
-    )
+    forAll([fc.integer({ min: 0, max: uint32Max })], (id) => {
+      expect(parsePropertyKey(formatPropertyIdHex(id))).toBe(id)
+      expect(parsePropertyKey(String(id))).toBe(id)
+    })
   })
 })
 

@@ -13,6 +13,7 @@ import {
   tagCharactersMax,
   tagsMax,
 } from '#model/mustache'
+import { forAll } from '#test/kit/for-all'
 
 const plain = (text: string) => text
 
@@ -72,20 +73,17 @@ describe('the renderer agrees with Mustache', () => {
 
   test('for any tags, data and white space', () => {
     let compared = 0
-    fc.assert(
-      fc.property(template, data, (text, values) => {
-        // A brace next to a tag would make another tag.
-        fc.pre(faultOf(text) === undefined)
-        compared++
-        const bytesMax = 1_000_000
-        const expected = Mustache.render(text, values, {}, { escape: String })
-        expect(renderMustache(tokensOf(text), values, { escape: plain, bytesMax })).toBe(expected)
-        expect(renderMustache(tokensOf(text), values, { escape: escapeHtml, bytesMax })).toBe(
-          Mustache.render(text, values),
-        )
-      }),
-      { numRuns: 500 },
-    )
+    forAll([template, data], 500, (text, values) => {
+      // A brace next to a tag would make another tag.
+      fc.pre(faultOf(text) === undefined)
+      compared++
+      const bytesMax = 1_000_000
+      const expected = Mustache.render(text, values, {}, { escape: String })
+      expect(renderMustache(tokensOf(text), values, { escape: plain, bytesMax })).toBe(expected)
+      expect(renderMustache(tokensOf(text), values, { escape: escapeHtml, bytesMax })).toBe(
+        Mustache.render(text, values),
+      )
+    })
     expect(compared).toBeGreaterThan(200)
   })
 })
@@ -194,15 +192,12 @@ describe('a template is refused', () => {
 
   test('and any other text is accepted or refused with a fault', () => {
     const pieces = fc.constantFrom('{{', '}}', ...'{}#^/!&>= \nab."')
-    fc.assert(
-      fc.property(fc.array(pieces, { maxLength: 30 }), (parts) => {
-        const text = parts.join('')
-        const fault = faultOf(text)
-        if (fault) expect(fault.line).toBeLessThanOrEqual(text.split('\n').length)
-        else expect(() => render(text, { a: [1], b: 'b' }, 100_000)).not.toThrow()
-      }),
-      { numRuns: 500 },
-    )
+    forAll([fc.array(pieces, { maxLength: 30 })], 500, (parts) => {
+      const text = parts.join('')
+      const fault = faultOf(text)
+      if (fault) expect(fault.line).toBeLessThanOrEqual(text.split('\n').length)
+      else expect(() => render(text, { a: [1], b: 'b' }, 100_000)).not.toThrow()
+    })
   })
 })
 

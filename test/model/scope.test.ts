@@ -16,6 +16,7 @@ import {
   servicesOfDevicesWithin,
   servicesWithin,
 } from '#model/scope'
+import { forAll } from '#test/kit/for-all'
 import { grants as someGrants } from '#test/model/grants'
 
 const uuid = '7F1D3A52-0B6C-4F0E-9A55-2B8F5F1C9D01'
@@ -158,26 +159,24 @@ describe('fingerprints', () => {
 test('a check of a list equals single checks', () => {
   const devices = ['A', 'B', 'C', 'Z']
   const services = ['x', 'y', 'z']
-  fc.assert(
-    fc.property(someGrants, fc.constantFrom(...resources), fc.constantFrom(...actions), (grants, resource, action) => {
-      const scope = scopeOf(grants)
-      const isDeviceIn = devicesWithin(scope, resource, action)
-      const isServiceIn = servicesWithin(scope, resource, action)
-      const isIn = servicesOfDevicesWithin(scope, resource, action)
-      for (const device of devices) {
-        expect(isDeviceIn(device)).toBe(reachesDevice(scope, resource, action, device))
-        for (const service of services) {
-          expect(isIn(device, service)).toBe(reachesService(scope, resource, action, device, service))
-        }
-      }
+  forAll([someGrants, fc.constantFrom(...resources), fc.constantFrom(...actions)], (grants, resource, action) => {
+    const scope = scopeOf(grants)
+    const isDeviceIn = devicesWithin(scope, resource, action)
+    const isServiceIn = servicesWithin(scope, resource, action)
+    const isIn = servicesOfDevicesWithin(scope, resource, action)
+    for (const device of devices) {
+      expect(isDeviceIn(device)).toBe(reachesDevice(scope, resource, action, device))
       for (const service of services) {
-        const isHeld = scope
-          .reaches(resource, action)
-          .some((reach) => reach.services === '*' || reach.services.has(service))
-        expect(isServiceIn(service)).toBe(isHeld)
+        expect(isIn(device, service)).toBe(reachesService(scope, resource, action, device, service))
       }
-    }),
-  )
+    }
+    for (const service of services) {
+      const isHeld = scope
+        .reaches(resource, action)
+        .some((reach) => reach.services === '*' || reach.services.has(service))
+      expect(isServiceIn(service)).toBe(isHeld)
+    }
+  })
 })
 
 describe('a check of several devices', () => {
@@ -214,16 +213,14 @@ describe('a check of several devices', () => {
 
   test('equals a check of each device', () => {
     const names = fc.constantFrom('A', 'B', 'C', 'x', 'y')
-    fc.assert(
-      fc.property(someGrants, fc.array(names, { minLength: 1, maxLength: 4 }), names, (given, devices, service) => {
-        const scope = scopeOf(given)
-        expect(reachesEvery(scope, 'meta', 'read', devices)).toBe(
-          devices.every((device) => reachesDevice(scope, 'meta', 'read', device)),
-        )
-        expect(reachesEvery(scope, 'meta', 'read', devices, service)).toBe(
-          devices.every((device) => reachesService(scope, 'meta', 'read', device, service)),
-        )
-      }),
-    )
+    forAll([someGrants, fc.array(names, { minLength: 1, maxLength: 4 }), names], (given, devices, service) => {
+      const scope = scopeOf(given)
+      expect(reachesEvery(scope, 'meta', 'read', devices)).toBe(
+        devices.every((device) => reachesDevice(scope, 'meta', 'read', device)),
+      )
+      expect(reachesEvery(scope, 'meta', 'read', devices, service)).toBe(
+        devices.every((device) => reachesService(scope, 'meta', 'read', device, service)),
+      )
+    })
   })
 })

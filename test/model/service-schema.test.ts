@@ -10,6 +10,7 @@ import {
   ServiceSchema,
   schemaPropertiesMax,
 } from '#model/service-schema'
+import { forAll } from '#test/kit/for-all'
 
 const fan = {
   name: 'Fan',
@@ -87,19 +88,17 @@ describe('a schema is normalised', () => {
 
   test('and then accepted unchanged', () => {
     const ids = fc.uniqueArray(fc.integer({ min: 0, max: uint32Max }), { maxLength: 20 })
-    fc.assert(
-      fc.property(ids, fc.boolean(), (propIds, isUpperCase) => {
-        const digitsOf = (id: number) => (isUpperCase ? id.toString(16).toUpperCase() : id.toString(16))
-        const keyOf = (id: number): string => `0x${digitsOf(id)}`
-        const properties = Object.fromEntries(propIds.map((id) => [keyOf(id), { name: `p${id}` }]))
-        const once = ServiceSchema.parse({ name: 'S', properties })
-        expect(ServiceSchema.parse(once)).toEqual(once)
-        for (const id of propIds) {
-          expect(nameOfProperty(once, id)).toBe(`p${id}`)
-          expect(propIdOfName(once, `p${id}`)).toBe(id)
-        }
-      }),
-    )
+    forAll([ids, fc.boolean()], (propIds, isUpperCase) => {
+      const digitsOf = (id: number) => (isUpperCase ? id.toString(16).toUpperCase() : id.toString(16))
+      const keyOf = (id: number): string => `0x${digitsOf(id)}`
+      const properties = Object.fromEntries(propIds.map((id) => [keyOf(id), { name: `p${id}` }]))
+      const once = ServiceSchema.parse({ name: 'S', properties })
+      expect(ServiceSchema.parse(once)).toEqual(once)
+      for (const id of propIds) {
+        expect(nameOfProperty(once, id)).toBe(`p${id}`)
+        expect(propIdOfName(once, `p${id}`)).toBe(id)
+      }
+    })
   })
 })
 

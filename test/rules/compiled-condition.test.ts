@@ -4,6 +4,7 @@ import { Condition } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 import { type CompiledCondition, compile } from '#rules/compiled-condition'
 import { numberCharactersMax, searchesMax } from '#rules/operators'
+import { forAll } from '#test/kit/for-all'
 import { condition, names, value } from '#test/rules/condition-arbitrary'
 import { evaluatePlainly, NoOutcome, truth } from '#test/rules/reference-logic'
 
@@ -39,20 +40,17 @@ function evaluated(logic: JsonValue, values: Values = {}): boolean | 'none' {
 test('a compiled condition has the outcome of the reference', () => {
   const outcomes = { true: 0, false: 0, none: 0 }
   const values = fc.uniqueArray(fc.tuple(fc.constantFrom(...names), value), { selector: ([name]) => name })
-  fc.assert(
-    fc.property(condition, fc.array(values, { minLength: 1, maxLength: 4 }), (logic, worlds) => {
-      const result = Condition.safeParse(logic)
-      fc.pre(result.success)
-      const compiled = compile(logic)
-      for (const world of worlds) {
-        const inWorld = Object.fromEntries(world)
-        const outcome = outcomeOf(compiled, inWorld)
-        outcomes[`${outcome}`]++
-        expect(outcome).toBe(plainOutcomeOf(logic, inWorld))
-      }
-    }),
-    { numRuns: 1_500 },
-  )
+  forAll([condition, fc.array(values, { minLength: 1, maxLength: 4 })], 1_500, (logic, worlds) => {
+    const result = Condition.safeParse(logic)
+    fc.pre(result.success)
+    const compiled = compile(logic)
+    for (const world of worlds) {
+      const inWorld = Object.fromEntries(world)
+      const outcome = outcomeOf(compiled, inWorld)
+      outcomes[`${outcome}`]++
+      expect(outcome).toBe(plainOutcomeOf(logic, inWorld))
+    }
+  })
   // The generator yields all outcomes.
   expect(Math.min(...Object.values(outcomes))).toBeGreaterThan(100)
 })

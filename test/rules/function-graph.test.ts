@@ -6,6 +6,7 @@ import type { PropertyState } from '#model/entry'
 import { type EmailNode, Graph, type GraphNode, type WebhookNode } from '#model/graph'
 import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
 import { FunctionGraph, type RunInput, type RunSink, type RunTrace, type TriggerValue } from '#rules/function-graph'
+import { forAll } from '#test/kit/for-all'
 import { evaluatePlainly, NoOutcome, truth } from '#test/rules/reference-logic'
 import { graphOf } from '#test/rules/stored-functions'
 
@@ -204,8 +205,8 @@ function namesNeeded(logic: JsonValue): string[] {
 test('a run enters each node once, with the outcomes of the reference, for any graph', () => {
   const met = new Set<string>()
   let largest = 0
-  fc.assert(
-    fc.property(
+  forAll(
+    [
       graphs,
       states,
       states,
@@ -214,43 +215,43 @@ test('a run enters each node once, with the outcomes of the reference, for any g
         fc.integer({ min: now - 4_000, max: now + 500 }),
       ),
       fc.constantFrom<(JsonObject | null)[]>(null, {}, { 'a.b': 0 }, { 'a.b': 1 }),
-      (drawn, value, previous, stamps, meta) => {
-        const graph = Graph.parse(drawn)
-        largest = Math.max(largest, graph.nodes.length)
-        const compiled = new FunctionGraph('f', graph)
-        const input = happened({ value, previous, meta: () => meta, passedAt: (key) => stamps[key] })
-        for (const [place, node] of graph.nodes.entries()) {
-          if (node.type !== 'trigger') continue
-          const outcomes = [...plainRun(graph, node, input)]
-          const ids = (...wanted: string[]) =>
-            outcomes.flatMap(([id, outcome]) => (wanted.includes(outcome) ? [id] : [])).sort()
-          const entered: string[] = []
-          const [mails, stamped, stopped]: string[][] = [[], [], []]
-          let failures = 0
-          const sink: RunSink & RunTrace = {
-            entered: ({ id }) => entered.push(id),
-            stopped: ({ id }) => stopped?.push(id),
-            stamped: (key) => stamped?.push(key),
-            reached: ({ id }) => mails?.push(id),
-            failed: () => failures++,
-          }
-          compiled.run(place, input, sink, sink)
-          const stops = ['held', 'false', 'no value', 'error']
-          expect([...entered].sort()).toEqual(ids('through', 'mail', ...stops))
-          expect(mails?.sort()).toEqual(ids('mail'))
-          expect(stopped?.sort()).toEqual(ids(...stops))
-          expect(failures).toBe(ids('error').length)
-          const throttles = ids('through').map((id) => `f/${id}`)
-          expect(stamped?.sort()).toEqual(throttles.filter((key) => compiled.throttles.has(key)))
-          for (const [from, to] of graph.edges) {
-            if (entered.includes(from) && entered.includes(to))
-              expect(entered.indexOf(from)).toBeLessThan(entered.indexOf(to))
-          }
-          for (const [, outcome] of outcomes) met.add(outcome)
+    ],
+    200,
+    (drawn, value, previous, stamps, meta) => {
+      const graph = Graph.parse(drawn)
+      largest = Math.max(largest, graph.nodes.length)
+      const compiled = new FunctionGraph('f', graph)
+      const input = happened({ value, previous, meta: () => meta, passedAt: (key) => stamps[key] })
+      for (const [place, node] of graph.nodes.entries()) {
+        if (node.type !== 'trigger') continue
+        const outcomes = [...plainRun(graph, node, input)]
+        const ids = (...wanted: string[]) =>
+          outcomes.flatMap(([id, outcome]) => (wanted.includes(outcome) ? [id] : [])).sort()
+        const entered: string[] = []
+        const [mails, stamped, stopped]: string[][] = [[], [], []]
+        let failures = 0
+        const sink: RunSink & RunTrace = {
+          entered: ({ id }) => entered.push(id),
+          stopped: ({ id }) => stopped?.push(id),
+          stamped: (key) => stamped?.push(key),
+          reached: ({ id }) => mails?.push(id),
+          failed: () => failures++,
         }
-      },
-    ),
-    { numRuns: 200 },
+        compiled.run(place, input, sink, sink)
+        const stops = ['held', 'false', 'no value', 'error']
+        expect([...entered].sort()).toEqual(ids('through', 'mail', ...stops))
+        expect(mails?.sort()).toEqual(ids('mail'))
+        expect(stopped?.sort()).toEqual(ids(...stops))
+        expect(failures).toBe(ids('error').length)
+        const throttles = ids('through').map((id) => `f/${id}`)
+        expect(stamped?.sort()).toEqual(throttles.filter((key) => compiled.throttles.has(key)))
+        for (const [from, to] of graph.edges) {
+          if (entered.includes(from) && entered.includes(to))
+            expect(entered.indexOf(from)).toBeLessThan(entered.indexOf(to))
+        }
+        for (const [, outcome] of outcomes) met.add(outcome)
+      }
+    },
   )
   expect([...met].sort()).toEqual(['error', 'false', 'held', 'mail', 'no value', 'not entered', 'through'])
   expect(largest).toBeGreaterThan(40)

@@ -6,6 +6,7 @@ import { everything, type Grant, scopeOf } from '#model/scope'
 import { type AuthorTriggers, type FunctionList, noFunctions, type ShapedTrigger } from '#rules/function-list'
 import { FunctionViews } from '#rules/function-views'
 import { shapeOf } from '#test/actors/acting-device'
+import { forAll } from '#test/kit/for-all'
 import { grantsOn } from '#test/model/grants'
 import { graphOf, heatGraph, storedFunction } from '#test/rules/stored-functions'
 import { author, edits, isBound, mayRead, storedGroup } from '#test/rules/stored-rules'
@@ -124,56 +125,53 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 test('views equal those of a reference after single changes and after loading', () => {
   let total = 0
   let partial = 0
-  fc.assert(
-    fc.property(fc.array(steps, { maxLength: 30 }), (script) => {
-      const world = emptyWorld()
-      world.scopes.set('u1', everything).set('u2', scopeOf([somewhere]))
-      const { views } = viewsOf(world)
-      views.load([])
-      let version = 0
-      let before = new Map<string, { readonly plain: string; readonly version: number }>()
-      for (const [place, step] of script.entries()) {
-        step(world, views, place + 1)
-        const reloaded = viewsOf(world).views
-        reloaded.load([loaded(world)])
-        const view = views.of(tenant)
-        expect(view === undefined).toBe([...world.functions.values()].every(({ enabled }) => !enabled))
-        expect(view?.version ?? version).toBeGreaterThanOrEqual(version)
-        version = view?.version ?? version
-        const after: typeof before = new Map()
-        const lists = new Map<string, FunctionList>()
-        for (const device of [...devices, 'Z']) {
-          const list = view?.listOf(device) ?? noFunctions
-          const wanted = plainList(world, device).sort()
-          expect(listed(world, list).sort()).toEqual(wanted)
-          expect(listed(world, reloaded.of(tenant)?.listOf(device) ?? noFunctions).sort()).toEqual(wanted)
-          const graphs = list.rules.map(({ id }) => world.functions.get(id)?.graph)
-          const plain = JSON.stringify([wanted, graphs])
-          // A turn that caches the version may cache its list.
-          const old = before.get(device)
-          if (old?.version === version && view) expect(old.plain).toBe(plain)
-          for (const [other, same] of lists) {
-            const isAlike = after.get(other)?.plain === plain
-            expect(same === list).toBe(isAlike)
-          }
-          after.set(device, { plain, version })
-          lists.set(device, list)
-          total += wanted.length
-          const isPartial = ({ id }: { readonly id: string }) => {
-            const triggersOf = (world.functions.get(id)?.graph.nodes.length ?? 0) - 1
-            return wanted.filter((name) => name.startsWith(`${id}/`)).length < triggersOf
-          }
-          if (list.rules.some(isPartial)) partial++
+  forAll([fc.array(steps, { maxLength: 30 })], 150, (script) => {
+    const world = emptyWorld()
+    world.scopes.set('u1', everything).set('u2', scopeOf([somewhere]))
+    const { views } = viewsOf(world)
+    views.load([])
+    let version = 0
+    let before = new Map<string, { readonly plain: string; readonly version: number }>()
+    for (const [place, step] of script.entries()) {
+      step(world, views, place + 1)
+      const reloaded = viewsOf(world).views
+      reloaded.load([loaded(world)])
+      const view = views.of(tenant)
+      expect(view === undefined).toBe([...world.functions.values()].every(({ enabled }) => !enabled))
+      expect(view?.version ?? version).toBeGreaterThanOrEqual(version)
+      version = view?.version ?? version
+      const after: typeof before = new Map()
+      const lists = new Map<string, FunctionList>()
+      for (const device of [...devices, 'Z']) {
+        const list = view?.listOf(device) ?? noFunctions
+        const wanted = plainList(world, device).sort()
+        expect(listed(world, list).sort()).toEqual(wanted)
+        expect(listed(world, reloaded.of(tenant)?.listOf(device) ?? noFunctions).sort()).toEqual(wanted)
+        const graphs = list.rules.map(({ id }) => world.functions.get(id)?.graph)
+        const plain = JSON.stringify([wanted, graphs])
+        // A turn that caches the version may cache its list.
+        const old = before.get(device)
+        if (old?.version === version && view) expect(old.plain).toBe(plain)
+        for (const [other, same] of lists) {
+          const isAlike = after.get(other)?.plain === plain
+          expect(same === list).toBe(isAlike)
         }
-        before = after
-        for (const id of ['f1', 'f2', 'f3', 'f4']) expect(views.storedOf(tenant, id)).toBe(world.functions.get(id))
-        for (const group of ['g1', 'g2']) {
-          expect(views.membersOf(tenant, group)).toEqual(world.groups.get(group)?.devices)
+        after.set(device, { plain, version })
+        lists.set(device, list)
+        total += wanted.length
+        const isPartial = ({ id }: { readonly id: string }) => {
+          const triggersOf = (world.functions.get(id)?.graph.nodes.length ?? 0) - 1
+          return wanted.filter((name) => name.startsWith(`${id}/`)).length < triggersOf
         }
+        if (list.rules.some(isPartial)) partial++
       }
-    }),
-    { numRuns: 150 },
-  )
+      before = after
+      for (const id of ['f1', 'f2', 'f3', 'f4']) expect(views.storedOf(tenant, id)).toBe(world.functions.get(id))
+      for (const group of ['g1', 'g2']) {
+        expect(views.membersOf(tenant, group)).toEqual(world.groups.get(group)?.devices)
+      }
+    }
+  })
   expect(total).toBeGreaterThan(100)
   expect(partial).toBeGreaterThan(3)
 })

@@ -7,6 +7,7 @@ import { noRules, type RuleList } from '#rules/rule-list'
 import { RuleViews } from '#rules/rule-views'
 import type { TenantRules } from '#rules/tenant-rules'
 import { shapeOf } from '#test/actors/acting-device'
+import { forAll } from '#test/kit/for-all'
 import { grants } from '#test/model/grants'
 import { author, isBound, mayRead, schema, storedAlarm } from '#test/rules/stored-rules'
 import {
@@ -98,56 +99,52 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 
 test('views match the reference after any change, and report the affected alarms', () => {
   let listed = 0
-  fc.assert(
-    fc.property(fc.array(steps, { maxLength: 30 }), fc.nat(), (script, loadedAt) => {
-      const world = emptyWorld()
-      for (const reader of ['u1', 'u2']) world.scopes.set(reader, everything)
-      const { views, sweeps } = viewsOf(world)
-      views.load([])
-      let before = new Map<string, { readonly signature: string; readonly list: RuleList }>()
-      for (const [place, step] of script.entries()) {
-        const digests = new Map([...world.alarms.keys()].map((id) => [id, plainDigest(world, id)]))
-        const digestsBefore = new Map([...world.alarms.keys()].map((id) => [id, views.of(tenant)?.digestOf(id)]))
-        sweeps.length = 0
-        step(world, views, place + 1)
-        const ids = [...new Set([...digests.keys(), ...world.alarms.keys()])]
-        const changed = ids.filter((id) => digests.get(id) !== plainDigest(world, id))
-        expect(ids.filter((id) => digestsBefore.get(id) !== views.of(tenant)?.digestOf(id))).toEqual(changed)
-        expect(new Set(sweeps)).toEqual(new Set(changed))
-        if (loadedAt % script.length === place) views.load([{ tenant, ...world }])
-        const rules = views.of(tenant)
-        expect(rules === undefined).toBe(world.alarms.size === 0)
-        const after: typeof before = new Map()
-        for (const device of [...devices, 'Z']) {
-          const list = rules?.listOf(device) ?? noRules
-          const wanted = plainList(world, device)
-          expect(list.rules.map(({ id }) => id)).toEqual(wanted)
-          const signature = JSON.stringify(
-            wanted.map((id) => [id, world.alarms.get(id)?.edit, meaning(world, world.alarms.get(id) as StoredAlarm)]),
-          )
-          for (const other of after.values()) expect(other.list === list).toBe(other.signature === signature)
-          const old = before.get(device)
-          if (old && loadedAt % script.length !== place) expect(old.list === list).toBe(old.signature === signature)
-          after.set(device, { signature, list })
-          listed += wanted.length
-        }
-        before = after
-        for (const id of world.alarms.keys()) {
-          const alarm = world.alarms.get(id) as StoredAlarm
-          const bound = rules?.boundOf(id)
-          const isAll = alarm.devices === null && alarm.groups === null
-          if (isAll) expect(bound).toBe('*')
-          else
-            expect([...new Set([...(bound ?? [])].flat())].sort()).toEqual(
-              devices.filter((device) => isBound(world.groups, alarm, device)),
-            )
-        }
-        for (const group of ['g1', 'g2'])
-          expect(views.membersOf(tenant, group)).toEqual(world.groups.get(group)?.devices)
+  forAll([fc.array(steps, { maxLength: 30 }), fc.nat()], 150, (script, loadedAt) => {
+    const world = emptyWorld()
+    for (const reader of ['u1', 'u2']) world.scopes.set(reader, everything)
+    const { views, sweeps } = viewsOf(world)
+    views.load([])
+    let before = new Map<string, { readonly signature: string; readonly list: RuleList }>()
+    for (const [place, step] of script.entries()) {
+      const digests = new Map([...world.alarms.keys()].map((id) => [id, plainDigest(world, id)]))
+      const digestsBefore = new Map([...world.alarms.keys()].map((id) => [id, views.of(tenant)?.digestOf(id)]))
+      sweeps.length = 0
+      step(world, views, place + 1)
+      const ids = [...new Set([...digests.keys(), ...world.alarms.keys()])]
+      const changed = ids.filter((id) => digests.get(id) !== plainDigest(world, id))
+      expect(ids.filter((id) => digestsBefore.get(id) !== views.of(tenant)?.digestOf(id))).toEqual(changed)
+      expect(new Set(sweeps)).toEqual(new Set(changed))
+      if (loadedAt % script.length === place) views.load([{ tenant, ...world }])
+      const rules = views.of(tenant)
+      expect(rules === undefined).toBe(world.alarms.size === 0)
+      const after: typeof before = new Map()
+      for (const device of [...devices, 'Z']) {
+        const list = rules?.listOf(device) ?? noRules
+        const wanted = plainList(world, device)
+        expect(list.rules.map(({ id }) => id)).toEqual(wanted)
+        const signature = JSON.stringify(
+          wanted.map((id) => [id, world.alarms.get(id)?.edit, meaning(world, world.alarms.get(id) as StoredAlarm)]),
+        )
+        for (const other of after.values()) expect(other.list === list).toBe(other.signature === signature)
+        const old = before.get(device)
+        if (old && loadedAt % script.length !== place) expect(old.list === list).toBe(old.signature === signature)
+        after.set(device, { signature, list })
+        listed += wanted.length
       }
-    }),
-    { numRuns: 150 },
-  )
+      before = after
+      for (const id of world.alarms.keys()) {
+        const alarm = world.alarms.get(id) as StoredAlarm
+        const bound = rules?.boundOf(id)
+        const isAll = alarm.devices === null && alarm.groups === null
+        if (isAll) expect(bound).toBe('*')
+        else
+          expect([...new Set([...(bound ?? [])].flat())].sort()).toEqual(
+            devices.filter((device) => isBound(world.groups, alarm, device)),
+          )
+      }
+      for (const group of ['g1', 'g2']) expect(views.membersOf(tenant, group)).toEqual(world.groups.get(group)?.devices)
+    }
+  })
   expect(listed).toBeGreaterThan(200)
 })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { snapshotBytesMax } from '#runtime/checkpoints'
 import { forgetAfterMs } from '#runtime/system'
+import { forAllAsync } from '#test/kit/for-all'
 import { openFaulty, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
@@ -38,30 +39,27 @@ describe('redo starts at', () => {
       actor: fc.nat(4),
       what: fc.constantFrom('add', 'add', 'add', 'save', 'throw', 'settle', 'step'),
     })
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 50 }), async (steps) => {
-        const fixture = await openRuntime()
-        const saved = new Map<number, number>()
-        for (const { actor, what } of steps) {
-          const address = tallyAddress(`T${actor}`)
-          if (what === 'settle') await fixture.settle()
-          else if (what === 'step') fixture.world.step()
-          else if (what === 'throw') fixture.send(address, { type: 'throw' })
-          else fixture.send(address, { type: 'add', add: [1], isCheckpointed: what === 'save' })
-          if (what === 'save') saved.set(actor, fixture.system.registry.head('default').taken)
-        }
-        await fixture.settle()
-        const froms = redoFroms(fixture)
-        expect(froms).toEqual([...froms].sort((x, y) => x - y))
-        // Every event before the last redo offset is in a snapshot.
-        const last = froms.at(-1) ?? 1
-        for (const { event, offset } of fixture.events) {
-          const actor = Number('device' in event && event.device.slice(1))
-          if (offset < last) expect(saved.get(actor) ?? 0).toBeGreaterThanOrEqual(offset)
-        }
-      }),
-      { numRuns: 60 },
-    )
+    await forAllAsync([fc.array(step, { maxLength: 50 })], 60, async (steps) => {
+      const fixture = await openRuntime()
+      const saved = new Map<number, number>()
+      for (const { actor, what } of steps) {
+        const address = tallyAddress(`T${actor}`)
+        if (what === 'settle') await fixture.settle()
+        else if (what === 'step') fixture.world.step()
+        else if (what === 'throw') fixture.send(address, { type: 'throw' })
+        else fixture.send(address, { type: 'add', add: [1], isCheckpointed: what === 'save' })
+        if (what === 'save') saved.set(actor, fixture.system.registry.head('default').taken)
+      }
+      await fixture.settle()
+      const froms = redoFroms(fixture)
+      expect(froms).toEqual([...froms].sort((x, y) => x - y))
+      // Every event before the last redo offset is in a snapshot.
+      const last = froms.at(-1) ?? 1
+      for (const { event, offset } of fixture.events) {
+        const actor = Number('device' in event && event.device.slice(1))
+        if (offset < last) expect(saved.get(actor) ?? 0).toBeGreaterThanOrEqual(offset)
+      }
+    })
   })
 })
 

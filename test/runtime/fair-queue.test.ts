@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FairQueue } from '#runtime/fair-queue'
+import { forAll } from '#test/kit/for-all'
 
 /** `a1` is the first entry of group `a`. */
 function queueOf(sizeMax: number, ...items: readonly string[]): FairQueue<string> {
@@ -83,36 +84,34 @@ test('gets a free place when a waiting entry leaves', () => {
 /** Any sequence of entries, leaves and turns. */
 test('stays within its maximum, loses no entry, and lets no group pass a waiting one twice', () => {
   const steps = fc.array(fc.tuple(fc.constantFrom('add', 'add', 'add', 'take', 'remove'), fc.constantFrom(...'abcde')))
-  fc.assert(
-    fc.property(steps, (moves) => {
-      const queue = new FairQueue<string>(6)
-      let held: string[] = []
-      /** The groups that had a turn since, for each group that waits. */
-      const overtakers = new Map<string, string[]>()
-      const gone = (item: string | undefined) => {
-        held = held.filter((other) => other !== item)
-        if (item !== undefined) overtakers.delete(item)
+  forAll([steps], (moves) => {
+    const queue = new FairQueue<string>(6)
+    let held: string[] = []
+    /** The groups that had a turn since, for each group that waits. */
+    const overtakers = new Map<string, string[]>()
+    const gone = (item: string | undefined) => {
+      held = held.filter((other) => other !== item)
+      if (item !== undefined) overtakers.delete(item)
+    }
+    moves.forEach(([move, group], index) => {
+      const item = `${group}${index}`
+      if (move === 'add' && queue.hasRoom(group)) {
+        if (!held.some((other) => groupOf(other) === group)) overtakers.set(item, [])
+        gone(queue.add(group, item))
+        held.push(item)
+      } else if (move === 'take') {
+        const taken = queue.take()
+        gone(taken)
+        if (taken !== undefined) for (const since of overtakers.values()) since.push(groupOf(taken))
+      } else if (move === 'remove') {
+        const first = held.find((other) => groupOf(other) === group)
+        if (first !== undefined) expect(queue.remove(group, first)).toBe(true)
+        gone(first)
       }
-      moves.forEach(([move, group], index) => {
-        const item = `${group}${index}`
-        if (move === 'add' && queue.hasRoom(group)) {
-          if (!held.some((other) => groupOf(other) === group)) overtakers.set(item, [])
-          gone(queue.add(group, item))
-          held.push(item)
-        } else if (move === 'take') {
-          const taken = queue.take()
-          gone(taken)
-          if (taken !== undefined) for (const since of overtakers.values()) since.push(groupOf(taken))
-        } else if (move === 'remove') {
-          const first = held.find((other) => groupOf(other) === group)
-          if (first !== undefined) expect(queue.remove(group, first)).toBe(true)
-          gone(first)
-        }
-        expect(queue.size).toBe(held.length)
-        expect(held.length).toBeLessThanOrEqual(6)
-        for (const since of overtakers.values()) expect(new Set(since).size).toBe(since.length)
-      })
-      expect(takeAll(queue).sort()).toEqual([...held].sort())
-    }),
-  )
+      expect(queue.size).toBe(held.length)
+      expect(held.length).toBeLessThanOrEqual(6)
+      for (const since of overtakers.values()) expect(new Set(since).size).toBe(since.length)
+    })
+    expect(takeAll(queue).sort()).toEqual([...held].sort())
+  })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { forAllAsync } from '#test/kit/for-all'
 import { during, openRuntime } from '#test/runtime/runtime-fixture'
 import { type TallyCommand, tallyAddress } from '#test/runtime/tally-actors'
 
@@ -100,33 +101,30 @@ const step = fc.oneof(
 )
 
 test('a new activation has the state of the old one, for any actions in between', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
-      const fixture = await openRuntime()
-      const expected: number[][] = [[], [], []]
-      let number = 0
-      for (const { what, actor, ...more } of steps) {
-        const address = tallyAddress(`T${actor}`)
-        if (what === 'step') fixture.world.step()
-        else if (what === 'settle') await fixture.settle()
-        else if (what === 'throw') fixture.send(address, { type: 'throw' })
-        else if (what === 'poison') fixture.send(address, { type: 'add', add: [++number, 'poison'] })
-        else {
-          const isCheckpointed = 'isCheckpointed' in more && more.isCheckpointed
-          fixture.send(address, { type: 'add', add: [++number], isCheckpointed })
-          expected[actor]?.push(number)
-        }
-        const activation = fixture.system.registry.awake(address)
-        if (activation) fixture.system.registry.kill(activation)
-        expect(fixture.valuesOf(address)).toEqual(expected[actor])
+  await forAllAsync([fc.array(step, { minLength: 1, maxLength: 40 })], 60, async (steps) => {
+    const fixture = await openRuntime()
+    const expected: number[][] = [[], [], []]
+    let number = 0
+    for (const { what, actor, ...more } of steps) {
+      const address = tallyAddress(`T${actor}`)
+      if (what === 'step') fixture.world.step()
+      else if (what === 'settle') await fixture.settle()
+      else if (what === 'throw') fixture.send(address, { type: 'throw' })
+      else if (what === 'poison') fixture.send(address, { type: 'add', add: [++number, 'poison'] })
+      else {
+        const isCheckpointed = 'isCheckpointed' in more && more.isCheckpointed
+        fixture.send(address, { type: 'add', add: [++number], isCheckpointed })
+        expected[actor]?.push(number)
       }
-      await fixture.settle()
-      fixture.crash()
-      const again = await fixture.restart()
-      expected.forEach((values, actor) => {
-        expect(again.valuesOf(tallyAddress(`T${actor}`))).toEqual(values)
-      })
-    }),
-    { numRuns: 60 },
-  )
+      const activation = fixture.system.registry.awake(address)
+      if (activation) fixture.system.registry.kill(activation)
+      expect(fixture.valuesOf(address)).toEqual(expected[actor])
+    }
+    await fixture.settle()
+    fixture.crash()
+    const again = await fixture.restart()
+    expected.forEach((values, actor) => {
+      expect(again.valuesOf(tallyAddress(`T${actor}`))).toEqual(values)
+    })
+  })
 })

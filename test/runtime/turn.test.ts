@@ -133,10 +133,7 @@ test.each<[string, (fixture: RuntimeFixture) => void]>([
 
 test('a responder may start a turn', async () => {
   const fixture = await openRuntime()
-  const responder = {
-    answered: () => fixture.send(a, { type: 'add', add: [2] }, 'second'),
-    refused: () => {},
-  }
+  const responder = { answered: () => fixture.send(a, { type: 'add', add: [2] }, 'second'), refused: () => {} }
   fixture.system.turn(a, { type: 'add', add: [1] }, responder)
   fixture.send(a, { type: 'read' }, 'read')
   await fixture.settle()

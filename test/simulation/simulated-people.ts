@@ -357,10 +357,7 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
 
   #requested<T>(register: Register<T>, value: T): Made {
     const version: Version<T> = register.request(value, this.witness.moment)
-    return {
-      stored: (moment) => register.stored(version, moment),
-      refused: () => register.refused(version),
-    }
+    return { stored: (moment) => register.stored(version, moment), refused: () => register.refused(version) }
   }
 
   #editable(): readonly string[] {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ChunkRing } from '#store/tenant-stream'
+import { forAll } from '#test/kit/for-all'
 
 const MIB = 1024 * 1024
 
@@ -15,35 +16,32 @@ const lengths = fc.oneof(fc.nat(40_000), fc.constantFrom(0, 1, 16_384, 100_000, 
 
 describe('a ring', () => {
   test('finds the latest chunks whole, no overwritten ones, and keeps within its size', () => {
-    fc.assert(
-      fc.property(fc.array(lengths, { maxLength: 120 }), (asked) => {
-        const ring = new ChunkRing(4 * MIB)
-        let offset = 1
-        for (const length of asked) {
-          put(ring, offset, length, 3)
-          // A single slab may be larger than the bound.
-          expect(ring.bytes).toBeLessThanOrEqual(Math.max(4 * MIB, length + 4 * MIB))
-          expect(ring.find(offset + 2)?.firstOffset).toBe(offset)
-          offset += 3
-        }
-        expect(ring.find(offset)).toBeUndefined()
-        let kept = 0
-        let wasFound = false
-        for (let each = 1; each < offset; each += 3) {
-          const chunk = ring.find(each)
-          if (wasFound) expect(chunk).toBeDefined()
-          wasFound = chunk !== undefined
-          if (!chunk) continue
-          kept += chunk.bytes.length
-          expect(chunk.bytes.length).toBe(asked[(each - 1) / 3])
-          expect(isWhole(chunk.bytes, each)).toBe(true)
-        }
-        const all = asked.reduce((sum, length) => sum + length, 0)
-        // The ends of slabs stay unused: at worst half of each.
-        expect(kept).toBeGreaterThanOrEqual(Math.min(all, MIB / 2))
-      }),
-      { numRuns: 30 },
-    )
+    forAll([fc.array(lengths, { maxLength: 120 })], 30, (asked) => {
+      const ring = new ChunkRing(4 * MIB)
+      let offset = 1
+      for (const length of asked) {
+        put(ring, offset, length, 3)
+        // A single slab may be larger than the bound.
+        expect(ring.bytes).toBeLessThanOrEqual(Math.max(4 * MIB, length + 4 * MIB))
+        expect(ring.find(offset + 2)?.firstOffset).toBe(offset)
+        offset += 3
+      }
+      expect(ring.find(offset)).toBeUndefined()
+      let kept = 0
+      let wasFound = false
+      for (let each = 1; each < offset; each += 3) {
+        const chunk = ring.find(each)
+        if (wasFound) expect(chunk).toBeDefined()
+        wasFound = chunk !== undefined
+        if (!chunk) continue
+        kept += chunk.bytes.length
+        expect(chunk.bytes.length).toBe(asked[(each - 1) / 3])
+        expect(isWhole(chunk.bytes, each)).toBe(true)
+      }
+      const all = asked.reduce((sum, length) => sum + length, 0)
+      // The ends of slabs stay unused: at worst half of each.
+      expect(kept).toBeGreaterThanOrEqual(Math.min(all, MIB / 2))
+    })
   })
 
   test('does not overwrite reserved bytes that are not added yet', () => {

@@ -10,6 +10,7 @@ import { keys } from '#store/key-space'
 import { textHash } from '#store/msgpack-reader'
 import { pack, packRecord, unpack } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
+import { forAll } from '#test/kit/for-all'
 import { deviceName, entry, entryKinds, entryOf, shape as shapeArbitrary } from '#test/store/entry-arbitrary'
 import { packChunk } from '#test/store/pack-chunk'
 
@@ -34,34 +35,26 @@ function throughChunk(entries: readonly Entry[], firstOffset = 7): readonly Entr
 
 describe('an entry reads back as written', () => {
   test.each(entryKinds)('%s', (kind) => {
-    fc.assert(
-      fc.property(entryOf[kind] as fc.Arbitrary<Entry>, (original) => {
-        expect(throughChunk([original])).toStrictEqual([original])
-      }),
-      { numRuns: 200 },
-    )
+    forAll([entryOf[kind] as fc.Arbitrary<Entry>], 200, (original) => {
+      expect(throughChunk([original])).toStrictEqual([original])
+    })
   })
 
   test('among others, in order, each with its own shape', () => {
-    fc.assert(
-      fc.property(fc.array(entry, { minLength: 1, maxLength: 30 }), (entries) => {
-        expect(throughChunk(entries)).toStrictEqual(entries)
-      }),
-      { numRuns: 100 },
-    )
+    forAll([fc.array(entry, { minLength: 1, maxLength: 30 })], 100, (entries) => {
+      expect(throughChunk(entries)).toStrictEqual(entries)
+    })
   })
 
   test('with the same interned shape object', () => {
-    fc.assert(
-      fc.property(entryOf.reported, (original) => {
-        const shapes = storedShapes([original])
-        const known = shapes.byId(original.shape.id)
-        const [back] = unpackChunk(1, packChunk([original], 1, 0), shapes).events
-        expect(back).toMatchObject({ shape: known })
-        expect((back as { shape: unknown }).shape).toBe(known)
-        expect(shapes.intern(known.serviceIdentifier, known.properties)).toBe(known)
-      }),
-    )
+    forAll([entryOf.reported], (original) => {
+      const shapes = storedShapes([original])
+      const known = shapes.byId(original.shape.id)
+      const [back] = unpackChunk(1, packChunk([original], 1, 0), shapes).events
+      expect(back).toMatchObject({ shape: known })
+      expect((back as { shape: unknown }).shape).toBe(known)
+      expect(shapes.intern(known.serviceIdentifier, known.properties)).toBe(known)
+    })
   })
 })
 
@@ -121,18 +114,15 @@ describe('the hand-written encoder writes the bytes of the general one', () => {
   })
 
   test('for numbers, names and lengths of every size', () => {
-    fc.assert(
-      fc.property(fc.array(reported, { maxLength: 20 }), fc.nat(600), (entries, place) => {
-        const writer = new EntryWriter()
-        const places = { placeOf: () => place, shapeAt: () => shape }
-        const parts = entries.map(({ device, flakeAddress, at, timestamp, seq, items }) =>
-          pack([1, device, flakeAddress, place, at, timestamp === at ? null : timestamp, seq, items]),
-        )
-        for (const entry of entries) packEntry(entry, places, writer)
-        expect(Buffer.from(writer.written).toString('hex')).toBe(Buffer.concat(parts).toString('hex'))
-      }),
-      { numRuns: 200 },
-    )
+    forAll([fc.array(reported, { maxLength: 20 }), fc.nat(600)], 200, (entries, place) => {
+      const writer = new EntryWriter()
+      const places = { placeOf: () => place, shapeAt: () => shape }
+      const parts = entries.map(({ device, flakeAddress, at, timestamp, seq, items }) =>
+        pack([1, device, flakeAddress, place, at, timestamp === at ? null : timestamp, seq, items]),
+      )
+      for (const entry of entries) packEntry(entry, places, writer)
+      expect(Buffer.from(writer.written).toString('hex')).toBe(Buffer.concat(parts).toString('hex'))
+    })
   })
 
   test('for more bytes than its first buffer', () => {
@@ -164,89 +154,79 @@ describe('the hand-written decoder reads the entries of the general one', () => 
     const change = fc.record({ place: fc.nat(2_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
     const few = fc.array(fc.oneof(entryOf.reported, entry), { minLength: 1, maxLength: 3 })
     const changes = fc.array(change, { maxLength: 2 })
-    fc.assert(
-      fc.property(few, changes, (entries, changes) => {
-        let bytes: Buffer = Buffer.from(packChunk(entries, 1, 0))
-        for (const { place, byte, isCut } of changes) {
-          const at = 21 + (place % (bytes.length - 21))
-          if (isCut && place % 7 === 0 && at > 22) bytes = bytes.subarray(0, at)
-          else bytes[at] = byte
+    forAll([few, changes], 750, (entries, changes) => {
+      let bytes: Buffer = Buffer.from(packChunk(entries, 1, 0))
+      for (const { place, byte, isCut } of changes) {
+        const at = 21 + (place % (bytes.length - 21))
+        if (isCut && place % 7 === 0 && at > 22) bytes = bytes.subarray(0, at)
+        else bytes[at] = byte
+      }
+      const shapes = storedShapes(entries)
+      const outcome = (make: () => readonly Entry[]) => {
+        try {
+          return make()
+        } catch {
+          return 'refused'
         }
-        const shapes = storedShapes(entries)
-        const outcome = (make: () => readonly Entry[]) => {
-          try {
-            return make()
-          } catch {
-            return 'refused'
-          }
-        }
-        const general = outcome(() => unpackGenerally(bytes, shapes))
-        expect(outcome(() => unpackChunk(1, bytes, shapes).events)).toStrictEqual(general)
-        if (changes.length === 0) expect(general).not.toBe('refused')
-      }),
-      { numRuns: 750 },
-    )
+      }
+      const general = outcome(() => unpackGenerally(bytes, shapes))
+      expect(outcome(() => unpackChunk(1, bytes, shapes).events)).toStrictEqual(general)
+      if (changes.length === 0) expect(general).not.toBe('refused')
+    })
   })
 })
 
 test('a replay reads the entries of a chunk, except those that a woken activation already has', () => {
   const known = fc.record({ id: deviceName, lastOffset: fc.nat(25), isMistaken: fc.boolean() })
-  fc.assert(
-    fc.property(
-      fc.array(fc.oneof(entryOf.reported, entry), { minLength: 1, maxLength: 20 }),
-      known,
-      fc.nat(25),
-      (drawn, device, from) => {
-        // Half of them belong to one device.
-        const entries = drawn.map((each, index) =>
-          index % 2 === 0 && 'device' in each ? { ...each, device: device.id } : each,
-        )
-        const bytes = packChunk(entries, 1, 0)
-        const replayed: (readonly [Entry, number])[] = []
-        const held: number[] = []
-        entries.forEach((each, index) => {
-          // An entry with alarms or throttles is read whole; its activation skips it.
-          const isShort = each.kind === 'reported' && each.alarms === undefined && each.throttles === undefined
-          const isReport = isShort && each.device === device.id && !device.isMistaken
-          if (isReport && index + 1 <= device.lastOffset) held.push(index + 1)
-        })
-        const count = replayChunk(1, bytes, storedShapes(entries), from, {
-          find: (hash) =>
-            hash === textHash(device.id, 0) ? { ...device, id: device.isMistaken ? 'other' : device.id } : undefined,
-          report: (found, each, offset) => {
-            expect(each).toMatchObject({ kind: 'reported', device: found.id })
-            replayed.push([each, offset])
-          },
-          entry: (each, offset) => replayed.push([each, offset]),
-        })
-        expect(count).toBe(entries.length)
-        const all = entries.map((each, index) => [each, index + 1] as const)
-        expect(replayed).toStrictEqual(all.filter(([, offset]) => offset >= from && !held.includes(offset)))
-      },
-    ),
-    { numRuns: 150 },
+  forAll(
+    [fc.array(fc.oneof(entryOf.reported, entry), { minLength: 1, maxLength: 20 }), known, fc.nat(25)],
+    150,
+    (drawn, device, from) => {
+      // Half of them belong to one device.
+      const entries = drawn.map((each, index) =>
+        index % 2 === 0 && 'device' in each ? { ...each, device: device.id } : each,
+      )
+      const bytes = packChunk(entries, 1, 0)
+      const replayed: (readonly [Entry, number])[] = []
+      const held: number[] = []
+      entries.forEach((each, index) => {
+        // An entry with alarms or throttles is read whole; its activation skips it.
+        const isShort = each.kind === 'reported' && each.alarms === undefined && each.throttles === undefined
+        const isReport = isShort && each.device === device.id && !device.isMistaken
+        if (isReport && index + 1 <= device.lastOffset) held.push(index + 1)
+      })
+      const count = replayChunk(1, bytes, storedShapes(entries), from, {
+        find: (hash) =>
+          hash === textHash(device.id, 0) ? { ...device, id: device.isMistaken ? 'other' : device.id } : undefined,
+        report: (found, each, offset) => {
+          expect(each).toMatchObject({ kind: 'reported', device: found.id })
+          replayed.push([each, offset])
+        },
+        entry: (each, offset) => replayed.push([each, offset]),
+      })
+      expect(count).toBe(entries.length)
+      const all = entries.map((each, index) => [each, index + 1] as const)
+      expect(replayed).toStrictEqual(all.filter(([, offset]) => offset >= from && !held.includes(offset)))
+    },
   )
 })
 
 test('the names of a chunk are read as hashes, and a damaged chunk yields a part of them', () => {
-  fc.assert(
-    fc.property(fc.array(entry, { minLength: 1, maxLength: 20 }), fc.nat(), (entries, cut) => {
-      const bytes = packChunk(entries, 1, 0)
-      const nameOf = (each: Entry) => {
-        if ('device' in each) return each.device
-        if ('service' in each) return each.service
-        return 'user' in each ? each.user : each.alarm
-      }
-      const expected = entries.map((each) => textHash(nameOf(each), 0))
-      const hashes: number[] = []
-      hashNames(bytes, (hash) => hashes.push(hash))
-      expect(hashes).toEqual(expected)
-      const some: number[] = []
-      hashNames(bytes.subarray(0, 21 + (cut % (bytes.length - 21))), (hash) => some.push(hash))
-      expect(expected.slice(0, some.length)).toEqual(some)
-    }),
-    { numRuns: 100 },
-  )
+  forAll([fc.array(entry, { minLength: 1, maxLength: 20 }), fc.nat()], 100, (entries, cut) => {
+    const bytes = packChunk(entries, 1, 0)
+    const nameOf = (each: Entry) => {
+      if ('device' in each) return each.device
+      if ('service' in each) return each.service
+      return 'user' in each ? each.user : each.alarm
+    }
+    const expected = entries.map((each) => textHash(nameOf(each), 0))
+    const hashes: number[] = []
+    hashNames(bytes, (hash) => hashes.push(hash))
+    expect(hashes).toEqual(expected)
+    const some: number[] = []
+    hashNames(bytes.subarray(0, 21 + (cut % (bytes.length - 21))), (hash) => some.push(hash))
+    expect(expected.slice(0, some.length)).toEqual(some)
+  })
 })
 
 test('a kind of a newer release is refused with an error that names the reason', () => {

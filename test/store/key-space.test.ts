@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addressOf, keys, keysBelow, numberOf, partNameOf, sortableHex, tenantPrefixes } from '#store/key-space'
+import { forAll } from '#test/kit/for-all'
 
 /** Names: printable characters without the separator. */
 const name = fc.stringMatching(/^[!-.0-~]{1,20}$/)
@@ -42,24 +43,20 @@ test('the keys have the documented form', () => {
 
 describe('a key yields', () => {
   test('its number', () => {
-    fc.assert(
-      fc.property(offset, (number) => {
-        expect(numberOf(keys.chunk('t', number))).toBe(number)
-        expect(numberOf(keys.tell(number))).toBe(number)
-        expect(numberOf(keys.epoch(number))).toBe(number)
-      }),
-    )
+    forAll([offset], (number) => {
+      expect(numberOf(keys.chunk('t', number))).toBe(number)
+      expect(numberOf(keys.tell(number))).toBe(number)
+      expect(numberOf(keys.epoch(number))).toBe(number)
+    })
   })
 
   test('its address and the name of its part, separators included', () => {
-    fc.assert(
-      fc.property(address, fc.array(name, { minLength: 1, maxLength: 3 }), (actor, parts) => {
-        const part = parts.join('/')
-        expect(addressOf(keys.reminder(actor))).toEqual(actor)
-        expect(addressOf(keys.part(actor, part))).toEqual(actor)
-        expect(partNameOf(keys.part(actor, part))).toBe(part)
-      }),
-    )
+    forAll([address, fc.array(name, { minLength: 1, maxLength: 3 })], (actor, parts) => {
+      const part = parts.join('/')
+      expect(addressOf(keys.reminder(actor))).toEqual(actor)
+      expect(addressOf(keys.part(actor, part))).toEqual(actor)
+      expect(partNameOf(keys.part(actor, part))).toBe(part)
+    })
   })
 })
 
@@ -67,45 +64,39 @@ const byBytes = (one: string, other: string) => Buffer.compare(Buffer.from(one),
 
 describe('the order of keys', () => {
   test('follows their numbers', () => {
-    fc.assert(
-      fc.property(offset, offset, (one, other) => {
-        expect(sortableHex(one)).toHaveLength(14)
-        expect(Math.sign(byBytes(keys.chunk('t', one), keys.chunk('t', other)))).toBe(Math.sign(one - other))
-      }),
-    )
+    forAll([offset, offset], (one, other) => {
+      expect(sortableHex(one)).toHaveLength(14)
+      expect(Math.sign(byBytes(keys.chunk('t', one), keys.chunk('t', other)))).toBe(Math.sign(one - other))
+    })
   })
 
   test('keeps the keys of one prefix together and apart from other prefixes', () => {
     const tenant = fc.stringMatching(/^[a-z0-9-]{1,6}$/)
-    fc.assert(
-      fc.property(tenant, tenant, offset, (mine, other, number) => {
-        const { after, before } = keysBelow(`stream/${mine}`)
-        const isInside = (key: string) => byBytes(after, key) < 0 && byBytes(key, before) < 0
-        expect(isInside(keys.chunk(mine, number))).toBe(true)
-        expect(isInside(keys.chunk(other, number))).toBe(mine === other)
-      }),
-    )
+    forAll([tenant, tenant, offset], (mine, other, number) => {
+      const { after, before } = keysBelow(`stream/${mine}`)
+      const isInside = (key: string) => byBytes(after, key) < 0 && byBytes(key, before) < 0
+      expect(isInside(keys.chunk(mine, number))).toBe(true)
+      expect(isInside(keys.chunk(other, number))).toBe(mine === other)
+    })
   })
 
   test('has each record of a tenant, except its stream, under one of its prefixes, and none of another tenant', () => {
     const tenant = fc.constantFrom('a', 'a-', 'a-1', 'a1', 'b', 'device')
     const kind = fc.constantFrom('device', 'devices', 'tenant')
-    fc.assert(
-      fc.property(tenant, tenant, kind, name, name, (mine, whose, kind, id, part) => {
-        const actor = { kind, tenant: whose, id }
-        const prefixes = tenantPrefixes(mine, ['device', 'devices', 'tenant'], ['device', 'service'])
-        const indexKeys = [keys.index(whose, 'service', `${part}/${id}`), keys.index(whose, 'device', id)]
-        for (const key of [keys.snapshot(actor), keys.part(actor, part), keys.reminder(actor), ...indexKeys]) {
-          const inside = prefixes
-            .map(keysBelow)
-            .filter(({ after, before }) => byBytes(after, key) < 0 && byBytes(key, before) < 0)
-          expect(inside).toHaveLength(mine === whose ? 1 : 0)
-        }
-        for (const key of [keys.redo(whose), keys.chunk(whose, 1), keys.shape(whose)]) {
-          expect(prefixes.some((prefix) => key.startsWith(prefix))).toBe(false)
-        }
-      }),
-    )
+    forAll([tenant, tenant, kind, name, name], (mine, whose, kind, id, part) => {
+      const actor = { kind, tenant: whose, id }
+      const prefixes = tenantPrefixes(mine, ['device', 'devices', 'tenant'], ['device', 'service'])
+      const indexKeys = [keys.index(whose, 'service', `${part}/${id}`), keys.index(whose, 'device', id)]
+      for (const key of [keys.snapshot(actor), keys.part(actor, part), keys.reminder(actor), ...indexKeys]) {
+        const inside = prefixes
+          .map(keysBelow)
+          .filter(({ after, before }) => byBytes(after, key) < 0 && byBytes(key, before) < 0)
+        expect(inside).toHaveLength(mine === whose ? 1 : 0)
+      }
+      for (const key of [keys.redo(whose), keys.chunk(whose, 1), keys.shape(whose)]) {
+        expect(prefixes.some((prefix) => key.startsWith(prefix))).toBe(false)
+      }
+    })
   })
 
   test('keeps the kinds of records apart', () => {
@@ -119,14 +110,12 @@ describe('the order of keys', () => {
       name.map((id) => keys.shape(id)),
     )
     const prefixes = ['actor', 'part', 'reminder', 'tell', 'stream', 'redo', 'begin', 'shape', 'epoch', 'index']
-    fc.assert(
-      fc.property(all, (key) => {
-        const inside = prefixes.filter((prefix) => {
-          const { after, before } = keysBelow(prefix)
-          return byBytes(after, key) < 0 && byBytes(key, before) < 0
-        })
-        expect(inside).toEqual([key.split('/')[0]])
-      }),
-    )
+    forAll([all], (key) => {
+      const inside = prefixes.filter((prefix) => {
+        const { after, before } = keysBelow(prefix)
+        return byBytes(after, key) < 0 && byBytes(key, before) < 0
+      })
+      expect(inside).toEqual([key.split('/')[0]])
+    })
   })
 })

@@ -4,6 +4,7 @@ import { MsgpackReader, textHash } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { pack, unpack } from '#store/record-codec'
 import { anyText } from '#test/kit/any-text'
+import { forAll } from '#test/kit/for-all'
 
 const edges = [0x1f, 0x20, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x10000, 2 ** 31, 2 ** 32, 2 ** 53]
 const number = fc.oneof(
@@ -33,43 +34,34 @@ function read<Value>(bytes: Uint8Array, how: (reader: MsgpackReader) => Value): 
 
 describe('the reader reads the same as the general decoder', () => {
   test('of numbers, but leaves those of 64 bits to it', () => {
-    fc.assert(
-      fc.property(number, (drawn) => {
-        const value = drawn + 0
-        const bytes = pack(value)
-        const isLeft = bytes[0] === 0xcf || bytes[0] === 0xd3
-        expect(read(bytes, (each) => each.number())).toEqual(isLeft ? undefined : { value })
-        expect(read(bytes, (each) => each.any())).toEqual({ value })
-      }),
-      { numRuns: 500 },
-    )
+    forAll([number], 500, (drawn) => {
+      const value = drawn + 0
+      const bytes = pack(value)
+      const isLeft = bytes[0] === 0xcf || bytes[0] === 0xd3
+      expect(read(bytes, (each) => each.number())).toEqual(isLeft ? undefined : { value })
+      expect(read(bytes, (each) => each.any())).toEqual({ value })
+    })
   })
 
   test('of texts of every kind and length', () => {
-    fc.assert(
-      fc.property(text, (value) => {
-        const bytes = pack(value)
-        for (const how of ['text', 'any'] as const)
-          expect(read(bytes, (each) => each[how]())).toEqual({ value: unpack(bytes) })
-      }),
-      { numRuns: 300 },
-    )
+    forAll([text], 300, (value) => {
+      const bytes = pack(value)
+      for (const how of ['text', 'any'] as const)
+        expect(read(bytes, (each) => each[how]())).toEqual({ value: unpack(bytes) })
+    })
   })
 
   test('of any value, and skips values to their end', () => {
-    fc.assert(
-      fc.property(anything, fc.nat(99), (value, behind) => {
-        const bytes = Buffer.concat([pack(value), pack(behind)])
-        const all = (each: MsgpackReader) => [each.any(), each.number()]
-        expect(read(bytes, all)).toEqual({ value: [unpack(pack(value)), behind] })
-        const last = (each: MsgpackReader) => {
-          each.pass(1)
-          return each.number()
-        }
-        expect(read(bytes, last)).toEqual({ value: behind })
-      }),
-      { numRuns: 300 },
-    )
+    forAll([anything, fc.nat(99)], 300, (value, behind) => {
+      const bytes = Buffer.concat([pack(value), pack(behind)])
+      const all = (each: MsgpackReader) => [each.any(), each.number()]
+      expect(read(bytes, all)).toEqual({ value: [unpack(pack(value)), behind] })
+      const last = (each: MsgpackReader) => {
+        each.pass(1)
+        return each.number()
+      }
+      expect(read(bytes, last)).toEqual({ value: behind })
+    })
   })
 
   test('of any bytes: both read the same value or both fail, or the reader leaves them to the decoder', () => {
@@ -80,15 +72,12 @@ describe('the reader reads the same as the general decoder', () => {
         return 'refused'
       }
     }
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
-        const found = outcome(() => read(bytes, (each) => each.any()) ?? 'left')
-        // Binary values are views of the same kind as the input.
-        const general = outcome(() => ({ value: unpack(Buffer.from(bytes)) }))
-        if (found !== 'left') expect(found).toStrictEqual(general)
-      }),
-      { numRuns: 500 },
-    )
+    forAll([fc.uint8Array({ maxLength: 40 })], 500, (bytes) => {
+      const found = outcome(() => read(bytes, (each) => each.any()) ?? 'left')
+      // Binary values are views of the same kind as the input.
+      const general = outcome(() => ({ value: unpack(Buffer.from(bytes)) }))
+      if (found !== 'left') expect(found).toStrictEqual(general)
+    })
   })
 
   test.each([0, 1, 15, 16, 0xffff, 0x10000])('of lists of %i', (length) => {
@@ -124,11 +113,9 @@ test('the reader skips a text, an object and a null', () => {
 })
 
 test('the hash of a text is the hash of its bytes', () => {
-  fc.assert(
-    fc.property(fc.string({ unit: 'binary-ascii', maxLength: 300 }), (value) => {
-      expect(read(pack(value), (each) => each.passForHash())).toEqual({ value: textHash(`before/${value}`, 7) })
-    }),
-  )
+  forAll([fc.string({ unit: 'binary-ascii', maxLength: 300 })], (value) => {
+    expect(read(pack(value), (each) => each.passForHash())).toEqual({ value: textHash(`before/${value}`, 7) })
+  })
 })
 
 test('an error of the callback is thrown unchanged', () => {
@@ -156,12 +143,9 @@ describe('the writer writes the bytes of the general encoder', () => {
     ['texts of every kind and length', text, (writer, value) => writer.text(value), 300],
     ['any value that is stored', fc.jsonValue(), (writer, value) => writer.any(value), 300],
   ])('for %s', (_, values, write, numRuns) => {
-    fc.assert(
-      fc.property(values, (value) => {
-        expect(hex(written((writer) => write(writer, value as never)))).toBe(hex(pack(value)))
-      }),
-      { numRuns },
-    )
+    forAll([values], numRuns, (value) => {
+      expect(hex(written((writer) => write(writer, value as never)))).toBe(hex(pack(value)))
+    })
   })
 
   test.each([0, 1, 15, 16, 0xffff, 0x10000])('for lists of %i', (length) => {
@@ -188,22 +172,19 @@ describe('the writer writes the bytes of the general encoder', () => {
 
 test('later writes do not change earlier pieces until the writer is cleared', () => {
   const lengths = fc.array(fc.oneof(fc.nat(200), fc.constantFrom(20_000, 70_000)), { maxLength: 60 })
-  fc.assert(
-    fc.property(fc.array(lengths, { minLength: 1, maxLength: 4 }), (rounds) => {
-      const writer = new MsgpackWriter(100_000)
-      for (const round of rounds) {
-        writer.clear()
-        const pieces = round.map((length, index) => {
-          const text = String(index % 10).repeat(length)
-          writer.begin()
-          writer.text(text)
-          return { text, bytes: writer.written }
-        })
-        for (const { text, bytes } of pieces) expect(unpack(bytes)).toBe(text)
-      }
-    }),
-    { numRuns: 50 },
-  )
+  forAll([fc.array(lengths, { minLength: 1, maxLength: 4 })], 50, (rounds) => {
+    const writer = new MsgpackWriter(100_000)
+    for (const round of rounds) {
+      writer.clear()
+      const pieces = round.map((length, index) => {
+        const text = String(index % 10).repeat(length)
+        writer.begin()
+        writer.text(text)
+        return { text, bytes: writer.written }
+      })
+      for (const { text, bytes } of pieces) expect(unpack(bytes)).toBe(text)
+    }
+  })
 })
 
 test('a large buffer is freed by clear', () => {

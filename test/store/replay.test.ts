@@ -20,6 +20,7 @@ import type { StoreJournal } from '#store/store-journal'
 import { chain, functionViews, onProperty, storedFunction, throttle } from '#test/actors/functions-fixture'
 import { noopUpdates } from '#test/actors/noop-updates'
 import { shownState } from '#test/actors/shown-state'
+import { forAllAsync } from '#test/kit/for-all'
 import { storedAlarm } from '#test/rules/stored-rules'
 import { atOnce } from '#test/rules/synchronous-slices'
 import { startMs } from '#test/runtime/manual-world'
@@ -211,33 +212,30 @@ function everything(fixture: RuntimeFixture): unknown {
 }
 
 test('a restart after a crash restores exactly the committed state', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 4, size: 'max' }), async (lives) => {
-      let fixture = await openRuntime(options)
-      run(fixture, names.map(admit))
-      for (const { batches, inFlight, open, isKept } of lives) {
-        for (const steps of batches) {
-          run(fixture, steps)
-          await fixture.settle()
-        }
-        expect(fixture.bugs).toEqual([])
-        let expected = everything(fixture)
-        run(fixture, inFlight)
-        const sealed = everything(fixture)
-        const commits = fixture.commits.length
-        // Sealed and handed to the disk.
-        while (fixture.commits.length === commits && fixture.world.step());
-        const isInFlight = fixture.commits.length > commits
-        run(fixture, open)
-        if (isInFlight && isKept) expected = sealed
-        fixture.crash(isKept ? 1 : 0)
-        fixture = await fixture.restart(options)
-        expect(everything(fixture)).toEqual(expected)
-        expect(fixture.bugs).toEqual([])
+  await forAllAsync([fc.array(life, { minLength: 1, maxLength: 4, size: 'max' })], 40, async (lives) => {
+    let fixture = await openRuntime(options)
+    run(fixture, names.map(admit))
+    for (const { batches, inFlight, open, isKept } of lives) {
+      for (const steps of batches) {
+        run(fixture, steps)
+        await fixture.settle()
       }
-    }),
-    { numRuns: 40 },
-  )
+      expect(fixture.bugs).toEqual([])
+      let expected = everything(fixture)
+      run(fixture, inFlight)
+      const sealed = everything(fixture)
+      const commits = fixture.commits.length
+      // Sealed and handed to the disk.
+      while (fixture.commits.length === commits && fixture.world.step());
+      const isInFlight = fixture.commits.length > commits
+      run(fixture, open)
+      if (isInFlight && isKept) expected = sealed
+      fixture.crash(isKept ? 1 : 0)
+      fixture = await fixture.restart(options)
+      expect(everything(fixture)).toEqual(expected)
+      expect(fixture.bugs).toEqual([])
+    }
+  })
 })
 
 test('a new process publishes nothing and writes nothing by itself', async () => {

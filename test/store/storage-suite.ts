@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Operation, Row, ScanRange, Storage, StorageBackend } from '#runtime/storage'
 import { anyText } from '#test/kit/any-text'
+import { forAllAsync } from '#test/kit/for-all'
 
 /** A new, empty backend; `remove` deletes it. */
 export type MakeBackend = () => Promise<{ readonly backend: StorageBackend; readonly remove?: () => Promise<void> }>
@@ -191,27 +192,24 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
         const keys = fc.uniqueArray(key, { maxLength: 40 })
         const valueBytes = fc.array(fc.constantFrom(1, 100, 300_000, 1_200_000), { minLength: 7, maxLength: 7 })
         const asked = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 5 })
-        await fc.assert(
-          fc.asyncProperty(keys, valueBytes, asked, async (keys, sizes, counts) => {
-            const sizeOf = (index: number) => sizes[index % sizes.length] ?? 1
-            await write(keys.map((key, index) => put(`k${key}`, 'v'.repeat(sizeOf(index)))))
-            const wanted = keys.map((key, index) => [`k${key}`, sizeOf(index)] as const)
-            wanted.sort(([a], [b]) => byUtf8(a, b))
-            for (const isReverse of [false, true]) {
-              const scan = storage.scan({ ...every, isReverse })
-              const found: (readonly [string, number])[] = []
-              for (let turn = 0; ; turn++) {
-                const page = await scan.next(counts[turn % counts.length] ?? 1)
-                if (page.length === 0) break
-                found.push(...page.map(({ key, value }) => [key, value.length] as const))
-              }
-              await scan.close()
-              expect(found).toEqual(isReverse ? wanted.toReversed() : wanted)
+        await forAllAsync([keys, valueBytes, asked], 40, async (keys, sizes, counts) => {
+          const sizeOf = (index: number) => sizes[index % sizes.length] ?? 1
+          await write(keys.map((key, index) => put(`k${key}`, 'v'.repeat(sizeOf(index)))))
+          const wanted = keys.map((key, index) => [`k${key}`, sizeOf(index)] as const)
+          wanted.sort(([a], [b]) => byUtf8(a, b))
+          for (const isReverse of [false, true]) {
+            const scan = storage.scan({ ...every, isReverse })
+            const found: (readonly [string, number])[] = []
+            for (let turn = 0; ; turn++) {
+              const page = await scan.next(counts[turn % counts.length] ?? 1)
+              if (page.length === 0) break
+              found.push(...page.map(({ key, value }) => [key, value.length] as const))
             }
-            await write(keys.map((key) => remove(`k${key}`)))
-          }),
-          { numRuns: 40 },
-        )
+            await scan.close()
+            expect(found).toEqual(isReverse ? wanted.toReversed() : wanted)
+          }
+          await write(keys.map((key) => remove(`k${key}`)))
+        })
       })
 
       it('reads the state at its call, despite later writes', async () => {
@@ -334,34 +332,31 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
         { weight: 3, arbitrary: fc.record({ range, pageRows: fc.integer({ min: 1, max: 20 }) }) },
         { weight: 1, arbitrary: fc.constant('reopen' as const) },
       )
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-          const model = new Map<string, Uint8Array>()
-          await storage.write((await keysOf(storage)).map(remove), soft)
-          for (const step of steps) {
-            if (step === 'reopen') {
-              await storage.close()
-              storage = await backend.open()
-            } else if ('batch' in step) {
-              await storage.write(step.batch, { sync: step.sync })
-              for (const { key, value } of step.batch) {
-                if (value) model.set(key, value)
-                else model.delete(key)
-              }
-            } else {
-              const { after, before, isReverse, hasValues } = step.range
-              const inside = [...model.keys()].filter((key) => byUtf8(after, key) < 0 && byUtf8(key, before) < 0)
-              const sorted = isReverse ? inside.sort(byUtf8).toReversed() : inside.sort(byUtf8)
-              const expected = sorted.map((key) => [key, hasValues ? [...(model.get(key) ?? [])] : []])
-              const rows = await rowsOf(storage, step.range, step.pageRows)
-              expect(rows.map(({ key, value }) => [key, [...value]])).toEqual(expected)
+      await forAllAsync([fc.array(step, { maxLength: 25 })], 25, async (steps) => {
+        const model = new Map<string, Uint8Array>()
+        await storage.write((await keysOf(storage)).map(remove), soft)
+        for (const step of steps) {
+          if (step === 'reopen') {
+            await storage.close()
+            storage = await backend.open()
+          } else if ('batch' in step) {
+            await storage.write(step.batch, { sync: step.sync })
+            for (const { key, value } of step.batch) {
+              if (value) model.set(key, value)
+              else model.delete(key)
             }
-            for (const [key, value] of model) expect([...(storage.get(key) ?? [-1])]).toEqual([...value])
+          } else {
+            const { after, before, isReverse, hasValues } = step.range
+            const inside = [...model.keys()].filter((key) => byUtf8(after, key) < 0 && byUtf8(key, before) < 0)
+            const sorted = isReverse ? inside.sort(byUtf8).toReversed() : inside.sort(byUtf8)
+            const expected = sorted.map((key) => [key, hasValues ? [...(model.get(key) ?? [])] : []])
+            const rows = await rowsOf(storage, step.range, step.pageRows)
+            expect(rows.map(({ key, value }) => [key, [...value]])).toEqual(expected)
           }
-          expect(await keysOf(storage)).toEqual([...model.keys()].sort(byUtf8))
-        }),
-        { numRuns: 25 },
-      )
+          for (const [key, value] of model) expect([...(storage.get(key) ?? [-1])]).toEqual([...value])
+        }
+        expect(await keysOf(storage)).toEqual([...model.keys()].sort(byUtf8))
+      })
     })
   })
 }

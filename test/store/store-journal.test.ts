@@ -7,6 +7,7 @@ import { chunkEntriesMax } from '#store/chunk'
 import { keys } from '#store/key-space'
 import { StoreJournal } from '#store/store-journal'
 import { recentBytesMax } from '#store/tenant-stream'
+import { forAllAsync } from '#test/kit/for-all'
 import { memoryStorage } from '#test/store/memory'
 import { rowsOf } from '#test/store/storage-suite'
 
@@ -132,30 +133,30 @@ describe('reading', () => {
   )
 
   test('events since any offset of the redo window are found, for any moves of the window', async () => {
-    await fc.assert(
-      fc.asyncProperty(
+    await forAllAsync(
+      [
         fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.double({ min: 0, max: 1, noNaN: true })), {
           maxLength: 30,
         }),
-        async (commits) => {
-          const backend = memoryStorage()
-          const other = new StoreJournal({ isSynced: false })
-          other.open(await backend.open())
-          let redoFrom = 1
-          let end = 0
-          for (const [count, share] of commits) {
-            end += count
-            redoFrom += Math.floor((end + 1 - redoFrom) * share)
-            const streams = [partOf('t', end - count + 1, entries(end - count + 1, count), redoFrom)]
-            await other.write({ now: 1, streams, records: new Map() })
-            for (let offset = redoFrom; offset <= end + 1; offset++) {
-              const offsets = [...other.eventsSince('t', offset)].map((placed) => placed.offset)
-              expect(offsets).toEqual(Array.from({ length: end - offset + 1 }, (_, index) => offset + index))
-            }
+      ],
+      30,
+      async (commits) => {
+        const backend = memoryStorage()
+        const other = new StoreJournal({ isSynced: false })
+        other.open(await backend.open())
+        let redoFrom = 1
+        let end = 0
+        for (const [count, share] of commits) {
+          end += count
+          redoFrom += Math.floor((end + 1 - redoFrom) * share)
+          const streams = [partOf('t', end - count + 1, entries(end - count + 1, count), redoFrom)]
+          await other.write({ now: 1, streams, records: new Map() })
+          for (let offset = redoFrom; offset <= end + 1; offset++) {
+            const offsets = [...other.eventsSince('t', offset)].map((placed) => placed.offset)
+            expect(offsets).toEqual(Array.from({ length: end - offset + 1 }, (_, index) => offset + index))
           }
-        },
-      ),
-      { numRuns: 30 },
+        }
+      },
     )
   })
 
@@ -267,11 +268,7 @@ describe('the memory for recent chunks is limited, and older chunks are read fro
     let offset = 0
     for (let bytes = 0; bytes < keptBytesMax * 1.1 + 3_000_000; bytes += 60_000 * 50) {
       const events = Array.from({ length: 50 }, (): Entry => ({ kind: 'meta_deleted', device: 'A', at: 1, key: large }))
-      await own.write({
-        now: 1,
-        streams: [partOf('default', offset + 1, events)],
-        records: new Map(),
-      })
+      await own.write({ now: 1, streams: [partOf('default', offset + 1, events)], records: new Map() })
       offset += 50
     }
     expect(own.recent('default', 1)).toBeUndefined()

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readSyncedLength, recordSynced } from '#store/blob-parts'
+import { forAllAsync } from '#test/kit/for-all'
 
 let folder: string
 let path: string
@@ -27,19 +28,16 @@ const lengths = fc.integer({ min: 0, max: 2 ** 48 })
 const losses = fc.tuple(lengths, fc.constantFrom('whole', 'cut', 'zeros'), fc.integer({ min: 0, max: 15 }))
 
 test('the last complete row counts, despite the remains of a power loss', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(losses, { maxLength: 100 }), async (rows) => {
-      rmSync(path, { force: true })
-      let last = 0
-      for (const [bytes, loss, left] of rows) {
-        const before = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-        await recordSynced(path, bytes)
-        if (loss === 'cut') truncateSync(path, before - (before % 16) + left)
-        else if (loss === 'zeros') writeFileSync(path, readFileSync(path).fill(0, before - (before % 16)))
-        else last = bytes
-        expect(await readSyncedLength(path)).toBe(last)
-      }
-    }),
-    { numRuns: 30 },
-  )
+  await forAllAsync([fc.array(losses, { maxLength: 100 })], 30, async (rows) => {
+    rmSync(path, { force: true })
+    let last = 0
+    for (const [bytes, loss, left] of rows) {
+      const before = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+      await recordSynced(path, bytes)
+      if (loss === 'cut') truncateSync(path, before - (before % 16) + left)
+      else if (loss === 'zeros') writeFileSync(path, readFileSync(path).fill(0, before - (before % 16)))
+      else last = bytes
+      expect(await readSyncedLength(path)).toBe(last)
+    }
+  })
 })

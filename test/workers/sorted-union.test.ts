@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { forAll } from '#test/kit/for-all'
 import { sortedUnion } from '#workers/sorted-union'
 
 /** The result, and the number of yields. */
@@ -13,11 +14,9 @@ function union(lists: readonly (readonly string[])[], countMax: number) {
 
 test('the union has each name once, in order', () => {
   const list = fc.uniqueArray(fc.stringMatching(/^[A-C]{0,2}$/)).map((names) => names.sort())
-  fc.assert(
-    fc.property(fc.array(list, { maxLength: 9 }), (lists) => {
-      expect(union(lists, 100).names).toEqual([...new Set(lists.flat())].sort())
-    }),
-  )
+  forAll([fc.array(list, { maxLength: 9 })], (lists) => {
+    expect(union(lists, 100).names).toEqual([...new Set(lists.flat())].sort())
+  })
 })
 
 test.each([0, 1, 2])('a union of more than %i names is undefined', (countMax) => {

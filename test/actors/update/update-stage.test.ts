@@ -9,6 +9,7 @@ import type { OfferedFirmware } from '#model/update-offer'
 import type { Decision } from '#runtime/actor'
 import { ActingUpdate, begin, foundOf } from '#test/actors/update/acting-update'
 import { commandOf } from '#test/kit/command-arbitrary'
+import { forAll } from '#test/kit/for-all'
 
 /** The counts that projects compute from their notices. */
 class Tally {
@@ -70,32 +71,29 @@ const command: fc.Arbitrary<UpdateCommand> = fc.oneof(
 
 test('the notices to projects add up to the state of each update', () => {
   const step = fc.record({ command, laterMs: fc.constantFrom(0, 1_000, 11_000, 3_600_000) })
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      const acting = new ActingUpdate()
-      const tally = new Tally()
-      for (const { command, laterMs } of steps) {
-        acting.at += laterMs
-        if (command.type === 'reminder_due') acting.reminder = null
-        tally.add(acting.act(command) as Decision<never>)
-        const { stored } = acting.state
-        const { counted = null } = stored ?? {}
-        const expected = counted
-          ? [[`project/${counted.project} ${releaseName(counted.release)} ${counted.rollout} ${counted.stage}`, 1]]
-          : []
-        expect([...tally.counts]).toEqual(expected)
-        if (!stored) continue
-        // At any time: an active update has a deadline, and an offered image is in use.
-        const { state, context, attempts } = stored
-        const wakesAt = isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
-        // A retry that is due was published once.
-        const isPublished = !isRunning(state) && wakesAt !== null && wakesAt <= acting.at
-        if (!isPublished) expect(acting.reminder).toBe(wakesAt)
-        if (context.offer?.url === null) expect(counted?.stage).toBe(isRunning(state) ? 'running' : state)
-      }
-    }),
-    { numRuns: 100 },
-  )
+  forAll([fc.array(step, { maxLength: 40 })], 100, (steps) => {
+    const acting = new ActingUpdate()
+    const tally = new Tally()
+    for (const { command, laterMs } of steps) {
+      acting.at += laterMs
+      if (command.type === 'reminder_due') acting.reminder = null
+      tally.add(acting.act(command) as Decision<never>)
+      const { stored } = acting.state
+      const { counted = null } = stored ?? {}
+      const expected = counted
+        ? [[`project/${counted.project} ${releaseName(counted.release)} ${counted.rollout} ${counted.stage}`, 1]]
+        : []
+      expect([...tally.counts]).toEqual(expected)
+      if (!stored) continue
+      // At any time: an active update has a deadline, and an offered image is in use.
+      const { state, context, attempts } = stored
+      const wakesAt = isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
+      // A retry that is due was published once.
+      const isPublished = !isRunning(state) && wakesAt !== null && wakesAt <= acting.at
+      if (!isPublished) expect(acting.reminder).toBe(wakesAt)
+      if (context.offer?.url === null) expect(counted?.stage).toBe(isRunning(state) ? 'running' : state)
+    }
+  })
 })
 
 test('a request for an update removes no device from a rollout', () => {

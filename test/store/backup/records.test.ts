@@ -5,6 +5,7 @@ import { BlockWriter } from '#store/backup/blocks'
 import { BackupError, magic } from '#store/backup/format'
 import { RecordWriter } from '#store/backup/records'
 import { anyText } from '#test/kit/any-text'
+import { forAllAsync } from '#test/kit/for-all'
 import { bytesOfBackup, type Content, imageOf, inPieces, readWhole } from '#test/store/backup/backup-bytes'
 
 const bytes = (count: number, seed = 1) => Uint8Array.from({ length: count }, (_, at) => (at * 31 + seed) & 0xff)
@@ -33,13 +34,10 @@ const content = fc.record({
 
 describe('a backup', () => {
   test('reads back as written, for any split of its bytes', async () => {
-    await fc.assert(
-      fc.asyncProperty(content, fc.integer({ min: 1, max: 200 }), async (written, pieceBytes) => {
-        const read = await readWhole(inPieces(bytesOfBackup(written), pieceBytes))
-        expect(read).toEqual({ ...written, ended: true })
-      }),
-      { numRuns: 100 },
-    )
+    await forAllAsync([content, fc.integer({ min: 1, max: 200 })], 100, async (written, pieceBytes) => {
+      const read = await readWhole(inPieces(bytesOfBackup(written), pieceBytes))
+      expect(read).toEqual({ ...written, ended: true })
+    })
   })
 
   test.each([65_535, 65_536, 65_537, 1_000_000])('holds a value of %i bytes', async (count) => {

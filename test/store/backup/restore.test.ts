@@ -207,9 +207,7 @@ describe('inspecting', () => {
 
   test('a folder that another process has open is not backed up', async () => {
     const storage = await levelStorage({ folder, headroomBytes: 0 }).open()
-    await expect(backedUp(folder)).rejects.toMatchObject({
-      code: 'locked',
-    })
+    await expect(backedUp(folder)).rejects.toMatchObject({ code: 'locked' })
     await storage.close()
   })
 })

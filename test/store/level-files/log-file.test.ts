@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { maskedCrc32c } from '#store/level-files/crc32c'
 import { logOf, readLog } from '#store/level-files/log-file'
+import { forAll } from '#test/kit/for-all'
 
 /** LevelDB's `doc/log_format.md`: blocks of 32 KiB, heads of 7 bytes; the end of a block that has no room for a head is zeros. */
 const blockBytes = 32 * 1024
@@ -74,53 +75,45 @@ function placeIn(
 }
 
 test('a log reads back as written', () => {
-  fc.assert(
-    fc.property(log, ({ bytes, written }) => {
-      const read = readLog(bytes)
-      expect({ ...read, records: read.records.length }).toEqual({
-        records: written.length,
-        ends: written.map(({ end }) => end),
-      })
-      for (const [at, { content }] of written.entries()) expect(content.equals(read.records[at] as Buffer)).toBe(true)
-    }),
-  )
+  forAll([log], ({ bytes, written }) => {
+    const read = readLog(bytes)
+    expect({ ...read, records: read.records.length }).toEqual({
+      records: written.length,
+      ends: written.map(({ end }) => end),
+    })
+    for (const [at, { content }] of written.entries()) expect(content.equals(read.records[at] as Buffer)).toBe(true)
+  })
 })
 
 test('a log that is cut off reads up to the cut, and the incomplete record is torn', () => {
-  fc.assert(
-    fc.property(log, place, (made, where) => {
-      const at = placeIn(made, where)
-      const read = readLog(made.bytes.subarray(0, at))
-      const whole = made.written.filter(({ end }) => end <= at)
-      const torn = made.written.find(({ begin, end }) => begin < at && end > at)
-      expect(read.records).toHaveLength(whole.length)
-      expect(read.damagedAt).toBeUndefined()
-      expect(read.tornAt).toBe(torn?.begin)
-    }),
-    { numRuns: 120 },
-  )
+  forAll([log, place], 120, (made, where) => {
+    const at = placeIn(made, where)
+    const read = readLog(made.bytes.subarray(0, at))
+    const whole = made.written.filter(({ end }) => end <= at)
+    const torn = made.written.find(({ begin, end }) => begin < at && end > at)
+    expect(read.records).toHaveLength(whole.length)
+    expect(read.damagedAt).toBeUndefined()
+    expect(read.tornAt).toBe(torn?.begin)
+  })
 })
 
 test('a flipped bit is damage if a whole record follows, otherwise its record is torn from its beginning', () => {
-  fc.assert(
-    fc.property(log, place, fc.nat({ max: 7 }), (made, where, bit) => {
-      const at = placeIn(made, where)
-      const hit = made.written.find(({ begin, end }) => begin <= at && at < end)
-      if (!hit) return
-      const bytes = Buffer.from(made.bytes)
-      bytes[at] = (bytes[at] as number) ^ (1 << bit)
-      const { records, tornAt, damagedAt } = readLog(bytes)
-      expect(records).toHaveLength(made.written.indexOf(hit))
-      const last = made.written.at(-1)
-      if (hit === last) expect([tornAt, damagedAt]).toEqual([hit.begin, undefined])
-      else {
-        expect(tornAt).toBeUndefined()
-        expect(damagedAt).toBeGreaterThanOrEqual(hit.begin)
-        expect(damagedAt).toBeLessThanOrEqual(at)
-      }
-    }),
-    { numRuns: 120 },
-  )
+  forAll([log, place, fc.nat({ max: 7 })], 120, (made, where, bit) => {
+    const at = placeIn(made, where)
+    const hit = made.written.find(({ begin, end }) => begin <= at && at < end)
+    if (!hit) return
+    const bytes = Buffer.from(made.bytes)
+    bytes[at] = (bytes[at] as number) ^ (1 << bit)
+    const { records, tornAt, damagedAt } = readLog(bytes)
+    expect(records).toHaveLength(made.written.indexOf(hit))
+    const last = made.written.at(-1)
+    if (hit === last) expect([tornAt, damagedAt]).toEqual([hit.begin, undefined])
+    else {
+      expect(tornAt).toBeUndefined()
+      expect(damagedAt).toBeGreaterThanOrEqual(hit.begin)
+      expect(damagedAt).toBeLessThanOrEqual(at)
+    }
+  })
 })
 
 test.each<[string, (bytes: Buffer) => Buffer, object]>([
