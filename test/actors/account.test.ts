@@ -79,12 +79,8 @@ describe('a code', () => {
     expect(account.state.credentials).toMatchObject({ hash: 'hash 1', version: 1 })
     expect(account.begin('S3').type).toBe('record')
     const decision = account.redeem(7, 'hash 7')
-    expect(sentCommandsOf(decision)).toEqual([
-      'session/t/S1 end',
-      'session/t/S2 end',
-      'session/t/S3 end',
-      'directory/default/directory activated',
-    ])
+    const ended = ['S1', 'S2', 'S3'].map((session) => `session/t/${session} end`)
+    expect(sentCommandsOf(decision)).toEqual([...ended, 'directory/default/directory activated'])
     expect(account.state.credentials).toMatchObject({ hash: 'hash 7', version: 2, code: null })
     expect(account.sessionIds).toEqual([])
   })

@@ -101,13 +101,9 @@ describe('a rollout stops after errors', () => {
 
 describe('reports of updates', () => {
   test('of an earlier rollout, or of none, only keep the release in use', () => {
-    project.all(
-      putRollout('2.0.0'),
-      putRollout('2.0.1', {}, 'R2'),
-      moved(null, 'running', { rollout: 'R1' }),
-      moved(null, 'running', { rollout: null }),
-      moved(null, 'failed', { rollout: 'R1' }),
-    )
+    project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'))
+    for (const rollout of ['R1', null]) project.act(moved(null, 'running', { rollout }))
+    project.act(moved(null, 'failed', { rollout: 'R1' }))
     expect(project.state.tally).toEqual({
       uses: { '0//2.0.0': 2 },
       counts: zero,

@@ -16,12 +16,11 @@ import { forAll } from '#test/kit/for-all'
 const notText = [undefined, null, 0, 1, true, {}, [], ['ann']]
 
 describe('a name', () => {
-  test.each(['a', 'ann', 'Ann Lee', 'ann@acme.example', 'Zoë', '安', 'x'.repeat(64), '😀'.repeat(64), 'a.b-c_d%e?f#g'])(
-    '%j is valid, and unchanged',
-    (name) => {
-      expect(UserName.parse(name)).toBe(name)
-    },
-  )
+  test.each([
+    ...['a', 'ann', 'Ann Lee', 'ann@acme.example', 'Zoë', '安', 'x'.repeat(64), '😀'.repeat(64), 'a.b-c_d%e?f#g'],
+  ])('%j is valid, and unchanged', (name) => {
+    expect(UserName.parse(name)).toBe(name)
+  })
 
   test.each([
     ...['', ' ', ' ann', 'ann ', '\u00a0ann', 'ann\u3000', 'a:b', 'a/b', '.', '..', 'a\nb', 'a\tb', 'a\0b', 'a\u007fb'],
@@ -144,10 +143,8 @@ describe('the roles of a user', () => {
     expect(RoleNames.parse(['ops', 'viewer', 'ops'])).toEqual(['ops', 'viewer'])
   })
 
-  test.each([[['a b']], [['']], [Array.from({ length: 33 }, (_, index) => `r${index}`)], ['ops']])(
-    'are not %j',
-    (roles) => {
-      expect(RoleNames.safeParse(roles).success).toBe(false)
-    },
-  )
+  test('are not others, too many, or a text', () => {
+    const many = Array.from({ length: 33 }, (_, index) => `r${index}`)
+    for (const roles of [['a b'], [''], many, 'ops']) expect(RoleNames.safeParse(roles).success).toBe(false)
+  })
 })

@@ -41,11 +41,6 @@ test('a brief actor does not stay awake; its next turn reads its latest state, s
   fixture.ask(address, { type: 'read' }, 'stored')
   expect(fixture.system.registry.awakeCount).toBe(0)
   await fixture.settle()
-  expect(fixture.outputs).toEqual([
-    'answered put undefined',
-    'answered read "one"',
-    'refused thrown bug',
-    'answered read "one"',
-    'answered stored "one"',
-  ])
+  expect(fixture.outputs.slice(0, 3)).toEqual(['answered put undefined', 'answered read "one"', 'refused thrown bug'])
+  expect(fixture.outputs.slice(3)).toEqual(['answered read "one"', 'answered stored "one"'])
 })

@@ -19,13 +19,8 @@ describe('a failed commit', () => {
     fixture.send(a, { type: 'refuse' }, 'refused anyhow')
     fixture.send(a, { type: 'throw' }, 'a bug')
     await fixture.settle()
-    expect(fixture.outputs).toEqual([
-      'refused in flight storage',
-      'refused open storage',
-      'refused look storage',
-      'refused refused anyhow storage',
-      'refused a bug storage',
-    ])
+    const labels = ['in flight', 'open', 'look', 'refused anyhow', 'a bug']
+    expect(fixture.outputs).toEqual(labels.map((label) => `refused ${label} storage`))
     expect(fixture.events).toEqual([])
     expect(fixture.system.gate.waitingBytes).toBe(0)
   })

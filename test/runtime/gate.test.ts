@@ -28,13 +28,8 @@ describe('commits', () => {
     expect(fixture.outputs).toEqual(['event default 1', 'answered one undefined'])
     write.finish()
     await fixture.settle()
-    expect(fixture.outputs.slice(2)).toEqual([
-      'event default 2',
-      'event default 3',
-      'event default 4',
-      'answered two undefined',
-      'answered three undefined',
-    ])
+    expect(fixture.outputs.slice(2, 5)).toEqual(['event default 2', 'event default 3', 'event default 4'])
+    expect(fixture.outputs.slice(5)).toEqual(['answered two undefined', 'answered three undefined'])
     const { commitSeconds, commitEvents, counts: counted } = fixture.system.gate
     expect([commitSeconds.count, commitEvents.count, commitEvents.sum]).toEqual([2, 2, 4])
     expect([counted.bytes, counted.failed]).toEqual([fixture.journal.stream('default').bytes, 0])

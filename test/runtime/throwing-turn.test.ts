@@ -18,9 +18,8 @@ describe('a turn that throws', () => {
       fixture.send(a, where === 'decide' ? { type: 'throw' } : { type: 'add', add: [2, 'poison'] }, 'bad')
       fixture.send(a, { type: 'add', add: [3], answer: 'fine' }, 'after')
       await fixture.settle()
-      expect(fixture.outputs).toEqual([
-        'event default 1',
-        'event default 2',
+      expect(fixture.outputs.slice(0, 2)).toEqual(['event default 1', 'event default 2'])
+      expect(fixture.outputs.slice(2)).toEqual([
         'answered before undefined',
         'refused bad bug',
         'answered after "fine"',
@@ -42,9 +41,8 @@ describe('a turn that throws', () => {
     fixture.send(a, command as unknown as TallyCommand, 'bad')
     fixture.send(b, { type: 'add', add: [3] }, 'after')
     await fixture.settle()
-    expect(fixture.outputs).toEqual([
-      'event default 1',
-      'event default 2',
+    expect(fixture.outputs.slice(0, 2)).toEqual(['event default 1', 'event default 2'])
+    expect(fixture.outputs.slice(2)).toEqual([
       'answered before undefined',
       'refused bad bug',
       'answered after undefined',

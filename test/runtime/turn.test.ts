@@ -29,7 +29,7 @@ test('a turn receives the tenant, the time and random bytes', async () => {
         wake: () => undefined,
         apply: () => {},
         decide(_, command, { tenant, now, random }) {
-          contexts.push({ tenant, now, randomBytes: random(2).length })
+          contexts.push(`${tenant} ${now} ${random(2).length}`)
           return { type: 'record', events: command as never }
         },
       },
@@ -41,11 +41,7 @@ test('a turn receives the tenant, the time and random bytes', async () => {
   fixture.world.spend(5)
   fixture.ask({ kind: 'watcher', tenant: 'one', id: 'w' }, [])
   const now = fixture.world.now()
-  expect(contexts).toEqual([
-    { tenant: 'one', now: now - 5, randomBytes: 2 },
-    { tenant: 'two', now: now - 5, randomBytes: 2 },
-    { tenant: 'one', now, randomBytes: 2 },
-  ])
+  expect(contexts).toEqual([`one ${now - 5} 2`, `two ${now - 5} 2`, `one ${now} 2`])
 })
 
 test('answers, refusals and errors are sent in the order of the turns', async () => {
@@ -57,13 +53,9 @@ test('answers, refusals and errors are sent in the order of the turns', async ()
   fixture.send(a, { type: 'throw' }, 'fifth')
   expect(fixture.outputs).toEqual([])
   await fixture.settle()
-  expect(fixture.outputs.filter((line) => !line.startsWith('event'))).toEqual([
-    'answered first 1',
-    'answered second [1]',
-    'refused third conflict',
-    'answered fourth 2',
-    'refused fifth bug',
-  ])
+  const answers = fixture.outputs.filter((line) => !line.startsWith('event'))
+  expect(answers.slice(0, 3)).toEqual(['answered first 1', 'answered second [1]', 'refused third conflict'])
+  expect(answers.slice(3)).toEqual(['answered fourth 2', 'refused fifth bug'])
 })
 
 test('a turn without changes is answered at once if no commit is pending', async () => {

@@ -33,13 +33,8 @@ describe('while the disk is full', () => {
     fixture.send(a, { type: 'refuse' }, 'refuse')
     fixture.send(a, { type: 'add', add: [4] }, 'add')
     fixture.send(k, { type: 'add', add: [4] }, 'add to book')
-    expect(fixture.outputs).toEqual([
-      'answered book [1]',
-      'answered new []',
-      'refused refuse conflict',
-      'refused add storage',
-      'refused add to book storage',
-    ])
+    expect(fixture.outputs.slice(0, 3)).toEqual(['answered book [1]', 'answered new []', 'refused refuse conflict'])
+    expect(fixture.outputs.slice(3)).toEqual(['refused add storage', 'refused add to book storage'])
     expect(fixture.valuesOf(a)).toEqual([1, 2])
   })
 

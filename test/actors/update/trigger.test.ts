@@ -52,20 +52,10 @@ describe('an update by hand', () => {
     expect(acting.received).toEqual(['offer A J 2.0.0'])
     expect(updateEventsOf(acting.reports('STARTED'))).toEqual(['STARTED 2.0.0'])
     expect(acting.received).toEqual(['outcome A STARTED'])
-    const rest = [
-      acting.reports('DOWNLOADING', { progress: 12.5 }),
-      acting.reports('DOWNLOADING', { progress: 100 }),
-      acting.reports('INSTALLING'),
-      acting.reports('INSTALLED'),
-      acting.reconnects('2.0.0', 't'),
-    ]
-    expect(rest.flatMap(updateEventsOf)).toEqual([
-      'DOWNLOADING 2.0.0 12.5%',
-      'VERIFYING 2.0.0 100%',
-      'INSTALLING 2.0.0',
-      'REBOOTING 2.0.0',
-      'DONE 2.0.0',
-    ])
+    const downloads = [12.5, 100].map((progress) => acting.reports('DOWNLOADING', { progress }))
+    const rest = [acting.reports('INSTALLING'), acting.reports('INSTALLED'), acting.reconnects('2.0.0', 't')]
+    expect(downloads.flatMap(updateEventsOf)).toEqual(['DOWNLOADING 2.0.0 12.5%', 'VERIFYING 2.0.0 100%'])
+    expect(rest.flatMap(updateEventsOf)).toEqual(['INSTALLING 2.0.0', 'REBOOTING 2.0.0', 'DONE 2.0.0'])
     expect(acting.received).toEqual([])
   })
 
