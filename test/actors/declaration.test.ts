@@ -126,19 +126,17 @@ describe('another shape of the same service', () => {
   })
 })
 
-describe('a service that is no longer declared', () => {
-  test('is published with all its properties and leaves the index', () => {
-    const device = declared(one, [], [0, 5])
-    const other = shapeOf('other', { 1: 'bool' })
-    const declaration = declarationOf(device, [{ shape: other, items: [] }])
-    expect(declaration.entries).toEqual([['undeclared', undefined, [1, 2]]])
-    expect(declaration.indexes).toEqual([
-      { index: 'service', entry: 'other/A', isPresent: true },
-      { index: 'service', entry: 'svc/A', isPresent: false },
-    ])
-    device.act(hello([{ shape: other, items: [] }]))
-    expect(device.state.services.map(({ shape }) => shape.serviceIdentifier)).toEqual(['other'])
-  })
+test('a service that is no longer declared is published with all its properties and leaves the index', () => {
+  const device = declared(one, [], [0, 5])
+  const other = shapeOf('other', { 1: 'bool' })
+  const declaration = declarationOf(device, [{ shape: other, items: [] }])
+  expect(declaration.entries).toEqual([['undeclared', undefined, [1, 2]]])
+  expect(declaration.indexes).toEqual([
+    { index: 'service', entry: 'other/A', isPresent: true },
+    { index: 'service', entry: 'svc/A', isPresent: false },
+  ])
+  device.act(hello([{ shape: other, items: [] }]))
+  expect(device.state.services.map(({ shape }) => shape.serviceIdentifier)).toEqual(['other'])
 })
 
 test('services are published one by one in the order of the declaration', () => {

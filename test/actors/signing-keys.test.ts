@@ -100,27 +100,25 @@ describe('a rotation', () => {
   })
 })
 
-describe('a key that is old', () => {
-  test('causes notices until it is replaced', () => {
-    const keys = new ActingKeys()
-    keys.add('K1')
-    expect(keys.notices.received).toHaveLength(1)
-    keys.at = now + signsForMs - 1
+test('a key that is old causes notices until it is replaced', () => {
+  const keys = new ActingKeys()
+  keys.add('K1')
+  expect(keys.notices.received).toHaveLength(1)
+  keys.at = now + signsForMs - 1
+  keys.due()
+  expect([keys.notices.received, keys.reminder]).toEqual([[], now + signsForMs])
+  keys.at = now + signsForMs
+  for (let hour = 0; hour < 3; hour++) {
     keys.due()
-    expect([keys.notices.received, keys.reminder]).toEqual([[], now + signsForMs])
-    keys.at = now + signsForMs
-    for (let hour = 0; hour < 3; hour++) {
-      keys.due()
-      expect(keys.notices.received).toEqual(['the signing key is old'])
-      expect(keys.reminder).toBe(keys.at + 3_600_000)
-      keys.at += 3_600_000
-    }
-    keys.add('K2')
-    keys.notices.lines.length = 0
-    keys.at += lifeMs
-    keys.due()
-    expect(keys.notices.received).toEqual(['signing key K1 gone'])
-  })
+    expect(keys.notices.received).toEqual(['the signing key is old'])
+    expect(keys.reminder).toBe(keys.at + 3_600_000)
+    keys.at += 3_600_000
+  }
+  keys.add('K2')
+  keys.notices.lines.length = 0
+  keys.at += lifeMs
+  keys.due()
+  expect(keys.notices.received).toEqual(['signing key K1 gone'])
 })
 
 test('an actor without a key has no reminder', () => {

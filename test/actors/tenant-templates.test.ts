@@ -27,22 +27,20 @@ describe('a template', () => {
   })
 })
 
-describe('templates are refused above the maximum', () => {
-  const decided = (tenant: ActingTenant, name: string, body: TemplateBody) => {
-    const command: TenantCommand = { type: 'put_template', name, body, author: ann }
-    return outcomeOf(tenant.definition.decide(tenant.state, command, turnAt()))
-  }
+const decided = (tenant: ActingTenant, name: string, body: TemplateBody) => {
+  const command: TenantCommand = { type: 'put_template', name, body, author: ann }
+  return outcomeOf(tenant.definition.decide(tenant.state, command, turnAt()))
+}
 
-  test('of their characters, and replaced ones no longer count', () => {
-    const tenant = new ActingTenant()
-    tenant.putTemplate('words')
-    tenant.putTemplate('both', german)
-    const [short, long] = [words, german].map(({ locales }) => JSON.stringify(locales).length) as [number, number]
-    expect(tenant.state.templateCharacters).toBe(short + long)
-    tenant.state.templateCharacters = templateCharactersMax - (long - short)
-    const refused = `conflict: the templates of a tenant hold at most ${templateCharactersMax} characters`
-    expect(decided(tenant, 'more', words)).toMatchObject(words)
-    expect(decided(tenant, 'more', german)).toBe(refused)
-    expect(decided(tenant, 'words', german)).toMatchObject(german)
-  })
+test('templates are refused above the maximum of their characters, and replaced ones no longer count', () => {
+  const tenant = new ActingTenant()
+  tenant.putTemplate('words')
+  tenant.putTemplate('both', german)
+  const [short, long] = [words, german].map(({ locales }) => JSON.stringify(locales).length) as [number, number]
+  expect(tenant.state.templateCharacters).toBe(short + long)
+  tenant.state.templateCharacters = templateCharactersMax - (long - short)
+  const refused = `conflict: the templates of a tenant hold at most ${templateCharactersMax} characters`
+  expect(decided(tenant, 'more', words)).toMatchObject(words)
+  expect(decided(tenant, 'more', german)).toBe(refused)
+  expect(decided(tenant, 'words', german)).toMatchObject(german)
 })

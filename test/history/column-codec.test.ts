@@ -111,21 +111,19 @@ test('damage of a row is detected: every changed bit, and every cut', () => {
   for (let length = 0; length < row.length; length++) expect(() => openRow(row.subarray(0, length))).toThrow('damaged')
 })
 
-describe('points', () => {
-  test('are sorted by time, and of equal times the last one stays, as in a map', () => {
-    forAll([fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.option(fc.integer())))], (drawn) => {
-      const points = new Points(1)
-      const expected = new Map<number, number | string>()
-      for (const [time, value] of drawn) {
-        if (value === null) points.pushText(time, '"t"')
-        else points.push(time, value)
-        expected.set(time, value ?? '"t"')
-      }
-      points.settle()
-      expect(shown(points)).toEqual([...expected].sort(([a], [b]) => a - b))
-      for (let time = 0; time <= 31; time++) {
-        expect(points.indexAt(time)).toBe([...expected.keys()].filter((each) => each < time).length)
-      }
-    })
+test('points are sorted by time, and of equal times the last one stays, as in a map', () => {
+  forAll([fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.option(fc.integer())))], (drawn) => {
+    const points = new Points(1)
+    const expected = new Map<number, number | string>()
+    for (const [time, value] of drawn) {
+      if (value === null) points.pushText(time, '"t"')
+      else points.push(time, value)
+      expected.set(time, value ?? '"t"')
+    }
+    points.settle()
+    expect(shown(points)).toEqual([...expected].sort(([a], [b]) => a - b))
+    for (let time = 0; time <= 31; time++) {
+      expect(points.indexAt(time)).toBe([...expected.keys()].filter((each) => each < time).length)
+    }
   })
 })

@@ -4,14 +4,12 @@ import { domainOf, isMailable, senderOf } from '#model/mail-address'
 const label = (length: number) => 'a'.repeat(length)
 const longHost = [63, 63, 61].map(label).join('.')
 
-describe('a mail address is accepted', () => {
-  test.each([
-    ...['ann@example.com', 'ann@localhost', 'a@b', 'ann.b-c+d_e@sub.example.co.uk', "!#$%&'*+/=?^_`{|}~-@example.com"],
-    ...['ANN@EXAMPLE.COM', 'ann@1and1.example', 'ann@xn--mnchen-3ya.example', 'ann@münchen.example'],
-    ...['jürgen@münchen.example', '用户@例え.example', `${label(64)}@${longHost}`],
-  ])('%s', (address) => {
-    expect(isMailable(address)).toBe(true)
-  })
+test.each([
+  ...['ann@example.com', 'ann@localhost', 'a@b', 'ann.b-c+d_e@sub.example.co.uk', "!#$%&'*+/=?^_`{|}~-@example.com"],
+  ...['ANN@EXAMPLE.COM', 'ann@1and1.example', 'ann@xn--mnchen-3ya.example', 'ann@münchen.example'],
+  ...['jürgen@münchen.example', '用户@例え.example', `${label(64)}@${longHost}`],
+])('a mail address is accepted: %s', (address) => {
+  expect(isMailable(address)).toBe(true)
 })
 
 describe('a mail address is refused', () => {

@@ -47,16 +47,14 @@ test('control characters become spaces, except tabs and line ends in texts', () 
   })
 })
 
-describe('a subject', () => {
-  test.each([
-    [256, 'a', 'a'.repeat(256)],
-    [257, 'a', `${'a'.repeat(255)}…`],
-    [10_000, 'a', `${'a'.repeat(255)}…`],
-    [256, '🔥', '🔥'.repeat(256)],
-    [257, '🔥', `${'🔥'.repeat(255)}…`],
-  ])('of %i times %s is cut after 255 characters if it has more than 256', (count, character, subject) => {
-    expect(renderedIn({ subject: '{{value}}' }, { value: character.repeat(count) }).subject).toBe(subject)
-  })
+test.each([
+  [256, 'a', 'a'.repeat(256)],
+  [257, 'a', `${'a'.repeat(255)}…`],
+  [10_000, 'a', `${'a'.repeat(255)}…`],
+  [256, '🔥', '🔥'.repeat(256)],
+  [257, '🔥', `${'🔥'.repeat(255)}…`],
+])('a subject of %i times %s is cut after 255 characters if it has more than 256', (count, character, subject) => {
+  expect(renderedIn({ subject: '{{value}}' }, { value: character.repeat(count) }).subject).toBe(subject)
 })
 
 describe('a mail has at most 256 KiB', () => {

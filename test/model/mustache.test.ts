@@ -88,23 +88,21 @@ describe('the renderer agrees with Mustache', () => {
   })
 })
 
-describe('a lookup', () => {
-  test.each<[template: string, data: JsonObject, output: string]>([
-    ['{{meta.site.floor}}', { meta: { site: { floor: 3 } } }, '3'],
-    ['{{meta.site.floor}}', { 'meta.site.floor': 4, meta: { site: { floor: 3 } } }, '4'],
-    ['{{#meta}}{{site.floor}}{{/meta}}', { meta: { 'site.floor': 5, site: { floor: 3 } } }, '5'],
-    ['{{#a}}{{b}}{{/a}}', { a: { c: 1 }, b: 'outer' }, 'outer'],
-    ['{{#a}}{{b}}{{/a}}', { a: { b: null }, b: 'outer' }, ''],
-    ['{{#a}}{{b.c}}{{/a}}', { a: { b: {} }, b: { c: 'outer' } }, 'outer'],
-    ['{{#list}}[{{x}}]{{/list}}', { list: [null, 1, 'text', true], x: 'y' }, '[y][y][y][y]'],
-    ['{{#list}}{{.}},{{/list}}', { list: [null, 0, '', false, 'a'] }, ',0,,false,a,'],
-    ['{{#list}}{{#.}}{{.}}{{/.}};{{/list}}', { list: [[1, 2], [3]] }, '12;3;'],
-    ['{{list}} {{list.length}} {{list.1}}', { list: ['a', null, ['b', 1.5]] }, 'a,,b,1.5 3 '],
-    ['{{o}} {{list}}', { o: { a: 1 }, list: [{}, {}] }, '[object Object] [object Object],[object Object]'],
-    ['{{a}}{{a}}', { a: 1 }, '11'],
-  ])('finds %s in %j', (template, data, output) => {
-    expect(render(template, data)).toBe(output)
-  })
+test.each<[template: string, data: JsonObject, output: string]>([
+  ['{{meta.site.floor}}', { meta: { site: { floor: 3 } } }, '3'],
+  ['{{meta.site.floor}}', { 'meta.site.floor': 4, meta: { site: { floor: 3 } } }, '4'],
+  ['{{#meta}}{{site.floor}}{{/meta}}', { meta: { 'site.floor': 5, site: { floor: 3 } } }, '5'],
+  ['{{#a}}{{b}}{{/a}}', { a: { c: 1 }, b: 'outer' }, 'outer'],
+  ['{{#a}}{{b}}{{/a}}', { a: { b: null }, b: 'outer' }, ''],
+  ['{{#a}}{{b.c}}{{/a}}', { a: { b: {} }, b: { c: 'outer' } }, 'outer'],
+  ['{{#list}}[{{x}}]{{/list}}', { list: [null, 1, 'text', true], x: 'y' }, '[y][y][y][y]'],
+  ['{{#list}}{{.}},{{/list}}', { list: [null, 0, '', false, 'a'] }, ',0,,false,a,'],
+  ['{{#list}}{{#.}}{{.}}{{/.}};{{/list}}', { list: [[1, 2], [3]] }, '12;3;'],
+  ['{{list}} {{list.length}} {{list.1}}', { list: ['a', null, ['b', 1.5]] }, 'a,,b,1.5 3 '],
+  ['{{o}} {{list}}', { o: { a: 1 }, list: [{}, {}] }, '[object Object] [object Object],[object Object]'],
+  ['{{a}}{{a}}', { a: 1 }, '11'],
+])('a lookup finds %s in %j', (template, data, output) => {
+  expect(render(template, data)).toBe(output)
 })
 
 describe('finds no name outside the data', () => {

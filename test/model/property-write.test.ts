@@ -28,22 +28,20 @@ describe('a body', () => {
   })
 })
 
-describe('a key', () => {
-  const names = ['0x2000.FLOTE', '0x2000.', '0x123456789', '0x', '-1', '1.5', ' 1', '', '__proto__', 'temperature']
-  test.each([
-    ['8192', { propId: 8192 }],
-    ['0', { propId: 0 }],
-    ['008192', { propId: 8192 }],
-    ['4294967296', { propId: 4_294_967_296 }],
-    ['0x2000', { propId: 8192 }],
-    ['0X2aFf', { propId: 0x2aff }],
-    ['0xffffffff', { propId: 0xffff_ffff }],
-    ['0x2000.FLOAT', { propId: 8192, type: 'float' }],
-    ['8192.uint8-Array', { propId: 8192, type: 'uint8-array' }],
-    ...names.map((name): [string, object] => [name, { name }]),
-  ])('%j means %j', (text, key) => {
-    expect(readKey(text)).toEqual(key)
-  })
+const names = ['0x2000.FLOTE', '0x2000.', '0x123456789', '0x', '-1', '1.5', ' 1', '', '__proto__', 'temperature']
+test.each([
+  ['8192', { propId: 8192 }],
+  ['0', { propId: 0 }],
+  ['008192', { propId: 8192 }],
+  ['4294967296', { propId: 4_294_967_296 }],
+  ['0x2000', { propId: 8192 }],
+  ['0X2aFf', { propId: 0x2aff }],
+  ['0xffffffff', { propId: 0xffff_ffff }],
+  ['0x2000.FLOAT', { propId: 8192, type: 'float' }],
+  ['8192.uint8-Array', { propId: 8192, type: 'uint8-array' }],
+  ...names.map((name): [string, object] => [name, { name }]),
+])('a key %j means %j', (text, key) => {
+  expect(readKey(text)).toEqual(key)
 })
 
 describe('the property of a key', () => {
@@ -152,38 +150,36 @@ describe('a name of the enumeration', () => {
   })
 })
 
-describe('the range of the schema', () => {
-  const range = { rangeMin: 10, rangeMax: 20 }
+const range = { rangeMin: 10, rangeMax: 20 }
 
-  test.each<[string, unknown, Partial<PropertySchema>, string | undefined]>([
-    ['uint8', 10, range, undefined],
-    ['uint8', 9, range, 'must be at least 10'],
-    ['uint8', 19, range, undefined],
-    ['uint8', 20, range, 'must be below 20'],
-    ['float', 19.999, range, undefined],
-    ['float', 9.999, range, 'must be at least 10'],
-    ['float', 0, { rangeMax: 0 }, 'must be below 0'],
-    ['float', -1e30, { rangeMax: 0 }, undefined],
-    ['int8', -1, { rangeMin: 0 }, 'must be at least 0'],
-    ['uint8-array', [10, 19], range, undefined],
-    ['uint8-array', [10, 20, 11], range, 'must be below 20'],
-    ['uint8-array', [], range, undefined],
-    ['datetime', 5, range, 'must be at least 10'],
-    ['int64', '-9223372036854775808', { rangeMin: -10 }, 'must be at least -10'],
-    // As doubles both are 2^63.
-    ['uint64', '9223372036854775807', { rangeMax: 2 ** 63 }, undefined],
-    ['uint64', '9223372036854775808', { rangeMax: 2 ** 63 }, `must be below ${2 ** 63}`],
-    ['uint64-array', [11, '9223372036854775808'], { rangeMax: 2 ** 63 }, `must be below ${2 ** 63}`],
-    // Numbers only.
-    ['string', '5', range, undefined],
-    ['bool', true, range, undefined],
-    ['binary', 'AA==', range, undefined],
-    // By name, and by the value of the name.
-    ['uint8', 'LOW', { ...range, enum: { '1': { name: 'LOW' } } }, 'must be at least 10'],
-  ])('for %s %j within %j: %s', (type, value, about, fault) => {
-    const found = written(type, value, about)
-    expect('fault' in found ? found.fault : undefined).toBe(fault)
-  })
+test.each<[string, unknown, Partial<PropertySchema>, string | undefined]>([
+  ['uint8', 10, range, undefined],
+  ['uint8', 9, range, 'must be at least 10'],
+  ['uint8', 19, range, undefined],
+  ['uint8', 20, range, 'must be below 20'],
+  ['float', 19.999, range, undefined],
+  ['float', 9.999, range, 'must be at least 10'],
+  ['float', 0, { rangeMax: 0 }, 'must be below 0'],
+  ['float', -1e30, { rangeMax: 0 }, undefined],
+  ['int8', -1, { rangeMin: 0 }, 'must be at least 0'],
+  ['uint8-array', [10, 19], range, undefined],
+  ['uint8-array', [10, 20, 11], range, 'must be below 20'],
+  ['uint8-array', [], range, undefined],
+  ['datetime', 5, range, 'must be at least 10'],
+  ['int64', '-9223372036854775808', { rangeMin: -10 }, 'must be at least -10'],
+  // As doubles both are 2^63.
+  ['uint64', '9223372036854775807', { rangeMax: 2 ** 63 }, undefined],
+  ['uint64', '9223372036854775808', { rangeMax: 2 ** 63 }, `must be below ${2 ** 63}`],
+  ['uint64-array', [11, '9223372036854775808'], { rangeMax: 2 ** 63 }, `must be below ${2 ** 63}`],
+  // Numbers only.
+  ['string', '5', range, undefined],
+  ['bool', true, range, undefined],
+  ['binary', 'AA==', range, undefined],
+  // By name, and by the value of the name.
+  ['uint8', 'LOW', { ...range, enum: { '1': { name: 'LOW' } } }, 'must be at least 10'],
+])('a value for %s that is %j, within %j: %s', (type, value, about, fault) => {
+  const found = written(type, value, about)
+  expect('fault' in found ? found.fault : undefined).toBe(fault)
 })
 
 describe('a read-only property', () => {

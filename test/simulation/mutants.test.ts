@@ -46,28 +46,22 @@ describe('the expected error', () => {
   })
 })
 
-describe('the report line of a mutant', () => {
-  const report: MutantReport = {
-    ...{ name: 'a-mistake', found: undefined, other: undefined, broken: undefined },
-    ...{ seeds: 12, seconds: 3.4 },
-  }
-  const other = { seed: 4, ms: 1, fault: 'its process died: 3\nand more', isDead: true } as const
-  const missed = 'a-mistake: NOT FOUND (12 seeds, 3 s): '
+const report: MutantReport = {
+  ...{ name: 'a-mistake', found: undefined, other: undefined, broken: undefined },
+  ...{ seeds: 12, seconds: 3.4 },
+}
+const other = { seed: 4, ms: 1, fault: 'its process died: 3\nand more', isDead: true } as const
+const missed = 'a-mistake: NOT FOUND (12 seeds, 3 s): '
 
-  test.each<[string, Partial<MutantReport>, string]>([
-    [
-      'that was found',
-      { found: { seed: 5, ms: 1, fault: 'X\nand more' }, other },
-      'a-mistake: found by seed 5 (12 seeds, 3 s): X',
-    ],
-    ['of which nothing was seen', {}, `${missed}nothing was wrong`],
-    ['with another error only', { other }, `${missed}the expected fault was not reported; seed 4: its process died: 3`],
-    [
-      'that does not compile',
-      { broken: 'it was not compiled' },
-      `${missed}there is nothing to run, it was not compiled`,
-    ],
-  ])('%s', (_, more, line) => {
-    expect(lineOf({ ...report, ...more })).toBe(line)
-  })
+test.each<[string, Partial<MutantReport>, string]>([
+  [
+    'that was found',
+    { found: { seed: 5, ms: 1, fault: 'X\nand more' }, other },
+    'a-mistake: found by seed 5 (12 seeds, 3 s): X',
+  ],
+  ['of which nothing was seen', {}, `${missed}nothing was wrong`],
+  ['with another error only', { other }, `${missed}the expected fault was not reported; seed 4: its process died: 3`],
+  ['that does not compile', { broken: 'it was not compiled' }, `${missed}there is nothing to run, it was not compiled`],
+])('the report line of a mutant %s', (_, more, line) => {
+  expect(lineOf({ ...report, ...more })).toBe(line)
 })

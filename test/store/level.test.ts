@@ -259,27 +259,25 @@ describe('the headroom', () => {
   })
 })
 
-describe('failureFrom', () => {
-  const leveled = (code: string, message: string) => Object.assign(new Error(message), { code })
-  const opened = (cause: Error) => Object.assign(leveled('LEVEL_DATABASE_NOT_OPEN', 'Failed to open'), { cause })
+const leveled = (code: string, message: string) => Object.assign(new Error(message), { code })
+const opened = (cause: Error) => Object.assign(leveled('LEVEL_DATABASE_NOT_OPEN', 'Failed to open'), { cause })
 
-  it.each([
-    ['full', leveled('LEVEL_IO_ERROR', 'IO error: /d/000003.log: No space left on device')],
-    ['full', leveled('LEVEL_IO_ERROR', 'IO error: /d/000003.log: Disk quota exceeded')],
-    ['full', leveled('ENOSPC', "ENOSPC: no space left on device, mkdir '/d'")],
-    ['full', opened(leveled('LEVEL_IO_ERROR', 'IO error: /d/MANIFEST-000004: No space left on device'))],
-    ['io', leveled('LEVEL_IO_ERROR', 'IO error: /d/000003.log: Input/output error')],
-    ['io', opened(leveled('LEVEL_IO_ERROR', 'IO error: /d/LOCK: Permission denied'))],
-    ['io', 'a string'],
-    ['io', undefined],
-    ['locked', opened(leveled('LEVEL_LOCKED', 'IO error: lock /d/LOCK: Resource temporarily unavailable'))],
-    ['damaged', leveled('LEVEL_CORRUPTION', 'Corruption: block checksum mismatch')],
-    ['damaged', opened(leveled('LEVEL_IO_ERROR', 'IO error: /d/MANIFEST-000004: No such file or directory'))],
-    ['closed', leveled('LEVEL_DATABASE_NOT_OPEN', 'Database is not open')],
-    ['closed', leveled('LEVEL_ITERATOR_NOT_OPEN', 'Iterator is not open: cannot read after close()')],
-  ])('reads %s from %s', (code, error) => {
-    const failure = failureFrom(error, '/d')
-    expect(failure).toMatchObject({ name: 'StorageFailure', code, cause: error })
-    expect(failureFrom(failure, '/elsewhere')).toBe(failure)
-  })
+it.each([
+  ['full', leveled('LEVEL_IO_ERROR', 'IO error: /d/000003.log: No space left on device')],
+  ['full', leveled('LEVEL_IO_ERROR', 'IO error: /d/000003.log: Disk quota exceeded')],
+  ['full', leveled('ENOSPC', "ENOSPC: no space left on device, mkdir '/d'")],
+  ['full', opened(leveled('LEVEL_IO_ERROR', 'IO error: /d/MANIFEST-000004: No space left on device'))],
+  ['io', leveled('LEVEL_IO_ERROR', 'IO error: /d/000003.log: Input/output error')],
+  ['io', opened(leveled('LEVEL_IO_ERROR', 'IO error: /d/LOCK: Permission denied'))],
+  ['io', 'a string'],
+  ['io', undefined],
+  ['locked', opened(leveled('LEVEL_LOCKED', 'IO error: lock /d/LOCK: Resource temporarily unavailable'))],
+  ['damaged', leveled('LEVEL_CORRUPTION', 'Corruption: block checksum mismatch')],
+  ['damaged', opened(leveled('LEVEL_IO_ERROR', 'IO error: /d/MANIFEST-000004: No such file or directory'))],
+  ['closed', leveled('LEVEL_DATABASE_NOT_OPEN', 'Database is not open')],
+  ['closed', leveled('LEVEL_ITERATOR_NOT_OPEN', 'Iterator is not open: cannot read after close()')],
+])('failureFrom reads %s from %s', (code, error) => {
+  const failure = failureFrom(error, '/d')
+  expect(failure).toMatchObject({ name: 'StorageFailure', code, cause: error })
+  expect(failureFrom(failure, '/elsewhere')).toBe(failure)
 })

@@ -102,20 +102,18 @@ test('a start skips a hole that a repair left, and clients cannot resume before 
   await expect(last.restart()).rejects.toMatchObject({ code: 'damaged' })
 })
 
-describe('a record of a newer release is refused', () => {
-  test.each([
-    ['the key space', keys.format, packRecord({ name: 'key space', version: 2, upgrades: {} }, null)],
-    ['a snapshot', keys.snapshot(a), packRecord({ name: 'tally', version: 2, upgrades: {} }, { offset: 1, state: {} })],
-    ['a redo mark', keys.redo('default'), packRecord({ ...redoFormat, version: 9 }, 1)],
-    ['a chunk', keys.chunk('default', 9), Buffer.concat([Buffer.of(200), Buffer.alloc(30)])],
-    ['a reminder', keys.reminder(a), packRecord({ name: 'reminder', version: 3, upgrades: {} }, 1)],
-    ['a tell', keys.tell(1), packRecord({ name: 'tell', version: 3, upgrades: {} }, 1)],
-    ['an epoch', keys.epoch(99), packRecord({ name: 'epoch', version: 3, upgrades: {} }, 1)],
-  ])('%s', async (_, key, value) => {
-    const fixture = await fiveCommits()
-    await tamper(fixture, [{ key, value }])
-    await expect(fixture.restart()).rejects.toMatchObject({ code: 'damaged' })
-  })
+test.each([
+  ['the key space', keys.format, packRecord({ name: 'key space', version: 2, upgrades: {} }, null)],
+  ['a snapshot', keys.snapshot(a), packRecord({ name: 'tally', version: 2, upgrades: {} }, { offset: 1, state: {} })],
+  ['a redo mark', keys.redo('default'), packRecord({ ...redoFormat, version: 9 }, 1)],
+  ['a chunk', keys.chunk('default', 9), Buffer.concat([Buffer.of(200), Buffer.alloc(30)])],
+  ['a reminder', keys.reminder(a), packRecord({ name: 'reminder', version: 3, upgrades: {} }, 1)],
+  ['a tell', keys.tell(1), packRecord({ name: 'tell', version: 3, upgrades: {} }, 1)],
+  ['an epoch', keys.epoch(99), packRecord({ name: 'epoch', version: 3, upgrades: {} }, 1)],
+])('a record of a newer release is refused: %s', async (_, key, value) => {
+  const fixture = await fiveCommits()
+  await tamper(fixture, [{ key, value }])
+  await expect(fixture.restart()).rejects.toMatchObject({ code: 'damaged' })
 })
 
 test('an older snapshot is upgraded when its actor wakes', async () => {

@@ -257,11 +257,12 @@ describe('a dropped stream', () => {
   })
 })
 
-describe('the memory for recent chunks is limited, and older chunks are read from the store', () => {
-  test.each([
-    ['by default', undefined, recentBytesMax],
-    ['with small retention', 4 * 1024 * 1024, 4 * 1024 * 1024],
-  ])('%s', async (_, retainedBytesMax, keptBytesMax) => {
+test.each([
+  ['by default', undefined, recentBytesMax],
+  ['with small retention', 4 * 1024 * 1024, 4 * 1024 * 1024],
+])(
+  'the memory for recent chunks is limited %s, and older ones are read from the store',
+  async (_, retainedBytesMax, keptBytesMax) => {
     const own = new StoreJournal({ isSynced: false, ...(retainedBytesMax && { retainedBytesMax }) })
     own.open(journal.storage)
     const large = 'x'.repeat(60_000)
@@ -274,8 +275,8 @@ describe('the memory for recent chunks is limited, and older chunks are read fro
     expect(own.recent('default', 1)).toBeUndefined()
     expect(own.recent('default', offset)?.events).toHaveLength(5)
     expect((await own.load('default', 1))?.events).toHaveLength(5)
-  })
-})
+  },
+)
 
 test('a journal that is not open has no storage', () => {
   expect(() => new StoreJournal({ isSynced: false }).storage).toThrow('not open')
