@@ -5,16 +5,10 @@ import type { ProjectState } from '#actors/project/state'
 import type { StoredRelease } from '#model/release'
 import type { RolloutBody } from '#model/rollout'
 import { ActingActor, indexChangesOf, outcomeOf } from '#test/actors/acting-actor'
+import { RecordedLines } from '#test/actors/recorded-lines'
 
 /** Records notices about projects as lines, in their order. */
-export class RecordingProjects implements ProjectNotices {
-  readonly lines: string[] = []
-
-  /** The lines since the last call. */
-  get received(): string[] {
-    return this.lines.splice(0)
-  }
-
+export class RecordingProjects extends RecordedLines implements ProjectNotices {
   releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {
     this.lines.push(`${tenant}/${project}/${release} ${shortOf(before)} → ${shortOf(after)}`)
   }

@@ -6,18 +6,12 @@ import type { Entry } from '#model/entry'
 import type { StoredSubscription } from '#model/subscription'
 import type { Decision, Recorded } from '#runtime/actor'
 import { ActingActor, now } from '#test/actors/acting-actor'
+import { RecordedLines } from '#test/actors/recorded-lines'
 
 export const ada = 'crn#user:2Vb7qYx9Kd'
 
 /** Records notices of subscribers as lines, in their order. */
-export class RecordingTopics implements SubscriberNotices {
-  readonly lines: string[] = []
-
-  /** The lines since the last call. */
-  get received(): string[] {
-    return this.lines.splice(0)
-  }
-
+export class RecordingTopics extends RecordedLines implements SubscriberNotices {
   subscribed(tenant: string, fn: string): void {
     this.lines.push(`+ ${tenant}/${fn}`)
   }

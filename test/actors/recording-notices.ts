@@ -1,14 +1,8 @@
 import type { IdentityNotices } from '#actors/notice-bus'
+import { RecordedLines } from '#test/actors/recorded-lines'
 
 /** Records notices as lines, in their order. */
-export class RecordingNotices implements IdentityNotices {
-  readonly lines: string[] = []
-
-  /** The lines since the last call. */
-  get received(): string[] {
-    return this.lines.splice(0)
-  }
-
+export class RecordingNotices extends RecordedLines implements IdentityNotices {
   sessionEnded: IdentityNotices['sessionEnded'] = (tenant, session) => {
     this.lines.push(`session ${tenant}/${session} ended`)
   }

@@ -23,10 +23,10 @@ test.each<[what: string, body: unknown]>([
   expect(TemplateBody.parse(body)).toEqual(body)
 })
 
-function localesOf(count: number): Record<string, TemplateText> {
+function localesOf(count: number, words = text.text): Record<string, TemplateText> {
   const letters = 'abcdefghijklmnopqrstuvwxyz'
   const names = Array.from({ length: count - 1 }, (_, n) => `${letters[Math.floor(n / 26)]}${letters[n % 26]}`)
-  return Object.fromEntries(['en', ...names].map((name) => [name, text]))
+  return Object.fromEntries(['en', ...names].map((name) => [name, { ...text, text: words }]))
 }
 
 const one = (more: object) => ({ locales: { en: { ...text, ...more } } })
@@ -57,15 +57,11 @@ test.each<[what: string, body: unknown, path: string, fragment?: string]>([
   ['with an escape in the HTML', one({ html: 'a\x1bb' }), 'locales.en.html', 'control characters'],
   ['with a lone surrogate', one({ text: 'a\ud800' }), 'locales.en.text', 'well-formed'],
   ['of more than 32 KiB', one({ text: 'ä'.repeat(16_385) }), 'locales.en.text', '32768 bytes'],
-  ['of more than 128 KiB', { locales: manyLarge() }, '', '131072 bytes'],
+  ['of more than 128 KiB', { locales: localesOf(10, 'a'.repeat(60_000)) }, '', '131072 bytes'],
   ['unescaped', one({ subject: '{{{value}}}' }), 'locales.en.subject', 'line 1: {{{value}}: values'],
 ])('a template is refused %s', (_, body, path, fragment = '') => {
   expect(issuesOf(body)).toEqual([{ path, message: expect.stringContaining(fragment) }])
 })
-
-function manyLarge(): Record<string, TemplateText> {
-  return Object.fromEntries(Object.keys(localesOf(10)).map((name) => [name, { ...text, text: 'a'.repeat(60_000) }]))
-}
 
 test.each([
   ['de-CH', ['en', 'de', 'de-CH'], 'de-CH'],

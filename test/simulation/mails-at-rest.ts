@@ -147,7 +147,7 @@ export class MailsAtRest {
     if (author === people.root) return true
     const person = people.persons.find(({ account }) => account === author)
     if (!person?.isActive || !person.isSteadySince(moment)) return false
-    return ['functions', 'service'].every((resource) => mayRead(person.grants, resource, device, serviceOf(resource)))
+    return mayRead(person.grants, 'functions', device) && mayRead(person.grants, 'service', device, 'counter')
   }
 
   /** The address that must be notified; undefined: unknown, or not permitted. */
@@ -235,9 +235,4 @@ export class MailsAtRest {
 /** Until a request takes effect. */
 function isWithin(requested: number, before: number, after: number): boolean {
   return requested > before - everyMs && requested <= after
-}
-
-/** For functions, the count does not depend on the service. */
-function serviceOf(resource: string): string | undefined {
-  return resource === 'service' ? 'counter' : undefined
 }

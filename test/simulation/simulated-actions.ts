@@ -179,7 +179,8 @@ export class SimulatedActions extends Participant<Parts> {
     }
     // A dead process sends no answers.
     if (server !== this.server) return
-    action.shown = new Map([...action.shown, ...entry.devices.filter(isSettled).map(byDevice)])
+    const settled = entry.devices.filter(({ status }) => status !== 'PENDING')
+    action.shown = new Map([...action.shown, ...settled.map((row) => [row.deviceIdentifier, row] as const)])
     action.isDone ||= entry.state === 'done'
     if (wasDone && entry.state !== 'done') this.witness.report(`${nameOf(action)} was done, and is running again`)
     this.#checkCounts(action, entry, known)
@@ -227,7 +228,8 @@ export class SimulatedActions extends Participant<Parts> {
     if (action.isWrong && status !== 'INVALID' && status !== 'NOT_FOUND') report('must refuse this value')
     if (action.isWrong && executions.length > 0) report('executed an invalid write')
     if (action.author === 'unknown' && status !== 'NOT_FOUND') report('must not be changed by the author')
-    if (status === 'OK' && !executions.some(isAllOk)) report('did not execute it')
+    if (status === 'OK' && !executions.some(({ results }) => results.every((each) => each.status === 'OK')))
+      report('did not execute it')
     const results = executions.map((execution) => JSON.stringify(execution.results))
     if (status === 'REJECTED' && !results.includes(JSON.stringify(row.updates))) report(`answered ${results}`)
     const isUnsent = status === 'DEVICE_OFFLINE' || status === 'INVALID'
@@ -258,18 +260,6 @@ function groundsOf(person: Person, from: number, device: string): readonly Groun
   const active = person.state.since(from).filter(({ value }) => value === 'active')
   const may = person.grounds(from, (grants) => mayDo(grants, 'service', ['update'], device, heaterService))
   return may.flatMap((ground) => active.map((state) => [...ground, state]))
-}
-
-function isAllOk({ results }: Execution): boolean {
-  return results.every(({ status }) => status === 'OK')
-}
-
-function isSettled({ status }: Row): boolean {
-  return status !== 'PENDING'
-}
-
-function byDevice(row: Row): readonly [string, Row] {
-  return [row.deviceIdentifier, row]
 }
 
 function nameOf({ target, id }: StartedAction): string {

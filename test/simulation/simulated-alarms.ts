@@ -114,15 +114,12 @@ export class SimulatedAlarms extends Participant<Parts> {
     const id = idIn(String(event.resourceIdentifier))
     // Deleted: it had one of these bindings.
     const bounds = 'name' in payload ? [payload] : this.#boundSince(id, publishedAt)
-    const lacking = bounds.map((bound) => this.surelyBound(bound, publishedAt).find((device) => !mayReceive(device)))
+    const lacks = (device: string) => person.grounds(from, (grants) => mayRead(grants, 'alarms', device)).length === 0
+    const lacking = bounds.map((bound) => this.surelyBound(bound, publishedAt).find(lacks))
     if (bounds.length === 0 || lacking.some((device) => device === undefined)) return
     this.witness.report(
       `${person.name} receives alarm ${id} without permission for ${lacking[0]}: ${JSON.stringify(event)}`,
     )
-
-    function mayReceive(device: string): boolean {
-      return person.grounds(from, (grants) => mayRead(grants, 'alarms', device)).length > 0
-    }
   }
 
   /** An alarm whose creation was never answered is known from now on. */

@@ -240,7 +240,9 @@ export class SimulatedFunctions extends Participant<Parts> {
     const isCounted = actualCause === 'counter' && every > 1
     const nodes = [
       { id: 'trigger', type: 'trigger', ...triggers[actualCause] },
-      ...(isCounted ? [{ id: 'some', type: 'condition', logic: ofEvery(every) }] : []),
+      ...(isCounted
+        ? [{ id: 'some', type: 'condition', logic: { '==': [{ '%': [{ var: 'value' }, every] }, 0] } }]
+        : []),
       ...(throttleMs > 0 ? [{ id: 'few', type: 'throttle', seconds: throttleMs / 1_000 }] : []),
       { id: 'mail', type: 'email', template: 'mail' },
     ]
@@ -258,10 +260,6 @@ export class SimulatedFunctions extends Participant<Parts> {
     this.#plans.set(name, plan)
     return plan
   }
-}
-
-function ofEvery(every: number): object {
-  return { '==': [{ '%': [{ var: 'value' }, every] }, 0] }
 }
 
 function nowIn({ enabled, binding: { devices, groups } }: ReadFunction): FunctionNow {

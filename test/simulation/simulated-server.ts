@@ -162,7 +162,8 @@ export class SimulatedServer {
     if (!binding) throw new Error(`no route ${name}`)
     const { world } = this.assembly.context
     const { authorization = '', as, key = '', headers: more = {}, pieces, ...given } = request
-    const caller = authorization === '' ? actingAs(as) : await this.#callerBy(authorization, binding)
+    const actingAs = { ...administrator, user: as ?? administrator.user }
+    const caller = authorization === '' ? actingAs : await this.#callerBy(authorization, binding)
     const { parameters = {}, query = {}, body } = given
     const headers: Readonly<Record<string, string>> = { ...more, authorization, [idempotencyKeyHeader]: key }
     const callOf = (begun?: BegunRequest): Call => ({
@@ -234,10 +235,6 @@ export class SimulatedServer {
     }
     return found
   }
-}
-
-function actingAs(user = administrator.user): Caller {
-  return { ...administrator, user }
 }
 
 function pathOf({ entry }: Binding, parameters: unknown): string {
