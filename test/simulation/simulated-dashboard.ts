@@ -16,7 +16,7 @@ import { removeEmptyDevices, removeUnseenDeletions } from '#test/simulation/unse
 import { UpdateView } from '#test/simulation/update-view'
 import type { Witness } from '#test/simulation/witness'
 
-type Watchers = Pick<Participants, 'checkReceived'>
+type ReceivedChecker = Pick<Participants, 'checkReceived'>
 type Event = Readonly<Record<string, unknown>> & { readonly type: string; readonly offset: number }
 
 /**
@@ -27,7 +27,7 @@ export class SimulatedDashboard implements Peer {
   readonly person: Person
   readonly state = new FoldedState()
   readonly #views: readonly ListView[] = [new AlarmView(), new UpdateView(), new SubscriptionView(() => this.#account)]
-  readonly #participants: Watchers
+  readonly #participants: ReceivedChecker
   readonly #witness: Witness
   #server: SimulatedServer
   /** It should be open, with a buffer of this size. */
@@ -54,7 +54,7 @@ export class SimulatedDashboard implements Peer {
   #waiting: Event[] = []
   readonly #counts = new ReceivedCounts()
 
-  constructor(server: SimulatedServer, person: Person, witness: Witness, participants: Watchers) {
+  constructor(server: SimulatedServer, person: Person, witness: Witness, participants: ReceivedChecker) {
     this.#server = server
     this.person = person
     this.#witness = witness

@@ -26,7 +26,7 @@ export type Behaviour = (
 export const accepting: Behaviour = ({ updates }) => updates.map(({ propId }) => ({ propId, status: 'OK' }))
 export const silent: Behaviour = () => undefined
 
-interface More {
+interface ActionFields {
   readonly updates?: object
   readonly author?: string
 }
@@ -103,7 +103,7 @@ export class ActionFixture {
   }
 
   /** Begins an action without advancing the world. */
-  requestBegin(id: string, devices: readonly string[], more: More = {}): Promise<void> {
+  requestBegin(id: string, devices: readonly string[], more: ActionFields = {}): Promise<void> {
     const { updates = { '1': 5 }, author = this.ann } = more
     return this.identity.assembly.context.actions.begin({
       tenant: 'default',
