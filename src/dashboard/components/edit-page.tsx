@@ -27,8 +27,10 @@ export interface EditPageProps<Value extends Resource, Body> {
   readonly isNew?: boolean
   /** For a resource that is named by the address; it may not exist yet. */
   readonly name?: string
-  /** Undefined if the resource does not exist yet. */
+  /** Undefined if the resource does not exist yet. Not called for a new one. */
   readonly read: () => Promise<Value | undefined>
+  /** For a page that may create a resource. */
+  readonly create?: (body: Body) => Promise<Value | UnreadableAnswer>
   readonly save: (body: Body, precondition: Precondition) => Promise<Value | UnreadableAnswer>
   readonly remove: () => Promise<unknown>
   readonly mayDelete: boolean
@@ -51,14 +53,16 @@ export interface Editing<Value, Body> extends Pick<Edit<Value | undefined>, 'isD
 
 /** The page of one resource: creates, changes and deletes it. Input survives changes by other users. */
 export function EditPage<Value extends Resource, Body>(props: EditPageProps<Value, Body>) {
-  const { kind, list, isNew, name, read, events, mayDelete, beside, actions, children } = props
+  const { kind, list, isNew, name, create, events, mayDelete, beside, actions, children } = props
+  const read = async () => (isNew ? undefined : props.read())
   const call = useCall(() => read().then((value) => ({ value })), [])
   useRefreshOnEvents(call, events)
   const stored = call.value?.value
   const capitalized = kind.charAt(0).toUpperCase() + kind.slice(1)
   const title = stored?.name ?? name ?? (isNew ? `New ${kind}` : capitalized)
   const save = async (body: Body, { check, markSaved }: Edit<Value | undefined>) => {
-    const request = props.save(body, await check(read))
+    const precondition = await check(read)
+    const request = isNew && create ? create(body) : props.save(body, precondition)
     const saved = await withExplanation(request, { 404: props.forbidden })
     const readable = 'updatedAt' in saved ? saved : undefined
     notify(`${readable?.name ?? title} is ${stored ? 'saved' : 'created'}`)

@@ -13,6 +13,21 @@ export function useField<Value>(initial: Value | (() => Value)) {
   return { value, onChange }
 }
 
+/** The values of the fields of a form, and for each name what to spread into its field. */
+export function useFields<Values extends object>(initial: Values | (() => Values), onChange?: () => void) {
+  const [values, setValues] = useState<Values>(initial)
+  const set = (change: Partial<Values>) => {
+    setValues((before) => ({ ...before, ...change }))
+    onChange?.()
+  }
+  const field = <Name extends keyof Values & string>(name: Name) => ({
+    value: values[name],
+    onChange: (value: Values[Name]) => set({ [name]: value } as unknown as Partial<Values>),
+    path: name,
+  })
+  return { values, set, field }
+}
+
 interface FieldTexts {
   readonly label: string
   readonly hint?: ComponentChildren

@@ -6,7 +6,7 @@ import { useGroups, useSchemas, useTarget } from '#dashboard/binding/known-names
 import { ServiceField } from '#dashboard/binding/service-field'
 import { boundDevices } from '#dashboard/binding/target'
 import { type Editing, EditPage } from '#dashboard/components/edit-page'
-import { NumberField, Select, TextField } from '#dashboard/components/fields'
+import { NumberField, Select, TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Empty, Facts, Loading, Section } from '#dashboard/components/page'
 import { Badge, Status } from '#dashboard/components/status'
@@ -35,12 +35,9 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
       kind="alarm"
       list="/alarms"
       isNew={isNew}
-      read={async () => (isNew ? undefined : client.call('GET /alarms/:alarmId', { parameters }))}
-      save={(body, precondition) =>
-        isNew
-          ? client.call('POST /alarms', { body })
-          : client.call('PUT /alarms/:alarmId', { ...precondition, parameters, body })
-      }
+      read={() => client.call('GET /alarms/:alarmId', { parameters })}
+      create={(body) => client.call('POST /alarms', { body })}
+      save={(body, precondition) => client.call('PUT /alarms/:alarmId', { ...precondition, parameters, body })}
       remove={() => client.call('DELETE /alarms/:alarmId', { parameters })}
       mayDelete={mayUser('alarms', 'delete')}
       deleteEffect="Devices with this alarm become inactive, and functions with it as trigger no longer run."
@@ -146,22 +143,13 @@ interface Draft {
 const severities = (['info', 'warning', 'critical'] as const).map((value) => ({ value, label: value }))
 
 function AlarmForm({ start, touch, save, form }: Editing<Alarm, AlarmBody>) {
-  const [draft, setDraft] = useState<Draft>(() => draftOf(start))
+  const { values: draft, set, field } = useFields<Draft>(() => draftOf(start), touch)
   const [isChecked, setChecked] = useState(false)
   const groups = useGroups()
   const schema = useSchemas().get(draft.serviceIdentifier)
   const devices = useMemo(() => boundDevices(draft.binding, groups ?? []), [draft.binding, groups])
   const { sample, warning } = useTarget({ service: draft.serviceIdentifier, devices })
   const operands = useMemo(() => operandsOf(schema, sample), [schema, sample])
-  const set = (change: Partial<Draft>) => {
-    setDraft((before) => ({ ...before, ...change }))
-    touch()
-  }
-  const field = <Name extends keyof Draft>(name: Name) => ({
-    value: draft[name],
-    onChange: (value: Draft[Name]) => set({ [name]: value }),
-    path: name,
-  })
   const submit = async () => {
     setChecked(true)
     const { binding, condition, forSeconds, ...rest } = draft

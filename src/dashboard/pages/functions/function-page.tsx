@@ -5,7 +5,7 @@ import { BindingEditor } from '#dashboard/binding/binding-editor'
 import { useGroups } from '#dashboard/binding/known-names'
 import { boundDevices } from '#dashboard/binding/target'
 import { type Editing, EditPage } from '#dashboard/components/edit-page'
-import { Checkbox, TextField } from '#dashboard/components/fields'
+import { Checkbox, TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link } from '#dashboard/components/link'
 import { Section } from '#dashboard/components/page'
@@ -13,7 +13,7 @@ import { detailsOf } from '#dashboard/components/problem-text'
 import { Status } from '#dashboard/components/status'
 import { Deliveries } from '#dashboard/pages/functions/deliveries'
 import { FunctionTest } from '#dashboard/pages/functions/function-test'
-import { type Draft, draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
+import { draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
 import {
   faultsIn,
   faultsOfDetails,
@@ -39,13 +39,10 @@ export default function FunctionPage({ params: { id = '' } }: PageProps) {
       kind="function"
       list="/functions"
       isNew={isNew}
-      read={async () => (isNew ? undefined : client.call('GET /functions/:functionId', { parameters }))}
+      read={() => client.call('GET /functions/:functionId', { parameters })}
+      create={async (body) => withSecretsKept(await client.call('POST /functions', { body }))}
       save={async (body, precondition) =>
-        withSecretsKept(
-          isNew
-            ? await client.call('POST /functions', { body })
-            : await client.call('PATCH /functions/:functionId', { ...precondition, parameters, body }),
-        )
+        withSecretsKept(await client.call('PATCH /functions/:functionId', { ...precondition, parameters, body }))
       }
       remove={() => client.call('DELETE /functions/:functionId', { parameters })}
       mayDelete={mayUser('functions', 'delete')}
@@ -77,30 +74,33 @@ interface FunctionFormProps extends Editing<Fn, FunctionBody> {
 }
 
 /** A function: its graph, its name, and its devices. */
-function FunctionForm({ start, touch: touchForm, save, form, isReadOnly }: FunctionFormProps) {
-  const [name, setName] = useState(start?.name ?? '')
-  const [isEnabled, setEnabled] = useState(start?.enabled ?? true)
-  const [binding, setBinding] = useState<Binding>(start?.binding ?? {})
-  const [draft, setDraft] = useState<Draft>(() => (start ? draftOf(start.graph) : emptyDraft))
-  const [isChecked, setChecked] = useState(false)
+function FunctionForm({ start, touch, save, form, isReadOnly }: FunctionFormProps) {
   const [serverFaults, setServerFaults] = useState<GraphFaults>(noFaults)
+  const { values, set, field } = useFields(
+    () => ({
+      name: start?.name ?? '',
+      enabled: start?.enabled ?? true,
+      binding: (start?.binding ?? {}) as Binding,
+      draft: start ? draftOf(start.graph) : emptyDraft,
+    }),
+    () => {
+      setServerFaults(noFaults)
+      touch()
+    },
+  )
+  const { binding, draft } = values
+  const [isChecked, setChecked] = useState(false)
   const groups = useGroups()
   const devices = useMemo(() => boundDevices(binding, groups ?? []), [binding, groups])
   // The server's faults are about the draft that was sent, so the next change removes them.
   const faults = hasFaults(serverFaults) ? serverFaults : isChecked ? faultsIn(draft) : noFaults
-  const touch = <Value,>(set: (value: Value) => void) => {
-    return (value: Value) => {
-      set(value)
-      setServerFaults(noFaults)
-      touchForm()
-    }
-  }
   const submit = async () => {
     setChecked(true)
     setServerFaults(noFaults)
     if (hasFaults(faultsIn(draft))) throw new Error('The graph is incomplete: see the marked steps')
     try {
-      await save({ name, enabled: isEnabled, binding: bodyOfBinding(binding), graph: graphOf(draft) })
+      const { name, enabled } = values
+      await save({ name, enabled, binding: bodyOfBinding(binding), graph: graphOf(draft) })
     } catch (problem) {
       setServerFaults(faultsOfDetails(draft, detailsOf(problem)))
       throw problem
@@ -108,7 +108,11 @@ function FunctionForm({ start, touch: touchForm, save, form, isReadOnly }: Funct
   }
   const graph = (
     <Section title="Steps">
-      <GraphEditor draft={draft} onDraft={touch(setDraft)} {...{ faults, isChecked, isReadOnly }} devices={devices} />
+      <GraphEditor
+        draft={draft}
+        onDraft={(next) => set({ draft: next })}
+        {...{ faults, isChecked, isReadOnly, devices }}
+      />
     </Section>
   )
   if (isReadOnly) {
@@ -126,28 +130,13 @@ function FunctionForm({ start, touch: touchForm, save, form, isReadOnly }: Funct
       {graph}
       <Section title="Name and devices">
         <div class="form">
-          <TextField
-            label="Name"
-            value={name}
-            onChange={touch(setName)}
-            maxLength={128}
-            isRequired
-            placeholder="Heat"
-            path="name"
-          />
+          <TextField label="Name" {...field('name')} maxLength={128} isRequired placeholder="Heat" />
           <Checkbox
             label="Enabled"
             hint="A disabled function does nothing; subscriptions stay."
-            value={isEnabled}
-            onChange={touch(setEnabled)}
+            {...field('enabled')}
           />
-          <BindingEditor
-            label="Applies to"
-            value={binding}
-            onChange={touch(setBinding)}
-            groups={groups}
-            path="binding"
-          />
+          <BindingEditor label="Applies to" {...field('binding')} groups={groups} />
         </div>
       </Section>
       <p class="hint">

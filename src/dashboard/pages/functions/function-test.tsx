@@ -3,7 +3,7 @@ import type { Answer, Body } from '#client/client'
 import type { Names } from '#dashboard/binding/binding'
 import { DeviceField } from '#dashboard/binding/device-picker'
 import { useNames } from '#dashboard/binding/known-names'
-import { Select, TextField } from '#dashboard/components/fields'
+import { Select, TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Section } from '#dashboard/components/page'
 import { readJson } from '#dashboard/conditions/json-text'
@@ -33,13 +33,9 @@ const emptySample = { trigger: '', value: '', previous: '', deviceIdentifier: ''
 
 /** Runs a function with a sample on the server: sends nothing, and ignores throttles. Contract 5.4. */
 export function FunctionTest({ id, graph, isDirty }: FunctionTestProps) {
-  const [typed, setTyped] = useState(emptySample)
+  const { values: typed, field: fieldOf } = useFields(emptySample)
   const [result, setResult] = useState<TestResult>()
-  const field = (name: keyof typeof emptySample) => ({
-    value: typed[name],
-    onChange: (text: string) => setTyped((before) => ({ ...before, [name]: text })),
-    path: `sample.${name}`,
-  })
+  const field = (name: keyof typeof emptySample) => ({ ...fieldOf(name), path: `sample.${name}` })
   const run = async () => {
     const sample = sampleOf(typed)
     const parameters = { functionId: id }

@@ -1,8 +1,7 @@
-import { useState } from 'preact/hooks'
 import type { Body, Item } from '#client/client'
 import { DevicePicker } from '#dashboard/binding/device-picker'
 import { type Editing, EditPage } from '#dashboard/components/edit-page'
-import { TextField } from '#dashboard/components/fields'
+import { TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link, pathOf } from '#dashboard/components/link'
 import { Section } from '#dashboard/components/page'
@@ -23,12 +22,9 @@ export default function GroupPage({ params: { id = '' } }: PageProps) {
       kind="group"
       list="/functions/groups"
       isNew={isNew}
-      read={async () => (isNew ? undefined : client.call('GET /groups/:groupId', { parameters }))}
-      save={(body, precondition) =>
-        isNew
-          ? client.call('POST /groups', { body })
-          : client.call('PATCH /groups/:groupId', { ...precondition, parameters, body })
-      }
+      read={() => client.call('GET /groups/:groupId', { parameters })}
+      create={(body) => client.call('POST /groups', { body })}
+      save={(body, precondition) => client.call('PATCH /groups/:groupId', { ...precondition, parameters, body })}
       remove={() => client.call('DELETE /groups/:groupId', { parameters })}
       mayDelete={mayUser('functions', 'delete')}
       deleteEffect="Its devices stay. A group cannot be deleted while an alarm or a function uses it."
@@ -60,28 +56,12 @@ function GroupMembers({ group: { devices } }: { readonly group: Group }) {
 }
 
 function GroupForm({ start, touch, save, form }: Editing<Group, GroupBody>) {
-  const [draft, setDraft] = useState({ name: start?.name ?? '', devices: start?.devices ?? [] })
-  const set = (change: Partial<typeof draft>) => {
-    setDraft((before) => ({ ...before, ...change }))
-    touch()
-  }
+  const first = { name: start?.name ?? '', devices: (start?.devices ?? []) as readonly string[] }
+  const { values, field } = useFields(first, touch)
   return (
-    <Form {...form} onSubmit={() => save(draft)}>
-      <TextField
-        label="Name"
-        value={draft.name}
-        onChange={(name) => set({ name })}
-        maxLength={128}
-        isRequired
-        placeholder="Hall 3"
-        path="name"
-      />
-      <DevicePicker
-        label="Devices"
-        value={draft.devices}
-        onChange={(devices) => set({ devices: [...devices] })}
-        path="devices"
-      />
+    <Form {...form} onSubmit={() => save({ ...values, devices: [...values.devices] })}>
+      <TextField label="Name" {...field('name')} maxLength={128} isRequired placeholder="Hall 3" />
+      <DevicePicker label="Devices" {...field('devices')} />
       <p class="hint">Alarms and functions that use the group follow its members.</p>
     </Form>
   )

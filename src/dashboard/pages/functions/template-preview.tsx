@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { Select, TextField } from '#dashboard/components/fields'
+import { Select, TextField, useFields } from '#dashboard/components/fields'
 import { Section } from '#dashboard/components/page'
 import { isObject, readJson } from '#dashboard/conditions/json-text'
 import { literalOf } from '#dashboard/conditions/rows'
@@ -33,12 +33,8 @@ const valuesOf = {
 
 /** Renders the mail by the server's rules while the user types. */
 export function TemplatePreview({ texts, locale }: { readonly texts: Texts; readonly locale: string }) {
-  const [sample, setSample] = useState(samples)
+  const { values: sample, set, field } = useFields(samples)
   const [at] = useState(now)
-  const field = (name: 'value' | 'previous' | 'device' | 'meta') => ({
-    value: sample[name],
-    onChange: (text: string) => setSample((before) => ({ ...before, [name]: text })),
-  })
   const read = readJson(sample.meta || '{}')
   const meta = 'value' in read && isObject(read.value) ? read.value : undefined
   const mail = mailOf(texts, locale, dataOf(sample, meta ?? {}, at))
@@ -57,7 +53,7 @@ export function TemplatePreview({ texts, locale }: { readonly texts: Texts; read
               label="Trigger"
               value={sample.on}
               options={triggers}
-              onChange={(on) => setSample((before) => ({ ...before, on, ...valuesOf[on] }))}
+              onChange={(on) => set({ on, ...valuesOf[on] })}
             />
             <TextField label="Value" {...field('value')} />
             <TextField label="Previous value" {...field('previous')} />
