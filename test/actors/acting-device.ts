@@ -27,7 +27,6 @@ export function shapeOf(service: string, properties: Record<number, string | rea
   )
 }
 
-/** The device actor with these alarms and functions. */
 export function deviceWith(rules: DeviceRules, functions: DeviceFunctions = noDeviceFunctions) {
   return deviceActor({ shapeById: (id) => shapes.byId(id), startedAt, rules, functions })
 }
@@ -81,7 +80,6 @@ export function post(
   return { type: 'post', ...defaults, updates: named, ...more }
 }
 
-/** The kinds of the recorded entries, in order. */
 export function kindsOf(decision: Decision<Entry>): string[] {
   return decision.type === 'record' ? decision.events.map(({ kind }) => kind) : [decision.type]
 }

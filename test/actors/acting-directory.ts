@@ -56,7 +56,6 @@ function shown(state: DirectoryState) {
   return structuredClone({ ...state, byTenant })
 }
 
-/** A directory with these additional tenants. */
 export function directoryWith(...tenants: string[]): ActingDirectory {
   const directory = new ActingDirectory()
   for (const tenant of tenants) directory.addTenant(tenant)

@@ -7,7 +7,6 @@ import type { RolloutBody } from '#model/rollout'
 import { ActingActor, indexChangesOf, outcomeOf } from '#test/actors/acting-actor'
 import { RecordedLines } from '#test/actors/recorded-lines'
 
-/** Records notices about projects as lines, in their order. */
 export class RecordingProjects extends RecordedLines implements ProjectNotices {
   releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {
     this.lines.push(`${tenant}/${project}/${release} ${shortOf(before)} → ${shortOf(after)}`)
@@ -35,12 +34,10 @@ export class ActingProject extends ActingActor<ProjectState, ProjectCommand> {
     this.notices = notices
   }
 
-  /** The outcome for each device. */
   all(...commands: ProjectCommand[]): unknown[] {
     return commands.map((command) => outcomeOf(this.act(command)))
   }
 
-  /** Index entries that a command adds (+) and removes (-). */
   indexed(command: ProjectCommand): string[] {
     return indexChangesOf(this.record(command))
   }

@@ -10,7 +10,6 @@ import { RecordedLines } from '#test/actors/recorded-lines'
 
 export const ada = 'crn#user:2Vb7qYx9Kd'
 
-/** Records notices of subscribers as lines, in their order. */
 export class RecordingTopics extends RecordedLines implements SubscriberNotices {
   subscribed(tenant: string, fn: string): void {
     this.lines.push(`+ ${tenant}/${fn}`)

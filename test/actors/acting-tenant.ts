@@ -37,7 +37,6 @@ export const words: TemplateBody = { locales: { en: { subject: 'It is {{value}}'
 /** Tenant `t` without a runtime. */
 export class ActingTenant extends ActingActor<TenantState, TenantCommand> {
   readonly rules: RecordingRules
-  /** The functions that were reported as deleted. */
   readonly endedTopics: string[]
 
   constructor(rules = new RecordingRules()) {

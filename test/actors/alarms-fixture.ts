@@ -26,7 +26,6 @@ export class DeviceWithAlarms extends ActingDevice {
     this.act({ type: 'add', flakeAddress: 7, meta: {} })
   }
 
-  /** Stores or deletes an alarm. */
   putAlarm(id: string, alarm: StoredAlarm | undefined): void {
     this.rules.alarmChanged('default', id, alarm)
   }
@@ -47,7 +46,6 @@ export class DeviceWithAlarms extends ActingDevice {
     return decision
   }
 
-  /** The present alarm states. */
   get alarmStates() {
     return Object.fromEntries(this.state.alarms)
   }

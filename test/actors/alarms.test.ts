@@ -11,7 +11,6 @@ const over = (propId: string, limit: number) => ({ '>': [{ var: propId }, limit]
 const high = storedAlarm({ serviceIdentifier: 'svc', condition: over('0x01', 10) })
 const long = { ...high, forSeconds: 2 }
 
-/** A connected device with alarms. */
 class LinkedDevice extends DeviceWithAlarms {
   seq = 0
 

@@ -14,14 +14,12 @@ export function storedFunction(graph: Graph, more: Partial<StoredFunction> = {})
   return { name: 'Mail me', enabled: true, devices: null, groups: null, graph, ...edits, ...more }
 }
 
-/** Nodes in a row. */
 export function chain(...nodes: readonly GraphNode[]): Graph {
   return { nodes, edges: nodes.slice(1).map((node, place) => [nodes[place]?.id ?? '', node.id] as const) }
 }
 
 type To = boolean | number | string | null
 
-/** A trigger on a property. */
 export function onProperty(propId: number, to?: To, serviceIdentifier = 'svc'): GraphNode {
   return { id: 'when', type: 'trigger', on: 'property', serviceIdentifier, propId, ...(to !== undefined && { to }) }
 }
@@ -54,7 +52,6 @@ export class DeviceWithFunctions extends DeviceWithAlarms {
     this.functions.load([])
   }
 
-  /** Stores or deletes a function. */
   put(id: string, stored: StoredFunction | undefined): void {
     this.functions.functionChanged('default', id, stored)
   }
@@ -73,7 +70,6 @@ export function requestsOf(decision: Decision<Entry>): string[] {
   )
 }
 
-/** The complete mail requests. */
 export function askedOf(decision: Decision<Entry>) {
   if (decision.type !== 'record') return []
   return (decision.tells ?? []).flatMap(({ to, command }) =>

@@ -1,6 +1,5 @@
 import type { DeviceRules } from '#actors/device/report-evaluation'
 
-/** A tenant without alarms. */
 export const noRuleViews: DeviceRules = {
   of: () => undefined,
   isLoaded: true,

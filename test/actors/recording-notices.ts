@@ -1,7 +1,6 @@
 import type { IdentityNotices } from '#actors/notice-bus'
 import { RecordedLines } from '#test/actors/recorded-lines'
 
-/** Records notices as lines, in their order. */
 export class RecordingNotices extends RecordedLines implements IdentityNotices {
   sessionEnded: IdentityNotices['sessionEnded'] = (tenant, session) => {
     this.lines.push(`session ${tenant}/${session} ended`)

@@ -1,7 +1,6 @@
 import type { RuleNotices } from '#actors/notice-bus'
 import { RecordedLines } from '#test/actors/recorded-lines'
 
-/** Records notices about alarms and functions as lines, in their order. */
 export class RecordingRules extends RecordedLines implements RuleNotices {
   alarmChanged: RuleNotices['alarmChanged'] = (tenant, id, stored) => {
     this.lines.push(`alarm ${tenant}/${id} ${stored ? `${stored.name} by ${stored.updatedBy}` : 'gone'}`)

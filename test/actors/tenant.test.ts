@@ -10,7 +10,6 @@ import { ActingActor, now, turnAt } from '#test/actors/acting-actor'
 
 const definition = tenantActor(noticeBus())
 
-/** The tenant actor without a runtime. */
 function actingTenant(): ActingActor<TenantState, TenantCommand> {
   return new ActingActor(definition, { tenant: 't', id: 't' })
 }

@@ -15,7 +15,6 @@ const shapes = new Shapes(() => undefined)
 const type = propertyTypeOf('float') as NonNullable<ReturnType<typeof propertyTypeOf>>
 const shape = shapes.intern('service', [{ propId: 0, type, modifier: 0 }])
 
-/** The points of each device. */
 async function stored(history: HistoryStore): Promise<Record<string, readonly [time: number, value: number][]>> {
   const found: Record<string, readonly [number, number][]> = {}
   const range = { from: start, to: start + dayMs, limit: 10, charactersMax: 10, isDescending: false }

@@ -133,7 +133,6 @@ class Fixture {
     }
   }
 
-  /** All parts of an export. */
   async exported(part: Question): Promise<string> {
     let text = ''
     for (let span: Partial<Span> | undefined = {}; span; ) {
@@ -226,7 +225,6 @@ function rounded(value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toFixed(6)) + 0 : value
 }
 
-/** The value of each aggregate. */
 function roundedNames(find: (name: string) => unknown): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, rounded(find(name))]))
 }

@@ -93,7 +93,6 @@ function listed(world: World, list: FunctionList): string[] {
   ]
 }
 
-/** A grant for two devices and one service. */
 const somewhere: Grant = { permissions: { '*': ['read'] }, devices: ['A', 'B'], services: ['x'] }
 
 const functionIds = fc.constantFrom('f1', 'f2', 'f3', 'f4')

@@ -48,7 +48,6 @@ function viewsOf(world: World) {
 const mayAuthorRead = ({ scopes }: World, { updatedBy, serviceIdentifier }: StoredAlarm, device: string) =>
   mayRead(scopes, updatedBy, 'service', device, serviceIdentifier)
 
-/** The alarms that should apply to a device. */
 function plainList(world: World, device: string): string[] {
   return [...world.alarms.keys()]
     .filter((id) => {

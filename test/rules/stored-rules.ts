@@ -36,7 +36,6 @@ export function mayRead(
   })
 }
 
-/** Whether an alarm or function applies to a device. */
 export function isBound(
   groups: ReadonlyMap<string, StoredGroup>,
   bound: Pick<StoredAlarm, 'devices' | 'groups'>,

@@ -26,7 +26,6 @@ export const bindings = {
   groups: fc.option(fc.subarray(['g1', 'g2']), { nil: null }),
 }
 
-/** Changes of groups and of the scopes of authors. */
 export function groupAndScopeSteps(grants: fc.Arbitrary<Grant[]>): fc.Arbitrary<ViewStep<GroupsAndScopes, Views>>[] {
   return [
     fc.tuple(fc.constantFrom('g1', 'g2'), bindings.named).map(([id, members]) => (world, views, edit) => {

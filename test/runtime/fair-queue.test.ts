@@ -76,7 +76,6 @@ test('gets a free place when a waiting entry leaves', () => {
   expect(takeAll(queue)).toEqual(['a2'])
 })
 
-/** Any sequence of entries, leaves and turns. */
 test('stays within its maximum, loses no entry, and lets no group pass a waiting one twice', () => {
   const steps = fc.array(fc.tuple(fc.constantFrom('add', 'add', 'add', 'take', 'remove'), fc.constantFrom(...'abcde')))
   forAll([steps], (moves) => {

@@ -21,7 +21,6 @@ export class ManualWorld implements World {
   #soon: (() => void)[] = []
   #chance: number
   readonly #isOutsideAwaited: boolean
-  /** The result of `loopShare`. */
   busyShare = 0
 
   /** `isOutsideAwaited`: a timer may start work outside of this world, so the event loop turns after each timer. */

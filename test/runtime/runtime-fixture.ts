@@ -176,7 +176,6 @@ export class RuntimeFixture {
     await during(this.world, this.database.close())
   }
 
-  /** Starts another process on the same store. */
   async restart(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
     const { world, backend } = this
     return await new RuntimeFixture({ world, backend, ...options }).open()
@@ -202,7 +201,6 @@ export async function openRuntime(options: RuntimeFixtureOptions = {}): Promise<
   return await new RuntimeFixture(options).open()
 }
 
-/** A runtime whose store can fail. */
 export async function openFaulty(options: RuntimeFixtureOptions = {}) {
   const world = new ManualWorld()
   const { backend, faults } = faultyStorage(world)

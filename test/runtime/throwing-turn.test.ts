@@ -90,7 +90,6 @@ describe('a turn that throws', () => {
   })
 })
 
-/** One action on one of a few actors. */
 const actor = fc.nat(2)
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ what: fc.constant('add'), actor, isCheckpointed: fc.boolean() }) },

@@ -1,7 +1,6 @@
 import { ListView, type ViewedEvent } from '#test/simulation/list-view'
 import type { ReadRow } from '#test/simulation/reference-alarms'
 
-/** A client's copy of the alarm states on devices. */
 export class AlarmView extends ListView<ReadRow> {
   readonly list = 'listAlarmStatus'
   readonly resource = 'alarms'

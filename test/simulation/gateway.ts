@@ -2,7 +2,6 @@ import { jsonCodec } from '#link/codecs'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
 
-/** Opens one connection for several devices, like a gateway. */
 export function linkDevices(server: SimulatedServer, devices: readonly SimulatedDevice[]): void {
   if (devices.length === 0) return
   const peer = {

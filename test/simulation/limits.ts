@@ -4,7 +4,6 @@ import { SimulatedReceivers } from '#test/simulation/simulated-receivers'
 import type { SimulatedLimits } from '#test/simulation/simulated-server'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
-/** Limits and options of one run. */
 export function randomLimits(random: SeededRandom, now: () => number): SimulatedLimits {
   const pick = <T>(from: readonly T[]) => from[random.below(from.length)] as T
   return {

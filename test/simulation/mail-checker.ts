@@ -40,7 +40,6 @@ export class MailChecker implements MailWatcher {
   readonly #again = new Map<string, number>()
   readonly #open = new Map<string, Open>()
   readonly #hours = new Map<string, Hours>()
-  /** Addresses with a permanent refusal. */
   readonly #refusedAt = new Set<string>()
   readonly #notifications = new Map<string, Notification>()
   /** Without its time. */
@@ -57,12 +56,10 @@ export class MailChecker implements MailWatcher {
     this.#now = now
   }
 
-  /** The unsubscribe links of arrived mails. */
   get links(): readonly string[] {
     return this.#links
   }
 
-  /** All notifications sent so far. */
   get notifications(): Iterable<Notification> {
     return this.#notifications.values()
   }

@@ -15,7 +15,6 @@ import type { Witness } from '#test/simulation/witness'
 type MailParts = 'mails' | 'mailServer' | 'webhooks' | 'receivers'
 type Parts = Pick<Participants, 'people' | 'alarms' | 'functions' | 'subscribers' | MailParts>
 
-/** A count that a device reported. */
 interface Counted {
   readonly device: string
   readonly count: number
@@ -48,7 +47,6 @@ export class MailsAtRest {
   /** No function keeps more requests. */
   readonly #requestsKept: number
   readonly #counted: Counted[] = []
-  /** Expected notifications by address. */
   #expected: { readonly address: string; readonly fn: KnownFunction; readonly counted: Counted }[] = []
   #expectedWebhooks: { readonly fn: KnownFunction; readonly counted: Counted }[] = []
 

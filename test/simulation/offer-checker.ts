@@ -45,12 +45,10 @@ export class OfferChecker {
     server.firmwareSent = (id) => this.#sent(id)
   }
 
-  /** Devices that may be pinned to a version. */
   get pinnedDevices(): Iterable<string> {
     return this.#pins.keys()
   }
 
-  /** A pin is requested. */
   pinned(device: string, firmware: string): void {
     this.#pins.set(device, new Set([...(this.#pins.get(device) ?? []), firmware]))
   }

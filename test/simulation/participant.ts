@@ -16,7 +16,6 @@ export abstract class Participant<Parts> {
   protected readonly witness: Witness
   protected readonly parts: Parts
   protected server: SimulatedServer
-  /** Requests without an answer so far. */
   protected inFlight = 0
 
   constructor({ server, random, witness }: Stage, parts: Parts) {

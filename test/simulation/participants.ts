@@ -76,7 +76,6 @@ export class Participants {
     }
   }
 
-  /** The process that received their requests is dead. */
   moveTo(server: SimulatedServer): void {
     const { people, sessions, schema, requests, writes, alarms, actions, updates, functions, subscribers } = this
     const parts = [people, sessions, schema, requests, writes, alarms, actions, updates, functions, subscribers]

@@ -42,7 +42,6 @@ export interface ReadAll {
 
 type Properties = Readonly<Record<string, { tag?: string; type: string; value?: unknown }>>
 
-/** The differences between actual and expected alarm states. */
 export function alarmFaults({ entries, alarms, groups, rows, names, grantsOf }: ReadAll): readonly string[] {
   const faults: string[] = []
   const standing = new Map(rows.map((row) => [`${row.resourceIdentifier} on ${row.deviceIdentifier}`, row.active]))

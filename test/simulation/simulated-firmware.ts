@@ -21,7 +21,6 @@ export interface FirmwareMessage {
 /** The bytes of an image; or the image does not exist, or is not available now. */
 export type Piece = { readonly text: string } | 'gone' | 'not now'
 
-/** The device of the firmware. */
 interface Place {
   sends(message: object): void
   /** The device reboots with a new session. */
@@ -67,7 +66,6 @@ export class DeviceFirmware {
   firmwares: readonly DeclaredFirmware[]
   /** Whether it accepts firmware automatically. */
   isAccepting: boolean
-  /** All offers, by id. */
   readonly orders = new Map<string, Order>()
   readonly #random: SeededRandom
   readonly #place: Place

@@ -77,7 +77,6 @@ export class SimulatedFunctions extends Participant<Parts> {
     this.#lasting = [await this.#begin({ every: 3 }), await this.#begin({ throttleMs: 30_000 })]
   }
 
-  /** The permanent functions. */
   get lasting(): readonly KnownFunction[] {
     return this.#lasting
   }

@@ -31,7 +31,6 @@ interface WriteMessage {
   readonly updates: readonly { readonly propId: number; readonly value: unknown }[]
 }
 
-/** A write that the heater executed. */
 export interface Execution {
   readonly id: string
   /** The device's address at that time. */
@@ -42,7 +41,6 @@ export interface Execution {
   isReportedFirst: boolean
 }
 
-/** The device of the heater. */
 interface Place {
   /** False if it cannot be sent now. */
   reports(updates: readonly Update[]): boolean

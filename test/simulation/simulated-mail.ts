@@ -2,14 +2,12 @@ import { type Mail, type MailMessage, MailRefused } from '#notifications/mail'
 import type { World } from '#runtime/world'
 import { type ReceiverWatcher, SimulatedReceiver } from '#test/simulation/simulated-receiver'
 
-/** Observes mails. */
 export interface MailWatcher extends ReceiverWatcher<MailMessage> {
   /** The sender gets the result. */
   taken(message: MailMessage): void
   refused(message: MailMessage, refusal: MailRefused): void
 }
 
-/** The fate of one mail. */
 interface Fate {
   readonly arrives: 'at once' | 'late' | 'never'
   readonly refusal: MailRefused | undefined

@@ -7,7 +7,6 @@ import { Register, type Version } from '#test/simulation/register'
 import { endRequested, Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 
-/** The address of the administrator. */
 export const rootAddress = 'root@simulated'
 
 /** A request without an answer yet. */
@@ -21,7 +20,6 @@ interface Edit {
   readonly mayBeRefused?: () => boolean
 }
 
-/** The owner of an address. */
 interface Addressee {
   readonly person: Person
   /** The owner's account by number, from 0. */
@@ -41,7 +39,6 @@ interface Made {
 export class SimulatedPeople extends Participant<{ readonly devices: readonly string[] }> {
   readonly persons: readonly Person[]
   readonly #roles = new Map<string, Register<readonly Grant[]>>()
-  /** The account of the administrator. */
   #root = ''
   /** The id of the group of `roleByGroup`. */
   #group = ''

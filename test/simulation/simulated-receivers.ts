@@ -3,7 +3,6 @@ import type { WebhookPost, WebhookReceivers } from '#notifications/webhook-recei
 import type { World } from '#runtime/world'
 import { type ReceiverWatcher, SimulatedReceiver } from '#test/simulation/simulated-receiver'
 
-/** Observes webhooks. */
 export interface WebhookWatcher extends ReceiverWatcher<WebhookPost> {
   /** The sender gets the answer. */
   answered(post: WebhookPost, answer: WebhookAnswer): void

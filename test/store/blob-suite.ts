@@ -3,12 +3,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Problem } from '#model/problem'
 import type { BlobStore } from '#runtime/blobs'
 
-/** A store under test, with restarts and time. */
 export interface BlobFixture {
   readonly store: BlobStore
   /** The process dies, and another one opens the store. */
   restart(): Promise<BlobStore>
-  /** Moves time. */
   wait(ms: number): void
   close(): Promise<void>
 }
@@ -46,7 +44,6 @@ const hour = 3_600_000
 const owners = (names: readonly string[]) => (size: number) => (size === 9000 ? names : [])
 export const noOwners = owners([])
 
-/** The contract of a `BlobStore`. */
 export function blobSuite(name: string, open: () => Promise<BlobFixture>): void {
   describe(`large bytes: ${name}`, () => {
     let fixture: BlobFixture

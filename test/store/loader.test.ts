@@ -182,7 +182,6 @@ test('a chunk that begins before the redo window is applied from the redo offset
   expect(again.addedOf(a)).toHaveLength(2)
 })
 
-/** A node, and the writes of its commits. */
 async function openOwner(options: RuntimeFixtureOptions = {}) {
   const commits: (readonly Operation[])[] = []
   const world = new ManualWorld()

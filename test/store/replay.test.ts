@@ -29,9 +29,9 @@ import { subscription } from '#test/store/sample-records/subscription'
 
 const names = ['A', 'B', 'C']
 
-/** Alarms on all devices: one at once, and two with a duration. */
 const log = { info: () => {} }
 const rules = new RuleViews({ scopeOf: () => everyScope, sweep: () => {}, runInSlices: atOnce, log })
+/** Alarms on all devices: one at once, and two with a duration. */
 const alarms = new Map(
   [
     storedAlarm({ serviceIdentifier: 'one', condition: { '>': [{ var: '0x01' }, 4] } }),
@@ -51,7 +51,6 @@ const throttled = [...triggers, { id: 'came', type: 'trigger', on: 'status' }].m
 const none = new Map<string, never>()
 functions.load([{ tenant: 'default', functions: new Map(throttled), templates: none, groups: none }])
 
-/** The device and tenant actors of the server. */
 const definitions = (journal: StoreJournal) => {
   const device = deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules, functions })
   return [device, tenantActor(noticeBus()), noopUpdates] as unknown as AnyDefinition<Entry>[]
@@ -184,7 +183,6 @@ function run(fixture: RuntimeFixture, steps: readonly Step[]): void {
   }
 }
 
-/** The first step of most tests: the device is there. */
 const admit = (device: string): Step => ({ what: 'admit', device, number: 1 })
 
 /** A command that creates, changes or removes a group or an alarm. */

@@ -11,7 +11,6 @@ import { listedRows } from '#test/workers/listed-rows'
 
 export const updateGrant: Grant = { permissions: { service: ['update'] }, devices: ['*'], services: ['svc'] }
 
-/** A WRITE that a device received. */
 export interface ReceivedWrite {
   readonly device: string
   readonly id: string
@@ -136,7 +135,6 @@ export class ActionFixture {
     }
   }
 
-  /** The ids of running actions. */
   runningActions(): Promise<readonly string[]> {
     return listedRows(this.identity, runningActionIndex)
   }

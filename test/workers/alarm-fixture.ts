@@ -126,7 +126,6 @@ export class AlarmFixture {
     return Object.fromEntries(rows.filter(([, ids]) => ids.length > 0).map(([device, ids]) => [device, ids.join(' ')]))
   }
 
-  /** The rows of the alarm index. */
   listedRows(): Promise<readonly string[]> {
     return listedRows(this.identity, 'alarm')
   }

@@ -1,6 +1,5 @@
 import type { IdentityFixture } from '#test/access/identity-fixture'
 
-/** The rows of an index of a tenant. */
 export async function listedRows(fixture: IdentityFixture, index: string, tenant = 'default'): Promise<string[]> {
   const pages = fixture.assembly.context.listing.entries(index, tenant)
   const rows = await fixture.wait(pages.next(100_000))

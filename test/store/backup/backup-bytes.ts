@@ -9,7 +9,6 @@ export interface Content {
   readonly keySpace?: number
 }
 
-/** The bytes of a backup with this content. */
 export function bytesOfBackup({ rows, files, createdAt = 1_790_000_000_000, keySpace = 1 }: Content): Buffer {
   const blocks = new BlockWriter()
   const records = new RecordWriter(blocks)
