@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { SeededRandom } from '#bench/random'
 import { answerFleetAggregate } from '#history/fleet-aggregate'
 import { dayMs, hourMs } from '#history/history-keys'
@@ -229,6 +229,11 @@ function roundedNames(find: (name: string) => unknown): Record<string, unknown> 
   return Object.fromEntries(names.map((name) => [name, rounded(find(name))]))
 }
 
+let fixture: Fixture
+beforeEach(async () => {
+  fixture = await Fixture.make(1)
+})
+
 describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
   test('has the aggregates of the points, in buckets of any size, wherever the points are stored', async () => {
     const fixture = await Fixture.make(seed)
@@ -342,7 +347,6 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
 
 describe('a query', () => {
   test('has values of each type, and answers types without numbers by their last value', async () => {
-    const fixture = await Fixture.make(1)
     fixture.now += 5
     await fixture.report(fixture.now)
     const value = [...fixture.points.values()][0] as number
@@ -364,14 +368,12 @@ describe('a query', () => {
     [{ buckets: bucketsOf(1_000), from: 0, to: 10 * 365 * dayMs }, 'interval'],
     [{ raw: { limit: 400_000, isDescending: false } }, 'limit'],
   ])('that asks for what is not possible is refused: %j', async (part, path) => {
-    const fixture = await Fixture.make(1)
     await fixture.report(start)
     const answer = await answerQuery(fixture.store, queryOf({ to: start + 1, ...part }, start))
     expect(answer).toMatchObject({ faults: [{ path }] })
   })
 
   test('of days in a zone begins at its midnight, also when clocks change', async () => {
-    const fixture = await Fixture.make(1)
     // Two days in Berlin: on 31 March 2024 clocks changed, so the second one has 23 hours.
     const first = Date.UTC(2024, 2, 29, 23)
     const times = [0, dayMs - 1, dayMs, dayMs + 23 * hourMs - 1, dayMs + 23 * hourMs].map((after) => first + after)
@@ -416,7 +418,6 @@ describe('a query', () => {
   })
 
   test('of days in a zone of half hours has the hours of days whose points are kept no longer', async () => {
-    const fixture = await Fixture.make(1)
     for (let hour = 0; hour < 48; hour++) await fixture.report(start + hour * hourMs + 10 * 60_000, hour)
     fixture.now = start + 310 * dayMs
     await fixture.mergeAll()
@@ -430,7 +431,6 @@ describe('a query', () => {
   })
 
   test('keeps the summaries of a day whose points are kept no longer when late ones arrive', async () => {
-    const fixture = await Fixture.make(1)
     for (let hour = 0; hour < 24; hour++) await fixture.report(start + hour * hourMs, hour)
     await fixture.mergeAll()
     fixture.now = start + dayMs
@@ -444,7 +444,6 @@ describe('a query', () => {
   })
 
   test('has texts in pages of limited size, and refuses too many of them in buckets', async () => {
-    const fixture = await Fixture.make(1)
     const long = 'x'.repeat(1024 * 1024)
     fixture.now = start + 30 * hourMs
     for (let index = 0; index < 12; index++) await fixture.reportText(start + index * hourMs, `${index}${long}`)
@@ -466,7 +465,6 @@ describe('a query', () => {
   })
 
   test('across devices has the aggregate of each device, and then of all that have one', async () => {
-    const fixture = await Fixture.make(1)
     await fixture.reportOf('A', start, 1)
     await fixture.reportOf('A', start + 1, 3)
     await fixture.mergeAll()
@@ -492,7 +490,6 @@ describe('a query', () => {
     [{ interval: 1_000, from: 0, to: 10 * 365 * dayMs }, 'interval'],
     [{ propId: 2 }, 'aggregate'],
   ])('across devices that asks for what is not possible is refused: %j', async (part, path) => {
-    const fixture = await Fixture.make(1)
     await fixture.report(start)
     const answer = await fixture.across({ devices: device, aggregate: 'avg', across: 'avg', ...part })
     expect(answer).toMatchObject({ faults: [{ path }] })
@@ -517,7 +514,6 @@ describe('a query', () => {
   })
 
   test('for an export quotes texts as in RFC 4180', async () => {
-    const fixture = await Fixture.make(1)
     fixture.now = start + 10
     await fixture.reportText(start, 'one, "two"\nthree')
     const head = `D,service,2,,${new Date(start).toISOString()},`

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { snapshotBytesMax } from '#runtime/checkpoints'
 import { forgetAfterMs } from '#runtime/system'
 import { forAllAsync } from '#test/kit/for-all'
@@ -14,9 +14,13 @@ const redoFroms = (fixture: RuntimeFixture) =>
 const snapshotKeys = (fixture: RuntimeFixture) =>
   fixture.commits.map(({ records }) => [...records.keys()].filter((key) => key.startsWith('actor/')))
 
+let fixture: RuntimeFixture
+beforeEach(async () => {
+  fixture = await openRuntime()
+})
+
 describe('redo starts at', () => {
   test('the first event that no snapshot holds', async () => {
-    const fixture = await openRuntime()
     const saves = [false, false, false, true, true, false]
     for (const [turn, isCheckpointed] of saves.entries()) {
       const address = turn === 1 || turn === 4 ? b : a
@@ -27,7 +31,6 @@ describe('redo starts at', () => {
   })
 
   test('the next offset if every actor is saved', async () => {
-    const fixture = await openRuntime()
     fixture.send(a, { type: 'add', add: [1, 2], isCheckpointed: true })
     fixture.send(bookAddress('K'), { type: 'add', add: [3] })
     await fixture.settle()
@@ -205,7 +208,6 @@ describe('checkpoints', () => {
 
 describe('an idle activation', () => {
   test('is saved and then forgotten', async () => {
-    const fixture = await openRuntime()
     fixture.send(a, { type: 'add', add: [1] })
     await fixture.settle()
     await fixture.world.advance(forgetAfterMs - 1_000)
@@ -218,7 +220,6 @@ describe('an idle activation', () => {
   })
 
   test('is saved with few others if snapshots are large', async () => {
-    const fixture = await openRuntime()
     const large = 'x'.repeat(0.75 * snapshotBytesMax) as unknown as number
     for (const id of ['A', 'B', 'C', 'D', 'E']) fixture.send(tallyAddress(id), { type: 'add', add: [large] })
     await fixture.settle()
@@ -228,7 +229,6 @@ describe('an idle activation', () => {
   })
 
   test('stays while it gets requests', async () => {
-    const fixture = await openRuntime()
     fixture.send(a, { type: 'add', add: [1] })
     for (let minute = 0; minute < 12; minute++) {
       fixture.send(a, { type: 'read' })
@@ -281,13 +281,11 @@ describe('an idle activation', () => {
   })
 
   test('of an actor without state is forgotten at once, so unknown names use no memory', async () => {
-    const fixture = await openRuntime()
     for (let number = 0; number < 1_000; number++) fixture.send(tallyAddress(`T${number}`), { type: 'read' })
     expect(fixture.system.registry.awakeCount).toBe(0)
   })
 
   test('is found among thousands', async () => {
-    const fixture = await openRuntime()
     for (let number = 0; number < 5_000; number++) fixture.send(tallyAddress(`T${number}`), { type: 'add', add: [1] })
     expect(fixture.system.registry.awakeCount).toBe(5_000)
     await fixture.world.advance(forgetAfterMs + 5_000)
@@ -296,7 +294,6 @@ describe('an idle activation', () => {
 })
 
 test('a change without an event is kept when its activation is forgotten: only a crash loses it', async () => {
-  const fixture = await openRuntime()
   fixture.send(a, { type: 'add', add: [1] })
   await fixture.settle()
   await fixture.world.advance(forgetAfterMs + 1_000)

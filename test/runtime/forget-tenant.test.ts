@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Activation } from '#runtime/activation'
 import { forgetAfterMs } from '#runtime/system'
 import { keys } from '#store/key-space'
@@ -26,9 +26,13 @@ const snapshotsStored = (fixture: RuntimeFixture, from: number) =>
 const awakeOf = (fixture: RuntimeFixture, id: string, tenant: string): Activation<unknown> | undefined =>
   fixture.system.registry.awake(tallyAddress(id, tenant))
 
+let fixture: RuntimeFixture
+beforeEach(async () => {
+  fixture = await filled()
+})
+
 describe('a tenant that is forgotten', () => {
   test('has no awake actors, and other tenants keep theirs', async () => {
-    const fixture = await filled()
     const { registry } = fixture.system
     const [dead, alive] = [awakeOf(fixture, '1', 'gone'), awakeOf(fixture, '1', 'kept')]
     const before = registry.awakeCount
@@ -42,7 +46,6 @@ describe('a tenant that is forgotten', () => {
   })
 
   test('leaves no snapshot: none is due, and queued ones are dropped', async () => {
-    const fixture = await filled()
     await fixture.world.advance(forgetAfterMs - 1_000)
     const from = fixture.commits.length
     // The actors are idle: their snapshots are queued, but in no commit yet.
@@ -61,7 +64,6 @@ describe('a tenant that is forgotten', () => {
   })
 
   test('is not applied again at a start after its stream was touched', async () => {
-    const fixture = await filled()
     const head = fixture.system.registry.head('gone')
     fixture.system.forgetTenant('gone')
     fixture.system.gate.touch(head)
@@ -75,7 +77,6 @@ describe('a tenant that is forgotten', () => {
   })
 
   test('has no reminders', async () => {
-    const fixture = await filled()
     fixture.system.forgetTenant('gone')
     expect(fixture.system.reminders.count).toBe(2)
     await fixture.world.advance(5_000)
@@ -84,7 +85,6 @@ describe('a tenant that is forgotten', () => {
   })
 
   test('wakes again with its stored state', async () => {
-    const fixture = await filled()
     fixture.send(gone('2'), { type: 'add', add: [22], isCheckpointed: true })
     await fixture.settle()
     fixture.system.forgetTenant('gone')
@@ -98,7 +98,6 @@ describe('a tenant that is forgotten', () => {
   })
 
   test('forgets dead activations too', async () => {
-    const fixture = await filled()
     fixture.send(gone('1'), { type: 'throw' })
     await fixture.settle()
     fixture.system.forgetTenant('gone')
@@ -107,7 +106,6 @@ describe('a tenant that is forgotten', () => {
   })
 
   test('unlinks its activations, so that a reference to one does not keep the others in memory', async () => {
-    const fixture = await filled()
     const activations = ['0', '1', '2'].map((id) => awakeOf(fixture, id, 'gone'))
     expect(activations.some((activation) => activation?.queuedBehind)).toBe(true)
     fixture.system.forgetTenant('gone')
@@ -130,7 +128,6 @@ describe('a tenant that is forgotten', () => {
   })
 
   test('counts as a change without an offset', async () => {
-    const fixture = await filled()
     const { silentChanges } = fixture.system.registry.head('gone')
     fixture.system.forgetTenant('gone')
     expect(fixture.system.registry.head('gone').silentChanges).toBe(silentChanges + 1)
@@ -146,7 +143,6 @@ describe('a tenant that is forgotten', () => {
 
 describe('a skipped offset', () => {
   test('is never assigned', async () => {
-    const fixture = await filled()
     const head = fixture.system.registry.head('gone')
     const { taken } = head
     head.skipOffset()
@@ -157,7 +153,6 @@ describe('a skipped offset', () => {
   })
 
   test('is refused while a commit is pending', async () => {
-    const fixture = await filled()
     fixture.send(gone('1'), { type: 'add', add: [9] })
     expect(() => fixture.system.registry.head('gone').skipOffset()).toThrow('on their way')
   })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { Problem } from '#model/problem'
 import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
@@ -8,9 +8,13 @@ const a = tallyAddress('A')
 const firstOffsets = (fixture: RuntimeFixture) => fixture.commits.map(({ streams }) => streams[0]?.firstOffset)
 const counts = (fixture: RuntimeFixture) => fixture.commits.map(({ streams }) => streams[0]?.events.length)
 
+let fixture: RuntimeFixture
+beforeEach(async () => {
+  fixture = await openRuntime()
+})
+
 describe('commits', () => {
   test('the next commit starts when the last one ends, and holds all turns since then', async () => {
-    const fixture = await openRuntime()
     const write = holdWrites(fixture)
     fixture.send(a, { type: 'add', add: [1] }, 'one')
     await fixture.settle()
@@ -36,7 +40,6 @@ describe('commits', () => {
   })
 
   test('turns of one task share a commit, without a timer', async () => {
-    const fixture = await openRuntime()
     const timers = fixture.world.timerCount
     for (let number = 0; number < 100; number++)
       fixture.send(tallyAddress(`T${number}`), { type: 'add', add: [number] })
@@ -46,7 +49,6 @@ describe('commits', () => {
   })
 
   test('an empty value is refused, because the storage would leak memory', async () => {
-    const fixture = await openRuntime()
     const { gate } = fixture.system
     expect(() => gate.put('index/present/default/A', new Uint8Array(0))).toThrow(RangeError)
     gate.put('index/present/default/A', null)
@@ -68,7 +70,6 @@ describe('commits', () => {
   })
 
   test('a later value of a record replaces the earlier one in the same commit', async () => {
-    const fixture = await openRuntime()
     fixture.send(a, { type: 'add', add: [1], isCheckpointed: true })
     fixture.send(a, { type: 'add', add: [2], isCheckpointed: true })
     await fixture.settle()
@@ -94,7 +95,6 @@ describe('commits', () => {
   })
 
   test('whenStored waits for pending turns, and resolves at once without any', async () => {
-    const fixture = await openRuntime()
     const { gate } = fixture.system
     const results: string[] = []
     expect(gate.isSettled).toBe(true)
@@ -110,7 +110,6 @@ describe('commits', () => {
 })
 
 test('whenStored rejects if the gate closed since the caller read closedCount', async () => {
-  const fixture = await openRuntime()
   const { gate } = fixture.system
   const { closedCount } = gate
   fixture.send(a, { type: 'add', add: [1] })
@@ -176,7 +175,6 @@ describe('the release', () => {
   })
 
   test('reports a lost event to a listener that throws, and delivers the other events', async () => {
-    const fixture = await openRuntime()
     fixture.onReleased = (offset) => {
       if (offset === 2) throw new Error('could not deliver')
     }
@@ -189,7 +187,6 @@ describe('the release', () => {
   })
 
   test('advances the released, committed and taken offsets of the head', async () => {
-    const fixture = await openRuntime()
     const write = holdWrites(fixture)
     const head = fixture.system.registry.head('default')
     const where = () => [head.released, head.committed, head.taken]

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { AnyDefinition } from '#runtime/activation'
@@ -53,9 +53,13 @@ function look(fixture: RuntimeFixture, at: ActorAddress): unknown {
 
 const open = () => openRuntime({ definitions })
 
+let fixture: RuntimeFixture
+beforeEach(async () => {
+  fixture = await open()
+})
+
 describe('records with fixed names', () => {
   test('are found after a restart without stored names', async () => {
-    const fixture = await open()
     put(fixture, address('fixed', 'A'), { a: 1 })
     put(fixture, address('fixed', 'B'), { a: 2, b: 3 })
     await fixture.settle()
@@ -69,7 +73,6 @@ describe('records with fixed names', () => {
   })
 
   test('are found while they wait at the commit gate, deletions included', async () => {
-    const fixture = await open()
     put(fixture, address('fixed', 'A'), { a: 1, b: 2 })
     await fixture.settle()
     put(fixture, address('fixed', 'A'), { a: 5, b: null })
@@ -94,7 +97,6 @@ describe('records with fixed names', () => {
   })
 
   test('are the only records: a turn that writes another one fails and stores nothing', async () => {
-    const fixture = await open()
     put(fixture, address('fixed', 'A'), { a: 1, c: 2 })
     await fixture.settle()
     expect(fixture.outputs).toEqual(['refused it bug'])
@@ -103,7 +105,6 @@ describe('records with fixed names', () => {
   })
 
   test('are not read at a start', async () => {
-    const fixture = await open()
     for (let id = 0; id < 500; id++) put(fixture, address('fixed', `${id}`), { a: id, b: id })
     put(fixture, address('free', 'A'), { plain: 1 })
     await fixture.settle()
@@ -117,7 +118,6 @@ describe('records with fixed names', () => {
 })
 
 test('free record names are forgotten with the last record', async () => {
-  const fixture = await open()
   const to = address('free', 'A')
   put(fixture, to, { plain: 1, other: 2 })
   await fixture.settle()
@@ -137,7 +137,6 @@ test('free record names are forgotten with the last record', async () => {
 
 describe('one record', () => {
   test('is read without waking its actor, pending changes included', async () => {
-    const fixture = await open()
     const { system } = fixture
     const to = address('fixed', 'A')
     expect(system.recordOf(to, 'a')).toBeUndefined()
@@ -159,14 +158,12 @@ describe('one record', () => {
   })
 
   test('of an unknown kind of actor throws', async () => {
-    const fixture = await open()
     put(fixture, address('free', 'A'), { plain: 1 })
     await fixture.settle()
     expect(() => fixture.system.recordOf({ ...address('free', 'A'), kind: 'other' }, 'a')).toThrow('no actor')
   })
 
   test('is refused while the store reloads', async () => {
-    const fixture = await open()
     fixture.system.forgetAll(new Problem('storage'))
     expect(() => fixture.system.recordOf(address('fixed', 'A'), 'a')).toThrow(Problem)
   })
@@ -183,7 +180,6 @@ describe('the format of a record', () => {
     ['blue/rose', 3],
     ['/red', 3],
   ])('%s has the version %i of its name, of the part before its first slash, or of any', async (name, version) => {
-    const fixture = await open()
     put(fixture, address('free', 'A'), { [name]: 'x' })
     await fixture.settle()
     const bytes = fixture.journal.get(keys.part(address('free', 'A'), name))

@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Tell } from '#runtime/actor'
 import { tellsPerCommitMax } from '#runtime/stored-tells'
-import { openRuntime } from '#test/runtime/runtime-fixture'
+import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
@@ -13,9 +13,13 @@ const tellAdd = (to: typeof a, add: number, tells?: Tell[]): Tell => ({
   command: { type: 'add', add: [add], ...(tells ? { tells } : {}) },
 })
 
+let fixture: RuntimeFixture
+beforeEach(async () => {
+  fixture = await openRuntime()
+})
+
 describe('messages to other actors', () => {
   test('run in the commit of the turn that sent them, in order, followed by their own messages', async () => {
-    const fixture = await openRuntime()
     fixture.send(a, { type: 'add', add: [1], tells: [tellAdd(b, 2, [tellAdd(c, 4)]), tellAdd(b, 3)] })
     expect(fixture.valuesOf(b)).toEqual([2, 3])
     expect(fixture.addedOf(c)).toEqual([{ value: 4, offset: 4 }])
@@ -25,14 +29,12 @@ describe('messages to other actors', () => {
   })
 
   test('reach the sender when the receiver answers with a message', async () => {
-    const fixture = await openRuntime()
     fixture.send(a, { type: 'add', add: [1], tells: [tellAdd(b, 2, [tellAdd(a, 3)])] })
     await fixture.settle()
     expect(fixture.valuesOf(a)).toEqual([1, 3])
   })
 
   test('are logged if they are refused or throw, and the others run', async () => {
-    const fixture = await openRuntime()
     const tells: Tell[] = [{ to: b, command: { type: 'refuse' } }, { to: b, command: { type: 'throw' } }, tellAdd(c, 5)]
     fixture.send(a, { type: 'add', add: [1], tells })
     await fixture.settle()
@@ -55,7 +57,6 @@ describe('more messages than fit in one commit', () => {
   const many = (values = all): Tell[] => values.map((value) => tellAdd(b, value))
 
   test('are stored and run in the following commits, once, in order and before later messages', async () => {
-    const fixture = await openRuntime()
     const values = numbers(tellsPerCommitMax * 2 + 100)
     fixture.send(a, { type: 'add', add: [1], tells: many(values) })
     fixture.send(a, { type: 'add', add: [2], tells: [tellAdd(b, -1)] })
@@ -71,7 +72,6 @@ describe('more messages than fit in one commit', () => {
   })
 
   test('survive a crash before a stored message runs', async () => {
-    const fixture = await openRuntime()
     fixture.send(a, { type: 'add', add: [1], tells: many() })
     // The commit reached the disk, but the process dies before it learns of it.
     fixture.world.step()
@@ -82,7 +82,6 @@ describe('more messages than fit in one commit', () => {
   })
 
   test('survive a crash between two commits', async () => {
-    const fixture = await openRuntime()
     fixture.send(a, { type: 'add', add: [1], tells: many() })
     while (fixture.commits.length < 2) {
       if (!fixture.world.step()) await new Promise((resolve) => setImmediate(resolve))
@@ -100,7 +99,6 @@ describe('more messages than fit in one commit', () => {
 })
 
 test('an answer comes after the messages of its turn', async () => {
-  const fixture = await openRuntime()
   fixture.send(a, { type: 'add', tells: [tellAdd(b, 1)], answer: 'sent' })
   expect(fixture.outputs).toEqual([])
   await fixture.settle()

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { Problem } from '#model/problem'
 import { openRuntime, RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
@@ -6,8 +6,12 @@ import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 const a = tallyAddress('A')
 const b = tallyAddress('B')
 
+let fixture: RuntimeFixture
+beforeEach(async () => {
+  fixture = await openRuntime()
+})
+
 test('a turn decides and applies at once, and answers after the commit', async () => {
-  const fixture = await openRuntime()
   fixture.send(a, { type: 'add', add: [1, 2], answer: 'done' })
   expect(fixture.addedOf(a)).toEqual([
     { value: 1, offset: 1 },
@@ -45,7 +49,6 @@ test('a turn receives the tenant, the time and random bytes', async () => {
 })
 
 test('answers, refusals and errors are sent in the order of the turns', async () => {
-  const fixture = await openRuntime()
   fixture.send(a, { type: 'add', add: [1], answer: 1 }, 'first')
   fixture.send(a, { type: 'read' }, 'second')
   fixture.send(b, { type: 'refuse' }, 'third')
@@ -59,7 +62,6 @@ test('answers, refusals and errors are sent in the order of the turns', async ()
 })
 
 test('a turn without changes is answered at once if no commit is pending', async () => {
-  const fixture = await openRuntime()
   fixture.send(a, { type: 'read' }, 'read')
   fixture.send(a, { type: 'refuse' }, 'refuse')
   expect(fixture.outputs).toEqual(['answered read []', 'refused refuse conflict'])
@@ -67,7 +69,6 @@ test('a turn without changes is answered at once if no commit is pending', async
 })
 
 test('an answer waits until all earlier turns, of other actors too, are stored and released', async () => {
-  const fixture = await openRuntime()
   fixture.send(a, { type: 'add', add: [1] }, 'add')
   fixture.send(b, { type: 'read' }, 'read')
   // The commit is sealed, but not written yet.
@@ -80,7 +81,6 @@ test('an answer waits until all earlier turns, of other actors too, are stored a
 })
 
 test('effects run after the commit, in order, each after the answer of its turn', async () => {
-  const fixture = await openRuntime()
   const effect = (name: string) => () => void fixture.outputs.push(`effect ${name}`)
   fixture.send(a, { type: 'add', add: [1], effects: [effect('1'), effect('2')] }, 'first')
   fixture.send(b, { type: 'add', add: [1], effects: [effect('3')] }, 'second')
@@ -96,7 +96,6 @@ test('effects run after the commit, in order, each after the answer of its turn'
 })
 
 test('an effect or responder that throws does not affect the others', async () => {
-  const fixture = await openRuntime()
   const fail = () => {
     throw new Error('an effect failed')
   }
@@ -113,7 +112,6 @@ test.each<[string, (fixture: RuntimeFixture) => void]>([
   ['throws', (fixture) => fixture.send(b, { type: 'add', add: [9] }, 'inner')],
   ['rejects', (fixture) => void fixture.system.ask(b, { type: 'add', add: [9] }).catch(() => undefined)],
 ])('a turn during a turn %s, and the outer turn fails', async (_, start) => {
-  const fixture = await openRuntime()
   fixture.send(a, { type: 'add', add: [1], inside: () => start(fixture) }, 'outer')
   await fixture.settle()
   expect(fixture.outputs).toEqual(['refused outer bug'])
@@ -124,7 +122,6 @@ test.each<[string, (fixture: RuntimeFixture) => void]>([
 })
 
 test('a responder may start a turn', async () => {
-  const fixture = await openRuntime()
   const responder = { answered: () => fixture.send(a, { type: 'add', add: [2] }, 'second'), refused: () => {} }
   fixture.system.turn(a, { type: 'add', add: [1] }, responder)
   fixture.send(a, { type: 'read' }, 'read')
@@ -134,7 +131,6 @@ test('a responder may start a turn', async () => {
 })
 
 test('a request to an unknown kind of actor fails, and others continue', async () => {
-  const fixture = await openRuntime()
   fixture.ask({ kind: 'nothing', tenant: 'default', id: 'A' }, {}, 'wrong')
   fixture.send(a, { type: 'read' }, 'right')
   expect(fixture.outputs).toEqual(['refused wrong bug', 'answered right []'])
@@ -152,7 +148,6 @@ test('requests are refused until the store is loaded', async () => {
 })
 
 test('ask returns a promise of the answer', async () => {
-  const fixture = await openRuntime()
   const asked = fixture.system.ask(a, { type: 'add', add: [1], answer: 'yes' })
   const refused = fixture.system.ask(a, { type: 'refuse' })
   const both = Promise.allSettled([asked, refused])
@@ -164,7 +159,6 @@ test('ask returns a promise of the answer', async () => {
 })
 
 test('streams of several tenants share a commit', async () => {
-  const fixture = await openRuntime()
   fixture.send(tallyAddress('A', 'one'), { type: 'add', add: [1, 2] }, 'one')
   fixture.send(tallyAddress('A', 'two'), { type: 'add', add: [3] }, 'two')
   await fixture.settle()
@@ -200,7 +194,6 @@ test('turns are refused while too many bytes wait, except turns that follow from
 })
 
 test('the records of a write-through actor are in the commit of its events', async () => {
-  const fixture = await openRuntime()
   const address = bookAddress('K')
   fixture.send(address, { type: 'add', add: [1, 2] })
   await fixture.settle()
@@ -211,7 +204,6 @@ test('the records of a write-through actor are in the commit of its events', asy
 })
 
 test('askAtOnce sends the command that its function returns, and rejects async functions', async () => {
-  const fixture = await openRuntime()
   const answer = fixture.system.askAtOnce(() => ({ to: a, command: { type: 'add', add: [1], answer: 'added' } }))
   await fixture.settle()
   expect(await answer).toBe('added')

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
 import { StorageFailure } from '#runtime/storage'
 import { StreamFollower } from '#store/stream-follower'
@@ -109,9 +109,13 @@ async function write(fixture: RuntimeFixture, commits: number): Promise<void> {
 
 const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
 
+let fixture: RuntimeFixture
+beforeEach(async () => {
+  fixture = await openRuntime()
+})
+
 describe('a projection', () => {
   test('gets every entry once and in order, also those from before its start and after a restart', async () => {
-    const fixture = await openRuntime()
     const stored: Stored = { checkpoints: [], offsets: [] }
     await write(fixture, 3)
     const { follower } = await follow(fixture, stored)
@@ -133,7 +137,6 @@ describe('a projection', () => {
   })
 
   test('goes on from an older checkpoint when the machine died and the end of the stream is lost', async () => {
-    const fixture = await openRuntime()
     const stored = newStored()
     const { recorder } = await follow(fixture, stored)
     await write(fixture, 2)
@@ -158,7 +161,6 @@ describe('a projection', () => {
   })
 
   test('starts empty when the store has none of its checkpoints', async () => {
-    const fixture = await openRuntime()
     await write(fixture, 1)
     const stored: Stored = { checkpoints: [{ epoch: 'another', offsets: new Map([[tenant, 3]]) }], offsets: [1, 2, 3] }
     const { failures } = await follow(fixture, stored)
@@ -168,7 +170,6 @@ describe('a projection', () => {
   })
 
   test('is opened again after a failure', async () => {
-    const fixture = await openRuntime()
     const stored = newStored()
     const { recorder, failures } = await follow(fixture, stored)
     recorder.failNext = true
@@ -180,7 +181,6 @@ describe('a projection', () => {
   })
 
   test('leaves out a chunk that it cannot read', async () => {
-    const fixture = await openRuntime()
     const stored = newStored()
     const { recorder } = await follow(fixture, stored)
     recorder.unreadable = 6
@@ -207,7 +207,6 @@ describe('a projection', () => {
   })
 
   test.each(['while it follows', 'before it follows'])('removes a tenant that was deleted %s', async (when) => {
-    const fixture = await openRuntime()
     const stored = newStored()
     const first = await follow(fixture, stored)
     await write(fixture, 1)
@@ -232,7 +231,6 @@ describe('a projection', () => {
   })
 
   test('ends a wait for an offset that is not reached', async () => {
-    const fixture = await openRuntime()
     const { follower } = await follow(fixture, newStored())
     const reached: string[] = []
     const end = follower.whenReached(tenant, 5, () => reached.push('ended'))
