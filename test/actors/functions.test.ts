@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { DeviceCommand } from '#actors/device/commands'
 import { withRuns } from '#actors/device/function-runs'
 import { type DeviceFunctions, noDeviceFunctions } from '#actors/device/turn-runs'
@@ -42,6 +42,11 @@ class LinkedDevice extends DeviceWithFunctions {
     return this.act(report(svc, ++this.seq, items))
   }
 }
+
+let device: LinkedDevice
+beforeEach(() => {
+  device = new LinkedDevice(onProperty(1))
+})
 
 describe('a trigger by a property', () => {
   type To = Parameters<typeof onProperty>[1]
@@ -87,7 +92,6 @@ describe('a trigger by a property', () => {
   })
 
   test('does not fire for older reports', () => {
-    const device = new LinkedDevice(onProperty(1))
     device.reports(0, 5)
     expect(kindsOf(device.act(report(svc, device.seq, [0, 6])))).toEqual(['answer'])
   })
@@ -109,13 +113,11 @@ describe('HELLO', () => {
     ['no longer declared', hello([{ shape: fewer, items: [0, 'x'] }]), []],
     ['the service is removed', hello([]), []],
   ])('%s', (_, command, expected) => {
-    const device = new LinkedDevice(onProperty(1))
     device.reports(0, 5)
     expect(requestsOf(device.act(command))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
   test('a value after one that HELLO removed is the first value', () => {
-    const device = new LinkedDevice(onProperty(1))
     device.reports(0, 5)
     device.act(hello([]))
     expect(requestsOf(device.act(hello([{ shape: svc, items: [0, 5] }])))).toEqual(['F1/mail 5, was null'])
@@ -142,7 +144,6 @@ describe('a POST', () => {
     ['with a declaration of the same value', post(updates('svc 6'), declaring(6)), ['6, was 5']],
     ['with a declaration of another', post(updates('svc 7'), declaring(6)), ['6, was 5', '7, was 6']],
   ])('%s', (_, command, expected) => {
-    const device = new LinkedDevice(onProperty(1))
     device.reports(0, 5)
     expect(requestsOf(device.act(command))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
@@ -245,7 +246,6 @@ describe('nodes between a trigger and a mail', () => {
 
 describe('the functions of a device', () => {
   test('are counted above their rate when the turn is stored', () => {
-    const device = new LinkedDevice(onProperty(1))
     const decisions = Array.from({ length: 300 }, (_, times) => device.reports(0, times % 250))
     expect(decisions.flatMap(requestsOf)).toHaveLength(256)
     expect(device.functions.counts).toMatchObject({ runs: 300, requests: 256, overflown: 44 })
@@ -255,7 +255,6 @@ describe('the functions of a device', () => {
   })
 
   test('are counted by function, also if one report requests several mails', () => {
-    const device = new LinkedDevice(onProperty(1))
     const both = chain(onProperty(1), mail)
     const second = { ...onProperty(2), id: 'second' }
     device.put('F2', storedFunction({ nodes: [...both.nodes, second], edges: [...both.edges, [second.id, mail.id]] }))
@@ -277,7 +276,6 @@ describe('webhooks', () => {
   const graph = { ...both, edges: [...both.edges, ['when', 'hook'] as const] }
 
   test('are requested beside mails', () => {
-    const device = new LinkedDevice(onProperty(1))
     device.put('F1', storedFunction(graph))
     const { template: _, ...request } = askedOf(device.reports(0, 5))[0]?.request ?? {}
     expect(commandsOf(device.reports(0, 6)).at(-1)).toEqual([
@@ -287,7 +285,6 @@ describe('webhooks', () => {
   })
 
   test('are not limited like mails, and counted above their own rate', () => {
-    const device = new LinkedDevice(onProperty(1))
     device.put('F1', storedFunction(graph))
     for (let times = 0; times < 20_100; times++) device.reports(0, times % 250)
     expect(device.functions.counts).toMatchObject({ requests: 256, overflown: 20_100 - 256, webhooksDropped: 100 })
@@ -299,7 +296,6 @@ describe('webhooks', () => {
   })
 
   test('are not requested by a node that is disabled', () => {
-    const device = new LinkedDevice(onProperty(1))
     device.put('F1', storedFunction(chain(onProperty(1), { ...hook, enabled: false } as GraphNode)))
     expect(commandsOf(device.reports(0, 5))).toEqual([])
   })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { alarmBindingsMax } from '#model/alarm'
 import { FunctionBody, functionNodesMax, type StoredFunction } from '#model/function'
@@ -24,9 +24,13 @@ const put = (id: string, isNew: boolean, more: Partial<FunctionBody> = {}, autho
   author,
 })
 
+let tenant: ActingTenant
+beforeEach(() => {
+  tenant = new ActingTenant()
+})
+
 describe('a function', () => {
   test('leaves a row of ending functions in the commit that deletes its requests, and is then published', () => {
-    const tenant = new ActingTenant()
     tenant.makeFunction('F1')
     const decision = tenant.decide({ type: 'delete_function', id: 'F1' })
     expect(decision).toMatchObject({
@@ -45,7 +49,6 @@ describe('a function', () => {
   })
 
   test('put again is equal whether it comes from a request or from the store', () => {
-    const tenant = new ActingTenant()
     const functionBody = {
       name: 'Told',
       binding: { devices: ['B', 'A'] },
@@ -65,7 +68,6 @@ describe('a function', () => {
   })
 
   test('is refused above the maximum of nodes in a tenant', () => {
-    const tenant = new ActingTenant()
     tenant.makeFunction('F1')
     const one = tenant.state.functions.get('F1') as StoredFunction
     const nodes = Array.from({ length: graphNodesMax }, (_, place) => ({
@@ -89,7 +91,6 @@ test('a function of an unknown group is refused', () => {
 
 describe('an alarm that a function names', () => {
   test('must exist; the error names each node with an unknown alarm', () => {
-    const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     const decision = tenant.makeFunction('F1', { graph: watching('A2', 'A1', 'A3') })
     const problem = decision.type === 'refuse' ? decision.problem : undefined
@@ -104,7 +105,6 @@ describe('an alarm that a function names', () => {
   })
 
   test('may be deleted; then the function can be edited, but not its graph with that alarm', () => {
-    const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     const graph = watching('A1')
     tenant.makeFunction('F1', { graph })
@@ -117,7 +117,6 @@ describe('an alarm that a function names', () => {
 
 describe('a group that alarms and functions are bound to', () => {
   test('stays while one is bound to it', () => {
-    const tenant = new ActingTenant()
     tenant.makeGroup('G1', ['A', 'B'])
     const binding = { groups: ['G1'] }
     tenant.makeFunction('F1', { binding })
@@ -133,7 +132,6 @@ describe('a group that alarms and functions are bound to', () => {
   })
 
   test('is refused above the maximum of bindings to devices by name, as by an alarm', () => {
-    const tenant = new ActingTenant()
     tenant.makeFunction('F1', { binding: { devices: ['A'] } })
     tenant.state.bindings.total = alarmBindingsMax - 1
     const refused = `conflict: the alarms and functions of a tenant are bound to at most ${alarmBindingsMax} devices by name`

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { noThrottles } from '#actors/device/state'
 import { type Throttled, throttlesMax } from '#actors/device/throttles'
 import type { Graph, GraphNode } from '#model/graph'
@@ -36,6 +36,11 @@ class LinkedDevice extends DeviceWithFunctions {
 
 const onStatus: GraphNode = { id: 'when', type: 'trigger', on: 'status' }
 
+let device: LinkedDevice
+beforeEach(() => {
+  device = new LinkedDevice()
+})
+
 describe('a throttle', () => {
   test.each([
     [0, false],
@@ -44,7 +49,6 @@ describe('a throttle', () => {
     [60_000, true],
     [-1, true],
   ])('%i ms after it passed an event: %s', (afterMs, passes) => {
-    const device = new LinkedDevice()
     expect(requestsOf(device.reports(0, 1))).toHaveLength(1)
     device.at += afterMs
     expect(requestsOf(device.reports(0, 2))).toHaveLength(passes ? 1 : 0)
@@ -52,14 +56,12 @@ describe('a throttle', () => {
   })
 
   test('is stored with the report that passed it, and with no other', () => {
-    const device = new LinkedDevice()
     expect(stampsIn(device.reports(0, 1))).toEqual([['F1/throttle', now]])
     expect(stampsIn(device.reports(0, 2))).toEqual([])
     expect(stampsIn(device.reports(1, 2))).toEqual([])
   })
 
   test('passes one of several events of a turn', () => {
-    const device = new LinkedDevice()
     const decision = device.act(post([6, 7].map((value) => ['svc', 1, value, value * 1_000] as const)))
     expect(requestsOf(decision)).toEqual(['F1/mail 6, was null'])
     expect(stampsIn(decision)).toEqual([['F1/throttle', now]])
@@ -96,7 +98,6 @@ describe('an event that passed a throttle without a report', () => {
   })
 
   test('a HELLO', () => {
-    const device = new LinkedDevice()
     const decision = device.record(hello([{ shape: svc, items: [0, 5] }]))
     expect(decision.changes).toContainEqual(throttled)
     expect(decision.isCheckpointed).toBe(true)
@@ -106,7 +107,6 @@ describe('an event that passed a throttle without a report', () => {
 
 describe('throttle times', () => {
   test('stay through an edit of the function, and while it is disabled', () => {
-    const device = new LinkedDevice()
     const graph = chain(onProperty(1), throttle(10), mail)
     device.reports(0, 1)
     device.put('F1', storedFunction(graph, { name: 'Other', edit: 2 }))
@@ -120,7 +120,6 @@ describe('throttle times', () => {
   })
 
   test('of deleted nodes and functions are dropped with the next time, and that is stored', () => {
-    const device = new LinkedDevice()
     device.reports(0, 1)
     device.put('F2', storedFunction(chain(onProperty(1), throttle(10), mail)))
     device.reports(0, 2)
@@ -137,7 +136,6 @@ describe('throttle times', () => {
   })
 
   test('are deleted with the device', () => {
-    const device = new LinkedDevice()
     device.reports(0, 1)
     device.act({ type: 'remove' })
     expect(device.state.throttles).toBe(noThrottles)
