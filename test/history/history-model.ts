@@ -5,6 +5,8 @@ import { DeviceStatus } from '#model/meta'
 /** Values, or JSON texts, by their time. */
 type ModelSeries = Map<number, number | string>
 
+type Removal = Extract<Entry, { kind: 'declared' | 'undeclared' }>
+
 /** The history of one tenant as plain maps, to compare with the stored history. */
 export class HistoryModel {
   readonly #series = new Map<string, ModelSeries>()
@@ -50,11 +52,7 @@ export class HistoryModel {
     return Object.fromEntries(sorted.filter(([, points]) => points.length > 0))
   }
 
-  #removed(
-    device: string,
-    service: string,
-    { removed, at }: Extract<Entry, { kind: 'declared' | 'undeclared' }>,
-  ): void {
+  #removed(device: string, service: string, { removed, at }: Removal): void {
     for (const { propId, type } of removed) {
       const name = nameOf(device, service, propId, type)
       if (this.#series.has(name)) this.#of(`${name} marks`).set(at, '{"tag":"removed"}')

@@ -90,7 +90,8 @@ describe('a graph', () => {
   const inCycle = 'is part of a cycle'
   const name = 'must be value, previous, device, time, meta or meta.<key>'
 
-  test.each<[what: string, graph: unknown, faults: unknown]>([
+  type Refused = [what: string, graph: unknown, faults: unknown]
+  test.each<Refused>([
     // Single nodes.
     ['a trigger of an unknown kind', trigger({ on: 'time' }), `nodes.0.on: node "heat": ${onWhat}`],
     ['a trigger without an event', graphOf([{ id: 'a', type: 'trigger' }]), `nodes.0.on: node "a": ${onWhat}`],
@@ -142,15 +143,11 @@ describe('a graph', () => {
         'https:\\\\example.com',
         `https://a/${'a'.repeat(2_048)}`,
       ],
-    ].map((url): [string, unknown, unknown] => [`the URL ${url}`, behind({ ...hook, url }), fault('1.url', 'hook')]),
+    ].map((url): Refused => [`the URL ${url}`, behind({ ...hook, url }), fault('1.url', 'hook')]),
     ...[
       ...['', 'whsec_', 'secret', 'whsec_c2hvcnQ=', `whsec_${'A'.repeat(88)}`],
       'whsec_!fKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-    ].map((secret): [string, unknown, unknown] => [
-      `the secret ${secret}`,
-      behind({ ...hook, secret }),
-      fault('1.secret', 'hook'),
-    ]),
+    ].map((secret): Refused => [`the secret ${secret}`, behind({ ...hook, secret }), fault('1.secret', 'hook')]),
     ['an id with a space', trigger({ id: 'too hot' }), 'nodes.0.id: must consist of letters, digits and . _ -'],
     ['a long id', trigger({ id: 'a'.repeat(65) }), expect.stringMatching(/^nodes\.0\.id: /)],
     ['no id', trigger({ id: undefined }), expect.stringMatching(/^nodes\.0\.id: /)],

@@ -14,16 +14,12 @@ describe('a turn that throws', () => {
     'in %s is answered with an internal error and takes no offset',
     async (where) => {
       const fixture = await openRuntime()
-      fixture.send(a, { type: 'add', add: [1] }, 'before')
+      fixture.send(a, { type: 'add', add: [1] }, 'old')
       fixture.send(a, where === 'decide' ? { type: 'throw' } : { type: 'add', add: [2, 'poison'] }, 'bad')
       fixture.send(a, { type: 'add', add: [3], answer: 'fine' }, 'after')
       await fixture.settle()
       expect(fixture.outputs.slice(0, 2)).toEqual(['event default 1', 'event default 2'])
-      expect(fixture.outputs.slice(2)).toEqual([
-        'answered before undefined',
-        'refused bad bug',
-        'answered after "fine"',
-      ])
+      expect(fixture.outputs.slice(2)).toEqual(['answered old undefined', 'refused bad bug', 'answered after "fine"'])
       expect(fixture.addedOf(a)).toEqual([
         { value: 1, offset: 1 },
         { value: 3, offset: 2 },
@@ -37,16 +33,12 @@ describe('a turn that throws', () => {
     ['a snapshot', { type: 'add', add: [2, unpackable], isCheckpointed: true }],
   ])('because %s cannot be packed stores nothing, and all other turns continue', async (_, command) => {
     const fixture = await openRuntime()
-    fixture.send(b, { type: 'add', add: [1] }, 'before')
+    fixture.send(b, { type: 'add', add: [1] }, 'old')
     fixture.send(a, command as unknown as TallyCommand, 'bad')
     fixture.send(b, { type: 'add', add: [3] }, 'after')
     await fixture.settle()
     expect(fixture.outputs.slice(0, 2)).toEqual(['event default 1', 'event default 2'])
-    expect(fixture.outputs.slice(2)).toEqual([
-      'answered before undefined',
-      'refused bad bug',
-      'answered after undefined',
-    ])
+    expect(fixture.outputs.slice(2)).toEqual(['answered old undefined', 'refused bad bug', 'answered after undefined'])
     expect(fixture.addedOf(a)).toEqual([])
     expect(fixture.log).toEqual([])
     fixture.crash()

@@ -6,7 +6,6 @@ import { mayRead } from '#test/simulation/reference-filter'
 /** A mail or a line of a digest: its subject, as the templates of the simulation write it. */
 export interface Notification {
   readonly language: string
-  /** The function's name. */
   readonly name: string
   readonly device: string
   readonly value: string
@@ -14,7 +13,6 @@ export interface Notification {
   readonly time: number
 }
 
-/** A notification. */
 export type Cause = 'counter' | 'heater' | 'status' | 'alarm'
 
 export type Need = readonly [what: string, isMet: (grants: readonly Grant[]) => boolean]

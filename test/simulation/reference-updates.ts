@@ -35,7 +35,6 @@ export interface ReadRollout {
   readonly updatedAt: number
 }
 
-/** All data of a project. */
 export interface ProjectData {
   readonly project: string
   readonly releases: readonly ReadRelease[]
@@ -46,7 +45,6 @@ export interface ProjectData {
   readonly mayUpdate: (author: string, device: string) => boolean
 }
 
-/** One present firmware of a device. */
 export interface InstalledFirmware {
   readonly device: string
   readonly firmware: string

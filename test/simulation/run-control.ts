@@ -4,9 +4,7 @@ import type { SimulatedServer } from '#test/simulation/simulated-server'
 export interface RunControl {
   /** The present process. */
   readonly server: SimulatedServer
-  /** Runs some tasks. */
   steps(count: number): Promise<void>
-  /** Advances time. */
   advance(ms: number): Promise<void>
   /** Advances time in one large step. */
   leap(ms: number): Promise<void>

@@ -48,7 +48,6 @@ interface StartedAction {
   isDone: boolean
 }
 
-/** A device that does not exist. */
 const missingDevice = 'NOBODY'
 const openMax = 5
 const keptMax = 40
@@ -75,7 +74,6 @@ export class SimulatedActions extends Participant<Parts> {
     else this.look()
   }
 
-  /** Reads the progress. */
   look(): void {
     for (const action of this.#open) this.watch(this.#read(action))
   }

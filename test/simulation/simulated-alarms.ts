@@ -20,10 +20,10 @@ export interface BoundTo {
 /** Longer than any alarm's delay. */
 export const heldMs = 31_000
 
-/** The maximum of unknown outcomes. */
 const alarmsMax = 8
 const groupsMax = 3
 
+type Named = BoundTo & { readonly name: string }
 type Parts = Pick<Participants, 'requests' | 'people' | 'schema'> & { readonly devices: readonly string[] }
 
 /** Bindings by id; null: deleted. */
@@ -48,12 +48,10 @@ export class SimulatedAlarms extends Participant<Parts> {
       for (const register of registers.values()) register.lost(this.witness.moment)
   }
 
-  /** Ids of known groups. */
   get groupsThere(): readonly string[] {
     return there(this.#groups)
   }
 
-  /** Ids of known alarms. */
   get alarmsThere(): readonly string[] {
     return there(this.#alarms)
   }
@@ -123,10 +121,7 @@ export class SimulatedAlarms extends Participant<Parts> {
   }
 
   /** An alarm whose creation was never answered is known from now on. */
-  #found(
-    registers: BindingRegisters,
-    listed: readonly (BoundTo & { readonly resourceIdentifier: string; readonly name: string })[],
-  ) {
+  #found(registers: BindingRegisters, listed: readonly (Named & { readonly resourceIdentifier: string })[]) {
     const now = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
     for (const [id, register] of registers) {
       const entry = now.get(id)
@@ -226,12 +221,7 @@ export class SimulatedAlarms extends Participant<Parts> {
   }
 
   /** One more alarm exists; after a retry it may have been deleted again. */
-  #making(
-    registers: BindingRegisters,
-    body: BoundTo & { readonly name: string },
-    { isFirst, isOver }: Attempt,
-    check = () => {},
-  ) {
+  #making(registers: BindingRegisters, body: Named, { isFirst, isOver }: Attempt, check = () => {}) {
     if (!isFirst && !isOver) this.#retried.add(body.name)
     return ({ status, body: answer }: Outcome) => {
       if (status !== 201 || !isFirst) return

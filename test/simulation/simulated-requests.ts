@@ -7,11 +7,9 @@ import type { SimulatedRequest } from '#test/simulation/simulated-server'
 export interface Outcome {
   readonly status: number
   readonly body: string
-  /** The code of a thrown problem. */
   readonly refused?: Problem['code']
 }
 
-/** One attempt of a request. */
 export interface Attempt {
   readonly isKeyed: boolean
   readonly isFirst: boolean
@@ -19,7 +17,6 @@ export interface Attempt {
   readonly isOver: boolean
 }
 
-/** A request with an effect. */
 export interface TrackedRequest {
   readonly name: string
   readonly request: SimulatedRequest

@@ -30,11 +30,9 @@ const writeTimeoutMs = 600
 const offerTimeoutMs = 900
 const forwarded = { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' }
 
-/** Limits that differ between runs. */
 export interface SimulatedLimits {
   readonly retainedBytesMax: number
   readonly uncommittedBytesMax: number
-  /** The lifetime of a session. */
   readonly tokenMs: number
   readonly mails: {
     readonly server: SimulatedMailServer

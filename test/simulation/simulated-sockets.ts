@@ -3,7 +3,6 @@ import type { World } from '#runtime/world'
 
 type Handler = SocketHandler<unknown>
 
-/** An injected failure. */
 export class PublishFault extends Error {}
 
 /** The client side of a simulated socket. */

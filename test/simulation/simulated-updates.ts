@@ -13,7 +13,6 @@ const parameters = { project }
 
 type Parts = Pick<Participants, 'requests' | 'people' | 'alarms'> & { readonly devices: readonly SimulatedDevice[] }
 
-/** A release to be uploaded. */
 interface Upload {
   readonly firmware: string
   readonly hardware?: string

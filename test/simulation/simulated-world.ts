@@ -30,7 +30,6 @@ export class SimulatedWorld {
     return this.#now
   }
 
-  /** The view of one process, and its end. */
   process(): { readonly world: World; kill(): void } {
     let isAlive = true
     const guarded = (task: () => void) => () => {

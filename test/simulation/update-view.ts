@@ -3,7 +3,6 @@ import { ListView, type ViewedEvent } from '#test/simulation/list-view'
 import { mayRead } from '#test/simulation/reference-filter'
 import type { ReadUpdates } from '#test/simulation/reference-updates'
 
-/** A client's copy of the update states of devices. */
 export class UpdateView extends ListView<ReadUpdates> {
   readonly list = 'listUpdates'
   readonly resource = 'updates'

@@ -8,7 +8,6 @@ import type { Witness } from '#test/simulation/witness'
 
 type Parts = Pick<Participants, 'people' | 'functions'>
 
-/** The body of a webhook. */
 interface Message {
   readonly data: Readonly<{ function: string; device: string; value: unknown; meta: object }>
 }

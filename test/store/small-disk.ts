@@ -4,12 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'vitest'
 
+type Work = (disk: string) => Promise<void>
+
 /** Mounts a small disk for a test; skips the test where mounting is not permitted. */
-export async function onSmallDisk(
-  size: string,
-  context: TestContext,
-  work: (disk: string) => Promise<void>,
-): Promise<void> {
+export async function onSmallDisk(size: string, context: TestContext, work: Work): Promise<void> {
   const disk = mkdtempSync(join(tmpdir(), 'small-disk-'))
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', disk], { stdio: 'pipe' })

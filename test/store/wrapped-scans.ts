@@ -1,5 +1,7 @@
 import type { Row, Scan, Storage, StorageBackend } from '#runtime/storage'
 
+type Next = (read: Scan['next'], countMax: number) => Promise<readonly Row[]>
+
 /** Changes each handle that the backend opens from now on. */
 export function wrapStorage(backend: StorageBackend, wrap: (storage: Storage) => void): void {
   const open = backend.open.bind(backend)
@@ -11,10 +13,7 @@ export function wrapStorage(backend: StorageBackend, wrap: (storage: Storage) =>
 }
 
 /** Replaces how scans of a handle read a page. */
-export function wrapScans(
-  storage: Storage,
-  next: (read: Scan['next'], countMax: number) => Promise<readonly Row[]>,
-): void {
+export function wrapScans(storage: Storage, next: Next): void {
   const scan = storage.scan.bind(storage)
   storage.scan = (range) => {
     const rows = scan(range)
