@@ -10,7 +10,7 @@ export const pageDevicesMax = 100
 /**
  * A page is stored before its action, and must exist as long as the action does. Only the action refers to its pages.
  */
-const outlivesMs = 10 * 60_000
+const extraRetentionMs = 10 * 60_000
 
 export const pageRecord = 'page'
 
@@ -48,7 +48,7 @@ function put(state: PageState, { value }: RecordChange): void {
 /** Replaces the page of a process that stopped before the action began: the list of devices may differ now. */
 function decidePut({ devices }: PutActionPage, { now }: Turn): Decision<Entry> {
   const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }
-  return recordOnly([{ name: pageRecord, value }], { reminder: now + actionRetentionMs + outlivesMs })
+  return recordOnly([{ name: pageRecord, value }], { reminder: now + actionRetentionMs + extraRetentionMs })
 }
 
 /** The outcomes of a deleted page are dropped. */
@@ -72,6 +72,6 @@ function decideOutcomes({ stored }: PageState, { outcomes: added }: PutOutcomes)
  */
 function decideDue({ stored }: PageState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
-  const endsAt = stored.createdAt + actionRetentionMs + outlivesMs
+  const endsAt = stored.createdAt + actionRetentionMs + extraRetentionMs
   return now < endsAt ? recordOnly([], { reminder: endsAt }) : recordOnly([{ name: pageRecord, value: null }])
 }

@@ -39,7 +39,7 @@ function discover(state: DeviceState, hello: Hello, now: number): Discovered | u
   const { isAutoUpdated } = hello
   const isSame =
     project === state.project && isAutoUpdated === state.isAutoUpdated && isDeepStrictEqual(firmwares, state.firmwares)
-  const isAsked = hello.firmwares !== undefined || state.firmwares.length === 0
-  if (isSame && !isAsked) return undefined
+  const isAnnounced = hello.firmwares !== undefined || state.firmwares.length === 0
+  if (isSame && !isAnnounced) return undefined
   return { kind: 'discovered', device, flakeAddress, at: now, project, firmwares, isAutoUpdated }
 }

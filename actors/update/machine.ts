@@ -141,7 +141,7 @@ const definition = setup({
     publish_status: runByTurn,
     ask_server: runByTurn,
     send_offer: runByTurn,
-    say_outcome: runByTurn,
+    report_outcome: runByTurn,
     want_next: runByTurn,
 
     begin: assign(({ context, event: { begun } }) => begun ?? context),
@@ -202,7 +202,7 @@ const definition = setup({
 
 const published = ['note_published', 'publish_status'] as const
 const wait = (forMs: number) => ({ type: 'wait', params: { forMs } }) as const
-const end = (params: EndBeforeStart) => [{ type: 'end', params }, 'say_outcome'] as const
+const end = (params: EndBeforeStart) => [{ type: 'end', params }, 'report_outcome'] as const
 const breakOff = (params: FailureAfterStart) => ({ type: 'break_off', params }) as const
 
 const onBegin = { target: 'checking', actions: 'begin' } as const
@@ -230,7 +230,7 @@ const download = [
   { target: 'verifying', guard: 'isWhole', actions: 'take_words' },
   { target: 'downloading', actions: 'take_words' },
 ] as const
-const accepted = ['take_words', 'accept', 'say_outcome'] as const
+const accepted = ['take_words', 'accept', 'report_outcome'] as const
 
 /**
  * An update, from the request to the update server until the device reconnects with the new version. The states are in
@@ -246,7 +246,7 @@ export const updateMachine = definition.createMachine({
       entry: [wait(checkingMsMax), ...published, 'ask_server'],
       on: {
         FOUND: { target: 'offering', actions: 'take_found' },
-        NONE: { target: 'idle', actions: ['find_nothing', 'say_outcome'] },
+        NONE: { target: 'idle', actions: ['find_nothing', 'report_outcome'] },
         SERVER_BUSY: {
           target: 'failed',
           actions: [...end({ status: 'UPDATE_SERVER_OUT_OF_RESOURCES', reason: 'server' })],
@@ -284,7 +284,7 @@ export const updateMachine = definition.createMachine({
           actions: [...end({ status: 'DEVICE_OFFLINE', reason: 'offline', words: 'it did not answer in time' })],
         },
         BACK: [
-          { target: 'done', guard: 'isThere', actions: ['be_there', 'need_nothing', 'say_outcome'] },
+          { target: 'done', guard: 'isThere', actions: ['be_there', 'need_nothing', 'report_outcome'] },
           {
             target: 'failed',
             guard: 'isOther',

@@ -114,7 +114,7 @@ function effectsOf(
   const effects: (() => void)[] = []
   if (actions.has('ask_server')) effects.push(() => notices.updateCheckWanted(tenant, device, context))
   if (actions.has('send_offer')) effects.push(() => notices.updateOfferWanted(tenant, device, context))
-  if (actions.has('say_outcome') && outcome) effects.push(() => notices.triggerSettled(tenant, device, outcome))
+  if (actions.has('report_outcome') && outcome) effects.push(() => notices.triggerSettled(tenant, device, outcome))
   if (actions.has('want_next') && rest.length > 0)
     effects.push(() => notices.nextUpdateWanted(tenant, device, by, rest))
   return effects

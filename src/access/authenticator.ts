@@ -94,7 +94,7 @@ class Authenticator {
     if (request.path.endsWith(logIn.path)) {
       attempts.check(request.forwarded.address)
       // If the password cannot be queued for its hash, the two signature checks would be wasted.
-      passwords.checkRoom(request.forwarded.address)
+      passwords.checkQueueSpace(request.forwarded.address)
     }
     const proof = await proofs.check(request, undefined)
     proofs.checkUnused(proof)

@@ -65,7 +65,7 @@ export class Authors {
    *
    * @throws Problem `storage` while the store is being read
    */
-  addressOf(tenant: string, author: string): Recipient {
+  recipientOf(tenant: string, author: string): Recipient {
     const user = this.#userOf(tenant, author)
     if (user) return { isActive: true, address: user.email }
     const isOperator = author === operator.user && tenant === defaultTenant

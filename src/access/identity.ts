@@ -187,9 +187,9 @@ export function openIdentity(options: IdentityOptions) {
     /**
      * Whether an author still has rights, and the mail address. @throws Problem `storage` while the store is being read
      */
-    addressOf: (tenant: string, user: string) => authors.addressOf(tenant, user),
+    recipientOf: (tenant: string, user: string) => authors.recipientOf(tenant, user),
     /** Whether the creator of an API key may still grant its roles. */
-    isGiven: (tenant: string, key: StoredApiKey) => authors.isKeyActive(tenant, key),
+    isKeyActive: (tenant: string, key: StoredApiKey) => authors.isKeyActive(tenant, key),
     /** Seals secrets that have to be read again. Throws before `open` or `follow` has read the key file. */
     sealKey: () => fileKeys().seal,
     /** Signs image URLs. Throws before `open` or `follow` has read the key file. */

@@ -112,7 +112,7 @@ export class Passwords {
   }
 
   /** Call before work that is useless without the password's hash. @throws Problem `overloaded` when too many wait */
-  checkRoom(address: string): void {
+  checkQueueSpace(address: string): void {
     if (!this.#waiting.hasRoom(addressGroupOf(address))) throw this.#tooMany()
   }
 
@@ -128,7 +128,7 @@ export class Passwords {
 
   async #enqueue<T>({ address, signal }: HashRequester, work: () => Promise<T>): Promise<T> {
     if (signal?.aborted) throw clientGone()
-    this.checkRoom(address)
+    this.checkQueueSpace(address)
     const group = addressGroupOf(address)
     return new Promise<T>((resolve, reject) => {
       const job: Job = {

@@ -228,7 +228,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     mail,
     mailsPerHourMax,
     scopeOf,
-    addressOf: (tenant, user) => identity?.addressOf(tenant, user) ?? { isActive: true, address: null },
+    recipientOf: (tenant, user) => identity?.recipientOf(tenant, user) ?? { isActive: true, address: null },
     unsubscribeUrls,
     publicUrls: options.identity?.publicUrls ?? [],
     log,

@@ -9,7 +9,7 @@ const waitMsMax = 30_000
 /** Maximum number of waiting requests: above it, requests are refused at once. */
 const waitingMax = 1000
 /** Maximum number of downloads and waiting requests of one requester, so that one device cannot block the others. */
-const perAskerMax = 8
+const perRequesterMax = 8
 /** Maximum number of pieces that are read at the same time: the database uses the same threads. */
 const readsMax = 4
 
@@ -91,7 +91,7 @@ export class ImageDownloads {
   /** Counts a download. Returns the function that ends it; call it once. */
   #count(requester: string): () => void {
     const before = this.#countsByRequester.get(requester) ?? 0
-    if (before >= perAskerMax) throw new Problem('overloaded')
+    if (before >= perRequesterMax) throw new Problem('overloaded')
     this.#countsByRequester.set(requester, before + 1)
     return () => {
       const left = (this.#countsByRequester.get(requester) ?? 1) - 1

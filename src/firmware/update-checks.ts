@@ -81,7 +81,7 @@ export class UpdateChecks {
   }
 
   /** Known answers for a project may be wrong from now on. They are still shown until the next check. */
-  forgetProject(tenant: string, project: string): void {
+  doubtProject(tenant: string, project: string): void {
     this.#availability.doubt(tenant, project)
     this.#queue.markOutdated(tenant, project)
   }

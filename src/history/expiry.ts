@@ -89,7 +89,7 @@ async function expireSeries(
 
 const cutFormat = { name: 'space cut of the history', version: 1, upgrades: {} }
 
-export function loadRetained(storage: Storage): Retained {
+export function loadCut(storage: Storage): Retained {
   const row = storage.get(historyKeys.cut)
   return row ? (unpackRecord(cutFormat, row) as Retained) : noCut
 }

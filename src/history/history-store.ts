@@ -1,7 +1,7 @@
 import type { Pieces } from '#history/blocks'
 import { type WalkTarget, walkChunk } from '#history/chunk-walk'
 import { Columns } from '#history/columns'
-import { expireAll, limitDiskBytes, loadRetained } from '#history/expiry'
+import { expireAll, limitDiskBytes, loadCut } from '#history/expiry'
 import { deleteGaps, type Gap, gapRow, readGaps } from '#history/gaps'
 import { historyKeys } from '#history/history-keys'
 import { defaultLimits, type HistoryLimits } from '#history/history-limits'
@@ -99,7 +99,7 @@ export class HistoryStore {
     if (format) unpackRecord(keySpace, format)
     else await this.storage.write([{ key: historyKeys.format, value: packRecord(keySpace, null) }], { sync: true })
     this.#runs = await loadRuns(this.storage)
-    this.retentions.cut = loadRetained(this.storage)
+    this.retentions.cut = loadCut(this.storage)
     const base = this.storage.get(historyKeys.base)
     if (!base) return
     const [sequence, checkpoint, nextId] = unpackRecord(baseFormat, base) as StoredBase

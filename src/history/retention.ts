@@ -22,7 +22,7 @@ export const noCut: Retained = { rawFrom: 0, hoursFrom: 0, daysFrom: 0 }
 /** The retention of all series: the retention of the server, or another retention that the schema names. */
 export class Retentions {
   readonly #limits: HistoryLimits
-  readonly #ofMost: Retention
+  readonly #ofServer: Retention
   /** Values before these times were deleted to keep the total size below its limit. */
   cut: Retained = noCut
   /** The retentions of schemas, by tenant, service and property. */
@@ -30,7 +30,7 @@ export class Retentions {
 
   constructor(limits: HistoryLimits) {
     this.#limits = limits
-    this.#ofMost = this.#retentionOf({})
+    this.#ofServer = this.#retentionOf({})
   }
 
   /** Replaces all retentions of schemas. */
@@ -57,11 +57,11 @@ export class Retentions {
   }
 
   of(tenant: string, { service, propId }: Pick<SeriesKind, 'service' | 'propId'>): Retention {
-    return this.ofService(tenant, service)?.get(propId) ?? this.#ofMost
+    return this.ofService(tenant, service)?.get(propId) ?? this.#ofServer
   }
 
   oldestOfServer(now: number): number {
-    return this.oldestStored(this.#ofMost, now)
+    return this.oldestStored(this.#ofServer, now)
   }
 
   /** Points before this time are not stored. A day is summarized even if none of its points are kept. */

@@ -62,7 +62,7 @@ export function permit(access: RouteAccess, caller: Caller, parameters: unknown)
  * exists.
  * @throws Problem `forbidden`
  */
-export function mayPut(caller: Caller, resource: Resource, exists: boolean): void {
+export function checkPut(caller: Caller, resource: Resource, exists: boolean): void {
   permit({ resource, action: putAction(exists), within: 'tenant' }, caller, {})
 }
 

@@ -20,8 +20,8 @@ export function logBug(exchange: LoggedExchange, error: unknown): void {
  * Logs an answer that was cut off. If the server was overloaded or stopping, this is no bug; any other error is one.
  */
 export function logAbortedAnswer(exchange: LoggedExchange, error: unknown): void {
-  const isForNow = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')
-  if (!isForNow) logBug(exchange, error)
+  const isTemporary = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')
+  if (!isTemporary) logBug(exchange, error)
   else {
     const { requestId } = exchange
     exchange.context.log.brokenOff.add(() => ({ ...namesOf(exchange), brokenOff: error.message, requestId }))

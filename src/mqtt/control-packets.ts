@@ -243,8 +243,8 @@ export function writeSuback(version: ProtocolVersion, messageId: number, granted
   return generate({ cmd: 'suback', messageId, granted: codes }, { protocolVersion: version })
 }
 
-export function writeUnsuback(version: ProtocolVersion, messageId: number, granted: readonly number[]): Uint8Array {
-  return generate({ cmd: 'unsuback', messageId, granted: [...granted] }, { protocolVersion: version })
+export function writeUnsuback(version: ProtocolVersion, messageId: number, codes: readonly number[]): Uint8Array {
+  return generate({ cmd: 'unsuback', messageId, granted: [...codes] }, { protocolVersion: version })
 }
 
 /** MQTT 5.0 only: a server of 3.1.1 closes the connection without a packet. */

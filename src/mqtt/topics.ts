@@ -108,7 +108,7 @@ export class Topics {
 
   /** Called every second. */
   tick(): void {
-    if (++this.#ticks % positionedEveryTicks === 0)
+    if (++this.#ticks % positionsEverySeconds === 0)
       for (const client of this.#sessions.clients()) this.#position(client)
     this.#sessions.renew()
     this.#free.tick()
@@ -185,8 +185,8 @@ export class Topics {
 const linkTopic = 'v1/link'
 /** Contract 10. */
 export const subscriptionsMax = 100
-/** Positions are stored every ten ticks (seconds). After a kill of the process, later events are sent again. */
-const positionedEveryTicks = 10
+/** Positions are stored this often. After a kill of the process, later events are sent again. */
+const positionsEverySeconds = 10
 
 /** Topics that clients receive without a subscription; subscribing to them is accepted. */
 const fixedTopics: ReadonlySet<string> = new Set(['v1/link/down', 'v1/errors'])

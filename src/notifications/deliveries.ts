@@ -28,7 +28,7 @@ export interface DeliveriesParts {
   /** The current permissions. `user`: the resource name of a user or an API key. */
   readonly scopeOf: (tenant: string, user: string) => Scope
   /** The stored account: whether the user may sign in, and the mail address. */
-  readonly addressOf: (tenant: string, user: string) => { readonly isActive: boolean; readonly address: string | null }
+  readonly recipientOf: (tenant: string, user: string) => { readonly isActive: boolean; readonly address: string | null }
   readonly unsubscribeUrls: { readonly urlOf: ConstructorParameters<typeof Composer>[0]['unsubscribeUrl'] }
   readonly publicUrls: readonly string[]
   readonly log: DelivererLog
@@ -82,7 +82,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     const composer = new Composer({
       ...parts,
       pace: this.#pace,
-      recipientOf: (tenant, user) => ({ ...parts.addressOf(tenant, user), scope: parts.scopeOf(tenant, user) }),
+      recipientOf: (tenant, user) => ({ ...parts.recipientOf(tenant, user), scope: parts.scopeOf(tenant, user) }),
       unsubscribeUrl: (...asked) => parts.unsubscribeUrls.urlOf(...asked),
     })
     this.#passes = new TopicPasses({

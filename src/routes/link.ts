@@ -49,7 +49,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
       let admitted: Promise<unknown> | undefined
       const posted = system.askAtOnce(() => {
         const before = context.system.peek(deviceAddress(tenant, device))
-        if (!before) mustBegin(context, credentials, device, post)
+        if (!before) checkFirstPost(context, credentials, device, post)
         if (!links.declarations.take(tenant, device, newShapeCount(before, post.services ?? []))) {
           throw new Problem('too_many_requests', tooManyShapes(device), { headers: { 'Retry-After': '60' } })
         }
@@ -67,7 +67,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
 }
 
 /** Checks the first post of an unknown device. @throws Problem if the post may not create the device */
-function mustBegin(
+function checkFirstPost(
   { memory }: RouteContext,
   { tenant, device: own }: ConnectionCredentials,
   device: string,

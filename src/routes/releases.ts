@@ -3,7 +3,7 @@ import { projectAddress } from '#actors/project/state'
 import type { UploadQuery } from '#api/update-projects'
 import * as api from '#api/update-projects'
 import { partNameOf } from '#firmware/part-name'
-import { mayPut, putAction } from '#http/authentication'
+import { checkPut, putAction } from '#http/authentication'
 import { type Binding, type BodyStream, bind, type Call, type Reply } from '#http/call'
 import type { Caller } from '#model/caller'
 import { byPrecedence } from '#model/firmware-order'
@@ -91,7 +91,7 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
   mustBePlain(call)
   await checkProjectLimit(context, caller, project)
   const before = releaseOf(context, tenant, project, key)
-  mayUpload(caller, before)
+  checkUpload(caller, before)
   const range = rangeOf(call)
   checkSize(context, range ? range.size : body.lengthBytes, before)
   const name = partNameOf(context.system, tenant, project, releaseName(key), range ? range.size : body.lengthBytes)
@@ -183,7 +183,7 @@ async function* checked(
   }
   if (bytes === 0 && !range) throw emptyImage()
   const caller = body.stillPermitted()
-  mayUpload(caller, releaseOf(context, caller.tenant, call.parameters.project, key))
+  checkUpload(caller, releaseOf(context, caller.tenant, call.parameters.project, key))
 }
 
 /** Creates the release of an image that is stored durably. */
@@ -216,8 +216,8 @@ function releaseOf(context: RouteContext, tenant: string, project: string, key: 
 }
 
 /** @throws Problem `forbidden` */
-function mayUpload(caller: Caller, before: StoredRelease | undefined): void {
-  mayPut(caller, 'updates', before !== undefined)
+function checkUpload(caller: Caller, before: StoredRelease | undefined): void {
+  checkPut(caller, 'updates', before !== undefined)
   mustReachAll(caller, putAction(before !== undefined))
 }
 

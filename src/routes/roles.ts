@@ -3,7 +3,7 @@ import { isRoleUsed } from '#actors/directory/queries'
 import { type PutRole, tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRole, grantsOfRoles } from '#actors/tenant/roles'
 import * as api from '#api/roles'
-import { mayPut } from '#http/authentication'
+import { checkPut } from '#http/authentication'
 import type { Binding } from '#http/call'
 import type { Caller } from '#model/caller'
 import { formatCrn } from '#model/crn'
@@ -45,7 +45,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
       const { grants } = call.body
       await system.askAtOnce(() => {
         const before = grantsOfRole(context.system.wake(tenantAddress(tenant)), role)
-        mayPut(caller, 'roles', before !== undefined)
+        checkPut(caller, 'roles', before !== undefined)
         mustCover(caller, [...(before ?? []), ...grants])
         mustMatch(call, () => before && textOf(tenant, role, before))
         const put: PutRole = { type: 'put_role', role, grants, ...authorOf(caller, 'roles') }

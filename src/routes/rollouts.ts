@@ -3,7 +3,7 @@ import { type ProjectState, projectAddress } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/update-projects'
 import { nextTime } from '#firmware/schedule'
-import { mayPut } from '#http/authentication'
+import { checkPut } from '#http/authentication'
 import { type Binding, bind, type Reply } from '#http/call'
 import type { Caller } from '#model/caller'
 import { randomId } from '#model/identifier'
@@ -34,7 +34,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
     bind(api.putRollout, async ({ caller, parameters: { project }, body, bodyBytes, seed }) => {
       await checkProjectLimit(context, caller, project)
       const { rollout } = context.system.peek(projectAddress(caller.tenant, project))
-      mayPut(caller, 'updates', rollout !== undefined)
+      checkPut(caller, 'updates', rollout !== undefined)
       // The existing rollout is checked too: callers that may not change it may not replace it.
       if (rollout) mustReach(context, caller, 'update', rollout.body)
       mustReach(context, caller, rollout ? 'update' : 'create', body)

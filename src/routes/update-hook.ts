@@ -27,7 +27,7 @@ async function receiveHook(context: RouteContext, call: Call, project: string): 
   const { tenant, devices } = hookTarget(call.bodyBytes, isSigned ? defaultTenant : caller.tenant)
   const isReached = isSigned ? isTenantActive(context.system, tenant) : tenant === caller.tenant
   if (!isReached || !isShortName(project)) return { status: 204 }
-  context.firmware.checks.forgetProject(tenant, project)
+  context.firmware.checks.doubtProject(tenant, project)
   if (await hasDevices(context, tenant, project)) {
     const request = { by: 'hook', devices, author: isSigned ? null : caller.user } as const
     await context.system.ask(projectAddress(tenant, project), { type: 'scan', request })

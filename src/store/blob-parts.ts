@@ -82,7 +82,7 @@ export class BlobParts {
   }
 
   /** Syncs the part and keeps its hash, so that the part can be opened again. The caller closes the handle. */
-  async close(name: string, part: OpenPart): Promise<void> {
+  async pause(name: string, part: OpenPart): Promise<void> {
     await this.sync(name, part)
     this.#hashes.delete(name)
     this.#hashes.set(name, { hash: part.hash, received: part.received })
@@ -129,7 +129,7 @@ export class BlobParts {
     for (const file of entries.map((entry) => join(this.#folder, entry))) {
       const found = statSync(file, { throwIfNoEntry: false })
       if (!found || keptFiles.has(partOf(file))) continue
-      if (this.#isOld(found.mtimeMs) || file.endsWith(second)) rmSync(file, { force: true })
+      if (this.#isOld(found.mtimeMs) || file.endsWith(linkSuffix)) rmSync(file, { force: true })
       else if (file === partOf(file)) left.set(file, found.size)
     }
     for (const bytes of new Set(left.values())) {
@@ -171,22 +171,22 @@ export class BlobParts {
   }
 }
 
-const second = '.whole'
+const linkSuffix = '.whole'
 
 /** The second name of a complete part, which is then renamed to the name of the image. */
 function linkNameOf(file: string): string {
-  return `${file}${second}`
+  return `${file}${linkSuffix}`
 }
 
-const length = '.length'
+const lengthSuffix = '.length'
 
 /** The file that records how much of a part is synced. */
 function lengthOf(file: string): string {
-  return `${file}${length}`
+  return `${file}${lengthSuffix}`
 }
 
 function partOf(file: string): string {
-  const [ending] = [second, length].filter((end) => file.endsWith(end))
+  const [ending] = [linkSuffix, lengthSuffix].filter((end) => file.endsWith(end))
   return ending === undefined ? file : file.slice(0, -ending.length)
 }
 

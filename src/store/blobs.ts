@@ -195,13 +195,13 @@ class FileBlobs implements BlobStore {
       }
     } catch (error) {
       const parts = this.#parts
-      const cleanUp = () => (isUnresumable(part) ? parts.remove(name) : parts.close(name, opened))
+      const cleanUp = () => (isUnresumable(part) ? parts.remove(name) : parts.pause(name, opened))
       if (!(error instanceof DiskError)) await this.#withCleanUp(name, part, cleanUp).catch(() => {})
       throw callerError(error)
     }
     try {
       if (isWhole(opened.received, part)) return await this.#withCleanUp(name, part, () => this.#finish(name, opened))
-      await this.#withCleanUp(name, part, () => this.#parts.close(name, opened))
+      await this.#withCleanUp(name, part, () => this.#parts.pause(name, opened))
       return { received: opened.received }
     } catch (error) {
       throw callerError(error)

@@ -40,15 +40,15 @@ export async function activateInBulk(
   tenant: string,
   range: ScanRange,
   limits: BulkActivationLimits,
-): Promise<ActivationIndex> {
-  const woken = new ActivationIndex()
+): Promise<NameHashIndex> {
+  const woken = new NameHashIndex()
   const { last, redoFrom } = journal.stream(tenant)
   if (last - redoFrom + 1 < limits.entriesMin) return woken
   const names = await namesIn(journal, system, range)
   if (names.count < limits.actorsMin) return woken
   const { redoDefinitions } = system.registry
   for (const { kind } of redoDefinitions) await wakeNamed(journal, system, { kind, tenant, names, limits, woken })
-  return redoDefinitions.length === 1 && redoDefinitions.every(isOfDevices) ? woken : new ActivationIndex()
+  return redoDefinitions.length === 1 && redoDefinitions.every(isOfDevices) ? woken : new NameHashIndex()
 }
 
 async function namesIn({ storage }: StoreJournal, { world }: System<Entry>, range: ScanRange): Promise<NameFilter> {
@@ -68,7 +68,7 @@ interface Named {
   readonly tenant: string
   readonly names: NameFilter
   readonly limits: BulkActivationLimits
-  readonly woken: ActivationIndex
+  readonly woken: NameHashIndex
 }
 
 async function wakeNamed(
@@ -151,7 +151,7 @@ const perSlot = 2
  * map of a million strings reads six places in memory for a search; this index reads two. The found activation may have
  * another name with the same hash.
  */
-export class ActivationIndex {
+export class NameHashIndex {
   #slots = new Uint32Array(slotsAtFirst * perSlot)
   readonly #activations: Activation<Entry>[] = []
 

@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => fixture.close())
 
 const reach = (user: string, tenant = 'default') => {
-  const { isActive, address } = fixture.identity.addressOf(tenant, user)
+  const { isActive, address } = fixture.identity.recipientOf(tenant, user)
   return isActive ? (address ?? 'nowhere') : 'nobody'
 }
 const update = (change: object) =>

@@ -136,7 +136,7 @@ describe('a hook', () => {
   test('makes the results of its project stale, which are shown meanwhile', async () => {
     for (const project of ['boiler', 'pump']) checks.knownOf(queryOf('A', { project, index: project.length }))
     await world.settle()
-    checks.forgetProject('default', 'boiler')
+    checks.doubtProject('default', 'boiler')
     server.answerTo = () => offer
     expect(checks.knownOf(queryOf('A', { project: 'boiler', index: 6 }))).toBe(false)
     expect(checks.knownOf(queryOf('A', { project: 'pump', index: 4 }))).toBe(false)
@@ -148,7 +148,7 @@ describe('a hook', () => {
   test('ignores answers to earlier queries', async () => {
     server.answerTo = () => 'later'
     const outcome = recorded(checks.freshOf(query, 2_000))
-    checks.forgetProject('default', 'boiler')
+    checks.doubtProject('default', 'boiler')
     let offered: unknown
     void Promise.resolve(checks.soon(query, 'hook')).then((found) => {
       offered = found

@@ -96,7 +96,7 @@ export class DeliveryFixture {
       mail: this.mail,
       mailsPerHourMax,
       scopeOf: (_, user) => this.#recipientOf(user).scope,
-      addressOf: (_, user) => this.#recipientOf(user),
+      recipientOf: (_, user) => this.#recipientOf(user),
       unsubscribeUrls: { urlOf: (base, of) => `${base}/${Object.values(of).join('/')}` },
       publicUrls: [],
       log,

@@ -25,7 +25,7 @@ beforeEach(() => {
     if (type === 'scan') walks.push([address.tenant, address.id, request])
     return ask(address, command, ...more)
   })
-  vi.spyOn(firmware.checks, 'forgetProject').mockImplementation((...of) => void forgotten.push(of))
+  vi.spyOn(firmware.checks, 'doubtProject').mockImplementation((...of) => void forgotten.push(of))
 })
 afterEach(() => vi.restoreAllMocks())
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
-import { ActivationIndex, type BulkActivationLimits, NameFilter } from '#store/bulk-activation'
+import { NameHashIndex, type BulkActivationLimits, NameFilter } from '#store/bulk-activation'
 import { textHash } from '#store/msgpack-reader'
 import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
@@ -106,12 +106,12 @@ test('each tenant wakes its own actors', async () => {
 })
 
 test('an activation is found by the hash of its name', () => {
-  const woken = new ActivationIndex()
+  const woken = new NameHashIndex()
   const all = Array.from({ length: 5_000 }, (_, number) => ({ id: nameOf(number) }) as Activation<Entry>)
   for (const each of all) woken.add(textHash(each.id, 0), each)
   for (const each of all) expect(woken.find(textHash(each.id, 0))).toBe(each)
   expect(woken.find(textHash('unknown', 0))).toBeUndefined()
-  expect(new ActivationIndex().find(0)).toBeUndefined()
+  expect(new NameHashIndex().find(0)).toBeUndefined()
 })
 
 test('the marks contain every added name and few others', () => {
