@@ -25,7 +25,7 @@ export function memoryServerOptions(world: World): AssemblyOptions {
     publisher: { publish: () => {} },
     ticketLifetimeMs: 30_000,
     updates: { images: memoryBlobs({ bytesMax: defaultImageBytesMax }) },
-    notifications: { mail: new MemoryMail(), receivers: new MemoryReceivers() },
+    notifications: { mail: new MemoryMail(), webhookSender: new MemoryReceivers() },
     log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
   }
 }

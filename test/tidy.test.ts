@@ -96,7 +96,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   ],
   'node:http': [
     'src/firmware/json-client',
-    'src/notifications/http-receivers',
+    'src/notifications/http-webhook-sender',
     'src/http',
     'src/cluster/forwarder',
     'src/cluster/image-request',
@@ -104,7 +104,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   ],
   'node:https': [
     'src/firmware/json-client',
-    'src/notifications/http-receivers',
+    'src/notifications/http-webhook-sender',
     'src/cluster/forwarder',
     'src/cluster/image-request',
     'src/cli/exchange',

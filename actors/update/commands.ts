@@ -25,7 +25,7 @@ export interface BeginUpdate {
   /** The current session of the device. */
   readonly session: string
   /** The update's id; a repetition under the same `Idempotency-Key` has the same id. */
-  readonly seed: string
+  readonly id: string
   /** The newer firmware. Null: the update server has to be asked first. */
   readonly found: FoundUpdate | null
 }

@@ -29,23 +29,23 @@ export function decideBegin(
   parts: UpdateParts,
 ): Decision<Entry> {
   const { stored } = actor
-  const { by, seed, found } = command
+  const { by, id, found } = command
   if (stored && isRunning(stored.state)) return answerWith({ outcome: 'joined', state: stored.state })
-  if (stored?.context.id === seed && stored.context.outcome)
+  if (stored?.context.id === id && stored.context.outcome)
     return answerWith({ outcome: 'over', result: stored.context.outcome })
   if (found && by !== 'post' && isHeldBack(stored?.attempts, found, turn.now))
     return answerWith({ outcome: 'held_back' })
   const moment = { now: turn.now, offerUntil: turn.now + parts.offerTimeoutMs }
   const begin = { type: 'BEGIN', ...moment, begun: contextOf(command, turn.now) } as const
   const events = found ? [begin, { type: 'FOUND', ...moment, found } as const] : [begin]
-  return decideTransition(actor, events, turn, parts, { outcome: 'begun', id: seed } satisfies BeginAnswer)
+  return decideTransition(actor, events, turn, parts, { outcome: 'begun', id } satisfies BeginAnswer)
 }
 
-function contextOf({ by, project, firmwares, session, seed }: BeginUpdate, now: number): UpdateContext {
+function contextOf({ by, project, firmwares, session, id }: BeginUpdate, now: number): UpdateContext {
   const [first, ...others] = [...firmwares].sort((a, b) => a.index - b.index)
   return {
     ...noUpdate,
-    id: seed,
+    id,
     by,
     project,
     index: first?.index ?? 0,

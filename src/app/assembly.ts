@@ -134,7 +134,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const shared = { runInSlices: (step: () => boolean) => runInSlices(world, step), log }
   const sweep = (tenant: string, alarm: string) => ruleSweep.request(tenant, alarm)
   const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...shared })
-  const { mail, receivers, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
+  const { mail, webhookSender, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
   const requestsMax = options.notifications.storedRequestsMax ?? storedRequestsMax(mailsPerHourMax)
   const functions = new FunctionViews({ mailsPerHourMax, storedRequestsMax: requestsMax, scopeOf, ...shared })
   const loadRules = () => {
@@ -238,7 +238,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     system,
     listing,
     functions,
-    receivers,
+    webhookSender,
     scopeOf,
     secretOf: (tenant, fn, node, stored) => webhookSecrets.open({ tenant, function: fn }, stored, node),
     log,

@@ -25,7 +25,7 @@ import { HttpMetrics } from '#http/http-metrics'
 import { CannotListen, openServer, type Server } from '#http/server'
 import { version } from '#model/version'
 import { emlMail } from '#notifications/eml-mail'
-import { httpReceivers } from '#notifications/http-receivers'
+import { httpWebhookSender } from '#notifications/http-webhook-sender'
 import type { Mail } from '#notifications/mail'
 import { smtpMail } from '#notifications/smtp-mail'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
@@ -132,7 +132,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     updates: updatesOf(config, log, updateServer, cluster),
     notifications: {
       mail: mailOf(config, log),
-      receivers: httpReceivers({ world: realWorld, allowed: config.webhookAllow }),
+      webhookSender: httpWebhookSender({ world: realWorld, allowed: config.webhookAllow }),
       mailsPerHourMax: config.mailsPerHourMax,
       publicUrls: config.publicUrls,
     },

@@ -237,7 +237,7 @@ class HostedSocket implements Socket {
   }
 
   unsubscribe(topic: string): void {
-    this.subscribe(topic)
+    throw new Error(`a device at another node cannot unsubscribe from ${topic}`)
   }
 
   ping(): void {

@@ -192,10 +192,10 @@ export class UpdateStarter {
     const isSame = known?.firmwares.some(({ index, firmware }) => index === found.index && firmware === found.from)
     if (this.#isStopped || !linked?.link.isOpen || !isSame || known?.project == null) return
     if (links.offers.urlOf(tenant, device, found.offer) === undefined) return
-    const seed = Buffer.from(system.world.random(16)).toString('hex')
+    const id = Buffer.from(system.world.random(16)).toString('hex')
     const { project, firmwares } = known
     const { session } = linked
-    const begin: BeginUpdate = { type: 'begin', by, project, firmwares, session, seed, found }
+    const begin: BeginUpdate = { type: 'begin', by, project, firmwares, session, id, found }
     // Never refused for overload, because the command follows from an accepted request.
     await system.ask(updateAddress(tenant, device), begin, 0)
   }

@@ -163,7 +163,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
       project: project ?? stored?.context.project ?? '',
       firmwares,
       session: linked?.session ?? '',
-      seed: id,
+      id,
       found: null,
     }
     return await new Promise<TriggerOutcome>((answered, refused) => {

@@ -28,7 +28,10 @@ export interface DeliveriesParts {
   /** The current permissions. `user`: the resource name of a user or an API key. */
   readonly scopeOf: (tenant: string, user: string) => Scope
   /** The stored account: whether the user may sign in, and the mail address. */
-  readonly recipientOf: (tenant: string, user: string) => { readonly isActive: boolean; readonly address: string | null }
+  readonly recipientOf: (
+    tenant: string,
+    user: string,
+  ) => { readonly isActive: boolean; readonly address: string | null }
   readonly unsubscribeUrls: { readonly urlOf: ConstructorParameters<typeof Composer>[0]['unsubscribeUrl'] }
   readonly publicUrls: readonly string[]
   readonly log: DelivererLog

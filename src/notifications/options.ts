@@ -1,9 +1,9 @@
 import type { Mail } from '#notifications/mail'
-import type { WebhookReceivers } from '#notifications/webhook-receivers'
+import type { WebhookSender } from '#notifications/webhook-sender'
 
 export interface NotificationSettings {
   readonly mail: Mail
-  readonly receivers: WebhookReceivers
+  readonly webhookSender: WebhookSender
   /** The addresses of the server for links in mails to users. Empty: no such mails. */
   readonly publicUrls?: readonly string[]
   /** Default: `defaultMailsPerHourMax`. */

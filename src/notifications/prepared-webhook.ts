@@ -6,7 +6,7 @@ import type { StoredWebhook, WebhookFault } from '#model/webhook'
 import { maySend } from '#notifications/recipient-access'
 import { runContextOf } from '#notifications/run-context'
 import { webhookPostOf } from '#notifications/webhook-message'
-import type { WebhookPost } from '#notifications/webhook-receivers'
+import type { WebhookPost } from '#notifications/webhook-sender'
 import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
 

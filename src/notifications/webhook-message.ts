@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { version } from '#model/version'
 import { keyOfWebhookSecret, type StoredWebhook } from '#model/webhook'
 import { type RunContext, webhookDataOf } from '#notifications/mail-data'
-import type { WebhookPost } from '#notifications/webhook-receivers'
+import type { WebhookPost } from '#notifications/webhook-sender'
 
 /**
  * The request of one attempt, in the form of https://www.standardwebhooks.com: the signature covers the id, the time of

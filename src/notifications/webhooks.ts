@@ -18,7 +18,7 @@ import { DelayQueue } from '#notifications/delay-queue'
 import type { DelivererLog } from '#notifications/deliverer'
 import { nodeOf, type PreparationParts, preparedOf } from '#notifications/prepared-webhook'
 import { type Started, WebhookLanes } from '#notifications/webhook-lanes'
-import type { WebhookReceivers } from '#notifications/webhook-receivers'
+import type { WebhookSender } from '#notifications/webhook-sender'
 import { backgroundSliceMs } from '#runtime/slices'
 import { type Listing, pagesIn } from '#runtime/storage'
 import { LoadLimit } from '#workers/load-limit'
@@ -26,7 +26,7 @@ import { Pace, WorkStopped } from '#workers/pace'
 
 export interface WebhooksParts extends PreparationParts {
   readonly listing: Listing
-  readonly receivers: WebhookReceivers
+  readonly webhookSender: WebhookSender
   readonly log: DelivererLog
   /** Default: `waitingWebhooksMax`. */
   readonly waitingMax?: number
@@ -160,11 +160,11 @@ export class Webhooks implements WebhookNotices {
   /** Resolves when the results of attempts in progress are stored, or after `withinMs`, which ends these attempts. */
   whenStored(withinMs: number): Promise<void> {
     if (this.#underWayCount === 0) return Promise.resolve()
-    const { system, receivers } = this.#parts
+    const { system, webhookSender } = this.#parts
     return new Promise((resolve) => {
       const cancel = system.world.after(withinMs, () => {
         resolve()
-        receivers.close()
+        webhookSender.close()
       })
       this.#settled = () => {
         cancel()
@@ -269,7 +269,7 @@ export class Webhooks implements WebhookNotices {
 
   /** @throws Problem `storage` */
   async #attempt(waiting: Waiting): Promise<After> {
-    const { system, receivers } = this.#parts
+    const { system, webhookSender } = this.#parts
     const { tenant, function: fn, id } = waiting
     if (this.#isStopped || !isTenantActive(system, tenant)) return {}
     const webhook = this.#stateOf(tenant, fn).webhooks.get(id)
@@ -282,7 +282,7 @@ export class Webhooks implements WebhookNotices {
     if (this.#isStopped || !isTenantActive(system, tenant)) return {}
     if (!prepared.isStillAllowed()) return { waitMs: 0 }
     const begunAt = system.world.monotonic()
-    const result = await receivers.post(prepared.post)
+    const result = await webhookSender.post(prepared.post)
     // A closed connection is no answer. The webhook is sent again after the next start.
     if (this.#isStopped && typeof result === 'string') return {}
     const tookMs = typeof result === 'string' ? Number.POSITIVE_INFINITY : system.world.monotonic() - begunAt

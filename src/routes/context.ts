@@ -17,7 +17,7 @@ import type { Entry } from '#model/entry'
 import type { InternShape } from '#model/shape'
 import type { Deliveries } from '#notifications/deliveries'
 import type { Mail } from '#notifications/mail'
-import type { WebhookReceivers } from '#notifications/webhook-receivers'
+import type { WebhookSender } from '#notifications/webhook-sender'
 import type { DeviceSearch } from '#routes/device-search'
 import type { BlobStore } from '#runtime/blobs'
 import type { StreamReader } from '#runtime/journal'
@@ -48,7 +48,7 @@ interface NotificationContext {
   /** For links in mails to users. */
   readonly publicUrls: readonly string[]
   readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isValid'>
-  readonly receivers: Pick<WebhookReceivers, 'faultOf'>
+  readonly webhookSender: Pick<WebhookSender, 'faultOf'>
   readonly webhookSecrets: Pick<WebhookSecrets, 'seal'>
 }
 

@@ -134,9 +134,9 @@ function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Acti
 }
 
 /** @throws Problem `invalid` that names the webhooks whose receivers are not allowed. Contract 12 */
-function mustReachReceivers({ notifications: { receivers } }: RouteContext, graph: Graph): void {
+function mustReachReceivers({ notifications: { webhookSender } }: RouteContext, graph: Graph): void {
   const details = graph.nodes.flatMap((node, place) => {
-    const fault = node.type === 'webhook' ? receivers.faultOf(node.url) : undefined
+    const fault = node.type === 'webhook' ? webhookSender.faultOf(node.url) : undefined
     return fault === undefined ? [] : [nodeFault(graph, place, fault)]
   })
   if (details.length > 0) throw new Problem('invalid', undefined, { details })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/state'
 import type { WebhookAnswer } from '#model/webhook'
-import type { WebhookPost } from '#notifications/webhook-receivers'
+import type { WebhookPost } from '#notifications/webhook-sender'
 import { randomLimits } from '#test/simulation/limits'
 import { SimulatedNodes } from '#test/simulation/simulated-nodes'
 import type { SimulatedReceivers } from '#test/simulation/simulated-receivers'

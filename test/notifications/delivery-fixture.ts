@@ -105,7 +105,7 @@ export class DeliveryFixture {
       system,
       listing: new StoreListing(() => journal.storage),
       functions: this.views,
-      receivers: shared.receivers,
+      webhookSender: shared.receivers,
       scopeOf: (_, author) => this.#recipientOf(author).scope,
       secretOf: (_, __, ___, { secrets }) => secrets && 'whsec_QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFB',
       waitingMax: 10,

@@ -1,8 +1,8 @@
 import type { WebhookAnswer } from '#model/webhook'
-import type { WebhookPost, WebhookReceivers } from '#notifications/webhook-receivers'
+import type { WebhookPost, WebhookSender } from '#notifications/webhook-sender'
 
 /** Receivers that accept everything, unless `onPost` decides otherwise. */
-export class MemoryReceivers implements WebhookReceivers {
+export class MemoryReceivers implements WebhookSender {
   readonly posts: WebhookPost[] = []
   onPost: (post: WebhookPost) => WebhookAnswer | Promise<WebhookAnswer> = () => 204
 

@@ -3,7 +3,7 @@ import { deliveryAddress } from '#actors/delivery/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import type { WebhookNode } from '#model/graph'
-import { httpReceivers } from '#notifications/http-receivers'
+import { httpWebhookSender } from '#notifications/http-webhook-sender'
 import { until } from '#test/blackbox/until'
 import { ServerWithUsers } from '#test/routes/server-with-users'
 import { ManualWorld } from '#test/runtime/manual-world'
@@ -12,7 +12,9 @@ import { ManualWorld } from '#test/runtime/manual-world'
 
 let http: ServerWithUsers
 beforeAll(async () => {
-  http = await ServerWithUsers.open({ receivers: httpReceivers({ world: new ManualWorld(), allowed: ['10.0.0.0/8'] }) })
+  http = await ServerWithUsers.open({
+    webhookSender: httpWebhookSender({ world: new ManualWorld(), allowed: ['10.0.0.0/8'] }),
+  })
 })
 afterAll(() => http?.close())
 

@@ -1,5 +1,5 @@
 import type { WebhookAnswer } from '#model/webhook'
-import type { WebhookPost, WebhookReceivers } from '#notifications/webhook-receivers'
+import type { WebhookPost, WebhookSender } from '#notifications/webhook-sender'
 import type { World } from '#runtime/world'
 import { type ReceiverWatcher, SimulatedReceiver } from '#test/simulation/simulated-receiver'
 
@@ -11,7 +11,7 @@ export interface WebhookWatcher extends ReceiverWatcher<WebhookPost> {
 /** Receivers of webhooks that are slow, answer with errors, or accept a webhook without an answer. */
 export class SimulatedReceivers extends SimulatedReceiver<WebhookPost, WebhookWatcher> {
   /** The view of one process. */
-  seenBy(world: World): WebhookReceivers {
+  seenBy(world: World): WebhookSender {
     return { faultOf: () => undefined, post: (post) => this.#post(post, world), close: () => {} }
   }
 

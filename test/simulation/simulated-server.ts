@@ -106,7 +106,7 @@ export class SimulatedServer {
       writeTimeoutMs,
       notifications: {
         mail: mailServer.seenBy(process.world),
-        receivers: receivers.seenBy(process.world),
+        webhookSender: receivers.seenBy(process.world),
         mailsPerHourMax,
         storedRequestsMax,
       },

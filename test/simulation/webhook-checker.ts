@@ -1,5 +1,5 @@
 import type { WebhookAnswer } from '#model/webhook'
-import type { WebhookPost } from '#notifications/webhook-receivers'
+import type { WebhookPost } from '#notifications/webhook-sender'
 import type { Participants } from '#test/simulation/participants'
 import { mayRead } from '#test/simulation/reference-filter'
 import { needsOfSending } from '#test/simulation/reference-mails'

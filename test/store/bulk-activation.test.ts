@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
-import { NameHashIndex, type BulkActivationLimits, NameFilter } from '#store/bulk-activation'
+import { type BulkActivationLimits, NameFilter, NameHashIndex } from '#store/bulk-activation'
 import { textHash } from '#store/msgpack-reader'
 import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'

@@ -23,7 +23,7 @@ export function foundOf(more: Partial<OfferedFirmware> = {}, rest: readonly numb
 
 export function begin(more: Partial<BeginUpdate> = {}): BeginUpdate {
   const firmwares = [{ firmware: '1.0.0', index: 0 }]
-  return { type: 'begin', by: 'post', project: 'p', firmwares, session: 's', seed: 'J', found: null, ...more }
+  return { type: 'begin', by: 'post', project: 'p', firmwares, session: 's', id: 'J', found: null, ...more }
 }
 
 /** The updates of device A without a runtime. Notices are recorded as lines. */

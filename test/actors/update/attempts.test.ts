@@ -7,8 +7,8 @@ import { now } from '#test/actors/acting-actor'
 import { ActingUpdate, foundOf, offerOf, updateEventsOf } from '#test/actors/update/acting-update'
 
 const rollout = (maxAttempts: number, id = 'R') => foundOf({ rollout: { id, maxAttempts } })
-const begin = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}) =>
-  acting.begins({ by: 'connect', seed, found: foundOf(), ...more }).outcome
+const begin = (acting: ActingUpdate, id: string, more: Partial<BeginUpdate> = {}) =>
+  acting.begins({ by: 'connect', id, found: foundOf(), ...more }).outcome
 
 let acting: ActingUpdate
 beforeEach(() => {
@@ -74,7 +74,7 @@ describe('an automatic update that failed', () => {
   test('does not delay an update by hand, and counts from the beginning then', () => {
     const acting = ActingUpdate.offering()
     acting.reports('FAILED')
-    expect(acting.begins({ seed: 'K' }).outcome).toBe('begun')
+    expect(acting.begins({ id: 'K' }).outcome).toBe('begun')
     acting.act({ type: 'found', id: 'K', ...foundOf() })
     acting.reports('FAILED')
     expect([acting.stored.attempts, acting.reminder]).toEqual([[], null])
@@ -105,7 +105,7 @@ describe('an automatic update that failed', () => {
     const acting = ActingUpdate.offering()
     acting.reports('FAILED')
     const { reminder } = acting
-    acting.begins({ seed: 'K' })
+    acting.begins({ id: 'K' })
     expect(acting.reminder).toBe(acting.stored.context.deadline)
     acting.act({ type: 'not_found', id: 'K', why: 'none' })
     expect([acting.updateState, acting.reminder]).toEqual(['idle', reminder])
@@ -114,13 +114,13 @@ describe('an automatic update that failed', () => {
 
 describe('a device that falls back after a finished update', () => {
   /** Offered automatically, done, and fallen back a minute later. */
-  const fallBack = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}, firmware = '1.0.0') => {
-    expect(begin(acting, seed, more)).toBe('begun')
+  const fallBack = (acting: ActingUpdate, id: string, more: Partial<BeginUpdate> = {}, firmware = '1.0.0') => {
+    expect(begin(acting, id, more)).toBe('begun')
     acting.reports('INSTALLED')
-    acting.reconnects('2.0.0', `${seed} new`)
+    acting.reconnects('2.0.0', `${id} new`)
     expect([acting.updateState, acting.reminder]).toEqual(['done', null])
     acting.at += 60_000
-    return acting.reconnects(firmware, `${seed} old`)
+    return acting.reconnects(firmware, `${id} old`)
   }
 
   test.each(['1.0.0', '0.9.0'])('to %s is tried again later, as often as after another failure', (old) => {
@@ -172,7 +172,7 @@ describe('a device that falls back after a finished update', () => {
 
   test('counts from the beginning after an update by hand, another firmware, or a new rollout', () => {
     fallBack(acting, 'J')
-    acting.begins({ seed: 'K', found: foundOf() })
+    acting.begins({ id: 'K', found: foundOf() })
     expect(acting.stored.attempts).toEqual([])
 
     const other = ActingUpdate.offering()
@@ -199,8 +199,8 @@ describe('a device that falls back after a finished update', () => {
 })
 
 describe('several firmwares of one device', () => {
-  const fail = (acting: ActingUpdate, seed: string, offered: Parameters<typeof foundOf>[0]) => {
-    const outcome = begin(acting, seed, { found: foundOf(offered) })
+  const fail = (acting: ActingUpdate, id: string, offered: Parameters<typeof foundOf>[0]) => {
+    const outcome = begin(acting, id, { found: foundOf(offered) })
     if (outcome === 'begun') acting.reports('FAILED')
     return outcome
   }
@@ -262,7 +262,7 @@ describe('several firmwares of one device', () => {
 
   test('stay when a user starts the other one by hand', () => {
     fail(acting, 'J', { index: 0 })
-    acting.begins({ seed: 'K', found: foundOf({ index: 1 }) })
+    acting.begins({ id: 'K', found: foundOf({ index: 1 }) })
     expect(acting.stored.attempts).toMatchObject([{ index: 0, count: 1 }])
   })
 })

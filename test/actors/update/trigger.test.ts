@@ -104,20 +104,20 @@ describe('an update by hand', () => {
 describe('a repeated request', () => {
   test('joins the active update, and begins no other one', () => {
     const acting = asked()
-    expect(acting.begins({ seed: 'K' })).toEqual({ outcome: 'joined', state: 'checking' })
+    expect(acting.begins({ id: 'K' })).toEqual({ outcome: 'joined', state: 'checking' })
     acting.act({ type: 'found', id: 'J', ...foundOf() })
-    expect(acting.begins({ seed: 'J' })).toEqual({ outcome: 'joined', state: 'offering' })
-    expect(acting.begins({ by: 'hook', seed: 'K', found: foundOf() })).toEqual({ outcome: 'joined', state: 'offering' })
+    expect(acting.begins({ id: 'J' })).toEqual({ outcome: 'joined', state: 'offering' })
+    expect(acting.begins({ by: 'hook', id: 'K', found: foundOf() })).toEqual({ outcome: 'joined', state: 'offering' })
     acting.reports('STARTED')
-    expect(acting.begins({ seed: 'K' })).toEqual({ outcome: 'joined', state: 'started' })
+    expect(acting.begins({ id: 'K' })).toEqual({ outcome: 'joined', state: 'started' })
     expect(acting.stored.context.id).toBe('J')
   })
 
   test('with the id of an ended update returns the earlier result', () => {
     const { acting } = notFound('none')
-    expect(acting.begins({ seed: 'J' })).toEqual({ outcome: 'over', result: { status: 'NO_UPDATE' } })
+    expect(acting.begins({ id: 'J' })).toEqual({ outcome: 'over', result: { status: 'NO_UPDATE' } })
     expect(acting.updateState).toBe('idle')
-    expect(acting.begins({ seed: 'K' })).toEqual({ outcome: 'begun', id: 'K' })
+    expect(acting.begins({ id: 'K' })).toEqual({ outcome: 'begun', id: 'K' })
     expect(acting.updateState).toBe('checking')
   })
 

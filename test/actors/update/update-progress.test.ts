@@ -252,7 +252,7 @@ test('an active update is in the index until it ends', () => {
   expect(indexChangesOf(acting.act(begin({ firmwares: [] })))).toEqual(['+updating/A'])
   expect(indexChangesOf(acting.act({ type: 'found', id: 'J', ...foundOf() }))).toEqual([])
   expect(indexChangesOf(acting.reports('NOT_OK'))).toEqual(['-updating/A'])
-  expect(indexChangesOf(acting.act(begin({ firmwares: [], seed: 'K' })))).toEqual(['+updating/A'])
+  expect(indexChangesOf(acting.act(begin({ firmwares: [], id: 'K' })))).toEqual(['+updating/A'])
   expect(indexChangesOf(acting.record({ type: 'forget' }))).toEqual(['-updating/A'])
   expect([acting.records.size, acting.reminder, acting.state.stored]).toEqual([0, null, undefined])
   expect(acting.act({ type: 'forget' }).type).toBe('answer')

@@ -48,7 +48,7 @@ const command: fc.Arbitrary<UpdateCommand> = fc.oneof(
     .record({
       by: fc.constantFrom('post', 'connect', 'hook'),
       project: fc.constantFrom('p', 'q'),
-      seed: id,
+      id,
       found: fc.option(fc.constantFrom(...offers).map((offer) => foundOf(offer))),
     })
     .map((more) => begin(more as never)),
@@ -101,7 +101,7 @@ test('a request for an update removes no device from a rollout', () => {
   acting.reconnects('2.0.0', 't')
   const { counted } = acting.stored
   expect(counted).toMatchObject({ rollout: 'R', stage: 'done' })
-  acting.begins({ seed: 'K' })
+  acting.begins({ id: 'K' })
   acting.act({ type: 'not_found', id: 'K', why: 'none' })
   expect([acting.updateState, acting.stored.counted]).toEqual(['idle', counted])
 })

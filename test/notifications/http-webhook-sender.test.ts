@@ -4,9 +4,9 @@ import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { realWorld } from '#app/world'
 import type { StoredWebhook, WebhookAnswer } from '#model/webhook'
-import { type HttpReceiversOptions, httpReceivers } from '#notifications/http-receivers'
+import { type HttpWebhookSenderOptions, httpWebhookSender } from '#notifications/http-webhook-sender'
 import { webhookPostOf } from '#notifications/webhook-message'
-import type { WebhookPost } from '#notifications/webhook-receivers'
+import type { WebhookPost } from '#notifications/webhook-sender'
 import { until } from '#test/blackbox/until'
 import { type Answer, type ReceivedRequest, RecordingServer } from '#test/http/recording-server'
 
@@ -30,8 +30,8 @@ const post = (host = '127.0.0.1', path = '/hook'): WebhookPost => ({
   body: '{"type":"status.changed"}',
 })
 
-function send(what = post(), more: Partial<HttpReceiversOptions> = {}): Promise<WebhookAnswer> {
-  return httpReceivers({ world: realWorld, allowed: ['127.0.0.1'], ...more }).post(what)
+function send(what = post(), more: Partial<HttpWebhookSenderOptions> = {}): Promise<WebhookAnswer> {
+  return httpWebhookSender({ world: realWorld, allowed: ['127.0.0.1'], ...more }).post(what)
 }
 
 test('a webhook arrives with its headers and its body, and a signature that the library of the standard verifies', async () => {
@@ -85,7 +85,7 @@ describe('an attempt ends in time', () => {
       return () => {}
     },
   }
-  const slowly = (what = post(), more: Partial<HttpReceiversOptions> = {}) => send(what, { world, ...more })
+  const slowly = (what = post(), more: Partial<HttpWebhookSenderOptions> = {}) => send(what, { world, ...more })
   const ended = () => until(() => sockets.size === 0, 'the end of the connection')
 
   /** Calls `drip` again and again while the connection is open. Returns how often it was called. */
@@ -153,10 +153,10 @@ describe('an attempt ends in time', () => {
 
   test('when the server stops', async () => {
     receiver.answer = () => {}
-    const receivers = httpReceivers({ world: realWorld, allowed: ['127.0.0.1'] })
-    const sent = receivers.post(post())
+    const sender = httpWebhookSender({ world: realWorld, allowed: ['127.0.0.1'] })
+    const sent = sender.post(post())
     await until(() => receiver.received.length === 1, 'the request')
-    receivers.close()
+    sender.close()
     expect(await sent).toBe('timeout')
   })
 })
@@ -256,10 +256,10 @@ test('changes of the name servers are followed', async () => {
     return answerOf(this) as never
   })
   const six = vi.spyOn(Resolver.prototype, 'resolve6').mockRejectedValue(new Error('no address'))
-  const receivers = httpReceivers({ world: realWorld, allowed: ['127.0.0.1'] })
-  expect(await receivers.post(post('hooks.example'))).toBe('address')
+  const sender = httpWebhookSender({ world: realWorld, allowed: ['127.0.0.1'] })
+  expect(await sender.post(post('hooks.example'))).toBe('address')
   addresses = ['127.0.0.1']
-  expect(await receivers.post(post('hooks.example'))).toBe(204)
+  expect(await sender.post(post('hooks.example'))).toBe(204)
   four.mockRestore()
   six.mockRestore()
 })

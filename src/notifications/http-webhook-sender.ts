@@ -4,7 +4,7 @@ import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { WebhookAnswer, WebhookFault } from '#model/webhook'
 import { hostOf, WebhookAddresses } from '#notifications/webhook-addresses'
-import type { WebhookPost, WebhookReceivers } from '#notifications/webhook-receivers'
+import type { WebhookPost, WebhookSender } from '#notifications/webhook-sender'
 import type { World } from '#runtime/world'
 
 interface Resolved {
@@ -12,7 +12,7 @@ interface Resolved {
   readonly family: number
 }
 
-export interface HttpReceiversOptions {
+export interface HttpWebhookSenderOptions {
   readonly world: World
   /** `WEBHOOK_ALLOW`. */
   readonly allowed?: readonly string[]
@@ -32,7 +32,7 @@ const informationalMax = 10
  * name that is resolved differently afterwards (DNS rebinding) cannot reach another address. Redirects are not
  * followed.
  */
-export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions): WebhookReceivers {
+export function httpWebhookSender({ world, allowed, resolve }: HttpWebhookSenderOptions): WebhookSender {
   const addresses = new WebhookAddresses(allowed)
   const inProgress = new Set<AbortController>()
 

@@ -9,7 +9,7 @@ export interface WebhookPost {
 }
 
 /** Sends webhooks to their receivers. */
-export interface WebhookReceivers {
+export interface WebhookSender {
   /** Why a function must not name this URL: a text that begins with "must". Undefined if the URL is allowed. */
   faultOf(url: string): string | undefined
   /** Resolves within 15 s, and never rejects. */
