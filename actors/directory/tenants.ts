@@ -27,7 +27,7 @@ export function decideAddTenant(
   // fails.
   if (existing && isRepeated && isSameTenant(existing, tenant)) return record([], { answer: existing })
   if (existing)
-    return refuse(new Problem('conflict', existing.state === 'active' ? 'the tenant exists' : 'it is being deleted'))
+    return refuse(new Problem('conflict', existing.state === 'active' ? 'the tenant exists' : 'the tenant is being deleted'))
   if (state.tenants.size >= tenantsMax) {
     return refuse(new Problem('conflict', `a server has at most ${tenantsMax} tenants`))
   }
@@ -63,7 +63,7 @@ export function decideForgetUsers(state: DirectoryState, { tenant }: DeleteTenan
 
 export function decideRemoveTenant(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
-  if (state.byTenant.has(tenant)) return refuse(new Problem('conflict', 'it still has users'))
+  if (state.byTenant.has(tenant)) return refuse(new Problem('conflict', 'the tenant still has users'))
   return recordOnly([{ name: tenantRecord(tenant), value: null }])
 }
 

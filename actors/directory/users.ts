@@ -147,7 +147,7 @@ function emailTaken(): Problem {
 }
 
 function lastAdministrator(): Problem {
-  return new Problem('conflict', 'the last administrator')
+  return new Problem('conflict', 'the user is the last administrator')
 }
 
 function tellAccount({ tenant, id }: Pick<UserRow, 'tenant' | 'id'>, command: AccountCommand): Tell {

@@ -117,7 +117,7 @@ export function decideReconnect(
   const isRefused =
     isRefusing && context.by !== 'post' && nextStep(state, context, reconnect)?.actions.has('send_offer') === true
   const event = isRefused
-    ? ({ ...reconnect, type: 'FAILED', message: 'it refuses automatic updates' } as const)
+    ? ({ ...reconnect, type: 'FAILED', message: 'the device refuses automatic updates' } as const)
     : reconnect
   return decideTransition(actor, [event], turn, parts)
 }

@@ -5,8 +5,8 @@ import type { TriggerStatus, UpdateState } from '#model/firmware'
 import { hasFallenBack, hasReachedVersion } from '#model/firmware-order'
 
 /**
- * Version of everything that decides how a stored update continues. A change raises it and adds an upgrade of the
- * stored state.
+ * Version of everything that decides how a stored update continues. A change raises it and must add an upgrade to
+ * the record in `update.ts`. There is none from version 1, so updates of version 1 cannot be read.
  */
 export const machineVersion = 2
 
@@ -203,6 +203,9 @@ const definition = setup({
 const published = ['note_published', 'publish_status'] as const
 const wait = (forMs: number) => ({ type: 'wait', params: { forMs } }) as const
 const end = (params: EndBeforeStart) => [{ type: 'end', params }, 'report_outcome'] as const
+const endOffline = (words: string) => end({ status: 'DEVICE_OFFLINE', reason: 'offline', words })
+const serverError = { status: 'UPDATE_SERVER_ERROR', reason: 'server' } as const
+const otherFirmware = 'the device came back with another firmware'
 const breakOff = (params: FailureAfterStart) => ({ type: 'break_off', params }) as const
 
 const onBegin = { target: 'checking', actions: 'begin' } as const
@@ -214,12 +217,12 @@ const updated = { target: 'done', guard: 'isThere', actions: 'be_there' } as con
 const other = {
   target: 'failed',
   guard: 'isOther',
-  actions: breakOff({ reason: 'device', words: 'came back with another firmware' }),
+  actions: breakOff({ reason: 'device', words: otherFirmware }),
 } as const
 const startedTooOften = {
   target: 'failed',
   guard: 'isOldVersionAgain',
-  actions: breakOff({ reason: 'device', words: 'restarted too often' }),
+  actions: breakOff({ reason: 'device', words: 'the device restarted too often' }),
 } as const
 const resend = ['take_session', 'count_resend', 'send_offer'] as const
 const onBack = [updated, other, { target: 'started', guard: 'mayResend', actions: resend }, startedTooOften] as const
@@ -251,13 +254,13 @@ export const updateMachine = definition.createMachine({
           target: 'failed',
           actions: [...end({ status: 'UPDATE_SERVER_OUT_OF_RESOURCES', reason: 'server' })],
         },
-        SERVER_FAILED: { target: 'failed', actions: [...end({ status: 'UPDATE_SERVER_ERROR', reason: 'server' })] },
+        SERVER_FAILED: { target: 'failed', actions: [...end(serverError)] },
         OUR_FAULT: { target: 'failed', actions: [...end({ status: 'SERVER_ERROR', reason: 'server' })] },
         BACK: { actions: 'take_session' },
         DUE: {
           target: 'failed',
           guard: 'isTimeOver',
-          actions: [...end({ status: 'UPDATE_SERVER_ERROR', reason: 'server', words: 'did not answer in time' })],
+          actions: [...end({ ...serverError, words: 'the update server did not answer in time' })],
         },
       },
     },
@@ -276,21 +279,19 @@ export const updateMachine = definition.createMachine({
         OUR_FAULT: { target: 'failed', actions: [...end({ status: 'SERVER_ERROR', reason: 'server' })] },
         LOST: {
           target: 'failed',
-          actions: [...end({ status: 'DEVICE_OFFLINE', reason: 'offline', words: 'its connection was lost' })],
+          actions: [...endOffline('the connection of the device was lost')],
         },
         DUE: {
           target: 'failed',
           guard: 'isTimeOver',
-          actions: [...end({ status: 'DEVICE_OFFLINE', reason: 'offline', words: 'it did not answer in time' })],
+          actions: [...endOffline('the device did not answer in time')],
         },
         BACK: [
           { target: 'done', guard: 'isThere', actions: ['be_there', 'need_nothing', 'report_outcome'] },
           {
             target: 'failed',
             guard: 'isOther',
-            actions: [
-              ...end({ status: 'DEVICE_NOT_OK', reason: 'device', words: 'it came back with another firmware' }),
-            ],
+            actions: [...end({ status: 'DEVICE_NOT_OK', reason: 'device', words: otherFirmware })],
           },
           { actions: [...resend, 'wait_again'] },
         ],
@@ -305,7 +306,7 @@ export const updateMachine = definition.createMachine({
         NOT_OK: onFailed,
         FAILED: onFailed,
         BACK: [updated, other, { guard: 'mayResend', actions: [...resend, wait(startedMsMax)] }, startedTooOften],
-        DUE: onDue('did not begin to download in time'),
+        DUE: onDue('the device did not begin to download in time'),
       },
     },
     downloading: {
@@ -320,7 +321,7 @@ export const updateMachine = definition.createMachine({
         NOT_OK: onFailed,
         FAILED: onFailed,
         BACK: [...onBack],
-        DUE: onDue('did not download it in time'),
+        DUE: onDue('the device did not download the firmware in time'),
       },
     },
     verifying: {
@@ -330,7 +331,7 @@ export const updateMachine = definition.createMachine({
         INSTALLED: installed,
         FAILED: onFailed,
         BACK: [...onBack],
-        DUE: onDue('did not verify it in time'),
+        DUE: onDue('the device did not verify the firmware in time'),
       },
     },
     installing: {
@@ -340,7 +341,7 @@ export const updateMachine = definition.createMachine({
         INSTALLED: installed,
         FAILED: onFailed,
         BACK: [...onBack],
-        DUE: onDue('did not install it in time'),
+        DUE: onDue('the device did not install the firmware in time'),
       },
     },
     rebooting: {
@@ -353,10 +354,10 @@ export const updateMachine = definition.createMachine({
           {
             target: 'failed',
             guard: 'isOldVersionAgain',
-            actions: breakOff({ reason: 'device', words: 'came back with the old firmware' }),
+            actions: breakOff({ reason: 'device', words: 'the device came back with the old firmware' }),
           },
         ],
-        DUE: onDue('did not come back'),
+        DUE: onDue('the device did not come back'),
       },
     },
     done: {
@@ -366,7 +367,7 @@ export const updateMachine = definition.createMachine({
         BACK: {
           target: 'failed',
           guard: 'isFallenBack',
-          actions: breakOff({ reason: 'device', words: 'fell back to an older firmware' }),
+          actions: breakOff({ reason: 'device', words: 'the device fell back to an older firmware' }),
         },
       },
     },

@@ -279,7 +279,7 @@ export const settings = {
     name: 'HOOK_PINS_ONLY',
     kind: onOrOff,
     fallback: 'off',
-    about: 'The update hook reaches only devices with a pinned firmware.',
+    about: 'The update hook and rollouts reach only devices with a pinned firmware.',
   }),
   smtpUrl: {
     name: 'SMTP_URL',

@@ -44,7 +44,7 @@ export class LevelScan implements Scan {
   }
 
   async next(countMax: number): Promise<readonly Row[]> {
-    if (this.#page !== undefined) throw new Error('One call of next at a time')
+    if (this.#page !== undefined) throw new Error('only one call of next at a time')
     if (this.#failure) throw this.#failure
     if (this.pageReads.isOver) throw closedFailure(this.#folder)
     if (this.#isAtEnd) return []

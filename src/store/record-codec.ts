@@ -59,6 +59,6 @@ function versioned({ name }: RecordFormat, bytes: Uint8Array): [number, unknown]
   } catch {}
   throw new StorageFailure(
     'damaged',
-    `a stored ${name} can't be read: look for what is damaged: npm run admin -- repair`,
+    `a stored ${name} cannot be read; to find the damage, run npm run admin -- repair`,
   )
 }

@@ -27,12 +27,12 @@ describe('a tenant', () => {
 
   const notFound = 'not_found: Not Found'
   const alwaysExists = 'conflict: tenant default always exists'
-  const hasUsers = 'conflict: it still has users'
+  const hasUsers = 'conflict: the tenant still has users'
   const change = {}
   test.each<[string, DirectoryCommand | string, string]>([
     ['a second addition', 'acme', 'conflict: the tenant exists'],
     ['an addition of the default tenant', 'default', 'conflict: the tenant exists'],
-    ['an addition during its deletion', 'gone', 'conflict: it is being deleted'],
+    ['an addition during its deletion', 'gone', 'conflict: the tenant is being deleted'],
     ['a change of an unknown tenant', { type: 'update_tenant', tenant: 'none', change }, notFound],
     ['a change during its deletion', { type: 'update_tenant', tenant: 'gone', change }, notFound],
     ['a deletion of the default tenant', { type: 'delete_tenant', tenant: 'default' }, alwaysExists],
@@ -63,7 +63,7 @@ describe('a tenant', () => {
     expect(outcomeOf(add('Other', true))).toBe('conflict: the tenant exists')
     expect(tenantRow(directory.state, 'acme')).toBe(made)
     directory.act({ type: 'delete_tenant', tenant: 'acme' })
-    expect(outcomeOf(add('Acme', true))).toBe('conflict: it is being deleted')
+    expect(outcomeOf(add('Acme', true))).toBe('conflict: the tenant is being deleted')
   })
 
   test(`cannot be added when there are ${tenantsMax}`, () => {

@@ -195,7 +195,7 @@ describe('roles of a user', () => {
 })
 
 describe('the last administrator', () => {
-  const refusal = 'conflict: the last administrator'
+  const refusal = 'conflict: the user is the last administrator'
   const changes: readonly [string, DirectoryCommand][] = [
     ['removed', { type: 'remove_user', user: 'ANN' }],
     ['disabled', { type: 'update_user', user: 'ANN', state: 'disabled' }],

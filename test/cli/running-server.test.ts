@@ -94,7 +94,7 @@ describe('with a running server', () => {
 
   test.each<[string, readonly string[], readonly string[]]>([
     ['an unknown role', ['user', 'add', 'zoe', '--role', 'viewer', '--role', 'none'], ['400 Valid', 'roles.1:']],
-    ['the last administrator', ['user', 'disable', root.name], ['409 the last administrator']],
+    ['the last administrator', ['user', 'disable', root.name], ['409 the user is the last administrator']],
     ['an unknown user', ['user', 'invite', 'unknown-user'], ['404 ']],
     ['an invalid tenant', ['user', 'list', '--tenant', 'No Tenant'], ['400 Valid', 'tenant:']],
     ['a wrong password', ['user', 'list', '--user', 'unknown-user'], ['401 invalid credentials', 'Unknown name']],

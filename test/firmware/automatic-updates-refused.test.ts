@@ -92,7 +92,7 @@ describe('a device that refuses after an offer', () => {
   test('gets no automatic offer later, and is done if it installed the firmware anyway', async () => {
     await begin('connect')
     await device.hello({ autoUpdate: false })
-    expect(fixture.stored()?.context.message).toBe('DEVICE_NOT_OK: it refuses automatic updates')
+    expect(fixture.stored()?.context.message).toBe('DEVICE_NOT_OK: the device refuses automatic updates')
     await fixture.world.advance(60 * 60_000)
     expect(device.offers).toHaveLength(1)
     await device.hello({ firmware: '2.0.0', session: 'boot-2', autoUpdate: false })

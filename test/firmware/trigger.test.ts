@@ -106,7 +106,7 @@ describe('a trigger is answered', () => {
     cut(device)
     await fixture.settle()
     expect([asked.outcome, fixture.stored()?.context.reason]).toEqual([
-      'DEVICE_OFFLINE its connection was lost',
+      'DEVICE_OFFLINE the connection of the device was lost',
       'offline',
     ])
   })

@@ -55,7 +55,7 @@ test.each([
   ['with three parts', pack([1, 'secret', 'more'])],
   ['that is not an array', pack('secret')],
 ])('a record %s is refused, and its content is not in the error', (_, bytes) => {
-  const message = "a stored made-up can't be read: look for what is damaged: npm run admin -- repair"
+  const message = 'a stored made-up cannot be read; to find the damage, run npm run admin -- repair'
   expect(() => unpackRecord(first, bytes)).toThrow(new StorageFailure('damaged', message))
 })
 

@@ -33,14 +33,14 @@ export const linkRows: readonly MetricRow[] = [
   {
     name: 'ddb_link_updates_total',
     type: 'counter',
-    help: 'UPDATE frames that were passed to the state of their device',
+    help: 'UPDATE frames and MQTT messages with values that were passed to the state of their device',
     from: 'links',
     read: ({ links }) => links.counts.updates,
   },
   {
     name: 'ddb_link_changes_total',
     type: 'counter',
-    help: 'Properties in UPDATE frames that were passed to the state of their device',
+    help: 'Properties in UPDATE frames and MQTT messages that were passed to the state of their device',
     from: 'links',
     read: ({ links }) => links.counts.changes,
   },

@@ -126,7 +126,7 @@ describe('a device that falls back after a finished update', () => {
   test.each(['1.0.0', '0.9.0'])('to %s is tried again later, as often as after another failure', (old) => {
     for (let count = 1; count <= defaultAttempts; count++) {
       const events = updateEventsOf(fallBack(acting, `J${count}`, {}, old))
-      expect(events).toEqual(['FAILED 2.0.0 fell back to an older firmware'])
+      expect(events).toEqual(['FAILED 2.0.0 the device fell back to an older firmware'])
       expect(acting.stored.attempts).toMatchObject([{ count, doneAt: null }])
       expect(begin(acting, 'early')).toBe('held_back')
       if (count === defaultAttempts) break

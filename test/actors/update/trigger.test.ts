@@ -67,7 +67,7 @@ describe('an update by hand', () => {
 
   const reconnects = (firmware: string) => actedOn(offered, (acting) => acting.reconnects(firmware, 't'))
   const notOk = actedOn(offered, (acting) => acting.reports('NOT_OK', { message: 'Akku leer' }))
-  const cameBack = 'it came back with another firmware'
+  const cameBack = 'the device came back with another firmware'
   const noUrl = { type: 'not_found', id: 'J', why: 'fault' } as const
   const unanswered = actedOn(asked, (acting) => dueAfter(acting, checkingMsMax))
   const lost = actedOn(offered, (acting) => acting.act({ type: 'lost', id: 'J' }))
@@ -79,11 +79,16 @@ describe('an update by hand', () => {
     ['the update server is busy', () => notFound('busy', '503'), 'FAILED', 'UPDATE_SERVER_OUT_OF_RESOURCES: 503'],
     ['the update server fails', () => notFound('failed'), 'FAILED', 'UPDATE_SERVER_ERROR'],
     ['this server fails', () => notFound('fault', 'no URL'), 'FAILED', 'SERVER_ERROR: no URL'],
-    ['the update server does not answer', unanswered, 'FAILED', 'UPDATE_SERVER_ERROR: did not answer in time'],
+    [
+      'the update server does not answer',
+      unanswered,
+      'FAILED',
+      'UPDATE_SERVER_ERROR: the update server did not answer in time',
+    ],
     ['the device refuses', notOk, 'REFUSED 2.0.0', 'DEVICE_NOT_OK: Akku leer'],
     ['the device fails', actedOn(offered, (acting) => acting.reports('FAILED')), 'FAILED 2.0.0', 'DEVICE_NOT_OK'],
-    ['the link is lost', lost, 'FAILED 2.0.0', 'DEVICE_OFFLINE: its connection was lost'],
-    ['the device does not answer', silent, 'FAILED 2.0.0', 'DEVICE_OFFLINE: it did not answer in time'],
+    ['the link is lost', lost, 'FAILED 2.0.0', 'DEVICE_OFFLINE: the connection of the device was lost'],
+    ['the device does not answer', silent, 'FAILED 2.0.0', 'DEVICE_OFFLINE: the device did not answer in time'],
     ['no URL can be made', actedOn(offered, (acting) => acting.act(noUrl)), 'FAILED 2.0.0', 'SERVER_ERROR'],
     ['the device connects with the target version', reconnects('2.0.0'), 'DONE 2.0.0', 'NO_UPDATE', 'DONE 2.0.0'],
     ['the device connects with another version', reconnects('1.5.0'), 'FAILED 2.0.0', `DEVICE_NOT_OK: ${cameBack}`],

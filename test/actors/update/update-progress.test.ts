@@ -25,15 +25,17 @@ describe('a deadline', () => {
     return acting
   }
   const offering = () => ActingUpdate.offering()
+  const downloading = () => ActingUpdate.after('DOWNLOADING')
+  const installing = () => ActingUpdate.after('INSTALLING')
 
   test.each<readonly [string, () => ActingUpdate, number, string]>([
-    ['checking', checking, checkingMsMax, 'UPDATE_SERVER_ERROR: did not answer in time'],
-    ['offering', offering, offerTimeoutMs, 'DEVICE_OFFLINE: it did not answer in time'],
-    ['started', () => ActingUpdate.after('STARTED'), startedMsMax, 'did not begin to download in time'],
-    ['downloading', () => ActingUpdate.after('DOWNLOADING'), downloadSilenceMsMax, 'did not download it in time'],
-    ['verifying', verifying, verifyingMsMax, 'did not verify it in time'],
-    ['installing', () => ActingUpdate.after('INSTALLING'), installingSilenceMsMax, 'did not install it in time'],
-    ['rebooting', () => ActingUpdate.after('INSTALLED'), rebootingMsMax, 'did not come back'],
+    ['checking', checking, checkingMsMax, 'UPDATE_SERVER_ERROR: the update server did not answer in time'],
+    ['offering', offering, offerTimeoutMs, 'DEVICE_OFFLINE: the device did not answer in time'],
+    ['started', () => ActingUpdate.after('STARTED'), startedMsMax, 'the device did not begin to download in time'],
+    ['downloading', downloading, downloadSilenceMsMax, 'the device did not download the firmware in time'],
+    ['verifying', verifying, verifyingMsMax, 'the device did not verify the firmware in time'],
+    ['installing', installing, installingSilenceMsMax, 'the device did not install the firmware in time'],
+    ['rebooting', () => ActingUpdate.after('INSTALLED'), rebootingMsMax, 'the device did not come back'],
   ])('of %s is met to the millisecond', (state, reach, ms, message) => {
     const acting = reach()
     expect([acting.updateState, acting.reminder]).toEqual([state, now + ms])
@@ -135,7 +137,7 @@ describe('a device that restarts during its update', () => {
       expect(acting.stored.context).toMatchObject({ session: `s${count}`, resends: count })
       expect(acting.reminder).toBe(acting.at + startedMsMax)
     }
-    expect(updateEventsOf(acting.reconnects('1.0.0', 'last'))).toEqual(['FAILED 2.0.0 restarted too often'])
+    expect(updateEventsOf(acting.reconnects('1.0.0', 'last'))).toEqual(['FAILED 2.0.0 the device restarted too often'])
     expect(acting.received).toEqual([])
   })
 
@@ -169,7 +171,7 @@ describe('a device that restarts during its update', () => {
     expect(updateEventsOf(acting.reconnects('1.0.0', 'last'))).toEqual([])
     expect([acting.received, acting.reminder]).toEqual([['offer A J 2.0.0'], until])
     acting.at += 5_000
-    expect(updateEventsOf(acting.due())).toEqual(['FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time'])
+    expect(updateEventsOf(acting.due())).toEqual(['FAILED 2.0.0 DEVICE_OFFLINE: the device did not answer in time'])
   })
 
   test('and then answers, is offered it again as often as any other', () => {
