@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type FileHandle, link, open, rename, stat } from 'node:fs/promises'
+import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { realWorld } from '#app/world'
@@ -123,18 +123,37 @@ async function openDraft(draft: string): Promise<FileHandle> {
 
 async function requireAbsent(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
-  if (found) throw new Refusal(`${path} already exists: a backup overwrites no file`)
+  if (found) throw alreadyExists(path)
 }
 
-/** Fails if the file was created meanwhile, unless the file system has no hard links. */
+/** Fails if the file was created meanwhile. */
 async function publish(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'EEXIST') throw new Refusal(`${path} already exists: a backup overwrites no file`)
+    if (code === 'EEXIST') throw alreadyExists(path)
     // The file system has no hard links.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)) throw error
-    await rename(draft, path)
+    await renameExclusively(draft, path)
   }
+}
+
+/** Creates an empty file of this name first, which fails if there is one. The rename then replaces the empty file. */
+async function renameExclusively(draft: string, path: string): Promise<void> {
+  try {
+    await (await open(path, 'wx', ownerOnly)).close()
+  } catch (error) {
+    throw error instanceof Error && 'code' in error && error.code === 'EEXIST' ? alreadyExists(path) : error
+  }
+  try {
+    await rename(draft, path)
+  } catch (error) {
+    await rm(path, { force: true })
+    throw error
+  }
+}
+
+function alreadyExists(path: string): Refusal {
+  return new Refusal(`${path} already exists: a backup overwrites no file`)
 }
