@@ -324,6 +324,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         follower,
         positionOf: (tenant) => ({ epoch: journal.epoch, offset: hub.publishedTo(tenant) }),
         sync: () => journal.sync(),
+        compactionFailed: messages.failed('the history could not be compacted'),
       }),
     streamShare: streamShareOf(world, storage.retention.bytesMax),
     audit,

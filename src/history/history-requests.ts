@@ -17,6 +17,8 @@ export interface HistoryRequestsOptions {
   readonly positionOf: (tenant: string) => Position
   /** Resolves when everything that is stored in the streams is on the disk. */
   readonly sync: () => Promise<void>
+  /** Called when a compaction fails before it begins to merge. */
+  readonly compactionFailed: (error: unknown) => void
 }
 
 /** Contract 9, position. */
@@ -104,18 +106,21 @@ export class HistoryRequests {
 
   /** Begins to delete expired data and to free its space on the disk, which may take minutes. */
   compact(): void {
-    const { service, sync } = this.#options
-    const compacting = async () => {
+    this.#compacting ??= this.#compact().finally(() => {
+      this.#compacting = undefined
+    })
+  }
+
+  async #compact(): Promise<void> {
+    const { service, sync, compactionFailed } = this.#options
+    try {
       const stored = await service.flush()
       await sync()
-      await service.compact(stored)
+      // `History` reports a failed merge.
+      await service.compact(stored).catch(() => {})
+    } catch (error) {
+      compactionFailed(error)
     }
-    // `History` reports a failed merge.
-    this.#compacting ??= compacting()
-      .catch(() => {})
-      .finally(() => {
-        this.#compacting = undefined
-      })
   }
 
   #turn(group: string): Promise<void> {

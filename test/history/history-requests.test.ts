@@ -12,6 +12,7 @@ const service = {
   confirm: async () => {},
 }
 const sync = async () => {}
+const compactionFailed = () => {}
 const lag = { entries: 0, ms: 0 }
 
 test('a bounded number of questions is asked at once, others wait in turn by group, and the rest is refused', async () => {
@@ -21,6 +22,7 @@ test('a bounded number of questions is asked at once, others wait in turn by gro
     follower: { lag, whenReached: () => () => {} },
     positionOf: () => ({ epoch: 'e', offset: 1 }),
     sync,
+    compactionFailed,
   })
   const begun: string[] = []
   const ends: (() => void)[] = []
@@ -64,6 +66,7 @@ test('a question waits for the position without taking the turn of others', asyn
     },
     positionOf: () => ({ epoch: 'e', offset: waits.length }),
     sync,
+    compactionFailed,
   })
   const reached = Array.from({ length: 100 }, () => reads.reach('default'))
   expect(await reads.ask('other', async () => 'answered')).toBe('answered')
@@ -72,4 +75,32 @@ test('a question waits for the position without taking the turn of others', asyn
   const late = expect(reached[99]).rejects.toMatchObject({ code: 'history_behind' })
   world.advance(5_000)
   await late
+})
+
+test.each(['flush', 'sync', 'compact'])('a compaction whose %s fails can be repeated', async (step) => {
+  const done: string[] = []
+  const failures: unknown[] = []
+  const failure = new Error('disk error')
+  let isFailing = true
+  const run = async (name: string) => {
+    done.push(name)
+    if (isFailing && name === step) throw failure
+  }
+  const requests = new HistoryRequests({
+    world: new ManualWorld(),
+    service: { ...service, flush: () => run('flush').then(() => 0), compact: () => run('compact') },
+    follower: { lag, whenReached: () => () => {} },
+    positionOf: () => ({ epoch: 'e', offset: 1 }),
+    sync: () => run('sync'),
+    compactionFailed: (error) => failures.push(error),
+  })
+  requests.compact()
+  await new Promise((resolve) => setImmediate(resolve))
+  // History itself reports a failed merge.
+  expect(failures).toEqual(step === 'compact' ? [] : [failure])
+  isFailing = false
+  done.length = 0
+  requests.compact()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(done).toEqual(['flush', 'sync', 'compact'])
 })
