@@ -115,7 +115,7 @@ export class ProjectScans {
         if (group === this.#waiting) group.delete(key)
       }
     }
-    for (const known of [this.#held, this.#early]) {
+    for (const known of [this.#held, this.#early, this.#resumed]) {
       for (const key of [...known.keys()]) if (isOfTenant(key, tenant)) known.delete(key)
     }
   }
