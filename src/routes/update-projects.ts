@@ -64,7 +64,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
 
     bind(api.putPin, async ({ caller, parameters: { project, deviceIdentifier: device }, body, bodyBytes }) => {
       await checkProjectLimit(context, caller, project)
-      mayPutPin(context, caller, project, device)
+      checkPutPin(context, caller, project, device)
       const { firmware } = body
       await context.system.ask(
         projectAddress(caller.tenant, project),
@@ -108,7 +108,7 @@ function existingPin(context: RouteContext, { tenant }: Caller, project: string,
  * A new pin needs another permission than a changed pin. A caller may have these on different devices. Contract 1.4.
  * @throws Problem `forbidden`, `not_found`
  */
-function mayPutPin(context: RouteContext, { tenant, scope }: Caller, project: string, device: string): void {
+function checkPutPin(context: RouteContext, { tenant, scope }: Caller, project: string, device: string): void {
   const action = putAction(context.system.peek(projectAddress(tenant, project)).pins.has(device))
   if (scope.reaches('updates', action).length === 0) throw new Problem('forbidden')
   if (!reachesDevice(scope, 'updates', action, device)) throw new Problem('not_found')
