@@ -27,7 +27,9 @@ export function decideAddTenant(
   // fails.
   if (existing && isRepeated && isSameTenant(existing, tenant)) return record([], { answer: existing })
   if (existing)
-    return refuse(new Problem('conflict', existing.state === 'active' ? 'the tenant exists' : 'the tenant is being deleted'))
+    return refuse(
+      new Problem('conflict', existing.state === 'active' ? 'the tenant exists' : 'the tenant is being deleted'),
+    )
   if (state.tenants.size >= tenantsMax) {
     return refuse(new Problem('conflict', `a server has at most ${tenantsMax} tenants`))
   }
