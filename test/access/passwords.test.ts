@@ -4,7 +4,7 @@ import { dummyHash, type HashRequester, type PasswordEngine, Passwords } from '#
 import { Problem } from '#model/problem'
 import { plainEngine } from '#test/access/plain-hashing'
 
-/** Both meet the same contract. */
+/** Both meet the obligations of `PasswordEngine`. */
 describe.each<[string, () => PasswordEngine]>([
   ['argon2', () => argon2Engine],
   ['the plain engine', plainEngine],
@@ -38,9 +38,9 @@ describe('argon2', () => {
   })
 
   test.each([
-    ['a hash of it', dummyHash, true],
+    ['the present cost', dummyHash, true],
     ['less memory', dummyHash.replace('m=12288', 'm=1228'), false],
-    ['its earlier cost', dummyHash.replace('m=12288,t=3', 'm=19456,t=2'), false],
+    ['the earlier cost of argon2', dummyHash.replace('m=12288,t=3', 'm=19456,t=2'), false],
     ['another number of lanes', dummyHash.replace('p=1$', 'p=10$'), false],
     ['another variant', dummyHash.replace('argon2id', 'argon2i'), false],
   ])('a hash shows whether its cost is the present one: %s', (_, hash, isCurrent) => {
@@ -79,7 +79,7 @@ const asking = { address: '192.0.2.1' }
 const fromOf = (index: number) => ({ address: `192.0.2.${index}` })
 const overloaded = expect.objectContaining({ code: 'overloaded' })
 
-/** True for the only right password and hash. */
+/** Resolves to true if the password matches the hash. */
 function check(passwords: Passwords, hash: string | undefined, password: string, from: HashRequester = asking) {
   return passwords.verify(
     () => [{ hash }],
@@ -148,7 +148,7 @@ describe('passwords', () => {
     expect(begun).toEqual(['0', '1', 'other', '2', '3'])
   })
 
-  test('without waiting callers are dropped, and free their place at once', async () => {
+  test('whose callers have left are dropped, and free their place at once', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
     const [early, late] = [new AbortController(), new AbortController()]
@@ -204,7 +204,7 @@ describe('passwords', () => {
     expect(await restsOf(2, 3)).toEqual([300, 300])
   })
 
-  test('pause while the loop is busy, also the first one after a break, and otherwise not', async () => {
+  test('pause only while the loop is busy, even if the queue was empty before', async () => {
     const { engine, begun, step } = steppedEngine()
     const rests: { readonly restMs: number; readonly end: () => void }[] = []
     const loop = { share: 0.9 }
@@ -266,7 +266,7 @@ describe('passwords', () => {
     expect(await check(new Passwords({ ...engine, verify: async () => true }), undefined, 'a')).toBe(false)
   })
 
-  test('for several possible accounts are checked in one turn', async () => {
+  test('for several possible accounts are checked as one job of the queue', async () => {
     const engine = plainEngine()
     const passwords = new Passwords(engine)
     const hashes = await Promise.all(['a', 'b', 'a'].map((password) => passwords.hash(password, asking)))

@@ -60,7 +60,7 @@ export const repeatedRows: readonly HttpAttack[] = [
   },
 ]
 
-/** The head of a request has at most 16 KiB. RFC 6585 §5. */
+/** The head of a request has at most 16 KiB, and a limited number of headers. RFC 6585 §5. */
 export const sizeRows: readonly HttpAttack[] = [
   { name: 'ninety headers', sent: get(many(90)), ...served },
   { name: 'two hundred headers', sent: get(many(200)), ...tooLarge },
@@ -73,7 +73,7 @@ export const sizeRows: readonly HttpAttack[] = [
   { name: 'a target of 12 KiB', sent: get([], `/api/v1/health?${'a'.repeat(12_288)}`), ...served },
   { name: 'a target of 17 KiB', sent: get([], `/api/v1/health?${'a'.repeat(17_408)}`), ...tooLarge },
   { name: 'a target of 1 MiB without an end', sent: `GET /${'a'.repeat(2 ** 20)}`, ...muchTooLarge },
-  { name: 'line ends without an end', sent: '\r\n'.repeat(10_000), ...muchTooLarge },
+  { name: 'nothing but line breaks', sent: '\r\n'.repeat(10_000), ...muchTooLarge },
 ]
 
 function many(count: number): string[] {

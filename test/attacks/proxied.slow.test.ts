@@ -8,8 +8,8 @@ import { domain, NginxProxy, noNginx } from '#test/ops/nginx-proxy'
 
 /**
  * The rows with ambiguous ends, behind nginx with the shipped configuration. nginx reuses connections for many clients, so
- * bytes that nginx and the server interpret differently would precede the request of another client. Each test checks that
- * there is no canary, and that other clients get their own answers.
+ * bytes that nginx and the server interpret differently would precede the request of another client. Each row checks that
+ * a canary exists only if its own client got 201 for it, and that other clients get their own answers.
  */
 describe('behind nginx', () => {
   let server: StartedServer
@@ -69,7 +69,7 @@ describe('behind nginx', () => {
 
   test.each(namelessRows.map((row) => [row.name, row] as const))('%s', async (_, { sent }) => {
     const text = await attemptByTls(front().port, domain, { sent: named(String(sent)) })
-    // nginx answers itself and closes, without asking the server.
+    // nginx itself answers and closes, without asking the server.
     expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nServer: nginx\r\n/)
     expect(text.match(/^HTTP/gm)).toHaveLength(1)
     expect(text).toContain('\r\nConnection: close\r\n')

@@ -6,14 +6,14 @@ import { ann, bob, subscribed } from '#test/events/subscription-entries'
 import { TestStream } from '#test/events/test-stream'
 import { type HttpFixture, openHttp, until } from '#test/http/http-fixture'
 
-/** A socket is in two classes: uWebSockets.js decides in which order messages published to both arrive. */
+/** Public events are published to a topic, personal ones are sent to the socket: both must arrive in order. */
 
 let http: HttpFixture
 let stream: TestStream
 let client: WebSocket
 let socket: Socket | undefined
 
-/** The same wiring as in the server. */
+/** Calls the hub as the server does. */
 const handler: SocketHandler<unknown> = {
   opened(opened) {
     socket = opened
@@ -82,7 +82,7 @@ test.each([
   expect(received).toEqual(expected)
 })
 
-test('a stalled socket lags in both classes, and gets all of its own events once, or a RESYNC', async () => {
+test('a stalled socket gets all of its own events once, or a RESYNC', async () => {
   const received = await open(64 * 1024)
   const own: number[] = []
   for (let round = 0; round < 600; round++) {
@@ -114,7 +114,7 @@ test('a stalled socket lags in both classes, and gets all of its own events once
     expect(at).toBeGreaterThanOrEqual(type === 'RESYNC' ? offset : offset + 1)
     offset = at
   }
-  // After the last RESYNC none of the user's own events is missing, and without RESYNC no event at all.
+  // None of the user's own events is missing after the last RESYNC, or from the start if there was none.
   const begun = received.findLast(([type]) => type === 'RESYNC')?.[1] ?? 0
   const receivedOwn = received
     .filter(([type, at]) => type === 'NOTIFICATION_SUBSCRIBE' && at > begun)

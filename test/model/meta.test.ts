@@ -40,7 +40,7 @@ describe('merge patch', () => {
     })
   })
 
-  test('an empty patch changes no object, and a patch without nulls creates itself from nothing', () => {
+  test('an empty patch changes no object, and a patch without nulls, applied to {}, gives itself', () => {
     forAll([object], (value) => {
       expect(mergePatch(value, {})).toEqual(value)
       const withoutNulls = mergePatch({}, value)
@@ -76,7 +76,11 @@ describe('a patch in a request', () => {
 
   const deepArray = JSON.parse(`{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`)
   test.each<[string, unknown, (string | number)[]]>([
-    ...[null, undefined, 1, 'a', true, []].map((value): [string, unknown, []] => [`a mere ${value}`, value, []]),
+    ...[null, undefined, 1, 'a', true, []].map((value): [string, unknown, []] => [
+      `${JSON.stringify(value)} instead of an object`,
+      value,
+      [],
+    ]),
     ['too deep', nested(metaDepthMax + 1), Array(metaDepthMax).fill('a')],
     ['far too deep', deepArray, ['a', ...Array(metaDepthMax - 1).fill(0)]],
     ['one byte too large', sized(metaBytesMax + 1), []],
@@ -84,10 +88,10 @@ describe('a patch in a request', () => {
     ['__proto__', JSON.parse('{"__proto__":1}'), []],
     ['__proto__ inside', JSON.parse('{"a":[{"__proto__":{"b":1}}]}'), ['a', 0]],
     ['constructor', { a: { constructor: 1 } }, ['a']],
-    ['half a pair', { a: ['\ud800'] }, ['a', 0]],
-    ['half a pair in a key', { a: { '\udc00': 1 } }, ['a']],
+    ['half a surrogate pair', { a: ['\ud800'] }, ['a', 0]],
+    ['half a surrogate pair in a key', { a: { '\udc00': 1 } }, ['a']],
     ['an invalid number', { a: Number.NaN }, ['a']],
-    ['no JSON', { a: 1n }, ['a']],
+    ['a bigint', { a: 1n }, ['a']],
     ['a function', { a: () => 1 }, ['a']],
   ])('is refused: %s', (_name, patch, path) => {
     const issues = MetaPatch.safeParse(patch).error?.issues

@@ -145,7 +145,7 @@ test('kustomization names every manifest and the image', () => {
   expect(kustomization.images[0].name).toBe(container.image)
 })
 
-test('every selector finds the labels of the pod', () => {
+test('every selector matches its pod or service', () => {
   const { labels } = statefulSet.spec.template.metadata
   expect(statefulSet.spec.selector.matchLabels).toEqual(labels)
   expect(service.spec.selector).toEqual(labels)
