@@ -23,11 +23,11 @@ export interface StoredUpdate {
   /** One for each index and firmware, in the order in which they were last begun. */
   readonly attempts: readonly UpdateAttempts[]
   readonly counted: CountedUpdate | null
-  /** The last published states of the device's other firmwares. */
+  /** The last published state of each other firmware index of the device. */
   readonly earlier?: readonly PublishedUpdate[]
 }
 
-/** The published state of one firmware. */
+/** The published state of one firmware index. */
 export type PublishedUpdate = Omit<UpdateChanged, 'kind' | 'device'>
 
 /** The context of the state machine. Times are Unix ms, 0 for never. */
@@ -40,7 +40,7 @@ export interface UpdateContext {
   readonly index: number
   /** The firmware version at the beginning. */
   readonly from: string
-  /** The newer firmware. Null: the update server has not answered yet. */
+  /** The newer firmware. Null: the update server has offered none. */
   readonly offer: OfferedFirmware | null
   /** Indexes to check when the update is done. */
   readonly rest: readonly number[]

@@ -9,12 +9,12 @@ const newline = 0x0a
 const space = 0x20
 const zero = 0x30
 
-/** `MSG <subject> <sid> <bytes>`, a line break, as many bytes, a line break. */
+/** NATS delivers a message as `MSG <subject> <sid> <bytes>`, a line break, as many bytes, a line break. */
 const letterM = 0x4d
 const letterP = 0x50
 /** Distinguishes `PING` from `PONG`. */
 const letterI = 0x49
-/** The length of the shortest line, which answers a stored message. */
+/** No MSG line is shorter, so the search for its end begins here. */
 const natsLineBytesMin = 16
 
 /** The server greets first. */
@@ -142,7 +142,7 @@ function pongTo(bytes: Buffer, at: number, end: number): Buffer | undefined {
 
 const websocketPublish = (_: string, payload: Buffer) => clientFrame(payload, opcodes.text)
 
-/** Our small programs send the messages at `/publish` to all sockets at `/subscribe`. */
+/** The websocket servers of `bench/peers` send each message received at `/publish` to all sockets at `/subscribe`. */
 const websocket: Protocol = {
   lengthOf: frameLengthOf,
   answerTo: pongTo,
@@ -151,7 +151,7 @@ const websocket: Protocol = {
   publish: websocketPublish,
 }
 
-/** Engine.IO 4 and Socket.IO 5: a digit or two before a text. */
+/** Engine.IO 4 and Socket.IO 5: digits for the types, and for an acknowledgement, precede each text. */
 const enginePing = '2'.charCodeAt(0)
 const enginePath = '/socket.io/?EIO=4&transport=websocket'
 const socketIoSteps = (port: number, watching: readonly Step[]): readonly Step[] => [

@@ -49,7 +49,8 @@ export const createDevice = defineRoute('createDevice', {
   answers: {
     201: { description: 'Created', schema: DeviceSecret },
     404: {
-      description: 'It lies outside of the devices that the caller may create, whether it exists or not.',
+      description:
+        'The caller may not create a device with this identifier. The answer is the same whether or not it exists.',
       schema: ErrorBody,
     },
     409: { description: 'The device exists, or would exceed its memory limit', schema: ErrorBody },
@@ -107,7 +108,7 @@ export const deleteDevice = defineRoute('deleteDevice', {
 export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
   route: 'POST /devices/:deviceIdentifier/secret',
   source: 'contract 3.11',
-  summary: `Replace a device's secret; the old one is void and its link is closed`,
+  summary: `Replace a device's secret; the old one is void, and the connection of the device is closed`,
   access: { resource: 'device', action: 'update', within: 'device' },
   isSecret: true,
   parameters: device,

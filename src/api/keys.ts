@@ -7,7 +7,7 @@ import { ServerMadeId, Timestamp, uint32Max } from '#model/identifier'
 import { printable } from '#model/printable-text'
 import { RoleNames } from '#model/user'
 
-/** API keys, which act as a user with roles of their own, sent as `X-API-Key`. Contract 2. */
+/** API keys: a program sends one as `X-API-Key`, and has the roles of the key. Contract 2. */
 
 const KeyName = printable(64)
 const ApiKeyEntry = z.object({

@@ -37,7 +37,7 @@ export function addTenantCommands(program: Command, act: CommandAction): void {
     .option('--host <host>', 'replace all hosts; repeatable', collectValues)
     .option('--no-host', 'permit sign-in under all hosts')
     .addOption(policy())
-    .option('--basic', 'permit the Basic scheme: a password is sufficient')
+    .option('--basic', 'permit the Basic scheme: users without a second factor sign in by password alone')
     .option('--no-basic', 'refuse the Basic scheme: sign-in needs the DPoP scheme')
     .action(act(change))
   tenant.command('delete <id>').description('delete a tenant with all its data').action(act(remove))
@@ -78,7 +78,7 @@ async function change(
 
 async function remove({ client, printer }: CommandContext, tenantIdentifier: string): Promise<void> {
   await client.call('DELETE /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier } })
-  printer.done(`tenant ${tenantIdentifier} is unreachable; its data is deleted in the background`)
+  printer.done(`tenant ${tenantIdentifier} is deleted; its data is removed in the background`)
 }
 
 function bodyOf({ name, host, twoFactor, basic }: TenantOptions) {

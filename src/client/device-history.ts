@@ -7,7 +7,7 @@ import type { EventOf, StreamEvent } from '#model/event'
 
 const route = 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/history'
 
-/** The answer of the server: a series for each property, as columns. */
+/** The answer of the server: a series for each property and type, as columns. */
 export type History = Answer<typeof route>
 type Series = History['series'][number]
 
@@ -19,8 +19,8 @@ export type HistoryOptions = Omit<Query<typeof route>, 'properties' | 'limit' | 
 export interface DeviceHistory extends History {
   /**
    * Continues this history up to the present: calls `changed` with each newer history, until the returned function is
-   * called. Points are added from events. With an interval, the last buckets are read again at most once a second, and
-   * less often with intervals over a minute.
+   * called or the server answers 400, 401, 403 or 404. Points are added from events. With an interval, the last buckets
+   * are read again at most once a second, and less often with intervals over a minute.
    */
   live(changed: (history: History) => void): () => void
 }
@@ -116,7 +116,7 @@ function follow(
     isReading = true
     isMissed = false
     waiting = []
-    // Points that were missed may have any time. Buckets before the last bucket are final.
+    // Points that were missed may have any time. With an interval, late points of earlier buckets are not seen.
     const from = interval === undefined ? first.from : lastTimeOf(history)
     const { points: _, to: __, ...options } = question.options
     const fixed = { ...options, from, ...(interval !== undefined && { interval }), ...(tz !== undefined && { tz }) }

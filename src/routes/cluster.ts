@@ -39,11 +39,11 @@ const FoundCaller = z.object({
 })
 type FoundCaller = z.infer<typeof FoundCaller>
 
-/** Between nodes, at the root. Contract 11. */
+/** Called by other nodes; the path is not below `/api/v1`. Contract 11. */
 const findCaller = defineRoute('findCaller', {
   route: 'POST /cluster/callers',
   source: 'contract 11',
-  summary: 'For other nodes: uses the ticket or the proof of an event websocket',
+  summary: 'For other nodes: finds the caller of an event websocket, whose ticket or proof cannot be used again',
   // Access by the key of the nodes.
   access: 'none',
   body: { schema: Credentials },
@@ -54,11 +54,11 @@ const findCaller = defineRoute('findCaller', {
   example: { status: 200 },
 })
 
-/** Between nodes, at the root. Contract 11, Joining. */
+/** Called by other nodes; the path is not below `/api/v1`. Contract 11, Joining. */
 const readImage = defineRoute('readNodeImage', {
   route: `GET ${api.imagePath}`,
   source: 'contract 11',
-  summary: 'For other nodes: everything in the data folder of this node',
+  summary: 'For other nodes: the database, the firmware images and the history of this node',
   // Access by the key of the nodes.
   access: 'none',
   answers: {
@@ -151,7 +151,8 @@ export interface OwnersCallersOptions extends CallerOptions {
 
 /**
  * Finds callers of event websockets on any node. For a ticket or a DPoP proof, the owner is asked, which knows all
- * tickets, nonces and used proofs. @throws the Problem with which the owner refuses them; Problem `storage`
+ * tickets, nonces and used proofs. @throws the Problem with which the owner refuses the credentials; Problem
+ * `unauthorized` if the session has ended by then; `storage`
  */
 export function ownersCallers(options: OwnersCallersOptions) {
   const { otherNodes, context, reach, callerOf, anonymous } = options

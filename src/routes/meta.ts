@@ -45,7 +45,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
       await system.askAtOnce(() => {
         const before = system.peek(to)
         if (before) mustMatch(call, () => metaText(before))
-        // The event contains the whole record, even for a small patch.
+        // The event contains all metadata of the device, even for a small patch.
         context.streamShare.take(caller, (before ? metaText(before).length : 0) + bodyBytes.byteLength)
         return { to, command: { type: 'patch_meta', patch }, bytes: bodyBytes.byteLength }
       })
@@ -72,7 +72,7 @@ function metaText({ meta }: DeviceState): string {
   return JSON.stringify(meta)
 }
 
-/** Contract 3.10: without depth, only the device's connection state. */
+/** Contract 3.10: at depth 0 only the status and the time of the last message; from depth 1 on everything. */
 function recordText(state: DeviceState, depth: number, startedAt: number): string {
   const { device: deviceIdentifier, status, lastMessage, lastConnect, meta } = state
   const short = { deviceIdentifier, status, lastMessage }

@@ -11,7 +11,7 @@ import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
 
 export interface BulkActivationLimits {
-  /** With fewer entries to apply, or entries of fewer actors, each snapshot is read with its actor's first entry. */
+  /** Below either number there is no scan: each actor's snapshot is read when its first entry is applied. */
   readonly entriesMin: number
   readonly actorsMin: number
   /** The scan stops after this number of snapshots, plus `rowsPerActor` for each useful one. */
@@ -32,7 +32,7 @@ export const bulkActivationLimits: BulkActivationLimits = {
  * saves time: an actor that is left out is loaded with its first entry, and an actor that is loaded by mistake is
  * unloaded when it has been idle. So names are compared by their hashes, and the scan stops when it finds too few.
  *
- * Resolves to an index of the loaded devices; empty unless devices are the only redo actors.
+ * Resolves to an index of the loaded devices; empty if actors of other kinds are also restored from entries.
  */
 export async function activateInBulk(
   journal: StoreJournal,
@@ -93,7 +93,7 @@ async function wakeNamed(
   }
 }
 
-/** Whether a report belongs to the actor of this kind that is named like its device. */
+/** Whether a device's report is applied to the actor of this kind that has the device identifier as its id. */
 function isOfDevices({ concerns }: AnyDefinition<Entry>): boolean {
   const shape: Shape = { id: '', serviceIdentifier: '', properties: [], indexOf: new Map() }
   const none = { flakeAddress: 0, shape, at: 0, timestamp: 0, seq: 0, items: [] }
@@ -147,9 +147,9 @@ const slotsAtFirst = 1024
 const perSlot = 2
 
 /**
- * Finds activations woken in bulk by the hash of their name, which is read from the chunk without making a string. A
- * map of a million strings reads six places in memory for a search; this index reads two. The found activation may have
- * another name with the same hash.
+ * Finds the actors that were loaded in bulk by a hash of the name, computed from the bytes of the chunk without a
+ * string. A map of a million strings reads six places in memory for a search; this index reads two. The found actor may
+ * have another name with the same hash.
  */
 export class NameHashIndex {
   #slots = new Uint32Array(slotsAtFirst * perSlot)
