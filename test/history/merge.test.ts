@@ -56,7 +56,7 @@ class Fixture {
     return readDay(this.#storage, series, day)?.blocks ?? []
   }
 
-  /** The points of blocks and of these runs. `blocks`: as the summary of the day named them before. */
+  /** The points in the blocks and in these runs. `blocks`: an earlier list of blocks. */
   points(runs: readonly (Run | undefined)[], blocks = this.blocks()): (readonly [time: number, value: number])[] {
     const kept = runs.flatMap((run) => run ?? [])
     const fresh = readRuns(this.#storage, kept, [series])
@@ -66,7 +66,7 @@ class Fixture {
 }
 
 test.each([1, 100])(
-  'a merged point does not replace a later one in a block of at least %i points',
+  'a merged point does not replace a later one in a block, if series of %i points or more get blocks',
   async (pointsMin) => {
     const fixture = await Fixture.open()
     // In the order of the stream.
@@ -81,7 +81,7 @@ test.each([1, 100])(
   },
 )
 
-test('a day that is stored again keeps a point that a later run replaces', async () => {
+test('storing a day again does not hide a point of a run that is not merged', async () => {
   const fixture = await Fixture.open()
   await fixture.block(1, pointsOf([time, 1], [time + 9, 1]))
   const between = await fixture.run(2, 0, pointsOf([time, 2]))
@@ -94,7 +94,7 @@ test('a day that is stored again keeps a point that a later run replaces', async
   ])
 })
 
-test('points that a merge of small runs left out are added to the block that it made of late ones', async () => {
+test('a merge adds points to a block that an earlier merge of smaller runs stored under the same sequence', async () => {
   const fixture = await Fixture.open()
   const few = await fixture.run(1, 1, pointsOf([time + 9, 1]))
   await fixture.block(2, pointsOf([time, 2], [time + 1, 2]))

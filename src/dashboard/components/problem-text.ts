@@ -2,7 +2,7 @@ import type { ConnectionLost, Problem, ProblemDetail } from '#client/problem'
 
 /** Texts for failed calls: what happened, and what to do. */
 
-/** The fields of the client's errors; other errors have none of them. */
+/** The fields of the client's errors; other errors have at most `message` and `cause`. */
 type ProblemFields = Partial<Omit<Problem, 'name'>> & Partial<Pick<ConnectionLost, 'mayHaveChanged'>>
 
 const byCode: Readonly<Record<string, string>> = {
@@ -30,7 +30,7 @@ const byStatus: Readonly<Record<number, string>> = {
   504: 'The server did not answer in time.',
 }
 
-/** One or two sentences for the user. */
+/** A text for the user. */
 export function problemText(problem: unknown): string {
   const { status, code, message, details, retryAfterSeconds, requestId } = (problem ?? {}) as ProblemFields
   if (status === undefined) return lostText(problem)
@@ -75,7 +75,7 @@ function sentence(text: string): string {
   return /[.!?]$/.test(capitalized) ? capitalized : `${capitalized}.`
 }
 
-/** The faults of the fields of a request, also of an explained refusal. `path` as `a.b.0`. Contract 1.3. */
+/** The faults of the fields of a refused request, also inside an `ExplainedError`. A `path` looks like `a.b.0`. Contract 1.3. */
 export function detailsOf(problem: unknown): readonly ProblemDetail[] {
   const { cause, details = [] } = (problem ?? {}) as ProblemFields
   return problem instanceof ExplainedError ? detailsOf(cause) : details

@@ -144,7 +144,7 @@ interface RolloutShareProps {
   readonly forAll: Pick<CheckboxProps, 'value' | 'onChange'>
 }
 
-/** For a project without a rollout: otherwise all its devices are offered the newest release. */
+/** For a project without a rollout: unless one is started, all its devices are offered the newest release. */
 function RolloutShare({ devices, share, forAll }: RolloutShareProps) {
   const first = Math.round((devices * (share.value ?? 0)) / 100)
   return (
@@ -278,7 +278,7 @@ async function sendImage(
 
 /**
  * In hex. The server uses it to check that the parts belong to this file, even if they arrived on different days.
- * Undefined if the browser cannot compute it: on pages by http from another machine.
+ * Undefined if the browser cannot compute it: on a page that another machine serves over plain HTTP.
  */
 async function sha256Of(file: File): Promise<string | undefined> {
   if (!globalThis.crypto?.subtle) return undefined

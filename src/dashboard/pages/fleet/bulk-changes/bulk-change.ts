@@ -11,7 +11,6 @@ export interface Plan {
   readonly isDanger?: boolean
 }
 
-/** The outcomes of an action of this size are read in one page. */
 const devicesPerAction = 5_000
 const pollMs = 500
 
@@ -20,7 +19,7 @@ const faults: Readonly<Record<string, string>> = {
   DEVICE_OFFLINE: 'The device is offline.',
   DEVICE_TIMEOUT: 'The device did not answer. It may still have applied the value.',
   NOT_FOUND: 'The device does not have the service, or you may not change it.',
-  INVALID: 'The device does not accept the value.',
+  INVALID: 'The value does not fit the device, so it was not sent.',
 }
 
 /** Actions of the server, one after the other. Contract 3.6. */
