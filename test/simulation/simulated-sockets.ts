@@ -14,9 +14,9 @@ export interface Peer {
 }
 
 /**
- * Websockets in memory with the measured behavior of uWebSockets.js: publishes are handed over together, later or with the
- * next `send`; above its limit a socket loses messages, and the server is notified of the first lost message of each series, in a call
- * that allows no action; `drained` follows when the client has read some.
+ * Websockets in memory with the measured behavior of uWebSockets.js: publishes are handed over together, later or with
+ * the next `send`; above its limit a socket loses messages, and the server is notified of the first lost message of each
+ * series, in a call that allows no action; `drained` follows when the client has read some.
  */
 export class SimulatedSockets implements SocketPublisher {
   readonly #world: World

@@ -75,7 +75,10 @@ function sentence(text: string): string {
   return /[.!?]$/.test(capitalized) ? capitalized : `${capitalized}.`
 }
 
-/** The faults of the fields of a refused request, also inside an `ExplainedError`. A `path` looks like `a.b.0`. Contract 1.3. */
+/**
+ * The faults of the fields of a refused request, also inside an `ExplainedError`. A `path` looks like `a.b.0`. Contract
+ * 1.3.
+ */
 export function detailsOf(problem: unknown): readonly ProblemDetail[] {
   const { cause, details = [] } = (problem ?? {}) as ProblemFields
   return problem instanceof ExplainedError ? detailsOf(cause) : details
