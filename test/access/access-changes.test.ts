@@ -12,14 +12,14 @@ async function withAnn(grants: readonly Grant[] = [readOf('schemas')]): Promise<
   return fixture
 }
 
-/** One more event in the stream. */
+/** Publishes one more event, and returns its offset. */
 async function happen(fixture: IdentityFixture, service: string): Promise<number> {
   await fixture.tenant('default', { type: 'put_schema', service, schema: { serviceIdentifier: service } as never })
   return fixture.assembly.context.hub.publishedTo('default')
 }
 
 describe('an edit of access', () => {
-  test('applies to an older token and an answer in progress', async () => {
+  test('applies to an older token, and its earlier caller is outdated', async () => {
     const fixture = await withAnn()
     const { token } = await fixture.basic('ann')
     const before = await fixture.bearer(token)
@@ -30,7 +30,7 @@ describe('an edit of access', () => {
     expect(await fixture.bearer(token)).toBe(await fixture.bearer(token))
   })
 
-  test('applies to all users with other roles, also through their API keys', async () => {
+  test('of the roles of a user applies to the token and open sockets of the user', async () => {
     const fixture = await withAnn()
     const { token } = await fixture.basic('ann')
     const socket = fixture.connect(await fixture.bearer(token))
@@ -113,7 +113,7 @@ describe('the offset of an edit', () => {
     expect((await reborn.bearer(token)).scopeSince).toBe(later)
   })
 
-  // Killed after this many writes: only the edit, or also the edit of its offset.
+  // The kill keeps this many writes: none, only the edit, or also its offset.
   test.each([0, 1, 2, 3])('is never too early after a kill with %i writes kept', async (writesKept) => {
     const fixture = await withAnn()
     const { token } = await fixture.basic('ann')
@@ -135,7 +135,7 @@ describe('the offset of an edit', () => {
 })
 
 describe('an edit without a stored offset gets one', () => {
-  /** Roles of a user, or the grants of a role. */
+  /** Edits of the roles of a user, or of the grants of a role. */
   const edits: Readonly<Record<string, (fixture: IdentityFixture) => Promise<unknown>>> = {
     'of a role': (fixture) => fixture.putRole('ops', [readOf('schemas'), readOf('meta')]),
     'of the roles of a user': (fixture) =>

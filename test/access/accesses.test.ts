@@ -153,7 +153,7 @@ test.each<[Partial<PublishedUser>, boolean]>([
   [{ rolesSince: 41 }, false],
   [{ roles: ['ops'] }, false],
   [{ roles: ['viewer', 'ops'] }, false],
-])('with %j keeps the access: %s', (change, isSame) => {
+])('a user with the change %j has the same rights, name and offset: %s', (change, isSame) => {
   expect(hasSameRights(ann, { ...ann, ...change })).toBe(isSame)
   expect(hasSameRights({ ...ann, ...change }, ann)).toBe(isSame)
   expect(hasSameRights(ann, undefined)).toBe(false)
@@ -252,7 +252,7 @@ async function collectUntil(holds: () => boolean): Promise<void> {
   }
 }
 
-test('the deletion of a tenant whose accesses were just collected leaves no access of another one', async () => {
+test('the replacement of an instance with just collected accesses does not stop the collection of others', async () => {
   for (let index = 0; index < 100; index++) accesses.of('default', ['viewer', `role ${index}`])
   // After the task that requested them, no reference remains.
   await new Promise((resolve) => setTimeout(resolve))
@@ -276,7 +276,7 @@ test('accesses without references are collected, and referenced ones stay', asyn
   const changed = accesses.publishRole('acme', 'ops', [grant('meta', 'read')], 7)
   expect([...changed.keys()]).toEqual(['ops'])
   expect([may(held.scope, 'meta', 'read'), held.since, held.version]).toEqual([true, 7, 1])
-  // A new one is equal.
+  // A new access with the edited role has the same rights and offset.
   const anew = accesses.of('acme', ['ops', 'role 1'])
   expect([may(anew.scope, 'meta', 'read'), anew.since]).toEqual([true, 7])
 })

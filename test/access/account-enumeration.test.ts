@@ -2,8 +2,6 @@ import { expect, test } from 'vitest'
 import { IdentityFixture, origin } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
-/** No route may show whether a user with a name or address exists. Contract 2, Login. */
-
 interface Target {
   readonly name: string
   readonly email: string
@@ -32,7 +30,7 @@ const within =
   (tenantIdentifier: string): Ask =>
   (fixture, target) =>
     logIn(fixture, target, target.email, { tenantIdentifier })
-/** Letters that are equal under NFKC. */
+/** Signs in by the address in letters of full width, which are equal under NFKC. */
 const wide: Ask = (fixture, target) => {
   const text = target.email.replace(/[a-z]/g, (letter) => String.fromCodePoint(letter.charCodeAt(0) + 0xfee0))
   return logIn(fixture, target, text)
@@ -42,6 +40,7 @@ const refused = 'unauthorized invalid credentials'
 const badCode = 'unauthorized invalid or expired code'
 const held = 'too_many_requests too many attempts'
 
+// No route may show whether a user with a name or address exists. Contract 2, Login.
 test.each<[string, Ask, Ask, string]>([
   ['by the address', byEmail, byEmail, held],
   ['in a tenant that does not exist', within('nosuch'), byEmail, held],

@@ -30,7 +30,7 @@ describe('sign-in is off', () => {
     expect(anonymousCallers('a secret')(request, 'hook')).toBe(unauthenticated)
   })
 
-  test.each([undefined, ''])('the secret %j cannot be checked', (secret) => {
+  test.each([undefined, ''])('with the secret %j, signatures are not checked', (secret) => {
     expect(anonymousCallers(secret)(requestWith({ 'x-hook-signature': 't=1,sha256=ab' }), 'hook')).toBe(anonymous)
   })
 })

@@ -58,12 +58,12 @@ describe('passwords', () => {
       await argon2Engine.hash('correct horse')
       const [one, ...others] = children()
       expect([one?.nice, others]).toEqual([10, []])
-      // Stopped first, because it may be faster than this process.
+      // Stopped first, because the child may answer before SIGKILL arrives.
       process.kill(one?.processId ?? 0, 'SIGSTOP')
       const unanswered = argon2Engine.hash('correct horse')
       process.kill(one?.processId ?? 0, 'SIGKILL')
       await expect(unanswered).rejects.toThrow('the password process ended')
-      // A signal of the terminal to the whole group does not end it: pending requests are answered.
+      // Signals that the whole group of processes receives do not end the child: pending requests are answered.
       const answered = argon2Engine.hash('correct horse')
       await expect.poll(() => children()[0]?.nice).toBe(10)
       const [another] = children()
@@ -75,7 +75,7 @@ describe('passwords', () => {
     },
   )
 
-  test.runIf(process.platform === 'linux')('leave no inherited database file open', async () => {
+  test.runIf(process.platform === 'linux')('are hashed without inherited files of the database', async () => {
     for (const { processId } of children()) process.kill(processId, 'SIGKILL')
     await expect.poll(children).toEqual([])
     const folder = mkdtempSync(join(tmpdir(), 'argon2-'))

@@ -97,7 +97,7 @@ describe('failed attempts', () => {
     expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.1', 'bob')]).toEqual([60, 30])
   })
 
-  test('do not wait for a time that the clock jumped over', () => {
+  test('delay no attempt after the clock is set back', () => {
     fail(10, '10.0.0.1', 'ann')
     world.spend(-3_600_000)
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
@@ -131,7 +131,7 @@ describe('failed attempts', () => {
     expect(attempts.sizes).toEqual({ accountAndAddress: 2, address: 2, account: 2 })
   })
 
-  test('with very long names stay within the memory limit too', () => {
+  test('with very long names are counted by the beginning of the name', () => {
     const name = (end: string) => 'x'.repeat(256) + end
     fail(100, (index) => `10.0.${index}.1`, name('a'.repeat(100_000)))
     expect(waitS('10.1.1.1', name('b'))).toBe(60)

@@ -78,7 +78,7 @@ test('a signature of the update hook is checked by its route, with any other cre
   expect(await fixture.caller({ headers: shown.dpop() }, 'hook')).toMatchObject({ name: 'ann' })
   expect(await fixture.judge(() => fixture.caller({ headers: shown.garbage() }, 'hook'))).toBe(invalid)
   expect(await fixture.judge(() => fixture.caller({ headers: {} }, 'hook'))).toBe(required)
-  // It is accepted on no other route.
+  // A signature is accepted on no other route.
   expect(await fixture.judge(() => fixture.caller({ headers: signature }, permission))).toBe(required)
 })
 

@@ -46,7 +46,7 @@ test.each([
   'AA=.AAAA.AAAA',
   'AB.AAAA.AAAA',
   'AAAA.AAAA.AA AA',
-])('such as %j is not a JWS', (text) => {
+])('a text such as %j is not a JWS', (text) => {
   expect(isCompactJws(text)).toBe(false)
   expect(isCompactJws('AAAA.AA.')).toBe(true)
 })

@@ -21,7 +21,7 @@ test('a name and a password give a token, and a refresh token on request', async
 test.each([
   ['no header', '', 'unauthorized authentication required'],
   ['another scheme', 'Bearer abc', wrong],
-  ['no Base64', 'Basic ***', wrong],
+  ['a value that is not Base64', 'Basic ***', wrong],
   ['no colon', `Basic ${Buffer.from('ann').toString('base64')}`, wrong],
   ['an unknown user', `Basic ${Buffer.from(`bob:${password}`).toString('base64')}`, wrong],
   ['a wrong password', `Basic ${Buffer.from('ann:wrong password').toString('base64')}`, wrong],
@@ -29,7 +29,7 @@ test.each([
   ['a zero byte within the name', `Basic ${Buffer.from(`a\0nn:${password}`).toString('base64')}`, wrong],
   ['a zero byte after the password', `Basic ${Buffer.from(`ann:${password}\0`).toString('base64')}`, wrong],
   ['a name of an object property', `Basic ${Buffer.from(`__proto__:${password}`).toString('base64')}`, wrong],
-  ['more than the maximum', `Basic ${Buffer.from(`ann:${password}${' '.repeat(9_000)}`).toString('base64')}`, wrong],
+  ['a text above the maximum', `Basic ${Buffer.from(`ann:${password}${' '.repeat(9_000)}`).toString('base64')}`, wrong],
 ])('%s is refused', async (_, authorization, refusal) => {
   const fixture = await IdentityFixture.withAnn()
   const asked = fixture.identity.logins.basicToken({ authorization, isOffline: false, origin })
@@ -63,7 +63,7 @@ test('further conditions of the tenant are shown only after the right password',
 })
 
 test.each([
-  ['basic', { basic: false }, 'unauthorized use the DPoP scheme'],
+  ['the DPoP scheme', { basic: false }, 'unauthorized use the DPoP scheme'],
   ['a second factor', { twoFactor: 'required' }, 'unauthorized 2fa_required'],
 ] as const)('a session stays when %s is required later, and is not renewed', async (_, change, refusal) => {
   const fixture = await IdentityFixture.withAnn()

@@ -14,7 +14,7 @@ const readOf = (resource: 'meta' | 'schemas'): Grant => ({
   services: ['*'],
 })
 
-/** Ann with a session of each scheme and a role, and a secret that was sent to her and is not activated. */
+/** Ann with a role, a session of each scheme, and a TOTP secret that is not activated. */
 interface Sessions {
   readonly fixture: IdentityFixture
   readonly pair: TokenPair
@@ -64,7 +64,7 @@ const flows: Readonly<Record<string, (sessions: Sessions) => Promise<unknown>>> 
   'a sign-up': ({ fixture }) => fixture.identity.logins.signUp({ name: 'bob', code: 'code of bob', password, origin }),
   'an edit of a role': ({ fixture }) =>
     ask(fixture, 'tenant', { type: 'put_role', role: 'ops', grants: [readOf('meta')] }),
-  'an edit of roles': ({ fixture }) =>
+  'an edit of the roles of a user': ({ fixture }) =>
     ask(fixture, 'directory', { type: 'update_user', user: fixture.row('ann').id, roles: ['viewer'] }),
   'a user disabled': ({ fixture }) =>
     ask(fixture, 'directory', { type: 'update_user', user: fixture.row('ann').id, state: 'disabled' }),
@@ -91,7 +91,7 @@ function stored(fixture: IdentityFixture) {
   return structuredClone({ rows, account, sessions, scopes, tenants, keys: keys.list() })
 }
 
-/** The result of each of her tokens. */
+/** The refusal of each token of ann, or undefined. */
 async function worth({ pair, basic }: Sessions, fixture: IdentityFixture) {
   const bound = await fixture.judge(() => fixture.bound(pair.accessToken, key))
   return { bound, unbound: await fixture.judge(() => fixture.bearer(basic.token)) }
@@ -137,7 +137,7 @@ describe.each(Object.entries(flows))('%s whose write fails', (_, flow) => {
   })
 })
 
-test('a stored refresh whose answer was lost is answered with the same successor', async () => {
+test('a refresh that was stored, but answered with an error, can be repeated', async () => {
   const { fixture, pair } = await openSessions()
   const renew = (refreshToken: string) => fixture.identity.logins.refresh({ refreshToken, jkt: key.jkt, origin })
   fixture.faults.next = { fail: 'full', reachedDisk: true }

@@ -56,7 +56,7 @@ describe('a sealed text', () => {
     }
   })
 
-  test('does not contain its content', () => {
+  test('does not show its plain text', () => {
     expect(Buffer.from(sealed).includes('secret')).toBe(false)
   })
 })
@@ -93,7 +93,7 @@ describe('a signing key', () => {
     expect(await calculateJwkThumbprint({ ...published })).toBe(key.kid)
   })
 
-  test('is stored sealed, and opens only under its own id and file', () => {
+  test('is stored sealed, and opens only under its own id and seal key', () => {
     const sealed = sealSigningKey(sealKey, key, random)
     const opened = openSigningKey(sealKey, key.kid, sealed)
     expect(opened?.publicJwk).toEqual(key.publicJwk)

@@ -34,7 +34,7 @@ export const lifetimes = { tokenMs: 3_600_000, accessMs: 600_000, refreshMs: 28_
 export interface IdentityFixtureOptions {
   readonly settings?: Partial<IdentitySettings>
   readonly world?: ManualWorld
-  /** The world of an earlier process. */
+  /** The storage of an earlier process. */
   readonly stored?: { readonly backend: MemoryBackend; readonly faults: Faults }
 }
 
@@ -167,7 +167,7 @@ export class IdentityFixture {
     return this.tenant(tenant, { type: 'put_role', role, grants })
   }
 
-  /** Invites a user and returns the code. */
+  /** Invites a user; the default code is `code of NAME`. */
   async invite(
     name: string,
     more: { tenant?: string; roles?: readonly string[]; email?: string; code?: string } = {},
@@ -181,7 +181,7 @@ export class IdentityFixture {
     })
   }
 
-  /** Signs up a user with the common password. */
+  /** Invites a user and signs up, by default with the common password. */
   async addUser(
     name: string,
     more: { tenant?: string; roles?: readonly string[]; email?: string; password?: string } = {},
@@ -241,7 +241,7 @@ export class IdentityFixture {
     return this.caller({ headers: { authorization: `Bearer ${token}` } }, access)
   }
 
-  /** With a new proof. */
+  /** The caller of a request with this token and a new proof. */
   bound(token: string, key: KeyPair, access?: RouteAccess): Promise<Caller> {
     const shown = { authorization: `DPoP ${token}`, dpop: this.proof(key, { token }) }
     return this.caller({ headers: shown }, access)
@@ -278,7 +278,7 @@ export class IdentityFixture {
     return socket
   }
 
-  /** Kills the process, and starts another one with the store. */
+  /** Kills the process, and starts another one with the same storage. */
   async restart(settings: Partial<IdentitySettings> = {}, writesKept = 0): Promise<IdentityFixture> {
     this.backend.crash(writesKept)
     this.world.kill()

@@ -46,8 +46,8 @@ test('a device signs in with its own secret, a gateway with its key; tenant defa
 test.each<[string, () => string, string?]>([
   ['nothing', () => '', 'unauthorized authentication required'],
   ['a bearer', () => 'Bearer abc'],
-  ['no Base64', () => 'Basic ***'],
-  ['no UTF-8', () => `Basic ${Buffer.from([0xff, 0x3a, 0xff]).toString('base64')}`],
+  ['a text that is not Base64', () => 'Basic ***'],
+  ['bytes that are not UTF-8', () => `Basic ${Buffer.from([0xff, 0x3a, 0xff]).toString('base64')}`],
   ['two headers', () => `${basic(`SENSOR-1:${secret}`)}, ${basic(`SENSOR-1:${secret}`)}`],
   ['a wrong secret', () => basic(`SENSOR-1:${secret}x`)],
   ['no secret', () => basic('SENSOR-1:')],
@@ -57,7 +57,7 @@ test.each<[string, () => string, string?]>([
   ['another tenant', () => basic(`other/SENSOR-1:${secret}`)],
   ['an impossible tenant', () => basic(`../SENSOR-1:${secret}`)],
   ['a device with the key', () => basic(`SENSOR-1:${keyText}`)],
-  ['a device with any secret', () => basic(`*:${secret}`)],
+  ['a gateway with the secret of a device', () => basic(`*:${secret}`)],
   ['a wrong key', () => basic(`*:${keyText.slice(0, -1)}`)],
   ['a user', () => basic('root:correct horse')],
 ])('%s is refused', async (_, header, refusal = wrong) => {
@@ -66,7 +66,7 @@ test.each<[string, () => string, string?]>([
   expect(fixture.engine.calls).toEqual([])
 })
 
-test('a key ends at its expiry, with its deletion and with its tenant', async () => {
+test('a key ends at its expiry and with its deletion, and a secret of a device with its tenant', async () => {
   const ask = (tenant: string) => fixture.judge(() => fixture.identity.linkCaller(basic(`${tenant}/*:${keyText}`)))
   await fixture.tenant('default', { type: 'delete_key', kind: 'provisioning_key', id })
   expect([await ask('default'), await ask('acme')]).toEqual([wrong, undefined])

@@ -8,7 +8,7 @@ const [device, keyId] = ['SENSOR-1', '2Vb7qYx9Kd']
 const secret = 'A'.repeat(43)
 const keyText = provisioningKeyText(keyId, secret)
 
-/** The change that makes a credential invalid, and the client that uses it. */
+/** Changes that make a credential invalid, each with a client that uses the credential. */
 const ends = {
   'a secret that is rotated': {
     name: device,
@@ -47,7 +47,7 @@ test.each(rows)(
     await fixture.world.settle()
     expect([before.lines.at(-1), before.closedWith]).toEqual(['ERROR STORAGE', tryLater])
 
-    // Without a stored change the old credential is accepted.
+    // Until the store is read again, the old credential is accepted, even if the change is on the disk.
     const meanwhile = [come(), come()]
     await fixture.world.settle()
     expect(meanwhile.map(({ closedWith }) => closedWith)).toEqual([undefined, undefined])

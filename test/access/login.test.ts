@@ -46,7 +46,7 @@ test('an unknown user, a wrong password, a disabled user and another host get th
   expect(await fixture.logIn('dan', key, { origin: there })).toMatchObject({ accessToken: expect.any(String) })
 })
 
-test('a password that is valid in several tenants is a conflict, until one is given', async () => {
+test('a password that is valid in several tenants is a conflict, unless a tenant is given', async () => {
   const fixture = await IdentityFixture.open()
   for (const tenant of ['acme', 'beta', 'other']) await fixture.addTenant(tenant)
   const email = 'ann@acme.example'
@@ -122,7 +122,7 @@ test.each(['login', 'basic'] as const)('a sign-in renews a hash of another cost:
   expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'root' })
 })
 
-test('an account of one tenant does not help to guess one of the same name in another', async () => {
+test('an account of one tenant does not help to guess one of the same address in another', async () => {
   const fixture = await IdentityFixture.open()
   const email = 'ann@acme.example'
   for (const tenant of ['acme', 'evil']) await fixture.addTenant(tenant)
@@ -149,7 +149,7 @@ test('concurrent wrong passwords count like successive ones', async () => {
   expect(fixture.engine.calls).toHaveLength(10)
 })
 
-test.each(['disabled', 'invited'])('attempts on a user %s count in both schemes', async (state) => {
+test.each(['disabled', 'invited'])('attempts on a user who is %s count in both schemes', async (state) => {
   const fixture = await withAnn()
   if (state === 'invited') await fixture.invite('bob')
   else {

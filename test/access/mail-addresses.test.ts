@@ -4,8 +4,6 @@ import { hashOf } from '#access/secret-text'
 import { formatCrn } from '#model/crn'
 import { IdentityFixture } from '#test/access/identity-fixture'
 
-/** The mail address of a subscriber, whether signed in or not. Contract 5.7. */
-
 const old = 'ann@acme.example'
 const later = 'ann@later.example'
 
@@ -31,6 +29,7 @@ const ask = (change: object) =>
     { type: 'update_user', user: fixture.row('ann').id, ...change },
   )
 
+/** Whether the user is signed in does not matter. Contract 5.7. */
 describe('a user gets mails', () => {
   test('at the address of the account once it is stored, without other changes', async () => {
     const { token } = await fixture.basic('ann')

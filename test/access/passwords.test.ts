@@ -197,7 +197,7 @@ describe('passwords', () => {
     return rests
   }
 
-  test('have shorter pauses while the loop is busy if more are waiting, and longer ones after more work', async () => {
+  test('have pauses while the loop is busy: shorter if more are waiting, longer after more work', async () => {
     expect(await restsOf(2)).toEqual([100, 100])
     expect(await restsOf(9)).toEqual([50, 57, 67, 80, 100, 100, 100, 100, 100])
     expect((await restsOf(33))[0]).toBe(13)

@@ -68,7 +68,7 @@ describe('an invalid refresh token', () => {
     expect(readRefreshToken(`${'t'.repeat(100_000)}.${text}`)).toBeUndefined()
   })
 
-  test('of any other text is refused', () => {
+  test('that is any other text is refused', () => {
     fc.assert(fc.property(anyText(), (given) => !isGood(given)))
   })
 })

@@ -1,7 +1,7 @@
 import { draftOf, type ProofDraft, proofOf } from '#test/access/proof-draft'
 import { type ProofContext, type ProofRequestText, request } from '#test/access/wrong-proof'
 
-/** Unusual proofs that are valid. Each request succeeds. */
+/** A valid proof, usual or not. Each of its requests succeeds. */
 export type RightProofRow = readonly [name: string, requests: (context: ProofContext) => readonly ProofRequestText[]]
 
 function claimed(claims: (context: ProofContext) => Record<string, unknown>): RightProofRow[1] {

@@ -78,7 +78,7 @@ test('sockets close in the millisecond in which the session ends', async () => {
   expect(socket.endCode).toBe(4401)
 })
 
-test('the use of a session is stored once a minute, with the last address', async () => {
+test('the use of a session is stored once a minute, with the address of that use', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { token } = await fixture.basic('ann')
   const shown = () => fixture.identity.sessions.list('default', fixture.row('ann').id)
@@ -94,7 +94,7 @@ test('the use of a session is stored once a minute, with the last address', asyn
   expect(await fixture.wait(shown())).toMatchObject([{ address: '192.0.2.3' }])
 })
 
-test('a socket that opens while its session ends is closed, and receives nothing', async () => {
+test('a socket that opens just after its session ended is closed, and receives nothing', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   const caller = await fixture.bound(accessToken, key)

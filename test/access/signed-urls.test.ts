@@ -4,7 +4,7 @@ import { ImageUrls, UnsubscribeUrls } from '#access/signed-urls'
 const key = Uint8Array.from({ length: 32 }, (_, index) => index)
 const otherKey = () => Uint8Array.from(key, (byte) => byte ^ 1)
 
-/** Each field with any character changed, added or removed. */
+/** Copies of the fields in which one text is longer, shorter, empty, or has another character. */
 function changesOf<Fields extends Readonly<Record<string, string>>>(fields: Fields): readonly Fields[] {
   return Object.entries(fields).flatMap(([name, text]) => {
     const others = [`${text}0`, ` ${text}`, `${text}\n`, text.slice(1), '']

@@ -43,7 +43,7 @@ test('keys are the same after a restart', async () => {
 test('a key that signed for ninety days is replaced automatically', async () => {
   const { fixture } = await withToken()
   const [before] = fixture.identity.keys.list()
-  // In one step: as many days in steps would take as long.
+  // In one step, because the simulation of ninety days takes long.
   fixture.world.spend(signsForMs)
   await fixture.world.advance(1)
   await fixture.world.settle()

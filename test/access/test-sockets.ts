@@ -1,6 +1,6 @@
 import type { Socket, SocketPublisher } from '#runtime/socket'
 
-/** The subscriber. */
+/** The part of the server that receives the events of a socket. */
 interface TestSocketHandler {
   ponged(socket: TestSocket): void
   closed(socket: TestSocket): void
@@ -11,7 +11,7 @@ export class TestSocket implements Socket {
   readonly remoteAddress = '127.0.0.1'
   readonly received: { readonly type: string; readonly [field: string]: unknown }[] = []
   readonly topics = new Set<string>()
-  /** The reason of its end; undefined while it is open. */
+  /** The close code; undefined while the socket is open. */
   endCode: number | undefined
   readonly #handler: TestSocketHandler
 

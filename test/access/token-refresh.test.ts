@@ -49,7 +49,7 @@ test('each of several refreshes within ten seconds leaves the replaced token its
   expect(await verdicts()).toEqual([replaced, replaced, undefined])
 })
 
-test('the same holds for the Basic scheme; a token without a refresh token is never replaced', async () => {
+test('a refresh of the Basic scheme replaces its token too; a token without a refresh token is never replaced', async () => {
   const fixture = await IdentityFixture.withAnn()
   const [alone, offline] = [await fixture.basic('ann'), await fixture.basic('ann', true)]
   const { token } = await fixture.wait(
@@ -77,7 +77,7 @@ test('a session without a second factor is not renewed once the tenant requires 
   expect(await fixture.refusal(refresh(fixture, pair.refreshToken))).toBeUndefined()
 })
 
-test('a refresh token that is forged, of another session, or under a host of another tenant is refused', async () => {
+test('a refresh token that is forged, of another session, or under a host that its tenant lacks is refused', async () => {
   const { fixture, pair } = await withAnn()
   const [tenant, session, , mac] = pair.refreshToken.split('.')
   const other = await fixture.logIn('ann', key)

@@ -154,7 +154,7 @@ describe('a token has only its own use', () => {
   }
   const kinds = ['access', 'basicRefresh', 'secondFactor'] as const
   test.each(kinds.flatMap((kind) => kinds.map((use) => [kind, use] as const)))(
-    'for %s is refused for %s',
+    'kind %s, used as %s',
     async (kind, use) => {
       expect((await uses[use]((await made())[kind])) !== undefined).toBe(kind === use)
     },
@@ -168,7 +168,7 @@ describe('a token has only its own use', () => {
   })
 })
 
-describe('a token of another issuer', () => {
+describe('a token that the server never issues', () => {
   test.each([
     ['without an algorithm', { alg: 'none' }, {}],
     ['with another algorithm', { alg: 'HS256' }, {}],
@@ -178,7 +178,7 @@ describe('a token of another issuer', () => {
     ['for no user', {}, { sub: 'crn#device:acme/SENSOR-1' }],
     ['without a user', {}, { sub: undefined }],
     ['for a user without an id', {}, { sub: 'crn#user:' }],
-    ['in no tenant', {}, { tenant: 'ACME' }],
+    ['in a tenant with an invalid name', {}, { tenant: 'ACME' }],
     ['of no session', {}, { sid: undefined }],
     ['of a session with an invalid id', {}, { sid: '../other' }],
     ['without an expiry', {}, { exp: undefined }],
@@ -246,7 +246,7 @@ describe('a token for the second factor', () => {
   })
 })
 
-test('a full cache reads further tokens again each time', async () => {
+test('a full cache drops its oldest token, which is read again later', async () => {
   tokens = tokensOf(new TokenCache(2))
   const [first = '', second = '', third = ''] = [await access(), await access(), await access()]
   const readAnew = (await tokens.read(first)).token

@@ -89,7 +89,7 @@ test('a key confirms its session for five minutes', async () => {
   expect(fixture.row('ann').factors).toEqual([])
 })
 
-test('a registration without a pending challenge is refused, and uses up the challenge', async () => {
+test('a refused registration uses up its challenge, so that a valid one is refused too', async () => {
   const { fixture, caller, authenticator } = await withAnn()
   const { secondFactors } = fixture.identity
   const options = await fixture.wait(secondFactors.webauthnRegistrationOptions({ caller, origin, password }))

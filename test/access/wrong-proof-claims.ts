@@ -98,7 +98,7 @@ export const wrongClaims: readonly WrongProofRow[] = [
     withToken(({ tokens }) => withPart(tokens.bound, 2, swapFirst)),
     invalidToken,
   ],
-  [98, 'no token', withToken(() => 'garbage'), invalidToken],
+  [98, 'a text that is not a token', withToken(() => 'garbage'), invalidToken],
   [99, 'a refresh token', withToken(({ tokens }) => tokens.refresh), invalidToken],
   [100, 'a token for the second factor', withToken(({ tokens }) => tokens.secondFactor), invalidToken],
   [101, 'a token of an unknown type', withToken(({ tokens }) => tokens.plainType), invalidToken],
@@ -168,7 +168,7 @@ function shortened(bytes: number): Requests {
   })
 }
 
-/** Valid once, then repeated. */
+/** A valid request, and then a copy with this change. */
 function again(change: (first: ProofRequestText) => ProofRequestText): Requests {
   return (context) => {
     const first = request(context.tokens.bound, good(context))

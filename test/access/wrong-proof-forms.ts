@@ -28,7 +28,7 @@ export const wrongForms: readonly WrongProofRow[] = [
   [5, 'two in one header', sent((context) => `${good(context)}, ${good(context)}`), invalid],
   [6, 'longer than 4 KiB', sent((context) => proofOfLength(context, 4097)), invalid],
   // Format.
-  [7, 'no JWT', edited(() => 'abc'), invalid],
+  [7, 'a text that is not a JWT', edited(() => 'abc'), invalid],
   [8, 'two parts', edited((text) => text.split('.').slice(0, 2).join('.')), invalid],
   [9, 'four parts', edited((text) => `${text}.AAAA`), invalid],
   [10, 'five parts, as of a JWE', edited((text) => `${text}.AAAA.AAAA`), invalid],
@@ -88,7 +88,7 @@ function pss(key: never) {
   return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }
 }
 
-/** A valid proof of exactly this length. Base64url has no texts of some lengths, so header and claims share it. */
+/** A valid proof of this length. Base64url has no texts of some lengths, so header and claims share the padding. */
 export function proofOfLength(context: ProofContext, characters: number): string {
   for (let inHeader = 0; inHeader < 4; inHeader++) {
     const draft = draftOf(context, context.key, context.tokens.bound)

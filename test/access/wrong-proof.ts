@@ -2,7 +2,7 @@ import { sign } from 'node:crypto'
 import { type KeyPair, makeForeignKeys } from '#test/access/key-pair'
 import { draftOf, type ProofDraft, type ProofMaker, proofOf } from '#test/access/proof-draft'
 
-/** The input of the rows of wrong proofs. */
+/** The input of the rows of right and wrong proofs. */
 export interface ProofContext extends ProofMaker {
   readonly key: KeyPair
   readonly otherKey: KeyPair
@@ -89,10 +89,10 @@ export function spoilt(spoil: (draft: ProofDraft, context: ProofContext) => void
   }
 }
 
-/** The same, by other members of the draft. */
+/** The valid request, whose draft has these other members. */
 export const drafted = (changes: (draft: ProofDraft, context: ProofContext) => Partial<ProofDraft>) =>
   spoilt((draft, context) => Object.assign(draft, changes(draft, context)))
-/** A request for T with this proof. */
+/** A request with T and this proof. */
 export const sent =
   (proof: (context: ProofContext) => string | undefined, scheme?: string): Requests =>
   (context) => [request(context.tokens.bound, proof(context), scheme)]
@@ -112,7 +112,7 @@ export const foreign = (alg: string, kind: string, signing: (key: never) => obje
   })
 export const ecdsa = (key: never) => ({ key, dsaEncoding: 'ieee-p1363' })
 
-/** A valid proof for another token than T. */
+/** A request with another token than T, and a valid proof for that token. */
 export const withToken =
   (tokenOf: (context: ProofContext) => string): Requests =>
   (context) => {

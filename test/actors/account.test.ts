@@ -151,8 +151,8 @@ describe('a password', () => {
   })
 })
 
-describe('a session begins', () => {
-  test('and the session actor receives its account', () => {
+describe('a new session', () => {
+  test('is stored, and the session actor receives its account', () => {
     const to = { kind: 'session', tenant: 't', id: 'S1' }
     const command = { type: 'begin', user: 'U1', session: begunSession('S1') }
     expect(account.begin('S1')).toMatchObject({ tells: [{ to, command }] })
@@ -201,7 +201,7 @@ describe('sessions end', () => {
     ['all but one', { type: 'end_sessions', keep: 'S2' }, 2, ['S2']],
     ['all, if the session to keep is not among them', { type: 'end_sessions', keep: 'S9' }, 3, []],
     ['only one', { type: 'end_sessions', only: 'S2' }, 1, ['S1', 'S3']],
-    ['none, if it is not among them', { type: 'end_sessions', only: 'S9' }, notFound, ['S1', 'S2', 'S3']],
+    ['none, if the only one is unknown', { type: 'end_sessions', only: 'S9' }, notFound, ['S1', 'S2', 'S3']],
     ['one that expired', { type: 'session_over', session: 'S1' }, undefined, ['S2', 'S3']],
     ['none, if the session is unknown', { type: 'session_over', session: 'S9' }, undefined, ['S1', 'S2', 'S3']],
     ['when the account is erased', erase, undefined, []],

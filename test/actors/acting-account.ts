@@ -8,7 +8,7 @@ import { ActingActor, now } from '#test/actors/acting-actor'
 
 export const codeLifetimeMs = 7 * 86_400_000
 
-/** A password hash for tests: 32 equal bytes. */
+/** A hash for tests: 32 equal bytes. */
 export function hash(byte: number): Uint8Array {
   return new Uint8Array(32).fill(byte)
 }

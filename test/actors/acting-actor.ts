@@ -13,8 +13,9 @@ import type {
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { watchState } from '#test/actors/state-watch'
 
-/** The start of this process and the time of the first turn. */
+/** The start of this process. */
 export const startedAt = 1_000_000
+/** The time of the first turn. */
 export const now = 2_000_000
 
 let chance = 0
@@ -41,7 +42,7 @@ export class ActingActor<State, Command> {
   readonly records = new Map<string, Uint8Array>()
   offset = 0
   at = now
-  /** The last state. */
+  /** The due time of the present reminder. */
   reminder: number | null = null
   readonly #show: (state: State) => unknown
 
@@ -69,7 +70,7 @@ export class ActingActor<State, Command> {
     return decision
   }
 
-  /** Compares only the recorded part of a decision. */
+  /** Like `act`, but throws if nothing is recorded. */
   record(command: Command): Recorded<Entry> {
     const decision = this.act(command)
     if (decision.type !== 'record') throw new Error(`nothing is recorded: ${JSON.stringify(decision)}`)

@@ -22,7 +22,7 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
     return this.act({ type: 'add_user', user, code: code(1) })
   }
 
-  /** The same user, signed up. */
+  /** Invites and activates a user, and clears the notices. */
   add(name: string, more: Partial<NewUser> = {}): void {
     this.invite(name, more)
     this.act({ type: 'activated', user: more.id ?? name.toUpperCase(), factors: [] })

@@ -42,14 +42,14 @@ export class ActingProject extends ActingActor<ProjectState, ProjectCommand> {
     return indexChangesOf(this.record(command))
   }
 
-  /** The present rollout reaches this many devices in the given state. */
+  /** This many devices move from one state to another, in the present rollout. */
   move(from: Stage | null, to: Stage | null, count = 1): void {
     const rollout = this.state.rollout?.id ?? null
     for (let done = 0; done < count; done++) this.act(moved(from, to, { rollout }))
   }
 }
 
-/** A release with an image of this many bytes `image`. */
+/** A release; the digest of its bytes is the character `image`, repeated. */
 export function releaseOf(firmware: string, more: Partial<StoredRelease> & { image?: string } = {}): StoredRelease {
   const { image = 'a', ...fields } = more
   return {

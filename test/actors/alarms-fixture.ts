@@ -12,9 +12,9 @@ import { atOnce } from '#test/rules/synchronous-slices'
 /** A device without a runtime, in a tenant with alarms. */
 export class DeviceWithAlarms extends ActingDevice {
   readonly rules: RuleViews
-  /** Devices with a row in the alarm index: `I1/A`. */
+  /** Rows of the alarm index: `I1/A`. */
   readonly rows = new Set<string>()
-  /** What authors may do; `mayRead` sets it. */
+  /** The access of authors; `mayRead` sets it. */
   scope: Scope = everything
 
   constructor(functions?: DeviceFunctions) {

@@ -19,8 +19,9 @@ import { storedAlarm } from '#test/rules/stored-rules'
 const forms = [shapeOf('svc', { 1: 'uint8', 2: 'string' }), shapeOf('svc', { 1: 'uint16' })]
 const other = shapeOf('other', { 1: 'uint8' })
 
-/** The alarms with a direct reading of their conditions; undefined where a condition has no result. */
+/** The value of a property; undefined: none, or an error. */
 type Value = string | number | undefined
+/** Conditions, each with a direct evaluation; undefined: no result. */
 const conditions = [
   {
     condition: { '>': [{ var: '0x01' }, 4] },
@@ -94,7 +95,7 @@ class AlarmModel {
   readonly alarms = new Map<string, typeof alarm extends fc.Arbitrary<infer A> ? A : never>()
   readonly expected = new Map<string, AlarmState>()
   hasAccess = true
-  /** An alarm was edited, and the device has not been evaluated since. */
+  /** An alarm or the access of authors was edited, and the device has not been evaluated since. */
   isEdited = false
   #seq = 0
   #edit = 1
@@ -175,7 +176,7 @@ class AlarmModel {
     expect([...device.rows].sort()).toEqual(rows.sort())
   }
 
-  /** Pending conditions that will have held for long enough at a later time. */
+  /** Checks that the reminder comes in time for each pending condition. */
   checkReminder(): void {
     if (this.isEdited) return
     for (const [id, { waitingSince }] of this.expected) {
@@ -187,7 +188,7 @@ class AlarmModel {
   }
 
   #act(command: DeviceCommand, isRefused: boolean): void {
-    // Too many conditions are pending to be stored: they count as never pending.
+    // A refused command is decided, but not applied.
     if (isRefused) this.device.decide(command)
     else this.#took(this.device.act(command), command.type === 'remove')
   }

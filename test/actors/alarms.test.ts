@@ -43,9 +43,9 @@ describe('a report', () => {
   })
 
   test.each([
-    ['the first property of the condition', { and: [{ '>': [{ var: '0x02' }, 1] }, { '<': [{ var: '0x01' }, 9] }] }, 5],
-    ['a property that may be missing', { '!=': [{ var: ['0x03', 'none'] }, 'x'] }, undefined],
-  ])('that changes an alarm contains the value of %s', (_, condition, value) => {
+    ['the value of its first property', { and: [{ '>': [{ var: '0x02' }, 1] }, { '<': [{ var: '0x01' }, 9] }] }, 5],
+    ['no value if its property has none', { '!=': [{ var: ['0x03', 'none'] }, 'x'] }, undefined],
+  ])('that changes the condition of an alarm publishes %s', (_, condition, value) => {
     const device = new LinkedDevice({ I1: { ...high, condition } })
     const { events = [] } = device.reports(0, 3, 1, 5) as { events?: readonly object[] }
     expect(events.at(-1)).toEqual({
@@ -109,7 +109,7 @@ describe('a condition with a minimum duration', () => {
     device.reports(0, 11)
     device.at = now + 2_000
     expect(turnsOf(device.due())).toEqual([])
-    // The condition that began at now + 1 000.
+    // The reminder for the condition that began at now + 1 000.
     expect(device.reminder).toBe(now + 3_000)
   })
 

@@ -8,7 +8,7 @@ import { shownState } from '#test/actors/shown-state'
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
 
-/** A device that declared these services and reported some values. */
+/** A device that declared this shape, and reported these values. */
 function declared(shape: Shape = one, items: Items = [], reported: Items = []): ActingDevice {
   const device = ActingDevice.added()
   device.act(hello([{ shape, items }]))
@@ -62,11 +62,11 @@ describe('a first declaration', () => {
   })
 })
 
-describe('the same again', () => {
+describe('a repeated declaration', () => {
   test.each<[string, Items]>([
     ['without values', []],
     ['with the same values', [0, 5, 1, 'x']],
-    ['with one of them', [1, 'x']],
+    ['with one of the same values', [1, 'x']],
   ])('%s publishes nothing', (_, items) => {
     const device = declared(one, [], [0, 5, 1, 'x'])
     expect(declarationOf(device, [{ shape: one, items }])).toEqual(nothing)

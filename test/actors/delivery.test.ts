@@ -17,7 +17,7 @@ const ended = (id: string, more: Partial<WebhookEnded> = {}): WebhookEnded => {
   return { type: 'webhook_ended', id, status: 'DELIVERED', result: 200, isTried: true, ...more }
 }
 
-/** Function `F` of tenant `t` without a runtime. It keeps three requests. */
+/** Function `F` of tenant `t` without a runtime. At most three requests are stored. */
 class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
   readonly heads: DeliveryHead[]
   readonly added: StoredWebhook[]

@@ -39,7 +39,7 @@ class DeviceWithDesired extends ActingDevice {
     )
   }
 
-  /** `1=5 PENDING`. */
+  /** The desired values with their status: `1=5 PENDING`. */
   get wanted(): string[] {
     return [...this.state.desired.values()].flatMap((items) =>
       items.map(({ propId, value, status, message }) => `${propId}=${value} ${status}${message ? ` ${message}` : ''}`),
@@ -78,7 +78,7 @@ test.each([
   expect(DeviceWithDesired.connected().set(values, false, service)).toMatchObject({ type: 'refuse', problem: { code } })
 })
 
-test('each connection receives each change once, and again until it is answered', () => {
+test('each connection receives each change once, and a new connection all that are not answered', () => {
   const device = DeviceWithDesired.connected()
   device.set({ '1': 5, '2': 1 })
   device.set({ '1': 7 }, false, 'other')
@@ -149,7 +149,7 @@ describe('a value ends', () => {
     ['is read-only', shapeOf('svc', { 1: ['uint8', modifierFlags.isReadOnly], 2: 'float' }), ['2=1 PENDING']],
     ['is in a service that is not declared any more', other, []],
     ['is declared as before', svc, ['1=5 PENDING', '2=1 PENDING']],
-  ])('when its property %s', (_, shape, left) => {
+  ])('or stays, when its property %s', (_, shape, left) => {
     const device = DeviceWithDesired.connected()
     device.set({ '1': 5, '2': 1 })
     device.act(hello([{ shape, items: [] }]))

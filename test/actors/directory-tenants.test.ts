@@ -7,7 +7,7 @@ import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'
 
 describe('a tenant', () => {
-  test('exists from the beginning', () => {
+  test('named default exists from the beginning', () => {
     const { state, records } = directoryWith()
     expect(tenantRow(state, 'default')).toMatchObject({ tenantIdentifier: 'default', basic: true, state: 'active' })
     expect(records.size).toBe(0)
@@ -38,9 +38,9 @@ describe('a tenant', () => {
     ['a deletion of the default tenant', { type: 'delete_tenant', tenant: 'default' }, alwaysExists],
     ['a second deletion', { type: 'delete_tenant', tenant: 'gone' }, notFound],
     ['a deletion of an unknown tenant', { type: 'delete_tenant', tenant: 'none' }, notFound],
-    ['the end of a deletion that did not begin', { type: 'forget_users', tenant: 'acme' }, notFound],
+    ['the removal of users while it is not being deleted', { type: 'forget_users', tenant: 'acme' }, notFound],
     ['a sweep of a tenant that is not being deleted', { type: 'tenant_swept', tenant: 'acme' }, notFound],
-    ['the end of a deletion while it has users', { type: 'tenant_swept', tenant: 'gone' }, hasUsers],
+    ['the end of a deletion while the tenant has users', { type: 'tenant_swept', tenant: 'gone' }, hasUsers],
   ])('%s is refused', (_, command, refusal) => {
     const directory = directoryWith('acme', 'gone')
     directory.add('ann', { tenant: 'gone' })
@@ -174,7 +174,7 @@ describe('users that a login name finds', () => {
     ['acme', '', false],
     ['beta', 'anything', true],
     ['none', 'anything', false],
-  ])('of state %s under %s: %s', (tenant, host, expected) => {
+  ])('can be in tenant %s under host %s: %s', (tenant, host, expected) => {
     expect(isReachable(threeTenants().state, tenant, host)).toBe(expected)
   })
 })

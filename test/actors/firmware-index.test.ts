@@ -17,7 +17,7 @@ function rowsAfter(...hellos: readonly Partial<Hello>[]): string[] {
   return hellos.map((more) => firmwareRowsOf(device.act(hello([], more)))).at(-1) ?? []
 }
 
-describe('a device is found by its firmware', () => {
+describe('the firmware index after a HELLO', () => {
   test.each([
     ['nothing is sent', [{}], []],
     ['a project', [{ project: 'boiler' }], ['+firmware/A', '+project_device/boiler/A']],
@@ -40,7 +40,7 @@ describe('a device is found by its firmware', () => {
     expect(rowsAfter(...hellos)).toEqual(rows)
   })
 
-  test('until it is removed', () => {
+  test('loses a device that is removed', () => {
     const device = ActingDevice.added()
     device.act(hello([], { project: 'boiler', firmwares }))
     expect(firmwareRowsOf(device.record({ type: 'remove' }))).toEqual(['-firmware/A', '-project_device/boiler/A'])
@@ -49,7 +49,7 @@ describe('a device is found by its firmware', () => {
   })
 })
 
-test('the result of its update is not an entry of the device', () => {
+test('the result of an update is not an entry of its device', () => {
   const { definition } = new ActingDevice()
   const of = { device: 'A', at: 1 }
   expect(definition.concerns?.({ kind: 'update_changed', ...of, index: 0, status: 'done' })).toBeUndefined()

@@ -125,7 +125,7 @@ describe('HELLO', () => {
 })
 
 describe('a POST', () => {
-  /** Of property 1: `svc 6`, or `svc 6 at 1000`. */
+  /** Updates of property 1: `svc 6`, or `svc 6 at 1000`. */
   const updates = (...texts: readonly string[]) =>
     texts.map((text): [string, number, number, number?] => {
       const [service = '', value, , at] = text.split(' ')
@@ -301,7 +301,7 @@ describe('webhooks', () => {
   })
 })
 
-describe('a decision is unchanged if', () => {
+describe('a decision', () => {
   /** A connected device with these functions. */
   const deviceOf = (functions: DeviceFunctions) => {
     const device = ActingDevice.added('A', deviceWith(noRuleViews, functions))
@@ -312,7 +312,7 @@ describe('a decision is unchanged if', () => {
   test.each<[string, DeviceFunctions]>([
     ['no tenant has functions', noDeviceFunctions],
     ['the functions are bound to another device', views(['B'])],
-  ])('%s', (_, functions) => {
+  ])('is unchanged if %s', (_, functions) => {
     const device = deviceOf(functions)
     const reported = record([{ kind: 'meta_set' as const, device: 'A', at: 1, meta: {} }])
     for (const decision of [record([]), reported, answer(1)]) {
@@ -322,7 +322,7 @@ describe('a decision is unchanged if', () => {
     expect(functions.counts.runs).toBe(0)
   })
 
-  test('the functions of a device did not change: they are not loaded again', () => {
+  test('loads the functions of a device again only after a change', () => {
     const functions = views(['A'])
     let asked = 0
     const counting: DeviceFunctions = {

@@ -26,7 +26,7 @@ const three = shapeOf('three', { 6: 'string' })
 const many = shapeOf('many', Object.fromEntries(Array(400).fill('bool').entries()))
 const text = (characters: number) => 'x'.repeat(characters)
 
-/** A tenant with this limit for the values of a device. */
+/** A tenant with the limits above, and its devices. */
 class Fleet {
   readonly tenant = new ActingActor<TenantState, TenantCommand>(tenantActor(noticeBus()), { id: 'default' })
   readonly limits: MemoryLimits = { deviceBytesMax, tenantBytesMax, of: () => this.tenant.state.memory }

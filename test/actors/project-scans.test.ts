@@ -97,7 +97,7 @@ describe('a scan that is finished, while some of its devices wait,', () => {
     expect(project.state.openScans).toEqual([])
   })
 
-  test('runs again in a new process if no other scan runs', () => {
+  test('runs again in a new process, after the present scan if there is one', () => {
     project.all(requestScan('hook', ['B']), done(1, false))
     project.all(requestScan('hook', ['A']), done(1, false), requestScan('cron', null))
     expect(project.indexed({ type: 'repeat_scans' })).toEqual([])

@@ -153,7 +153,7 @@ const command: fc.Arbitrary<ProjectCommand> = fc.oneof(
   fc.record({ type: few('scans_begun', 'repeat_scans') }),
 )
 
-test('any sequence of puts, deletions and reports restores the same state from its records and index', () => {
+test('any sequence of commands restores the same state from its records and index', () => {
   forAll([fc.array(command, { minLength: 1, maxLength: 40 })], 100, (commands) => {
     const project = new ActingProject()
     const indexed = new Map([

@@ -188,7 +188,7 @@ describe('a rollout', () => {
     expect(outcomes).toEqual(Array(3).fill('not_found: Not Found'))
   })
 
-  test('begins when its release is uploaded; other releases start no scan', () => {
+  test('begins a scan when its release is uploaded; other releases start no scan', () => {
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
     project.notices.received
     project.all(putRelease('2.0.1'))

@@ -41,7 +41,7 @@ describe('a report', () => {
     ['a short time ahead', now + 1_000, now + 1_000],
     ['a day ahead', now + dayMs, now + dayMs],
     ['more than a day ahead', now + dayMs + 1, now],
-  ])('keeps its own time of %s', (_, timestamp, expected) => {
+  ])('keeps its own time up to a day ahead: %s', (_, timestamp, expected) => {
     expect(aheadMsMax).toBe(dayMs)
     const device = connected()
     const { events } = device.record(report(one, 1, [0, 5], { timestamp }))
@@ -88,7 +88,7 @@ describe('sequence numbers of a session', () => {
     expect(answers.join(' ')).toBe(expected)
   })
 
-  test('are in the entry only where a session begins', () => {
+  test('come with the session only in the entry in which it begins', () => {
     expect(device.record(report(one, 1, [0, 5])).events[0]).toMatchObject({ session: 's' })
     expect(device.record(report(one, 2, [0, 5])).events[0]).not.toHaveProperty('session')
   })

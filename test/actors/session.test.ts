@@ -61,7 +61,7 @@ describe('a session begins', () => {
     })
   })
 
-  test('begins only once', () => {
+  test('only once', () => {
     const again = acting.act({ type: 'begin', user: 'U2', session: begun() })
     expect(outcomeOf(again)).toBe('conflict: the session has begun')
     expect(acting.state.session?.user).toBe('U1')

@@ -1,8 +1,8 @@
 import type { DeviceState } from '#actors/device/state'
 
 /**
- * The state of a device as plain values for comparison. Fields of services are private, and alarms and functions are not part of the
- * state.
+ * The state of a device as plain values for comparison. The fields of services are private, so methods read them.
+ * `rules` and `functions` are left out.
  */
 export function shownState(state: DeviceState) {
   const services = state.services.map((service) => ({

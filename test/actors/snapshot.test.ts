@@ -137,7 +137,7 @@ describe('a snapshot read in pieces equals the unpacked one', () => {
     })
   })
 
-  test('of a newer format with one field more', () => {
+  test('unless it has more fields: then it goes to the general decoder', () => {
     const before = { ...absentDevice('A'), exists: true }
     const more = [['more'], [[], 'more'], [[]], [['id', true, 1]], [['id', 1, 1, 1]], [[], []], [[], ['F1/n']]]
     for (const each of [...more, [[], ['F1/n', 1], 'more']]) {
@@ -148,7 +148,7 @@ describe('a snapshot read in pieces equals the unpacked one', () => {
   })
 })
 
-test('without alarms it equals the format before alarms', () => {
+test('a snapshot without alarms has the format from before alarms', () => {
   const before = { ...absentDevice('A'), exists: true, flakeAddress: 7 }
   const bytes = '9c07a76f66666c696e65000000a000c090c38090'
   expect(Buffer.from(pack(snapshotOf(before))).toString('hex')).toBe(bytes)

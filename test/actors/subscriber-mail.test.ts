@@ -139,7 +139,7 @@ describe('the state left after the last unsubscription', () => {
     ['a past hour', mail, now + mailHourMs, false],
     ['a future hour, after the clock was set back', mail, now - 1, false],
     ['an address that refused', { ...mail, refusals }, now + mailHourMs, true],
-  ])('after %s is: %#', (_, before, at, isKept) => {
+  ])('is kept or deleted: %s', (_, before, at, isKept) => {
     const { hour, refusals: kept } = before
     expect(mailAfter(before, [], at)).toEqual(isKept ? { ...noMail, hour, refusals: kept } : null)
   })

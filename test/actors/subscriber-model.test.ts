@@ -41,7 +41,7 @@ const command: fc.Arbitrary<SubscriberCommand> = fc.oneof(
 const step = fc.tuple(few(0, 1, 60_000, 3_600_000), command)
 
 // `ActingActor` checks at each step that the records restore the state.
-test('index, cursors and notices equal the subscriptions for any sequence of commands', () => {
+test('index, cursors and entries equal the subscriptions for any sequence of commands', () => {
   forAll([fc.array(step, { minLength: 1, maxLength: 40 })], 100, (steps) => {
     const subscriber = new ActingSubscriber()
     const folded = new Map<string, string>()
@@ -65,7 +65,7 @@ test('index, cursors and notices equal the subscriptions for any sequence of com
         } else if (entry.kind === 'unsubscribed') folded.delete(entry.subscription)
         else throw new Error(`a subscriber publishes ${entry.kind}`)
       }
-      // An erased user causes no notice, then or later.
+      // The erasure of a user publishes no entry.
       if (each.type === 'erase') folded.clear()
       expect([...folded].sort()).toEqual(subscriptions.map((one) => [one.id, one.locale]).sort())
     }

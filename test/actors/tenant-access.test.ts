@@ -67,7 +67,7 @@ describe('a role', () => {
     const settle = (of: number, since: number) =>
       tenant.act({ type: 'role_settled', role: 'ops', edit: of, since }).type === 'record'
     tenant.put('ops', reads)
-    // It has an offset: no event for it was published before.
+    // A new role has an offset already: no event for it was published before.
     expect(settle(edit(), 5)).toBe(false)
     tenant.put('ops', writes)
     const first = edit()
@@ -216,7 +216,7 @@ describe('a quota limits authors who do not reach all devices to a tenth', () =>
   })
 })
 
-test('a deleted key leaves keys of the other kind, also with the same id', () => {
+test('an expired key leaves keys of the other kind, also with the same id', () => {
   tenant.addApiKey('K1', { expiresAt: now + 5 })
   tenant.addProvisioningKey('K1', { expiresAt: now + 9 })
   tenant.at = now + 5
@@ -245,7 +245,7 @@ describe('a provisioning key', () => {
     const before = structuredClone(tenant.state)
     expect(outcomeOf(tenant.admit('C', 'P'))).toBe('forbidden: Forbidden')
     expect(tenant.state).toEqual(before)
-    // Known devices connect as before.
+    // A device that is added without the key does not count.
     expect(tenant.admit('C').type).toBe('record')
     expect(tenant.devicesOf('P')).toBe(2)
   })

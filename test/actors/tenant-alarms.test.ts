@@ -64,9 +64,9 @@ describe('an alarm', () => {
 
   test.each<[string, Partial<AlarmBody>]>([
     ['a property by its id', { condition: { '>': [{ var: '0x9999' }, 1] } }],
-    ['one by id and type', { condition: { '>': [{ var: '0X9999.float-array' }, 1] } }],
-    ['a service without a schema', { serviceIdentifier: 'other', condition: { var: 'anything' } }],
-  ])('is accepted without a schema for %s', (_, more) => {
+    ['a property by its id and type', { condition: { '>': [{ var: '0X9999.float-array' }, 1] } }],
+    ['the service', { serviceIdentifier: 'other', condition: { var: 'anything' } }],
+  ])('is accepted though no schema has %s', (_, more) => {
     tenant.act({ type: 'put_schema', service: 'svc', schema })
     expect(tenant.makeAlarm('A1', more)).toMatchObject({ events: [{ kind: 'alarm_set' }] })
   })
@@ -151,7 +151,7 @@ describe('the evaluation record of an alarm', () => {
   })
 })
 
-test('devices with alarms are notified of schema changes', () => {
+test('each change of a schema causes one notice', () => {
   const put = (given: typeof schema) => tenant.act({ type: 'put_schema', service: 'svc', schema: given })
   put(schema)
   put(structuredClone(schema))

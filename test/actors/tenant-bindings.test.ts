@@ -59,7 +59,7 @@ const command: fc.Arbitrary<TenantCommand> = fc.oneof(
   }),
 )
 
-test('counts and records equal the state for any sequence of puts and removals, and no binding names a removed alarm', () => {
+test('counts and records equal the state, and each alarm has an evaluation record, for any sequence of commands', () => {
   forAll([fc.array(command, { minLength: 1, maxLength: 40 })], 100, (commands) => {
     const definition = tenantActor(noticeBus())
     const acting = new ActingActor(definition, { tenant: 't', id: 't' })
@@ -73,7 +73,6 @@ test('counts and records equal the state for any sequence of puts and removals, 
       expect(bindings.total).toBe(named.flat(2).length)
       const templates = [...acting.state.templates.values()].map(({ locales }) => JSON.stringify(locales).length)
       expect(acting.state.templateCharacters).toBe(templates.reduce((sum, count) => sum + count, 0))
-      // Each alarm has an evaluation record.
       for (const id of alarms.keys()) expect(evaluated.has(id)).toBe(true)
     }
   })

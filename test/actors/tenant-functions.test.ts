@@ -115,8 +115,8 @@ describe('an alarm that a function names', () => {
   })
 })
 
-describe('a group that alarms and functions are bound to', () => {
-  test('stays while one is bound to it', () => {
+describe('bindings of alarms and functions', () => {
+  test('protect their groups from removal', () => {
     tenant.makeGroup('G1', ['A', 'B'])
     const binding = { groups: ['G1'] }
     tenant.makeFunction('F1', { binding })
@@ -131,7 +131,7 @@ describe('a group that alarms and functions are bound to', () => {
     expect(tenant.state.bindings.total).toBe(1)
   })
 
-  test('is refused above the maximum of bindings to devices by name, as by an alarm', () => {
+  test('of a function to devices by name are refused above the maximum, as those of an alarm', () => {
     tenant.makeFunction('F1', { binding: { devices: ['A'] } })
     tenant.state.bindings.total = alarmBindingsMax - 1
     const refused = `conflict: the alarms and functions of a tenant are bound to at most ${alarmBindingsMax} devices by name`
@@ -139,7 +139,7 @@ describe('a group that alarms and functions are bound to', () => {
       outcomeOf(tenant.definition.decide(tenant.state, put(id, id === 'F2', { binding: { devices } }), turnAt()))
     expect(decided('F2', 'A', 'B')).toBe(refused)
     expect(decided('F2', 'A')).toMatchObject({ devices: ['A'], groups: null })
-    // Its earlier bindings no longer count.
+    // The earlier bindings of F1 no longer count.
     expect(decided('F1', 'A', 'B')).toMatchObject({ devices: ['A', 'B'] })
   })
 })

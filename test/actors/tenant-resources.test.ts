@@ -8,7 +8,7 @@ import { templatesMax } from '#model/template'
 import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { ActingTenant, ann, ben, hot, told, words } from '#test/actors/acting-tenant'
 
-/** The rules that groups, alarms, functions and templates have in common. */
+/** Groups, alarms, functions or templates, as the tests of their common rules use them. */
 
 interface Kind {
   readonly put: (id: string, more: { isNew: boolean; author?: string; name?: string }) => TenantCommand

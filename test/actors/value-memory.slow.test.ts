@@ -15,7 +15,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed
 }
 
-/** The heap bytes of one such value, with enough of them for some megabytes. */
+/** The heap bytes of one value of `make`, measured with `count` of them. */
 function measured(make: (index: number) => unknown, count: number): number {
   const kept = new Array<unknown>(count).fill(null)
   const before = heapBytes()
@@ -29,7 +29,7 @@ function accepted(type: string, value: unknown): PropertyState {
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index % 200)
 
-/** As a number or as a text. */
+/** A number, or a text if it is too large for one. */
 const largeInteger = (each: number) => (each % 2 ? 2 ** 40 + each : '18446744073709551615')
 
 // biome-ignore format: one block of data

@@ -53,7 +53,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
     return acting
   }
 
-  /** The same update after a message of the device. */
+  /** The update of `offering` after these messages of the device. */
   static after(...statuses: readonly FirmwareStatusMessage['status'][]): ActingUpdate {
     const acting = ActingUpdate.offering()
     for (const status of statuses) acting.reports(status)

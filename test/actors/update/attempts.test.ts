@@ -142,7 +142,7 @@ describe('a device that falls back after a finished update', () => {
     expect(begin(acting, 'more')).toBe('held_back')
   })
 
-  test('before its end is published, is delayed as well', () => {
+  test('is offered the firmware again only after a delay, even if the fallback was not reported', () => {
     const acting = ActingUpdate.offering()
     acting.reports('INSTALLED')
     acting.reconnects('2.0.0', 't')
@@ -267,6 +267,6 @@ describe('several firmwares of one device', () => {
   })
 })
 
-test('are not delayed without an attempt', () => {
+test('updates are not delayed without an earlier attempt', () => {
   for (const attempts of [[], undefined]) expect(isHeldBack(attempts, { index: 0, offer: offerOf() }, now)).toBe(false)
 })

@@ -114,7 +114,7 @@ test.each([
   expect(step?.state ?? 'installing').toBe(state)
 })
 
-test('states advance in the order of their names, as isRunning expects', () => {
+test('the active states follow each other in the list of states', () => {
   const running = ['checking', 'offering', 'started', 'downloading', 'verifying', 'installing', 'rebooting']
   expect(updateStates.filter(isRunning)).toEqual(running)
 })

@@ -59,7 +59,7 @@ describe('an update by hand', () => {
     expect(acting.received).toEqual([])
   })
 
-  test.each(['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)('is STARTED only by %s', (status) => {
+  test.each(['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)('is STARTED by %s', (status) => {
     const acting = offered()
     acting.reports(status)
     expect(acting.received).toEqual(['outcome A STARTED'])
@@ -73,7 +73,7 @@ describe('an update by hand', () => {
   const lost = actedOn(offered, (acting) => acting.act({ type: 'lost', id: 'J' }))
   const silent = actedOn(offered, (acting) => dueAfter(acting, offerTimeoutMs))
 
-  /** The event is its state and the outcome, unless it is given. */
+  /** The expected event is the state and the outcome, unless `event` is given. */
   const causes: [string, () => Outcome, state: string, outcome: string, event?: string][] = [
     ['no version is newer', () => notFound('none'), 'IDLE', 'NO_UPDATE'],
     ['the update server is busy', () => notFound('busy', '503'), 'FAILED', 'UPDATE_SERVER_OUT_OF_RESOURCES: 503'],
