@@ -28,11 +28,11 @@ export function lengthRows(protocol: TestedProtocol): readonly SocketAttack[] {
     { name: 'the largest payload that is read', sent: largest, end: 4400 },
   ]
   return [
-    // Well formed, but no message of these protocols.
+    // Well formed, but not a message of these protocols.
     { name: 'an empty text', sent: frame({ opcode: opcodes.text }), ...refused },
-    { name: 'an empty binary one', sent: frame({ opcode: opcodes.binary }), ...refused },
+    { name: 'an empty binary message', sent: frame({ opcode: opcodes.binary }), ...refused },
     { name: 'an empty text, byte by byte', sent: apart(frame({ opcode: opcodes.text }), 1), ...refused },
-    { name: 'an empty binary one, byte by byte', sent: apart(frame({ opcode: opcodes.binary }), 1), ...refused },
+    { name: 'an empty binary message, byte by byte', sent: apart(frame({ opcode: opcodes.binary }), 1), ...refused },
     ...served.map((bytes) => ({ name: `${bytes} bytes`, sent: ofLength(bytes), ...answered })),
     ...served
       .filter((bytes) => bytes < 200)
@@ -150,7 +150,7 @@ export function fragmentRows({ opcode, message, canary, bytesMax }: TestedProtoc
     cut('a last one without a first', more(canary(), true)),
     cut('a continuation without a first, and a last', more(canary(), false), more('', true)),
     cut('a last one after a whole message', frame({ opcode, payload: text }), more(canary(), true)),
-    // In binary messages the parser reads it as part of the other message.
+    // In binary messages the parser reads `behind` as part of the first message.
     cut('a message in another', first, behind, noise),
     cut('the start of a message in another', first, first, behind),
     cut('a total above the limit', largeBegun, more(Buffer.alloc(262_144), true)),

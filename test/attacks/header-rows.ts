@@ -42,7 +42,7 @@ export const headerRows: readonly HttpAttack[] = [
   { name: 'tabs around a value', sent: get(['X-A:\tb\t']), ...served },
 ]
 
-/** Repeated headers are joined; none of them is dropped. RFC 9110 §5.3. */
+/** Repeated headers are refused or joined; none of them is dropped. RFC 9110 §5.3. */
 export const repeatedRows: readonly HttpAttack[] = [
   { name: 'Host', sent: request('GET', '/api/v1/health', ['Host: localhost', 'Host: b']), ...refused },
   { name: 'Host, equal', sent: request('GET', '/api/v1/health', ['Host: localhost', 'host: localhost']), ...refused },

@@ -30,7 +30,7 @@ export const pipeliningRows: readonly HttpAttack[] = [
   { name: 'a broken one behind', sent: `${get()}x\0y\r\n\r\n${canary}`, answers: [505], end: 'closed' },
   { name: 'an ambiguous one behind', sent: get() + get(['Host: b']) + canary, ...cut },
   { name: 'one behind a refused one', sent: get(['Host: b']) + canary, ...cut },
-  // Nothing after it is read. RFC 9112 §9.6.
+  // Nothing after a request with `Connection: close` is read. RFC 9112 §9.6.
   { name: 'one behind Connection: close', sent: get(['Connection: close']) + canary, ...cut },
   { name: 'one behind Connection: CLOSE', sent: get(['Connection: CLOSE']) + canary, ...cut },
   { name: 'one behind a list with close', sent: get(['Connection: keep-alive, close']) + canary, ...cut },

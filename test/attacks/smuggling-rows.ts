@@ -24,7 +24,7 @@ function rowOf([name, sent, end = refused]: Row): HttpAttack {
   return { name, sent, ...end }
 }
 
-/** Ambiguous framing is refused, the canary is not read, and the connection is closed. RFC 9112 §6, §11.2. */
+/** Ambiguous framing is refused, or the parser waits for more. The canary is not read. RFC 9112 §6, §11.2. */
 const ambiguous: readonly Row[] = [
   // CL.TE, TE.CL and variants.
   ['a length and chunks, the length longer', post(`Content-Length: ${hidden.length}`, inChunks) + hidden],
@@ -50,7 +50,7 @@ const ambiguous: readonly Row[] = [
   ['a length of white space', post('Content-Length: \t ') + canary, cut],
   ['a length in other digits', post('Content-Length: \u00b2') + canary, cut],
   ['a length above 64 bits', post('Content-Length: 18446744073709551618') + noObject + canary],
-  ['a length of twenty zeros', post(`Content-Length: ${'0'.repeat(20)}2`) + noObject + canary],
+  ['a length with twenty zeros in front', post(`Content-Length: ${'0'.repeat(20)}2`) + noObject + canary],
 
   // TE.TE: spellings of `Transfer-Encoding: chunked` that only some parsers accept.
   ...[
@@ -77,7 +77,7 @@ const ambiguous: readonly Row[] = [
     ['behind a NUL', 'Transfer-Encoding: \0chunked', waiting],
     ['before a NUL', 'Transfer-Encoding: chunked\0', waiting],
     ['behind a no-break space', 'Transfer-Encoding: \xa0chunked'],
-    ['with a long s', 'Transfer-Encoding: chun\xe2\x84\xaaed'],
+    ['with a Kelvin sign', 'Transfer-Encoding: chun\xe2\x84\xaaed'],
     ['with a space before the colon', 'Transfer-Encoding : chunked', waiting],
     ['with a tab before the colon', 'Transfer-Encoding\t: chunked', waiting],
     ['with a space in front', ' Transfer-Encoding: chunked', waiting],
@@ -156,7 +156,7 @@ export const namelessRows: readonly HttpAttack[] = (
     ['a length behind a header without a name', post(': b', canaryLength) + canary, { answers: [400, 201] }],
     ['a length behind two colons', post('::b', canaryLength) + canary, { answers: [400, 201] }],
     ['a length behind a header without a name, no body', get([': b', canaryLength]) + canary, { answers: [200, 201] }],
-    // They contain no request line, so the parser waits for one.
+    // The chunks contain no request line, so the parser waits for one.
     [
       'chunks behind a header without a name',
       post(': b', inChunks) + chunked('{}'),

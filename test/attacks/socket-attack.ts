@@ -15,7 +15,7 @@ export interface TestedProtocol {
   canary(): Buffer
   /** Whether this message is the answer. */
   isAnswer(payload: Buffer): boolean
-  /** Whether this message refuses an invalid one. Without it, invalid messages close the socket with 4400. */
+  /** Whether this message refuses an invalid one. Without this method, invalid messages close the socket with 4400. */
   isRefusal?(payload: Buffer): boolean
   /** The size of the largest answered message. */
   readonly bytesMax: number
@@ -135,10 +135,10 @@ export async function attemptOn(
     const pieces = row.sent instanceof Uint8Array ? [row.sent] : row.sent
     const pongs = () => websocket.of(opcodes.pong).length
     for (const [place, piece] of pieces.entries()) {
-      // What is read together with the end is not answered.
+      // A ping that is read together with the end is not answered.
       if (row.end === 'cut' && row.pongs && place === pieces.length - 1)
         await until(() => websocket.isClosed || pongs() > 0, `a pong on ${path}`)
-      // With many pieces a turn is enough to make each a packet.
+      // With many pieces, one turn of the event loop is enough to make each a packet.
       if (place > 0)
         await new Promise((resolve) => (pieces.length > 10 ? setImmediate(resolve) : setTimeout(resolve, pauseMs)))
       websocket.send(piece)

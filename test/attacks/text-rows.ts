@@ -62,12 +62,12 @@ export function textRows({ opcode, message, isRefusal }: TestedProtocol): readon
       end: 'serves' as const,
     })),
     ...illFormed.flatMap(([name, text]) => [
-      cut(`not ${name}`, frame({ opcode, payload: around(text) })),
-      cut(`not ${name}, in fragments`, ...fragments(opcode, around(text), at + 1)),
+      cut(`refused: ${name}`, frame({ opcode, payload: around(text) })),
+      cut(`refused: ${name}, in fragments`, ...fragments(opcode, around(text), at + 1)),
     ]),
-    cut('not nothing but a byte', frame({ opcode, payload: Buffer.of(0xff) })),
+    cut('refused: an invalid byte alone', frame({ opcode, payload: Buffer.of(0xff) })),
     cut(
-      'not half a character at its end',
+      'refused: half a character at the end',
       frame({ opcode, payload: Buffer.concat([message(), Buffer.of(0xe2, 0x82)]) }),
     ),
     ...unfinishedRows(opcode, around('\xff'), at),
@@ -87,14 +87,14 @@ function unfinishedRows(opcode: number, bad: Buffer, at: number): readonly Socke
   const [begun, end] = [single.subarray(0, -1), single.subarray(-1)]
   const bytes = [...single].map((byte) => Buffer.of(byte))
   return [
-    { name: 'not yet a bad byte in the first fragment', sent: [badFirst, ping], pongs, end: 'waits' },
-    { name: 'not yet a bad byte in the second fragment', sent: [good, badOne, ping], pongs, end: 'waits' },
-    { name: 'not yet a bad byte in a frame', sent: begun, end: 'waits' },
-    { name: 'not yet a bad byte in a frame, byte by byte', sent: bytes.slice(0, -1), end: 'waits' },
-    { name: 'not a bad byte in the first fragment, and the end', sent: [badFirst, ping, last], pongs, end: 'cut' },
-    { name: 'not a bad byte in the second, and the end', sent: [good, badOne, ping, rest], pongs, end: 'cut' },
-    { name: 'not a bad byte in a frame, and the end', sent: [begun, end], end: 'cut' },
-    { name: 'not a bad byte in a frame, byte by byte', sent: bytes, end: 'cut' },
+    { name: 'not yet refused: a bad byte in the first fragment', sent: [badFirst, ping], pongs, end: 'waits' },
+    { name: 'not yet refused: a bad byte in the second fragment', sent: [good, badOne, ping], pongs, end: 'waits' },
+    { name: 'not yet refused: a bad byte in a frame', sent: begun, end: 'waits' },
+    { name: 'not yet refused: a bad byte in a frame, byte by byte', sent: bytes.slice(0, -1), end: 'waits' },
+    { name: 'refused: a bad byte in the first fragment, and the end', sent: [badFirst, ping, last], pongs, end: 'cut' },
+    { name: 'refused: a bad byte in the second, and the end', sent: [good, badOne, ping, rest], pongs, end: 'cut' },
+    { name: 'refused: a bad byte in a frame, and the end', sent: [begun, end], end: 'cut' },
+    { name: 'refused: a bad byte in a frame, byte by byte', sent: bytes, end: 'cut' },
   ]
 }
 
@@ -174,7 +174,7 @@ export function deflateRows(
     cut('data that inflates to 64 MiB', compressed(deflated(Buffer.alloc(64 * 2 ** 20)))),
     cut('the first of two fragments', compressed(small.subarray(0, 4), false), more({ payload: small.subarray(4) })),
     cut('the second of two fragments', frame({ opcode, payload: canary(), isFinal: false }), more({ reserved: 4 })),
-    // Without the reserved bit it would be an ordinary message.
+    // Without the reserved bit this would be an ordinary ping.
     cut('a ping', frame({ opcode: opcodes.ping, payload: small.subarray(0, 20), reserved: 4 })),
   ]
 }

@@ -24,7 +24,7 @@ import { until } from '#test/blackbox/until'
  * | 7 | closing |
  * | 9.3 to 9.6, 10.1 | the largest message in pieces |
  *
- * In place of its messages of megabytes, the largest accepted one is sent. Answers replace its echoes.
+ * In place of the megabyte messages of the suite, the largest accepted message is sent. Answers replace echoes.
  */
 const tables: Readonly<Record<string, (protocol: TestedProtocol) => readonly SocketAttack[]>> = {
   'lengths of payloads': lengthRows,
@@ -130,14 +130,14 @@ describe.each(['/events', '/link'])('the handshake of %s', (path) => {
     ['Upgrade to h2c', { Upgrade: 'h2c' }, 426],
     ['Upgrade with a typing error', { Upgrade: 'websockets' }, 426],
     ['no Upgrade', { Upgrade: undefined }, 426],
-    ['Connection without it', { Connection: 'keep-alive' }, 426],
+    ['Connection without Upgrade', { Connection: 'keep-alive' }, 426],
     ['Connection with a typing error', { Connection: 'Upgrades' }, 426],
     ['no Connection', { Connection: undefined }, 426],
     ['a body', { 'Content-Length': '2' }, 400],
     ['a body in chunks', { 'Transfer-Encoding': 'chunked' }, 400],
     ['two hosts', { Host: ['localhost', 'localhost'] }, 400],
     ['another origin', { Origin: 'https://evil.example' }, 403],
-    ['no origin', { Origin: 'null' }, 403],
+    ['the origin null', { Origin: 'null' }, 403],
   ])('is refused: %s', async (_, lines, status) => {
     expect((await shake(lines)).status).toBe(status)
   })

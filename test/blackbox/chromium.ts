@@ -10,7 +10,7 @@ const noBrowser = existsSync(executablePath)
   ? undefined
   : `SKIPPED, not passed: ${executablePath} is not installed (apt-get install chromium)`
 
-/** With these the browser sends no requests but those of the page. */
+/** With these arguments the browser sends no requests but those of the page. */
 const quietArguments = [
   '--no-sandbox',
   '--disable-gpu',

@@ -8,7 +8,7 @@ const connections = 5_000
 const atOnce = 50
 /** A leaked connection takes 480 bytes. Other growth of a new process is spread over all connections. */
 const bytesEachMax = 150
-/** Memory varies by some MB between measurements, and only a leak grows with each round. So one good round is enough. */
+/** Memory varies by some MB between measurements, and only a leak grows with each round. One good round is enough. */
 const rounds = { least: 4, most: 16 }
 
 const head = 'Host: a\r\nConnection: close\r\n'

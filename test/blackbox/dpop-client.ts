@@ -58,7 +58,7 @@ export class DpopClient {
     return this.pair
   }
 
-  /** With access token and proof. */
+  /** Sends a request with access token and proof. */
   ask(path: string, ask: Ask = {}): Promise<Answer> {
     return this.#send(path, ask, this.signedIn.accessToken)
   }
@@ -71,7 +71,7 @@ export class DpopClient {
     return this.ask(path, { method: 'POST', body })
   }
 
-  /** With a proof, and without a token. */
+  /** Sends a request with a proof, and without a token. */
   prove(path: string, ask: Ask): Promise<Answer> {
     return this.#send(path, ask, undefined)
   }

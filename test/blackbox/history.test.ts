@@ -24,7 +24,7 @@ const schema = {
 const minute = 60_000
 const hour = 60 * minute
 const start = Math.floor(Date.now() / 3_600_000 - 2) * 3_600_000
-/** A point a minute, the newest an hour ago. */
+/** A point a minute for an hour, which ended at least an hour ago. */
 const points = Array.from({ length: 60 }, (_, index) => ({
   time: start + index * minute,
   value: 20 + (index % 10) / 10,
@@ -163,7 +163,7 @@ describe('history', () => {
     await connect()
     const { series } = await read(`from=${start - hour}&to=${start}`)
     expect(series.map(({ value }) => value)).toEqual([[1, 22.5, 3], [true], [], ['a "b"'], []])
-    // What devices report later replaces it too.
+    // Values that devices report later replace imported ones too.
     await report(start - hour, [{ propId: 0x2000, value: 9 }])
     const replaced = await read(`from=${start - hour}&to=${start}&properties=8192`)
     expect(replaced.series[0]?.value).toEqual([9, 22.5, 3])
@@ -195,7 +195,7 @@ describe('history', () => {
 
   test('has the status of the device', async () => {
     const { time, status } = (await server.get(`/meta/${device}/history`)).json as Record<string, readonly unknown[]>
-    // It was back before it counted as offline.
+    // The device was back before it counted as offline.
     expect(status).toEqual(['online'])
     expect(time).toEqual([expect.any(Number)])
     expect((await server.get(`/meta/${device}/history?from=5&to=4`)).status).toBe(400)

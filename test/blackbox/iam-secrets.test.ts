@@ -142,7 +142,7 @@ function addAll(secrets: object, what: string, addSecret: AddSecret): void {
 /** The secret in several encodings. */
 function encodingsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
-  // Only the Base64 text of the secret alone: inside a longer text there are three more forms.
+  // Only the Base64 text of the secret alone: as a part of a longer text, a secret has another one.
   return [secret, bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex'), encodeURIComponent(secret)]
 }
 

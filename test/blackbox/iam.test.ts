@@ -110,7 +110,7 @@ describe('IAM=on', () => {
   test('oauth4webapi repeats with the nonce, and reads the reason of a refusal', async () => {
     const insecure = { [oauth.allowInsecureRequests]: true } as const
     const keys = await oauth.generateKeyPair('ES256')
-    // It does not support our login, so another client signs in with its key.
+    // oauth4webapi does not support our login, so another client signs in with its key.
     const login = new DpopClient(server, keys)
     expect((await login.logIn(root)).status).toBe(200)
     const [DPoP, url] = [oauth.DPoP({}, keys), new URL(`${server.base}/iam/me?any=query`)]

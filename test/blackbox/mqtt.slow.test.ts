@@ -17,7 +17,7 @@ describe('ports', () => {
     new Promise<void>((resolve) => {
       const server = createServer()
       occupied.push(server)
-      // Another process may have it already.
+      // Another process may have the port already.
       server.once('error', () => resolve())
       server.listen(port, '127.0.0.1', resolve)
     })

@@ -11,7 +11,7 @@ import { until } from '#test/blackbox/until'
 /** The built server. `SERVER_MAIN` names another build. */
 const program = process.env.SERVER_MAIN ?? join(projectRoot, 'dist/src/app/main.js')
 
-/** Loaded before the server: it ends when the test process ends, because then the channel closes. */
+/** Loaded before the server, and kills it when the test process ends, because then the channel closes. */
 const tether = `data:text/javascript,${encodeURIComponent(
   "process.once('disconnect', () => process.kill(process.pid, 'SIGKILL')); process.channel?.unref()",
 )}`
@@ -79,9 +79,9 @@ export type Served = Pick<StartedServer, 'base' | 'ws' | 'get' | 'ask'>
 export class ServerRun {
   readonly #child: ChildProcess
   readonly ended: Promise<Ending>
-  /** The output. */
+  /** Standard output and standard error. */
   output = ''
-  /** The output to standard error. */
+  /** Standard error alone. */
   errors = ''
   isEnded = false
 
@@ -180,7 +180,7 @@ export class StartedServer {
     return server
   }
 
-  /** Restarts on another port, so that late connections to the old one fail. */
+  /** Starts or restarts, by default on another port, so that late connections to the old one fail. */
   async startAgain(environment: Environment = {}): Promise<void> {
     this.#environment = { ...this.#environment, ...environment }
     const run = new ServerRun({ DATA_DIR: this.dataFolder, ...this.#environment })
@@ -264,7 +264,7 @@ export class StartedServer {
     }
   }
 
-  /** Kills the server if it runs, and deletes its data. */
+  /** Kills the server if it runs, and deletes a temporary data folder. */
   async discard(): Promise<void> {
     if (this.#run && !this.#run.isEnded) await this.kill()
     if (this.#isFolderTemporary) rmSync(this.dataFolder, { recursive: true, force: true })

@@ -12,7 +12,7 @@ const grants = [
   { permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['SENSOR-1'], services: ['*'] },
 ]
 
-/** Runs every command on a server that has only its administrators. */
+/** Runs all commands of tenants, roles, users, sessions, keys, imports and the audit. The server is new. */
 export async function runAllCommands(run: RunCommand): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'admin-'))
   const file = join(folder, 'ops.json')

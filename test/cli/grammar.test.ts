@@ -116,7 +116,7 @@ test.each<[string, Record<string, string>, string, object]>([
 ])('credentials are read from %s', (_, environment, dotenv, expected) => {
   const { reading, ...settings } = readSettings(environment, dotenv)
   expect(settings).toMatchObject(expected)
-  // They are not settings of the server, which would create this administrator.
+  // Credentials are not settings of the server, which would create this administrator.
   expect(reading).toMatchObject({ config: { adminName: undefined, adminPassword: undefined } })
 })
 

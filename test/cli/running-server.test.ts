@@ -34,7 +34,7 @@ describe('with a running server', () => {
   const asRoot = (...args: readonly string[]) => as(rootUser, args)
   const sessionsOf = async (name: string) => (await admin.get(`/iam/users/${name}/sessions`)).json as unknown[]
 
-  test('every command works', () => runAllCommands((args, input) => as(rootUser, args, input)))
+  test('the commands of administration work', () => runAllCommands((args, input) => as(rootUser, args, input)))
 
   test('the printed codes of a new user and of a lost password are valid', async () => {
     const name = newName('coded')
@@ -144,7 +144,7 @@ describe('with a running server', () => {
     }
   })
 
-  test('the history is exported as rows, with its state', async () => {
+  test('the history is exported, imported and compacted, and its state is shown', async () => {
     const other = await startWithIdentity({ HISTORY: 'on' })
     started.push(other)
     const run = (...args: readonly string[]) =>

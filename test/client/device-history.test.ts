@@ -101,7 +101,7 @@ test('live points continue a history without a gap or a repeated point, and even
   await fixture.answer(series([1, 2], [10, 20]))
   const seen: History[] = []
   const end = (await asked).live((history) => seen.push(history))
-  // While it is read again: one point is in the answer too, and one is not.
+  // Two points are reported while the history is read again: the answer has the first.
   await fixture.report(3, { tag: 'value', value: 30 })
   await fixture.report(4, { tag: 'value', value: 40 })
   expect(await fixture.answer(series([1, 2, 3], [10, 20, 30]))).toContain('from=1')

@@ -53,7 +53,7 @@ describe('an event socket', () => {
     ])
   })
 
-  test('with answers is neither, also if timers run once a minute', async () => {
+  test('with answers is only pinged, also if timers run once a minute', async () => {
     time.leastMs = 60_000
     socket.isAnswering = true
     const eventSocket = open()

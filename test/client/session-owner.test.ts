@@ -82,7 +82,7 @@ describe('a session', () => {
     expect(await tab.call('GET /iam/me')).toMatchObject({ name: 'ann' })
     expect(server.requests.slice(before).map((request) => claimsOf(request)?.sub)).not.toContain('crn#user:bob')
     expect([await store.read(), tab.session.value.name]).toEqual([othersSession, 'ann'])
-    // When it is over, the client can use the session of the other user.
+    // When its own session is over, the client can use the session of the other user.
     server.over.add('a')
     expect(await tab.call('GET /iam/me').catch(({ status }: Problem) => status)).toBe(401)
     expect([tab.session.value.state, await store.read()]).toEqual(['signed out', othersSession])

@@ -219,7 +219,7 @@ describe('a client’s session', () => {
     })
   })
 
-  test('calls report errors', async () => {
+  test('reports the errors of its calls', async () => {
     const { client: program } = client({ credentials: { scheme: 'basic', name: 'root', password: admin.password } })
     const invalid = await problemOf(program.call('GET /devices', { query: { limit: 0 } }))
     expect(invalid).toMatchObject({

@@ -180,7 +180,7 @@ describe('a synchronized list', () => {
     expect([fixture.list.isSynced, fixture.fleet.devices.size]).toEqual([true, 7])
   })
 
-  test('is not read again if nothing changed', async () => {
+  test('is not transferred again if nothing changed', async () => {
     const fixture = new ListFixture()
     fixture.server.apply({ kind: 'add', device: 'A' })
     fixture.list.startOver(0)

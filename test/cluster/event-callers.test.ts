@@ -28,7 +28,7 @@ afterEach(async () => {
   }
 })
 
-/** Accepts each proof once, like the authenticator of one server. */
+/** Opens a node that accepts each proof once, like the authenticator of one server. */
 function openNode(ownerUrl: () => string): Promise<Node> {
   const used = new Set<string>()
   const authenticate: Authenticate = (request) => {

@@ -5,7 +5,7 @@ import { Problem } from '#model/problem'
 import { clusterNode } from '#test/cluster/cluster-node'
 import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
 
-/** Two nodes with the same key: the owner answers what the edge forwards, and only it records it. Contract 12, Audit. */
+/** Two nodes with the same key: the owner answers and records requests that the edge forwards. Contract 12, Audit. */
 
 class Recorder implements Audit {
   readonly added: AuditedRequest[] = []

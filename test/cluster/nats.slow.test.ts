@@ -144,7 +144,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     }
   }
 
-  /** What happens to the owner, while a device reports at one other node and dashboards watch at both. */
+  /** Disturbs the owner, while a device reports at another node, and dashboards watch at two other nodes. */
   async function disturb(device: string, disturbance: (owner: StartedServer) => Promise<void>) {
     const { owner, others } = await ownerAndOthers()
     const [near, far] = others as [StartedServer, StartedServer]

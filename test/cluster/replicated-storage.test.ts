@@ -11,7 +11,7 @@ import { put, rowsOf, storageSuite, text } from '#test/store/storage-suite'
 
 const partBytesMax = 64
 
-/** A backend whose handles are open when this node owns them. */
+/** A backend whose `open` ends when this node owns the store. */
 function owned(options: ReplicatedStorageOptions): StorageBackend {
   const backend = replicatedStorage(options)
   return {

@@ -4,7 +4,7 @@ import { Problem } from '#model/problem'
 import { bytesMax, bytesOf, hashOf, noOwners, piecesOf } from '#test/store/blob-suite'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
-/** Objects in memory, which fail while `isAway`. */
+/** Objects in memory. None can be added while `isAway`. */
 class MemoryBucket implements ObjectBucket {
   readonly objects = new Map<string, { bytes: Uint8Array; storedAt: number }>()
   readonly now: () => number

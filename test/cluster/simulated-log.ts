@@ -5,13 +5,13 @@ import type { World } from '#runtime/world'
 export interface LogFaults {
   /** The message is stored, and the node never learns it. */
   readonly lostAnswer: number
-  /** The message is stored a second time, up to ten seconds later. */
+  /** A copy of the message is stored up to ten seconds later, even if the message is refused. */
   readonly lateCopy: number
   /** The log does not look at `after`. */
   readonly ignoredOrder: number
   /** The log stalls for four to nine seconds. */
   readonly stall: number
-  /** Nothing is answered. */
+  /** Messages are lost without an answer. */
   readonly isAway?: boolean
 }
 

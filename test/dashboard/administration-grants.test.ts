@@ -73,7 +73,7 @@ test('names are separated by commas and line breaks', () => {
   expect(parseNames(' LAMP-1, LAMP-2\nLAMP-1\n\n  A B7 ')).toEqual(['LAMP-1', 'LAMP-2', 'A B7'])
 })
 
-test('a grant without permissions, devices or services is idle', () => {
+test('a grant without permissions, or without devices and services, is empty', () => {
   expect(isEmptyGrant(firstGrant)).toBe(false)
   expect(isEmptyGrant({ ...firstGrant, devices: [], services: [] })).toBe(true)
   expect(isEmptyGrant(grantOf({ service: [] }))).toBe(true)

@@ -17,7 +17,7 @@ const schema = {
   },
 }
 
-/** Every boiler has its own temperature; every fourth is off. */
+/** The declaration of a boiler; every fourth is off. */
 function declared(number: number): readonly Declaration[] {
   return [
     {

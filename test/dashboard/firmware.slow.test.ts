@@ -225,7 +225,7 @@ describe('firmware pages', () => {
     await ann.isAccessible()
     await ann.page.keyboard.press('Escape')
     await ann.button('New release').click()
-    // A part of the devices comes first; all of them is a choice.
+    // By default a part of the devices is updated first; all of them is a choice.
     expect(await input('Share of the devices').inputValue()).toBe('10')
     await ann.isAccessible()
     await input('Every device that connects').check()

@@ -19,7 +19,7 @@ describe('the fleet in a browser', () => {
   let browser: Browser
   let boilers: Boilers
   let ann: Visitor
-  // Outside the range of outgoing connections, which could take it while the server is down.
+  // The port is outside the range of outgoing connections, which could take it while the server is down.
   const start = async () => StartedServer.start({ PORT: String(await freePort()) })
   openPages({ start }, (opened) => {
     ;({ server, browser, boilers, ann } = opened)

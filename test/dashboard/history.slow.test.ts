@@ -7,7 +7,7 @@ import { openPages, type Visitor } from '#test/dashboard/visitor'
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
 const now = Date.now()
 
-/** Two days of a wave from 48 to 72, one value in five minutes, until ten minutes ago. */
+/** Two days of a wave from 48 to 72, one value in five minutes, until twenty minutes ago. */
 const wave = Array.from({ length: 574 }, (_, index) => {
   const at = now - 2 * day + (index + 1) * 5 * minute - 10 * minute
   return [at, Math.round(10 * (60 + 12 * Math.sin((2 * Math.PI * at) / (6 * hour)))) / 10] as const

@@ -20,7 +20,7 @@ describe('selected devices in a browser', () => {
     return ((await server.get(path)).json as { Setpoint: number }).Setpoint
   }
 
-  /** Applies the change to so many devices, waits for its outcome, and closes the dialog. */
+  /** Applies the change to this many devices, waits for its outcome, and closes the dialog. */
   async function apply(count: number): Promise<void> {
     await ann.button(`Apply to ${count} devices`).click()
     await outcome(`${count} of ${count} devices done`)
@@ -29,7 +29,7 @@ describe('selected devices in a browser', () => {
 
   const close = () => ann.dialog.getByText('Close', { exact: true }).click()
 
-  /** Writes a setpoint to the selected devices. */
+  /** Fills in the form that writes a setpoint to the selected devices. */
   async function write(value: string): Promise<void> {
     await ann.button('Write…').click()
     await ann.dialog.getByLabel('Service').selectOption('Boiler')

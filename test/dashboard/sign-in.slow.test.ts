@@ -175,7 +175,7 @@ describe('signing in with a browser', () => {
     expect(await ann.field('Name').inputValue()).toBe('')
   })
 
-  test('a user of several tenants with the same name and password chooses one', async () => {
+  test('a user of several tenants with the same address and password chooses one', async () => {
     const email = 'twin@example.com'
     const password = 'the very same password'
     for (const tenant of ['north', 'south']) {

@@ -41,7 +41,7 @@ describe('formatting a value', () => {
     expect([nameOf(0x2000, mode), nameOf(0x20, undefined), enumName(3, mode)]).toEqual(['Mode', '0x0020', 'Heating'])
   })
 
-  test('only numbers have a chart', () => {
+  test('only numbers, booleans and numeric texts have a chart', () => {
     expect([numberOf(1.5), numberOf(true), numberOf('-12'), numberOf('x'), numberOf([1])]).toEqual([
       1.5,
       1,

@@ -51,7 +51,7 @@ export const odd: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
 )
 
-/** The same as text, for paths, queries and headers. */
+/** Any JSON value as a text, for paths, queries and headers. */
 export const oddText: fc.Arbitrary<string> = odd.map((value) =>
   typeof value === 'string' ? value : JSON.stringify(value),
 )
@@ -75,7 +75,7 @@ export function mutated(value: unknown): fc.Arbitrary<unknown> {
   return fc.array(someChange, { maxLength: 3 }).map((changes) => changes.reduce(changed, value))
 }
 
-/** A copy of a JSON value with one change. `at` counts all nodes in order. */
+/** A copy of a JSON value with one change, at the node whose number in order is `at`, modulo their count. */
 function changed(value: unknown, { at, how, odd: other, name }: Change): unknown {
   let left = at % countOf(value)
   return withoutRemoved(walk(value))[0] ?? null

@@ -2,7 +2,7 @@ import { Problem } from '#model/problem'
 import { propertyTypes } from '#model/property-type'
 import { type Shape, shapeOf } from '#model/shape'
 
-/** The bytes passed every reader, or one refused them with a documented error. */
+/** A reader accepted the bytes, or they were refused with a documented error. */
 export type Verdict = 'taken' | 'refused'
 
 /** A reader of bytes from outside. */
@@ -13,7 +13,10 @@ export interface Target {
   fuzz(bytes: Uint8Array): Verdict | Promise<Verdict>
 }
 
-/** Answers `refused` for a Problem with one of these codes (any code if none is given). @throws every other error */
+/**
+ * Returns `refused` for a Problem with one of these codes (any code if none is given). @throws every other error, and a
+ * Problem with a status from 500 or without a message
+ */
 export function refusing(task: () => void, ...codes: readonly Problem['code'][]): Verdict {
   try {
     task()

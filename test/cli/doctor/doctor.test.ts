@@ -140,7 +140,7 @@ describe('a data folder', () => {
     expect((await syncFinding(configOf({ DATA_DIR: join(home, 'file') }), realWorld)).verdict).toBe('wrong')
   })
 
-  test('a slow disk matters only with DURABILITY=disk', async () => {
+  test('on a slow disk is a hint only with DURABILITY=disk', async () => {
     const steps = { at: 0 }
     const slow = { ...realWorld, monotonic: () => (steps.at += 30) }
     expect((await syncFinding(configOf({ DATA_DIR: folder, DURABILITY: 'disk' }), slow)).verdict).toBe('hint')

@@ -62,9 +62,9 @@ describe('a target', () => {
       { device: 'A', warning: 'None of the chosen devices has this property.' },
     ],
     [{ service: 'climate', propId: 1, devices: ['NEW'] }, { warning: 'None of the chosen devices has this service.' }],
-    // Not all of them are asked for.
+    // More devices than the search asks for.
     [{ service: 'climate', devices: Array.from({ length: 101 }, (_, number) => `N-${number}`) }, {}],
-    // The service is not chosen yet, or it applies to no device anyway.
+    // No service is chosen yet, or no device.
     [{ service: '', devices: undefined }, {}],
     [{ service: 'level', propId: 1, devices: [] }, {}],
   ])('%j: %j', async (target, found) => {

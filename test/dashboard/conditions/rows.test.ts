@@ -82,10 +82,10 @@ test.each(['and', 'or'] as const)('several rows are joined by %s', (join) => {
 
 test.each<[name: string, row: Row]>([
   ['has no property', row('', 'above', '30')],
-  ['compares a number with no number', row('temperature', 'above', 'warm')],
+  ['compares a number with a text', row('temperature', 'above', 'warm')],
   ['compares a number with nothing', row('temperature', 'above', ' ')],
-  ['lacks the second of two', row('temperature', 'between', '18', '')],
-  ['has an empty one of several', row('mode', 'oneOf', '1,,2')],
+  ['lacks the second of two values', row('temperature', 'between', '18', '')],
+  ['has an empty value among several', row('mode', 'oneOf', '1,,2')],
   ['compares a text with nothing', row('label', 'is', '')],
 ])('a fault names the row that %s', (_, bad) => {
   const read = conditionOf({ join: 'and', rows: [row('isPumpOn', 'on'), bad] }, operands)

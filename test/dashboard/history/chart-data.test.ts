@@ -23,7 +23,7 @@ describe('the data of a chart', () => {
     expect(times).toEqual([1, 1.2, 1.5, 2, 5, 9])
     expect(series[0]?.avg).toEqual([1, undefined, null, 2, null, 3])
     expect(series[0]?.min).toEqual([0, undefined, null, 1, null, 2])
-    // The gap is after its last point.
+    // The gap is after the last point of this series.
     expect(series[1]?.avg).toEqual([7, 8, undefined, undefined, undefined, undefined])
   })
 
@@ -48,7 +48,7 @@ describe('the data of a chart', () => {
     expect(axisLimits(min, max, thresholds)).toEqual(limits)
   })
 
-  test('gaps of several histories are joined, and others left out', () => {
+  test('gaps of several histories are joined, and those outside the span left out', () => {
     const gaps = [
       [
         { from: 0, to: 10 },

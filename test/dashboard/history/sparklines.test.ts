@@ -51,7 +51,7 @@ describe('sparklines', () => {
     expect(cache.due(wanted, 0)).toEqual(wanted.slice(0, 100))
     for (const each of cache.due(wanted, 0)) cache.add(seriesKey(each), { time: [1], avg: [2] }, 0)
     expect(cache.due(wanted, 59_999)).toEqual(wanted.slice(100))
-    // Without an answer it is not asked for again at once.
+    // A series without an answer is not asked for again at once.
     for (const each of cache.due(wanted, 59_999)) cache.add(seriesKey(each), undefined, 59_999)
     expect(cache.due(wanted, 59_999)).toEqual([])
     expect(cache.due(wanted, 60_000)).toHaveLength(100)
