@@ -29,8 +29,8 @@ const path = '/api/v1/iam/me'
 const origin = 'http://127.0.0.1:8080'
 
 /**
- * The checks of proofs and tokens in the order of the contract, without a server: the minimum that decides on a request with
- * `Authorization`. All sessions are active but one.
+ * The checks of proofs and tokens in the order of the contract, without a server: the minimum that decides on a request
+ * with `Authorization`. All sessions are active but one.
  */
 export class ProofFixture {
   readonly world: ManualWorld

@@ -53,8 +53,8 @@ export interface Refusal {
 }
 
 /**
- * A fault of a proof or its token, and the error. The valid request is `GET /api/v1/iam/me` with token T bound to key K, and a valid
- * proof of K.
+ * A fault of a proof or its token, and the error. The valid request is `GET /api/v1/iam/me` with token T bound to key
+ * K, and a valid proof of K.
  */
 export type WrongProofRow = readonly [number: number, name: string, requests: Requests, refusal: Refusal]
 

@@ -31,9 +31,9 @@ export function turnAt(at = now, tenant = 'default', reminder: number | null = n
 }
 
 /**
- * An actor without a runtime. It applies each decision at once, runs the effects and keeps the records as bytes. After each turn it
- * checks that the decision did not change the state; for an actor with write-through it also checks that the records restore the same
- * state.
+ * An actor without a runtime. It applies each decision at once, runs the effects and keeps the records as bytes. After
+ * each turn it checks that the decision did not change the state; for an actor with write-through it also checks that
+ * the records restore the same state.
  */
 export class ActingActor<State, Command> {
   readonly definition: ActorDefinition<State, Command, Entry>

@@ -27,9 +27,10 @@ import { commandOf, weighted } from '#test/kit/command-arbitrary'
 import { forAll } from '#test/kit/for-all'
 
 /**
- * Random commands in random order and time. `ActingActor` checks at each step that no decision changes the state and that the records
- * restore it. These tests check further invariants.
+ * Random commands in random order and time. `ActingActor` checks at each step that no decision changes the state and
+ * that the records restore it. These tests check further invariants.
  */
+
 const runs = 60
 const steps = { minLength: 1, maxLength: 40 }
 

@@ -9,8 +9,9 @@ interface Held {
 }
 
 /**
- * Remembers the whole state to find changes in place. It also walks objects that many actors share, such as alarms, because
- * they must not change either. Returns a function that returns the path of the first change, such as `.services.0`, or undefined.
+ * Remembers the whole state to find changes in place. It also walks objects that many actors share, such as alarms,
+ * because they must not change either. Returns a function that returns the path of the first change, such as
+ * `.services.0`, or undefined.
  */
 export function watchState(state: unknown): () => string | undefined {
   const all: Held[] = []

@@ -40,7 +40,7 @@ export function expectShape(example: unknown, actual: unknown): void {
   expect(differenceOf(example, actual, 'body')).toBeUndefined()
 }
 
-/** The first place where the types differ. */
+/** The first place where a field is missing or a type differs. */
 function differenceOf(example: unknown, actual: unknown, path: string): string | undefined {
   if (typeOf(actual) !== typeOf(example)) return `${path} is ${typeOf(actual)}, not ${typeOf(example)}`
   if (Array.isArray(example) && Array.isArray(actual)) {

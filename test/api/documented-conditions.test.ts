@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { AlarmCondition } from '#model/condition'
 
 /** The conditions in `docs/api.md` are valid. */
+
 const text = readFileSync(fileURLToPath(new URL('../../docs/api.md', import.meta.url)), 'utf8')
 const section = text.slice(text.indexOf('\n## Conditions\n')).split('\n## ')[1] ?? ''
 const examples = [...section.matchAll(/^\d+\. .*: `(\{.*\})`$/gm)].map(([, condition]) => condition ?? '')

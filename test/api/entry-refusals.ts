@@ -1,8 +1,8 @@
 import { defineRoute } from '#api/route-entry'
 
 /**
- * Compile-time tests, run by `npm run check`: the compiler refuses an entry without `access`, or with an access that does
- * not match the parameters of the path. An expected error that is missing is an error.
+ * Compile-time tests, run by `npm run check`: the compiler refuses an entry without `access`, or with an access that
+ * does not match the parameters of the path. An expected error that is missing is an error.
  */
 const rest = {
   source: '§0',
@@ -28,7 +28,7 @@ defineRoute('x', { ...rest, route: 'GET /meta/:deviceIdentifier/:key', access: {
 defineRoute('x', { ...rest, route: 'GET /schemas/:serviceIdentifier', access: { ...read, within: 'device' } })
 const both = 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/properties'
 const mirrored = 'GET /services/:serviceIdentifier/devices/:deviceIdentifier'
-// @ts-expect-error The path names both, so one grant must cover both.
+// @ts-expect-error The path names a device and a service, so one grant must cover both.
 defineRoute('x', { ...rest, route: both, access: { ...read, within: 'device' } })
 // @ts-expect-error The order does not matter.
 defineRoute('x', { ...rest, route: mirrored, access: { ...read, within: 'service' } })

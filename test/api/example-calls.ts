@@ -16,7 +16,7 @@ export interface ExampleCall {
   readonly headers?: Readonly<Record<string, string>>
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: string
-  /** Instead of these fields of the body. */
+  /** Fields that replace those of the body. */
   readonly body?: object
 }
 
@@ -49,13 +49,13 @@ const prepared: Readonly<Record<string, Prepare>> = {
   readServiceDesired: withDesired,
   postLink: async (fixture) => ({ headers: { authorization: await fixture.deviceAuthorization() } }),
   endSession: async (fixture) => ({ user: 'eve', parameters: { id: await fixture.secondSession('eve') } }),
-  // Requires the role admin itself.
+  // The route requires the role admin itself.
   readOutbox: async (fixture) => {
     await fixture.failedMail()
     return asRoot(fixture)
   },
   listDeliveries: async (fixture) => ({ user: 'eve', parameters: { functionId: await fixture.webhookFunction() } }),
-  // Requires all permissions.
+  // The route requires all permissions.
   readBackup: asRoot,
   // The example shows a user with a second factor.
   listUsers: async (fixture) => {
@@ -154,7 +154,7 @@ export async function prepareResources(fixture: AccessFixture, { name, example }
   if (/^write(Device|Service)Properties$/.test(name)) await fixture.link()
 }
 
-/** The same, and the secrets of the call. */
+/** Creates what an example needs, and returns the caller and the secrets of the call. */
 export async function prepareCall(fixture: AccessFixture, entry: RouteEntry): Promise<ExampleCall> {
   await prepareResources(fixture, entry)
   const prepare = prepared[entry.name]

@@ -19,14 +19,14 @@ const deep = (levels: number): unknown => (levels === 0 ? true : { '!': deep(lev
 
 test.each<[title: string, filter: unknown, paths: readonly string[]]>([
   ['nothing', '', ['filter']],
-  ['no JSON', '{"!":', ['filter']],
+  ['a text that is not JSON', '{"!":', ['filter']],
   ['two filters', ['true', 'false'], ['filter']],
-  ['no key', '{}', ['filter']],
+  ['an object without a key', '{}', ['filter']],
   ['two keys', '{"!":1,"!!":1}', ['filter']],
   ['an unknown operator', '{"map":[1,2]}', ['filter']],
   ['a key of Object.prototype', '{"__proto__":[1]}', ['filter']],
   ['an unknown operator inside', '{"and":[{"or":[true,{"cat":["a"]}]}]}', ['filter.and.0.or.1']],
-  ['several', '{"and":[{"nand":[]},true,{"xor":[]}]}', ['filter.and.0', 'filter.and.2']],
+  ['several unknown operators', '{"and":[{"nand":[]},true,{"xor":[]}]}', ['filter.and.0', 'filter.and.2']],
   ['too few arguments', '{"and":[{"==":[1]}]}', ['filter.and.0.==']],
   ['a name that is not a string', '{"var":7}', ['filter.var']],
   ['a computed name', '{"var":[{"var":"status"}]}', ['filter.var.0']],

@@ -8,7 +8,7 @@ import type { MetricsForm } from '#routes/metrics'
 import { Histogram } from '#runtime/histogram'
 import { Exposition } from '#test/app/exposition'
 
-/** The rows of these tests do not use them. */
+/** Sources that the rows of these tests do not use. */
 const noSources = {} as MetricSources
 
 async function textOf(rows: readonly MetricRow[], form: MetricsForm = 'prometheus'): Promise<string> {
@@ -120,7 +120,7 @@ describe('the text of the metrics', () => {
     }
   })
 
-  test('in OpenMetrics format names counters without _total and has an end mark', async () => {
+  test('in OpenMetrics format names the families of counters without _total, and has an end mark', async () => {
     const rows: MetricRow[] = [
       { ...about, name: 'ddb_a_total', type: 'counter', read: () => 1 },
       { ...about, name: 'ddb_b', type: 'gauge', read: () => 2 },

@@ -9,9 +9,10 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
 /**
- * ARCHITECTURE.md lists the files of five paths. A file is on a path when one of its functions runs in each of five rounds.
- * The clients here import nothing of the product, so that only the server is counted.
+ * ARCHITECTURE.md lists the files of five paths. A file is on a path when one of its functions runs in each of five
+ * rounds. The clients here import nothing of the product, so that only the server is counted.
  */
+
 const roundCount = 5
 /** Runs by a timer, on every path. */
 const timerFile = 'src/app/metrics/process-metrics'

@@ -63,8 +63,8 @@ const pauseMs = 15
 const silentMs = 120
 
 /**
- * Sends a row and returns the outcome. A connection counts as open only if it answers another request, so that `answers`
- * includes those to all smuggled requests.
+ * Sends a row and returns the outcome. A connection counts as open only if it answers another request, so that
+ * `answers` includes those to all smuggled requests.
  */
 export async function attempt(port: number, { sent, answers, end = 'open' }: HttpAttack): Promise<Outcome> {
   const client = new RawClient(port)

@@ -15,6 +15,7 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { RawClient } from '#test/http/raw-client'
 
 /** Hostile bytes over raw sockets, against a started server. */
+
 const tables: Readonly<Record<string, readonly HttpAttack[]>> = {
   'ambiguous framing': smugglingRows,
   'bad chunks': chunkRows,

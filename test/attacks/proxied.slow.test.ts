@@ -7,9 +7,9 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { domain, NginxProxy, noNginx } from '#test/ops/nginx-proxy'
 
 /**
- * The rows with ambiguous ends, behind nginx with the shipped configuration. nginx reuses connections for many clients, so
- * bytes that nginx and the server interpret differently would precede the request of another client. Each row checks that
- * a canary exists only if its own client got 201 for it, and that other clients get their own answers.
+ * The rows with ambiguous ends, behind nginx with the shipped configuration. nginx reuses connections for many clients,
+ * so bytes that nginx and the server interpret differently would precede the request of another client. Each row checks
+ * that a canary exists only if its own client got 201 for it, and that other clients get their own answers.
  */
 describe('behind nginx', () => {
   let server: StartedServer

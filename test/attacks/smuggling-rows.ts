@@ -8,7 +8,9 @@ const hidden = `0\r\n\r\n${canary}`
 
 const canaryLength = `Content-Length: ${canary.length}`
 
-/** The outcome depends on whether the server or its parser refuses the row, and on bytes that look like another request. */
+/**
+ * The outcome depends on whether the server or its parser refuses the row, and on bytes that look like another request.
+ */
 type End = Pick<HttpAttack, 'answers' | 'end'>
 const refused: End = { answers: [400], end: 'closed' }
 /** Refused a tick later, after the parser has read the following bytes. */
@@ -146,10 +148,10 @@ export const behindChunksRows: readonly HttpAttack[] = (
 ).map(rowOf)
 
 /**
- * The parser ignores all headers after one without a name, including a length: the intended body is then the next request.
- * The server cannot detect this, because it does not see those headers either. Without a proxy this is harmless: both
- * requests come from the same client with the same rights, and no browser sends them. A proxy that forwarded such headers
- * over shared connections would be at risk; nginx refuses them (`proxied.slow.test.ts`).
+ * The parser ignores all headers after one without a name, including a length: the intended body is then the next
+ * request. The server cannot detect this, because it does not see those headers either. Without a proxy this is
+ * harmless: both requests come from the same client with the same rights, and no browser sends them. A proxy that
+ * forwarded such headers over shared connections would be at risk; nginx refuses them (`proxied.slow.test.ts`).
  */
 export const namelessRows: readonly HttpAttack[] = (
   [

@@ -75,8 +75,8 @@ export function textRows({ opcode, message, isRefusal }: TestedProtocol): readon
 }
 
 /**
- * 6.4: failing fast is optional. uWebSockets.js checks a text when it is complete; until then the socket waits and answers
- * pings. `at` is the offset of the bad byte.
+ * 6.4: failing fast is optional. uWebSockets.js checks a text when it is complete; until then the socket waits and
+ * answers pings. `at` is the offset of the bad byte.
  */
 function unfinishedRows(opcode: number, bad: Buffer, at: number): readonly SocketAttack[] {
   const ping = frame({ opcode: opcodes.ping, payload: 'still there' })

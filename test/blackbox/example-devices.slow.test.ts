@@ -14,6 +14,7 @@ import { until } from '#test/blackbox/until'
  * The devices in `examples` follow the guide for devices, against a real server: values that they measured while it was
  * down arrive once and in order, and they execute writes.
  */
+
 const examples = join(projectRoot, 'examples')
 
 interface Language {

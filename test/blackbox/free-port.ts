@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** A free port, for a server that restarts on the same one. The system does not soon give the port to another process. */
+/** A free port, for a server that restarts on it. The system does not soon give the port to another process. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()

@@ -51,7 +51,9 @@ export async function putTemplate(person: SignedInUser): Promise<void> {
   expect((await person.put('/templates/heat', template)).status).toBe(200)
 }
 
-/** Creates a function that sends a mail for each temperature above 30 of any device. `more`: other fields of the body. */
+/**
+ * Creates a function that sends a mail for each temperature above 30 of any device. `more`: other fields of the body.
+ */
 export async function makeFunction(person: SignedInUser, more: object = {}): Promise<NamedResource> {
   const body = { name: 'Heat', binding: {}, graph, ...more }
   const answer = await person.post('/functions', body)

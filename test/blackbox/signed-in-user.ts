@@ -152,7 +152,9 @@ export function wrongFields(answer: Answer): readonly string[] {
   return (answer.json as { details: { path: string; message: string }[] }).details.map(({ path }) => path)
 }
 
-/** A device reports a temperature with its own secret. Its name begins with `tenant/` unless the tenant is `default`. */
+/**
+ * A device reports a temperature with its own secret. Its name begins with `tenant/` unless the tenant is `default`.
+ */
 export async function report(server: Served, device: Credentials, value: number): Promise<void> {
   const body = {
     deviceIdentifier: device.name.slice(device.name.indexOf('/') + 1),

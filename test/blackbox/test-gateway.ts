@@ -6,8 +6,8 @@ import { until } from '#test/blackbox/until'
 const services = [{ serviceIdentifier: climate, properties: [{ propId: temperature, type: 'FLOAT' }] }]
 
 /**
- * Devices on one connection, which survive restarts of the server. They execute a WRITE once: they only answer an id that
- * they know.
+ * Devices on one connection, which survive restarts of the server. They execute a WRITE once: they only answer an id
+ * that they know.
  */
 export class TestGateway {
   readonly devices: readonly string[]

@@ -15,16 +15,16 @@ const uploadBytesMax = 64 * 1024
 const anyBody = { schema: z.unknown(), contentTypes: 'any' } as const
 
 let owner: RecordingServer
-/** The owner answers each request with the next of these, and repeats the last one. */
+/** The owner answers with the next one, and the last one again. */
 let answers: Answer[]
 let edge: HttpFixture
 let forwarder: Forwarder
 /** Where the edge finds the owner. */
 let ownerUrl: string | undefined
-/** If set, the next request that the edge handles fails, and this function returns the URL of the owner from then on. */
+/** If set, the next request that the edge handles fails, because the owner is this one now. */
 let ownerAfterFailure: (() => string | undefined) | undefined
 let authentications = 0
-/** If set, the next request that the edge handles waits for this promise. */
+/** If set, the next request that the edge handles waits for it. */
 let stuck: Promise<void> | undefined
 /** By how much the time of the edge is ahead of the clock, and by how much each wait adds to it. */
 let skippedMs = 0
@@ -136,7 +136,7 @@ describe('the owner receives the headers of the client', () => {
       received: { connection: ['keep-alive'], 'keep-alive': [], te: [], trailer: [], upgrade: [] },
     },
     {
-      title: 'without Proxy-Connection and Expect',
+      title: 'without the rest of those',
       lines: ['Proxy-Connection: close', 'Expect: 200-ok'],
       received: { 'proxy-connection': [], expect: [] },
     },

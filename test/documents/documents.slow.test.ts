@@ -6,6 +6,7 @@ import { DocumentRunner } from '#test/documents/document-runner'
 import { blocksOf, isPrinted } from '#test/documents/shell-blocks'
 
 /** Runs the commands of each document, block by block, against a server of its own, and checks the printed output. */
+
 const documents = [
   'README.md',
   'CONTRIBUTING.md',

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 
 /** A row with bold figures names its report, date and commit, and the report has these figures. */
+
 const documents = ['README.md', 'docs/operator-guide.md']
 
 interface Row {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 
 /** Links between documents lead to existing files and headings. */
+
 const documents = [
   ...readdirSync(projectRoot).filter((name) => name.endsWith('.md')),
   ...readdirSync(join(projectRoot, 'docs'))

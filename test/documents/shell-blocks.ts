@@ -104,8 +104,8 @@ function fencedBlocks(document: string): Fenced[] {
 }
 
 /**
- * Whether the output contains the printed text of a document. In it, `…` matches anything within a line, or any lines if it
- * is alone in a line. A time of thirteen digits matches any time.
+ * Whether the output contains the printed text of a document. In it, `…` matches anything within a line, or any lines
+ * if it is alone in a line. A time of thirteen digits matches any time.
  */
 export function isPrinted(output: string, printed: string): boolean {
   const lines = printed.split('\n').map((line) => {

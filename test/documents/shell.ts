@@ -24,7 +24,7 @@ abstract class Shell {
         this.output += text
       })
     }
-    // It may end before it has read everything.
+    // The shell may end before it has read everything.
     this.child.stdin?.on('error', () => {})
     // At `close`, all processes that could print have ended.
     this.child.once('close', () => {
@@ -59,7 +59,7 @@ export class BlockShell extends Shell {
 
   constructor(folder: string, environment: NodeJS.ProcessEnv) {
     super('', [], folder, environment)
-    // At its end, or when a command fails, background processes of the blocks end too.
+    // At the end of the shell, or when a command fails, background processes of the blocks end too.
     this.child.stdin?.write(`trap 'trap - EXIT; kill -TERM 0' EXIT\nexec 2>&1\nset -e -o pipefail\n`)
   }
 

@@ -39,8 +39,8 @@ function eventOf(name: EventName): UpdateEvent {
 }
 
 /**
- * The target of each event in each state: `·` none, and nothing changes; `=` the same state with an action. A failed update timed out
- * (`late`), or the device reported the failure.
+ * The target of each event in each state: `·` none, and nothing changes; `=` the same state with an action. A failed
+ * update timed out (`late`), or the device reported the failure.
  */
 const cells = `
                 idle     checking offering    started     downloading verifying  installing rebooting done     failed   late        refused

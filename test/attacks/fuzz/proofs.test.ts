@@ -6,7 +6,8 @@ import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits, mutated } from '#test/attacks/fuzz/mutation'
 
 /**
- * Proofs that are mutated before or after they are signed. Accepted proofs must satisfy a simple model of RFC 9449 §4.3.
+ * Proofs that are mutated before or after they are signed. Accepted proofs must satisfy a simple model of RFC 9449
+ * §4.3.
  */
 
 const proofFixture = await ProofFixture.open()

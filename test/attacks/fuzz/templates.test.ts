@@ -13,8 +13,8 @@ import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits, mutated, odd, oddText } from '#test/attacks/fuzz/mutation'
 
 /**
- * Mutated and hostile templates. Invalid ones are refused with reasons; valid ones are within the limits, and render only
- * their own text and their data.
+ * Mutated and hostile templates. Invalid ones are refused with reasons; valid ones are within the limits, and render
+ * only their own text and their data.
  */
 
 const names = [
