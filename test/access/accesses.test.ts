@@ -183,7 +183,7 @@ describe('a tenant that is deleted', () => {
     expect(accesses.of('acme', ['ops']).scope.grants).toEqual([])
   })
 
-  test('is deleted once, and an existing one keeps its content', () => {
+  test('is deleted once; one that is published again keeps its content', () => {
     accesses.publishTenant('acme', true)
     expect(accesses.of('acme', ['ops']).scope.grants).toHaveLength(1)
     accesses.publishTenant('acme', false)

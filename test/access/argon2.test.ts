@@ -5,7 +5,7 @@ import { Level } from 'level'
 import { describe, expect, test } from 'vitest'
 import { argon2Engine } from '#access/argon2'
 
-/** The child processes of this one with their nice value: fields 4 and 19 of `stat`. */
+/** The child processes of this process, with their nice values: fields 4 and 19 of `stat`. */
 function children(): { readonly processId: number; readonly nice: number }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -15,7 +15,7 @@ function children(): { readonly processId: number; readonly nice: number }[] {
     })
 }
 
-/** The fields from the third on; empty for a process that ended. */
+/** The fields of `stat` from the third on; empty for a process that ended. */
 function statOf(name: string): readonly string[] {
   try {
     const stat = readFileSync(`/proc/${name}/stat`, 'latin1')

@@ -72,7 +72,7 @@ export function athOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }
 
-/** Replaces one of the three parts. */
+/** Changes one of the parts that dots separate. */
 export function withPart(text: string, place: 0 | 1 | 2, change: (part: string) => string): string {
   return text
     .split('.')

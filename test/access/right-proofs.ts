@@ -1,7 +1,7 @@
 import { draftOf, type ProofDraft, proofOf } from '#test/access/proof-draft'
 import { type ProofContext, type ProofRequestText, request } from '#test/access/wrong-proof'
 
-/** A valid proof, usual or not. Each of its requests succeeds. */
+/** Requests with valid proofs, usual or unusual: each request succeeds. */
 export type RightProofRow = readonly [name: string, requests: (context: ProofContext) => readonly ProofRequestText[]]
 
 function claimed(claims: (context: ProofContext) => Record<string, unknown>): RightProofRow[1] {

@@ -252,7 +252,7 @@ test('a full cache drops its oldest token, which is read again later', async () 
   const readAnew = (await tokens.read(first)).token
   expect(readAnew?.session).toBe(session)
   expect((await tokens.read(first)).token).toBe(readAnew)
-  // The first one replaced the second, which was the oldest.
+  // The first token replaced the second in the cache, which was the oldest.
   const kept = (await tokens.read(third)).token
   expect((await tokens.read(second)).token?.session).toBe(session)
   expect((await tokens.read(first)).token).toBe(readAnew)

@@ -56,7 +56,7 @@ export class DeviceWithFunctions extends DeviceWithAlarms {
     this.functions.functionChanged('default', id, stored)
   }
 
-  /** The times at which its throttles last passed an event. */
+  /** The times at which the throttles of the device last passed an event. */
   get stamps(): Record<string, number> {
     return Object.fromEntries(this.state.throttles)
   }

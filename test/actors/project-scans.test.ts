@@ -134,7 +134,7 @@ describe('a scan that is finished, while some of its devices wait,', () => {
 })
 
 describe('scans for a rollout', () => {
-  test('do not begin unless it is active', () => {
+  test('do not begin unless the rollout is active', () => {
     project.act(requestScan('rollout', null, ada))
     expect(project.state.scan).toBeUndefined()
     project.all(putRollout('2.0.0'), done(1), { type: 'pause', author: ada })
@@ -144,27 +144,27 @@ describe('scans for a rollout', () => {
     expect(project.state.scan).toMatchObject({ by: 'rollout', rollout: 'R1' })
   })
 
-  test('end with it: the present scan visits no more devices, and waiting ones are deleted', () => {
+  test('end with the rollout: the present scan visits no more devices, and waiting scans are deleted', () => {
     project.all(putRollout('2.0.0'), { type: 'scan_progress', cursor: 'D', chosen: 4 })
     project.all(requestScan('rollout', null, ada), requestScan('hook', null), { type: 'delete_rollout' })
     expect(project.state.scan).toMatchObject({ by: 'rollout', devices: [], cursor: 'D' })
     expect(project.state.nextScans).toEqual([{ by: 'hook', devices: null, author: null }])
   })
 
-  test('run for its present author: waiting scans of an earlier author are deleted', () => {
+  test('run for the present author of the rollout: waiting scans of an earlier author are deleted', () => {
     for (const author of [ada, bob, ada, bob]) project.act(putRollout('2.0.0', {}, 'R1', author))
     expect(project.state.scan?.author).toBe(ada)
     expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
 
-  test('leave other scans as they are when it ends', () => {
+  test('leave other scans unchanged when the rollout ends', () => {
     project.all(requestScan('hook', null), putRollout('2.0.0'), { type: 'delete_rollout' })
     expect(project.state.scan).toMatchObject({ by: 'hook', devices: null })
     expect(project.state.nextScans).toEqual([])
   })
 
   test.each([
-    ['one for it', requestScan('rollout', null, ada), 7],
+    ['a scan for the rollout', requestScan('rollout', null, ada), 7],
     ['the schedule', requestScan('cron', null), 7],
     ['a hook without limits of access', requestScan('hook', null), 7],
     ['a hook of one author', requestScan('hook', null, bob), 3],

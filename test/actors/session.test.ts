@@ -90,7 +90,7 @@ describe('a refresh token', () => {
     const decision = acting.rotate(1, afterMs)
     expect(outcomeOf(decision)).toMatchObject({ outcome })
     if (outcome === 'repeated') {
-      // The same successor, until the same time.
+      // The answer names the same successor, with the same end.
       expect(outcomeOf(decision)).toEqual({ outcome, number: 2, endsAt, rotatedAt: now })
       expect(acting.state.session).toEqual(before)
       expect(outcomeOf(acting.rotate(2))).toMatchObject({ outcome: 'rotated', number: 3 })
@@ -161,7 +161,7 @@ describe('a session is used', () => {
     expect(acting.state.session).toMatchObject(
       isStored ? { lastUsedAt: now + afterMs, address: '10.9.9.9' } : { lastUsedAt: now, address: '10.0.0.1' },
     )
-    // Its end does not change.
+    // The end of the session does not change.
     expect(acting.reminder).toBe(endsAt)
   })
 

@@ -122,7 +122,7 @@ describe('the evaluation record of an alarm', () => {
     expect(tenant.evaluated('A1')).toEqual({ digest: '', sweeping: 'one', cursor: 'D5' })
     sweep(tenant, 'sweep_done', 'one')
     expect(tenant.evaluated('A1')).toEqual({ ...never, digest: 'one' })
-    // An edit keeps the record, because the digest is another one now.
+    // An edit keeps the record, whose digest now differs from that of the alarm.
     tenant.putAlarm('A1', { forSeconds: 5 })
     expect(tenant.evaluated('A1')).toEqual({ ...never, digest: 'one' })
     sweep(tenant, 'sweep_progress', 'two', 'D7')
@@ -144,7 +144,7 @@ describe('the evaluation record of an alarm', () => {
     // The alarm is deleted: some states may remain.
     expect(sweep(tenant, 'sweep_done', 'one')).toBe('answer')
     expect(tenant.evaluated('A1')).toBeDefined()
-    // It is created again under its id: the record of the earlier one stays.
+    // The alarm is created again under the same id: the record of the earlier alarm stays.
     tenant.makeAlarm('A1')
     expect(sweep(tenant, 'sweep_done', 'three')).toBe('record')
     expect(tenant.evaluated('A1')?.digest).toBe('three')

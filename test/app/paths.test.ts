@@ -74,7 +74,7 @@ async function filesOf(run: (round: number) => Promise<unknown>): Promise<PathFi
   return { inEachRound: inEachRound.sort(), inSomeRound }
 }
 
-/** In the order in which most requests reach them. */
+/** The folders of the list, in the order in which most requests reach them. */
 const folders = [
   ...['src/http', 'src/api', 'src/access', 'src/routes', 'src/link', 'src/firmware', 'src/workers', 'src/rules'],
   ...['actors', 'src/model', 'src/runtime', 'src/store', 'src/events', 'src/app'],

@@ -109,7 +109,7 @@ export const smugglingRows: readonly HttpAttack[] = ambiguous.map(rowOf)
 
 /** Invalid chunks. Nothing after them is read. RFC 9112 §7.1. */
 export const chunkRows: readonly HttpAttack[] = [
-  ['a size that is no number', `x\r\n[]\r\n${hidden}`],
+  ['a size that is not a number', `x\r\n[]\r\n${hidden}`],
   ['a size with g', `g\r\n${'x'.repeat(16)}\r\n${hidden}`, cut],
   ['a size with 0x', `0x2\r\n[]\r\n${hidden}`],
   ['a size with a minus', `-2\r\n[]\r\n${hidden}`],
@@ -131,7 +131,7 @@ export const unusualChunkRows: readonly HttpAttack[] = [
 export const behindChunksRows: readonly HttpAttack[] = (
   [
     ['when they were answered', [chunkedHead, chunked('{}'), canary], refused],
-    // In the same packet neither is answered.
+    // In the same packet, neither request is answered.
     ['at once', chunkedHead + chunked('{}') + canary, cut],
     ['with the last chunk', [chunkedHead + chunked('{}').slice(0, -5), `0\r\n\r\n${canary}`], cut],
     ['behind sizes with a bare LF', `${chunkedHead}2\n{}\r\n0\n\r\n${canary}`, cut],

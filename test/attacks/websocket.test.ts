@@ -119,7 +119,7 @@ describe.each(['/events', '/link'])('the handshake of %s', (path) => {
     ['an empty key', { 'Sec-WebSocket-Key': '' }, 426],
     ['a short key', { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZQ==' }, 426],
     ['a long key', { 'Sec-WebSocket-Key': `${key}AAAA` }, 426],
-    ['a key that is no base64', { 'Sec-WebSocket-Key': '!'.repeat(24) }, 426],
+    ['a key that is not Base64', { 'Sec-WebSocket-Key': '!'.repeat(24) }, 426],
     ['two keys', { 'Sec-WebSocket-Key': [key, key] }, 426],
     ['version 12', { 'Sec-WebSocket-Version': '12' }, 426],
     ['version 14', { 'Sec-WebSocket-Version': '14' }, 426],

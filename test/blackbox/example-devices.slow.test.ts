@@ -62,7 +62,7 @@ class Device {
     })
   }
 
-  /** Its connections, with the numbers of stored reports and of those still to send. */
+  /** The connections of the device, with the numbers of stored reports and of those still to send. */
   get welcomes(): { readonly stored: number; readonly toSend: number }[] {
     const lines = this.output.matchAll(/^connected, (\d+) stored, (\d+) to send$/gm)
     return [...lines].map(([, stored, toSend]) => ({ stored: Number(stored), toSend: Number(toSend) }))
@@ -163,7 +163,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
     const before = await counted()
     await until(async () => (await counted()) > before + 5, 'new reports')
 
-    // All its stored reports, from the start of the stream.
+    // All stored reports of the device, from the start of the stream.
     const epoch = (await admin.get('/devices')).headers.get('stream-epoch') ?? ''
     const dashboard = await EventClient.open(server, { epoch, offset: 0, devices: 'CELLAR' }, admin)
     const counts = await until(() => {

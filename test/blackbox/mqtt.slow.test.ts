@@ -43,7 +43,7 @@ describe('ports', () => {
 
   test.each([
     ['a missing certificate', { TLS_CERT: '/nowhere/cert.pem', TLS_KEY: '/nowhere/key.pem' }, /TLS_CERT: .*nowhere/],
-    ['no certificate', { TLS_CERT: '/dev/null', TLS_KEY: '/dev/null' }, /TLS_CERT, TLS_KEY: /],
+    ['an empty certificate', { TLS_CERT: '/dev/null', TLS_KEY: '/dev/null' }, /TLS_CERT, TLS_KEY: /],
   ])('%s: exit 78', async (_, settings, message) => {
     const run = new ServerRun({ DATA_DIR: join(folder, 'tls'), MQTT_PORT: '0', MQTT_TLS_PORT: '0', ...settings })
     expect(await run.ended).toBe(78)

@@ -89,7 +89,7 @@ describe('a session', () => {
     expect(await tab.restore()).toMatchObject({ state: 'signed in', name: 'bob' })
   })
 
-  test('of the same user in the store is used, also if it is another one', async () => {
+  test('of the same user in the store is used, also if it is another session', async () => {
     const server = new Server()
     const store = new MemoryStore()
     const tab = await tabOf(server, store, sessionOf('ann', 'a', 1))

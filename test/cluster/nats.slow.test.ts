@@ -297,7 +297,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     expect(answers[1]?.text).toBe(answers[0]?.text)
     await until(async () => (await statusOf(created)).lag.entries === 0, 'the new node to follow')
     expect(created.run.lines).toContainEqual(expect.objectContaining({ msg: 'this node has the data of another node' }))
-    // Its own last message stays for each node, and so does the last one of the log.
+    // For each node its own last message stays, and so does the last message of the log.
     expect(await firstOf()).toBeLessThanOrEqual(await lastOf())
     await created.kill()
     await created.startAgain()

@@ -292,7 +292,7 @@ describe('a node whose copy does not fit to the log', () => {
     })
   })
 
-  test('refuses to open: the log begins behind what it has', async () => {
+  test('refuses to open: the log begins after the messages that the node has', async () => {
     const { servers, open } = await stoppedNode()
     servers.firstSequence = 2
     const message = 'the log begins with message 2, and this node has applied 0: it needs an image of another node'

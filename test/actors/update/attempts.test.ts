@@ -82,7 +82,7 @@ describe('an automatic update that failed', () => {
     expect(acting.stored.attempts[0]?.count).toBe(1)
   })
 
-  test('is not tried again while it continues late, and that is no other attempt', () => {
+  test('is not tried again while it continues late, which is not another attempt', () => {
     const acting = ActingUpdate.offering()
     acting.act({ type: 'lost', id: 'J' })
     expect(acting.stored.attempts[0]?.nextAt).not.toBeNull()

@@ -127,7 +127,7 @@ describe('progress', () => {
 })
 
 describe('a device that restarts during its update', () => {
-  test('is offered it again under the same id, three times at most', () => {
+  test('is offered the firmware again under the same id, three times at most', () => {
     const acting = ActingUpdate.after('STARTED')
     for (let count = 1; count <= resendsMax; count++) {
       acting.reports('DOWNLOADING', { progress: 20 })
@@ -141,7 +141,7 @@ describe('a device that restarts during its update', () => {
     expect(acting.received).toEqual([])
   })
 
-  test('and has only begun, is offered it again without an event', () => {
+  test('and has only begun, is offered the firmware again without an event', () => {
     const acting = ActingUpdate.after('STARTED')
     acting.at += 5_000
     expect(updateEventsOf(acting.reconnects('1.0.0', 't'))).toEqual([])
@@ -174,7 +174,7 @@ describe('a device that restarts during its update', () => {
     expect(updateEventsOf(acting.due())).toEqual(['FAILED 2.0.0 DEVICE_OFFLINE: the device did not answer in time'])
   })
 
-  test('and then answers, is offered it again as often as any other', () => {
+  test('and then answers, is offered the firmware again as often as any other', () => {
     const acting = ActingUpdate.offering()
     for (let count = 1; count <= resendsMax; count++) acting.reconnects('1.0.0', `s${count}`)
     acting.reports('STARTED')
