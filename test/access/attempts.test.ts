@@ -74,7 +74,7 @@ describe('failed attempts', () => {
     expect(waitS('10.0.0.1', 'ann')).toBe(60)
   })
 
-  test('for an account whose password succeeds on another one do not count for the address', () => {
+  test('for an account, with a password that another account accepts, do not count for the address', () => {
     for (let count = 0; count < 100; count++) attempts.recordAccountFailure('10.0.0.1', `user ${count % 11}`)
     expect([waitS('10.0.0.1', 'bob'), waitS('10.0.0.1')]).toEqual([0, 0])
     for (let count = 0; count < 10; count++) attempts.recordAccountFailure('10.0.0.1', 'ann')

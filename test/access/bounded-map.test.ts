@@ -52,7 +52,7 @@ describe('a map of entries that expire', () => {
     expect(map.get('a')).toBeUndefined()
   })
 
-  test('drops expired entries when another one comes, and the oldest when it is full', () => {
+  test('drops expired entries when another entry comes, and the oldest when it is full', () => {
     const map = make()
     map.set('a', 1, ann)
     world.spend(600)

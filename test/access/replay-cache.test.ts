@@ -97,7 +97,7 @@ describe('a set of fingerprints', () => {
     return Uint32Array.from({ length: 4 }, (_, word) => hash.readUInt32LE(word * 4))
   }
 
-  test.each([0, 2_000])('contains exactly the added ones while it grows from %i', (expected) => {
+  test.each([0, 2_000])('contains exactly the added fingerprints while it grows from %i', (expected) => {
     const set = new FingerprintSet(expected)
     for (let count = 0; count < 7_000; count++) {
       set.add(fingerprintOf(`${count}`))
@@ -110,7 +110,7 @@ describe('a set of fingerprints', () => {
     }
   })
 
-  test('distinguishes those that share all words but one, also with zeros', () => {
+  test('distinguishes fingerprints that share all words but one, also with zeros', () => {
     const all = [0, 1, 2, 0xffff_ffff].flatMap((a) =>
       [0, 1, 0xffff_ffff].flatMap((b) => [0, 1].flatMap((c) => [0, 1].map((d) => [a, b, c, d]))),
     )

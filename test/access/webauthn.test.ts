@@ -106,7 +106,7 @@ describe('a sign-in', () => {
     expect(await webauthn.authenticated(answer, challenge, credential)).toBeUndefined()
   })
 
-  test('a key is refused for another one, also under its id', async () => {
+  test('a key is refused in place of another key, also under the id of that key', async () => {
     const credential = await registered()
     const other = new SoftAuthenticator('two')
     const sameName = new SoftAuthenticator('one')

@@ -15,7 +15,7 @@ type End = Pick<HttpAttack, 'answers' | 'end'>
 const refused: End = { answers: [400], end: 'closed' }
 /** Refused a tick later, after the parser has read the following bytes. */
 const cut: End = { answers: [], end: 'closed' }
-/** The following bytes are no request line. */
+/** The following bytes are not a request line. */
 const noVersion: End = { answers: [505], end: 'closed' }
 /** The parser waits for the rest of the request, until the connection was idle for ten seconds. */
 const waiting: End = { answers: [], end: 'waiting' }

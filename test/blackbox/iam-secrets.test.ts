@@ -142,7 +142,7 @@ function addAll(secrets: object, what: string, addSecret: AddSecret): void {
 /** The secret in several encodings. */
 function encodingsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
-  // Only the Base64 text of the secret alone: as a part of a longer text, a secret has another one.
+  // The Base64 text is only that of the secret alone: it differs where the secret is a part of a longer text.
   return [secret, bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex'), encodeURIComponent(secret)]
 }
 
