@@ -60,7 +60,7 @@ const names: Readonly<Record<keyof Notices, true>> = {
  * were added. A notice without a listener is dropped: components read the store when they open.
  */
 export interface NoticeBus extends Notices {
-  /** Notices are not passed on while `isListening` returns false. Default: always true. */
+  /** The listener gets no notices while `isListening` returns false. Default: always true. */
   listen(listener: NoticeListener, isListening?: () => boolean): void
 }
 
@@ -85,8 +85,9 @@ export function noticeBus(...listeners: readonly NoticeListener[]): NoticeBus {
 }
 
 /**
- * Notices about stored records of users, sessions, keys and roles. They are sent after the commit, before the caller
- * gets its answer. A node that applies the commits of another node sends them too, except `signingKeyIsOld`.
+ * Notices about stored records of users, tenants, sessions, keys, signing keys and roles. They are sent after the
+ * commit, before the caller gets its answer. A node that applies the commits of another node sends them too, except
+ * `signingKeyIsOld`.
  *
  * Each notice contains the committed values. The actor may have uncommitted newer values, so listeners must not read
  * the actor.

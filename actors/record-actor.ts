@@ -16,7 +16,7 @@ interface RecordActor<State, Command extends { readonly type: string }>
   /** By record name, or by prefix with `*`. A text is the name of a format in version 1. */
   readonly records: Readonly<Record<string, string | RecordFormat>>
   empty(address: ActorAddress): State
-  /** Applies a record, also while the server starts. The value null deletes the record. */
+  /** Applies a record, also while the actor wakes. The value null deletes the record. */
   put(state: State, change: RecordChange): void
   /** Default: the actor has no entries. */
   apply?(state: State, entry: Entry): void

@@ -63,7 +63,7 @@ export interface CredentialsChanged {
   readonly version: number
 }
 
-/** A user has signed in. An account has at most `sessionsMax` sessions; the oldest one ends. */
+/** A user has signed in. An account has at most `sessionsMax` sessions; beyond that the oldest session ends. */
 export interface BeginAccountSession {
   readonly type: 'begin_session'
   readonly session: BegunSession
@@ -136,7 +136,7 @@ export interface RemoveWebauthn {
   readonly isRequired: boolean
 }
 
-/** The credential signed our challenge. `counter` is its signature counter. */
+/** The credential signed the server's challenge. `counter` is its signature counter. */
 export interface UseWebauthn {
   readonly type: 'use_webauthn'
   readonly id: string

@@ -110,7 +110,7 @@ function wrongCode(): Problem {
   return new Problem('unauthorized', 'invalid code')
 }
 
-/** A user has few devices, and every sign-in reads all credentials (about 1 KB each). */
+/** Maximum number of WebAuthn credentials of a user: every sign-in reads all of them (about 1 KB each). */
 export const credentialsMax = 10
 
 export function decideAddWebauthn(state: AccountState, command: AddWebauthn): Decision<Entry> {
@@ -134,7 +134,7 @@ export function decideRemoveWebauthn(state: AccountState, command: RemoveWebauth
 }
 
 /**
- * A counter that does not increase means that the credential was copied.
+ * A counter that does not increase means that the credential was copied, unless it is 0: then the credential has none.
  * https://www.w3.org/TR/webauthn-3/#sctn-sign-counter
  */
 export function decideUseWebauthn(state: AccountState, { id, counter }: UseWebauthn, { now }: Turn): Decision<Entry> {
@@ -170,8 +170,8 @@ export function addWrongFactor(wrong: WrongFactors | null, now: number): WrongFa
 
 /**
  * Milliseconds until the next factor is checked; 0 for no delay. The third wrong factor of a day causes a delay of one
- * second, and each further wrong factor doubles the delay, up to 15 minutes. After the last permitted one, the delay
- * lasts until the end of the day.
+ * second, and each further wrong factor doubles the delay, up to 15 minutes. After the last permitted wrong factor, the
+ * delay lasts until the end of the day.
  */
 export function factorDelayMs(wrong: WrongFactors | null, now: number): number {
   if (!wrong || isDayOver(wrong, now) || wrong.count <= wrongWithoutDelay) return 0

@@ -42,7 +42,7 @@ export function decideSessionOver({ sessions }: AccountState, { session }: Sessi
   return left.length === sessions.length ? answer(undefined) : recordOnly([sessionsChange(left)])
 }
 
-/** The changes and messages that end every session except one. */
+/** The changes and messages that end every session except `exceptSession`; undefined: every session. */
 export function endSessions(
   { tenant, sessions }: AccountState,
   exceptSession: string | undefined,
@@ -64,7 +64,7 @@ export function sessionOverProblem(): Problem {
   return new Problem('unauthorized', 'session over')
 }
 
-/** The account changed after the caller read it. The caller reads it again. */
+/** The account changed after the caller read it, so the caller must read it again. */
 export function versionConflict(): Problem {
   return new Problem('conflict', 'the account was changed meanwhile')
 }

@@ -1,7 +1,10 @@
 import type { Principal } from '#model/caller'
 import type { SecondFactor } from '#model/user'
 
-/** The data of one user that is never compared with other users. An account that does not exist has an actor too. */
+/**
+ * The data of one user that is never compared with the data of other users. An account that does not exist has an actor
+ * too.
+ */
 export interface AccountState {
   readonly tenant: string
   readonly user: string
@@ -30,7 +33,7 @@ export interface AccessCode {
   readonly hash: Uint8Array
   /** Unix ms. */
   readonly expiresAt: number
-  /** Using the code removes the second factors. Until then the factors and the old password stay valid. */
+  /** Whether using the code removes the second factors. Until then the factors and the old password stay valid. */
   readonly resetsFactors: boolean
   /**
    * The code grants no more than its creator may grant at the time of use. Absent in codes stored by older versions.

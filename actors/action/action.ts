@@ -20,7 +20,7 @@ export const actionRecord = 'action'
 
 export interface ActionState {
   readonly id: string
-  /** Undefined: the action never existed or has been deleted. */
+  /** Undefined: the action has not begun, or was deleted. */
   stored: StoredAction | undefined
 }
 

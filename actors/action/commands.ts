@@ -30,7 +30,7 @@ export interface PutOutcomes {
 }
 
 export interface PageProgress {
-  /** Devices of the page without an outcome. */
+  /** The number of devices of the page that have no outcome yet; 0 for a deleted page. */
   readonly pending: number
 }
 

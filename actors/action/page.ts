@@ -45,7 +45,10 @@ function put(state: PageState, { value }: RecordChange): void {
   state.stored = (value as StoredPage | null) ?? undefined
 }
 
-/** Replaces the page of a process that stopped before the action began: the list of devices may differ now. */
+/**
+ * Replaces a page that was stored before, by an attempt that ended before the action began: its list of devices may
+ * differ.
+ */
 function decidePut({ devices }: PutActionPage, { now }: Turn): Decision<Entry> {
   const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }
   return recordOnly([{ name: pageRecord, value }], { reminder: now + actionRetentionMs + extraRetentionMs })

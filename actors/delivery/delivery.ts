@@ -39,13 +39,13 @@ export interface DeliveryOptions {
 }
 
 /**
- * The mail requests and webhooks of one function, one record each, and their numbering. A device sends a request in the
- * commit of the entry that caused it, so either both are stored or neither; recipients are determined later. Mail
- * requests, including those that are only counted, are numbered without gaps. A number without a record belongs to a
- * request that was not stored, was dropped, or is no longer needed. Contract 5.7, 12.
+ * The mail requests and webhooks of one function, one record each, and the numbering of the mail requests. A device
+ * sends a request in the commit of the entry that caused it, so either both are stored or neither; recipients are
+ * determined later. Mail requests, including those that are only counted, are numbered without gaps. A number without a
+ * record belongs to a request that was not stored, was dropped, or is no longer needed. Contract 5.7, 12.
  *
  * The actor stays awake while it stores requests or waiting webhooks. It is indexed while webhooks wait, or while some
- * subscriber has not processed all requests. Requests and webhooks cause no events.
+ * subscriber may not have processed all requests. Requests and webhooks cause no events.
  */
 export function deliveryActor({
   notices,
@@ -85,7 +85,7 @@ export function deliveryActor({
 
 const noRequests: DeliveryHead = Object.freeze({ seq: 0, trimmed: 0, at: 0 })
 
-/** Oldest first; records arrive in any order. */
+/** Sorts records by name, so that requests are put in the order of their numbers; records arrive in any order. */
 function inOrder(records: ReadonlyMap<string, unknown>): ReadonlyMap<string, unknown> {
   return new Map([...records].sort(([a], [b]) => (a < b ? -1 : 1)))
 }

@@ -34,7 +34,10 @@ export function deliveryAddress(tenant: string, fn: string): ActorAddress<Delive
   return { kind: 'delivery', tenant, id: fn }
 }
 
-/** Functions with stored requests or waiting webhooks: entries `<functionId>`. */
+/**
+ * Functions with waiting webhooks, or with mail requests that some subscriber may not have processed: entries
+ * `<functionId>`.
+ */
 export const deliveringIndex = 'delivering'
 
 export type DeliveryCommand =
@@ -81,7 +84,7 @@ export interface WebhookTried {
 
 export interface WebhookEnded extends Pick<WebhookResult, 'id' | 'status' | 'result'> {
   readonly type: 'webhook_ended'
-  /** The webhook ended with one more attempt, which `attempts` does not count yet. */
+  /** Whether the webhook ended with one more attempt, which `attempts` does not count yet. */
   readonly isTried: boolean
 }
 

@@ -22,8 +22,8 @@ export type DeviceTokenCommand = { readonly type: 'own' | 'disown' } & TokenOwne
 export const ownerRecord = 'owner'
 
 /**
- * Finds the device of a token, by the SHA-256 of the token in base64url. A token does not name its tenant, so these
- * actors are all in the default tenant: to search all tenants would take too long. Contract 10.
+ * The actor that knows the device of a token. `hash`: the SHA-256 of the token in base64url. A token does not name its
+ * tenant, so these actors are all in the default tenant: to search all tenants would take too long. Contract 10.
  */
 export function deviceTokenAddress(hash: string): ActorAddress<DeviceTokenState, DeviceTokenCommand> {
   return { kind: 'device_token', tenant: defaultTenant, id: hash }

@@ -6,7 +6,7 @@ import type { IndexChange } from '#runtime/actor'
 /** A log of what happened to the alarms of a tenant, with texts `<alarm>/<device>/<JSON>`. Contract 12, Alarms. */
 export const alarmLogIndex = 'alarm-log'
 
-/** What happened, as the API returns it. */
+/** What happened, as the API returns it; the API adds the alarm and the device. */
 export interface AlarmLogRow {
   readonly type: 'ACTIVE' | 'INACTIVE' | 'ACKNOWLEDGED'
   /** Unix ms. */
@@ -32,7 +32,7 @@ function acknowledgementOf({ at, by, comment }: AlarmAcknowledged): AlarmLogRow 
   return { type: 'ACKNOWLEDGED', at, by, ...(comment !== undefined && { comment }) }
 }
 
-/** The parts of an entry of the index. */
+/** The alarm and the device that an entry of the index names. */
 export function alarmLogNames(entry: string): { readonly alarm: string; readonly device: string } {
   const [alarm = '', device = ''] = textOfEntry(entry).split('/', 2)
   return { alarm, device }

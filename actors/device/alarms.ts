@@ -84,7 +84,7 @@ function put(state: DeviceState, alarm: string, current: AlarmState): void {
 /** Stored form: id, isActive, since, waitingSince, id … */
 export type StoredAlarms = readonly (string | boolean | number)[]
 
-/** Stored form of the acknowledgements of these alarms: id, by, at, comment, id … */
+/** Stored form of the acknowledgements of a device's alarms: id, by, at, comment, id … */
 export type StoredAcknowledgements = readonly (string | number | null)[]
 
 export function storedAlarms(alarms: DeviceAlarms): StoredAlarms {

@@ -45,7 +45,10 @@ export interface SetSecret {
   readonly hash: Uint8Array
 }
 
-/** Contract 10. Hashes are the SHA-256 of tokens, in base64url. `before` as stored in the device's record. */
+/**
+ * Contract 10. Hashes are the SHA-256 of tokens, in base64url. `before`: the hash that is stored in the device's
+ * record.
+ */
 export interface SetToken {
   readonly type: 'set_token'
   readonly hash: string
@@ -53,8 +56,8 @@ export interface SetToken {
 }
 
 /**
- * Ends some alarms of a device before its removal. The answer is true if more alarms may be active. If the device is
- * then not removed, a reminder evaluates the alarms again.
+ * Ends some alarms of a device before its removal, if it has too many to end in one turn. The answer is true if more
+ * alarms may be active. If the device is then not removed, a reminder evaluates the alarms again.
  */
 interface EndAlarms {
   readonly type: 'end_alarms'
@@ -70,7 +73,7 @@ export interface RemoveDevice {
   readonly token?: string
 }
 
-/** Flake address of the removed device: a new device may have the same name by now. */
+/** The answer to `RemoveDevice`. It contains the flake address, because a new device may have the same name by now. */
 export interface DeviceRemoved {
   readonly flakeAddress: number
 }
@@ -182,7 +185,7 @@ export interface AcknowledgeAlarm {
 
 /**
  * Contract 12. `values` by key as received. `isWhole`: `values` replaces all desired values of the service; otherwise
- * the value null removes one. `id` names the request.
+ * the value null removes the desired value of its property. `id` names the request.
  */
 export interface SetDesired {
   readonly type: 'set_desired'
@@ -196,7 +199,7 @@ export interface SetDesired {
 /** Sent for a connected device. */
 export interface SendDesired {
   readonly type: 'send_desired'
-  /** The ids of the requests that its connection has received. */
+  /** The ids of the requests that the device's connection has received. */
   readonly sent: ReadonlySet<string>
   /** The schemas of the services with desired values. */
   readonly schemas: ReadonlyMap<string, ServiceSchema | undefined>

@@ -17,7 +17,7 @@ export interface Declaration {
   readonly shared: readonly SharedRecord[]
 }
 
-/** A service was declared with a new shape, but no value changed or was removed, so there is no event. */
+/** A service was declared with a new shape, but no value changed and no property was removed, so there is no event. */
 export interface ServiceDeclared {
   readonly type: 'service_declared'
   readonly shape: Shape
@@ -26,8 +26,8 @@ export interface ServiceDeclared {
 /**
  * Compares a declaration with the previous one, which it replaces as a whole. Contract 4.6, 7: one event for each
  * service in which a value or a modifier differs, a property is no longer declared, or a property lost its value
- * because its type changed; and one for each service that is no longer declared. Properties without a value are
- * readable and cause no event.
+ * because its type changed; and one for each service that is no longer declared. Declared properties without a value
+ * are readable and cause no event.
  *
  * A service without properties is not stored: it has nothing to read.
  */

@@ -34,8 +34,9 @@ export function applyDesiredSet(state: DeviceState, { service, items }: DesiredS
 }
 
 /**
- * Replaces the desired values of a service, or changes some of them: null removes one. They are checked as in a write.
- * A value that is desired already, and was not refused, stays as it is. Answered with all items of the service.
+ * Replaces the desired values of a service, or changes some of them: null removes a value. The values are checked as in
+ * a write. A value that is desired already, and was not refused, stays as it is. Answered with all items of the
+ * service.
  */
 export function decideSetDesired(
   state: DeviceState,
@@ -116,8 +117,8 @@ export function decideDesiredResult(
 
 /**
  * Ends desired values that the device reports, and values that its declaration no longer permits: the property is gone,
- * read-only or of another type. `declared`: the services of a HELLO or POST with their values, because unchanged values are in
- * no entry.
+ * read-only or of another type. `declared`: the services of a HELLO or POST with their values, because no entry
+ * contains unchanged values.
  */
 export function endReachedValues(
   state: DeviceState,

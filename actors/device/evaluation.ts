@@ -21,8 +21,8 @@ export interface Evaluation {
   readonly forgotten: readonly string[]
   readonly indexes: readonly IndexChange[]
   /**
-   * When to evaluate again, because an alarm waits or the evaluation is unfinished, Unix ms; undefined: the current
-   * reminder is early enough.
+   * When to evaluate again, because an alarm waits or the evaluation is unfinished, Unix ms; undefined: none is needed,
+   * or the current reminder is early enough.
    */
   readonly reminder: number | undefined
   /** The rules by which the device counts as evaluated; undefined: unchanged. */
@@ -48,10 +48,13 @@ export function withKnownRules(evaluation = noEvaluation, known: RulesKnown | un
  */
 export const evaluateAgainMs = 1_000
 
-/** Maximum number of alarms that one evaluation ends because they no longer apply to the device. */
+/**
+ * Maximum number of alarms that one evaluation ends because they no longer apply to the device. The removal of the
+ * device ends all alarms.
+ */
 export const endingsMax = turnUnitsMax / transitionUnits
 
-/** Enough ids to find them in the log. */
+/** Maximum number of skipped alarms that the log names. */
 const skippedIdsMax = 10
 
 const unknownRules: RulesKnown = { type: 'rules_known', rules: undefined }

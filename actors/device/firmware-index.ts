@@ -7,7 +7,7 @@ export const firmwareIndex = 'firmware'
 /** Devices by their reported project: entries `<project>/<deviceIdentifier>`. */
 export const projectDeviceIndex = 'project_device'
 
-/** The device's own information that updates use. */
+/** The project and the firmwares that a device reported. */
 export type FirmwareKnown = Pick<DeviceState, 'project' | 'firmwares'>
 
 /** Whether the device has a project or a firmware to show. */

@@ -24,8 +24,8 @@ const runs = new TurnRuns()
 
 /**
  * Runs the functions that are bound to the device on each entry of a decision, in order. Alarm changes follow the
- * report that caused them. The results are part of the same commit. Throttle times are stored with the report; without
- * a report, the snapshot is stored at once. Contract 5.4.
+ * report that caused them. The results are part of the same commit. Throttle times are stored with the report. Without
+ * a report, or if throttles are removed, the snapshot is stored at once. Contract 5.4.
  */
 export function withRuns(
   state: DeviceState,

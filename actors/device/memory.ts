@@ -23,7 +23,9 @@ export interface MemoryLimits extends MemoryBytesMax {
   readonly of: (tenant: string) => TenantMemory
 }
 
-/** 4 MiB: 64 values of the largest size, or 34 000 numbers. The configuration sets the limit of a tenant. */
+/**
+ * 4 MiB: nearly 64 values of the largest size, or almost 35 000 numbers. The configuration sets the limit of a tenant.
+ */
 export const defaultMemory: MemoryBytesMax = {
   deviceBytesMax: 4 * 1024 * 1024,
   tenantBytesMax: Number.POSITIVE_INFINITY,
@@ -128,7 +130,7 @@ function countedBytes({ own }: Size): number {
   return own - (own % countedBytesStep)
 }
 
-/** Fast path: numbers that replace numbers. */
+/** Whether the decision is one report that does not change the size. Fast for numbers that replace numbers. */
 function isReportOfSameSize(state: DeviceState, { events, changes }: Recorded<Entry>): boolean {
   if (changes !== undefined || events.length !== 1) return false
   const event = events[0] as Entry
@@ -162,7 +164,10 @@ function isAboutMemory({ kind }: Entry): boolean {
   return !(kind === 'status_changed' || kind === 'discovered' || kind.startsWith('alarm_'))
 }
 
-/** For a copied state: it shares its alarms and throttles with the original, so the entry must not change them. */
+/**
+ * The entry without alarms and throttles. A copied state shares those with the original, so the entry must not change
+ * them.
+ */
 function withoutRules(entry: Entry): Entry {
   if (entry.kind !== 'reported' || (entry.alarms === undefined && entry.throttles === undefined)) return entry
   const { alarms: _, throttles: __, ...reported } = entry
@@ -184,7 +189,8 @@ function sizeOf({ services, meta, desired }: DeviceState): Size {
 const measured = new WeakMap<object, number>()
 
 /**
- * Measured once per object: metadata and desired values rarely change, but every new text value needs the whole size.
+ * Measured once per object: metadata and desired values rarely change, but every report that changes the size needs the
+ * size of the whole device.
  */
 function memoryOf(value: JsonValue & object): number {
   let bytes = measured.get(value)

@@ -40,7 +40,7 @@ export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt
   if (!state.exists) return refuse(new Problem('device_unknown'))
   const { now } = turn
   const online = markOnline(state, now, startedAt, false)
-  // Only the status of the device may change.
+  // Only the status of the device, its times and its count of connects may change.
   if (isRepeated(state, post)) return record(online.entries, online)
   const declaration = declare(state, post.services ?? declaredNow(state), now)
   const reports = reportsOf(state, post, now)

@@ -92,7 +92,10 @@ export function shapeIdsOf(stored: unknown): readonly string[] {
   return services.map(([id]) => id)
 }
 
-/** Writes the same bytes as packing `snapshotOf` (a property test compares them), without allocating lists. */
+/**
+ * Writes the same bytes as packing `snapshotOf` (a property test compares them), without allocating lists, except for
+ * acknowledgements and desired values. Returns false for a removed device.
+ */
 export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean {
   if (!state.exists) return false
   const length = lengthOf(state)
@@ -292,7 +295,7 @@ function readService(reader: ValueReader, shapeById: (id: string) => Shape): Ser
   return service
 }
 
-/** @param mayBeNone more fields follow */
+/** @param mayBeNone whether the list may be empty, because throttles follow it */
 function readAlarms(reader: ValueReader, mayBeNone: boolean): DeviceAlarms | undefined {
   const length = reader.array()
   if (length === 0 && mayBeNone) return noAlarms

@@ -99,8 +99,8 @@ export function applyEntry(state: DeviceState, entry: Entry, offset: number): vo
 
 function applyReported(state: DeviceState, entry: Reported, offset: number): void {
   const declared = serviceOf(state, entry.shape.serviceIdentifier)
-  // The service was declared without values, so no entry declares it: only the snapshot of the removed device had it,
-  // and that is deleted.
+  // Replay of a device that was removed later: the service was declared without values, so no entry declares it, and
+  // the device's snapshot, which contained it, is deleted.
   if (!declared) return
   // The shape differs from the current one: a repair of the store lost the entry that declared it.
   const service = declared.shape.id === entry.shape.id ? declared : applyShape(state, entry.shape)
@@ -152,7 +152,7 @@ export function stateAfter(
 ): DeviceState {
   const after: DeviceState = { ...state, services: state.services.map((service) => service.copy()) }
   for (const change of changes) applyChange(after, change)
-  // The offsets are unknown yet, and no condition reads them.
+  // The offsets are not known yet, and no condition reads them.
   for (const entry of entries) applyEntry(after, entry, 0)
   return after
 }

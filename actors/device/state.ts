@@ -17,9 +17,9 @@ export interface DeviceState {
   /** Unix ms, 0 for never, like `lastConnect`. */
   lastMessage: number
   lastConnect: number
-  /** Counted since the server started; counts of earlier processes are not shown. */
+  /** Counted by the process that ran at `lastConnect`; counts of earlier processes are not shown. */
   numConnects: number
-  /** The session of the last applied report, and its sequence number. */
+  /** The session of the last applied report that had one, and the last sequence number in that session (0: none). */
   session: string
   seq: number
   project: string | null

@@ -11,7 +11,10 @@ import { answer, type Decision, type IndexChange, record, refuse, type Turn } fr
  */
 export const presentIndex = 'present'
 
-/** The device sent a HELLO, or a POST without a link. Causes no event unless the status changes. */
+/**
+ * The device sent a HELLO, or a message without a link (`POST /link`, or MQTT without HELLO). Causes no event unless
+ * the status changes.
+ */
 export interface Connected {
   readonly type: 'connected'
   readonly lastMessage: number

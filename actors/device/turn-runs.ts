@@ -51,7 +51,7 @@ export interface RunsOutcome {
   readonly stamps: Stamps
   readonly requests: readonly Tell[]
   readonly requested: RequestedCounts
-  /** Called after the commit: these count requests and report skipped functions. */
+  /** Called after the commit: these count requests, those beyond a rate included, and report skipped functions. */
   readonly effects: readonly (() => void)[]
 }
 
@@ -63,11 +63,11 @@ export const noRequests: RequestedCounts = new Map()
 
 /** The largest count for which an effect is cached. */
 const overflowsKept = 64
-/** Enough ids to find them in the log. */
+/** Maximum number of skipped functions that the log names. */
 const skippedIdsMax = 10
 
 /**
- * The runs of one turn. Turns are synchronous, so one object serves all of them. Runs without results allocate nothing.
+ * The runs of one turn. Turns are synchronous, so one object serves all turns. Runs without results allocate nothing.
  */
 export class TurnRuns implements RunSink {
   #state: DeviceState = noDevice
@@ -131,7 +131,7 @@ export class TurnRuns implements RunSink {
     }
   }
 
-  /** Runs the triggers of one author until their share is used up. */
+  /** Runs the triggers of one author until the author's share is used up. */
   #runEach(triggers: readonly ShapedTrigger[], input: RunInput): void {
     const { counts } = this.#functions
     let index = 0

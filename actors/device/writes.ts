@@ -8,15 +8,15 @@ import { answer, type Decision, refuse } from '#runtime/actor'
 
 /** A body may contain thousands of errors; more details would not help the caller. */
 const detailsMax = 100
-/** Keys in errors are cut to this length, the longest possible name. */
+/** An unknown key in an error is cut to this length, the longest possible name. */
 const keyCharactersMax = 256
 
 /**
  * Checks a whole write before any of it is sent. Unknown services and properties are answered with 404. If all keys are
  * known, invalid values are answered together, each with its key. Contract 3.5, 1.3.
  *
- * No entry, and so no event: the property changes when the device reports it. A value equal to the current one is sent
- * too, because a write may be a trigger (`modifier.isActionable`).
+ * Causes no entry, and so no event: the property changes when the device reports it. A value equal to the current one
+ * is sent too, because a write may be a trigger (`modifier.isActionable`).
  */
 export function decideWrite(state: DeviceState, { service, values, schema }: Write): Decision<Entry> {
   const shape = state.exists ? serviceOf(state, service)?.shape : undefined

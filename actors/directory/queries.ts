@@ -17,7 +17,9 @@ export function activeTenants(system: System<Entry>): Iterable<string> {
   return new Set([defaultTenant, ...rows.map(({ tenantIdentifier }) => tenantIdentifier)])
 }
 
-/** False while the tenant is being deleted: none of its actors may be asked any more. @throws Problem `storage` */
+/**
+ * False if the tenant does not exist or is being deleted: none of its actors may be asked. @throws Problem `storage`
+ */
 export function isTenantActive(system: System<Entry>, tenant: string): boolean {
   return tenant === defaultTenant || tenantRow(system.peek(directoryAddress), tenant) !== undefined
 }
@@ -79,7 +81,7 @@ export function isReachable(state: DirectoryState, tenant: string, host: string)
   return row.hosts.includes(lowerCaseHost) || row.hosts.includes(lowerCaseHost.replace(/:\d+$/, ''))
 }
 
-/** Whether a user has the role. API keys with the role are checked by the tenant. */
+/** Whether a user has the role. The tenant checks whether an API key has it. */
 export function isRoleUsed(state: DirectoryState, tenant: string, role: string): boolean {
   return state.roleUse.has(roleKey(tenant, role))
 }

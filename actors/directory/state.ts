@@ -12,7 +12,7 @@ export interface DirectoryState {
   readonly byName: Map<string, string>
   /** Ids by folded e-mail address, of all tenants. An address is unique within a tenant. */
   readonly byEmail: Map<string, Set<string>>
-  /** Number of e-mail addresses, by the number of users with the same address. */
+  /** Number of e-mail addresses, by the number of users that an address has. */
   readonly emailUse: Map<number, number>
   /** Folded names of each tenant's users, in order. */
   readonly byTenant: Map<string, OrderedNames>

@@ -19,7 +19,7 @@ import { Problem } from '#model/problem'
 import { foldEmail, foldName } from '#model/user'
 import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn, tell } from '#runtime/actor'
 
-/** All users are in memory: 1.4 KB each with the lookup tables. Loading them takes two thirds of a second. */
+/** All users are in memory: 1.4 KB each with the lookup tables. Loading this many takes two thirds of a second. */
 export const usersMax = 100_000
 
 /**
@@ -137,7 +137,7 @@ function isEmailTaken({ users, byEmail }: DirectoryState, { id, tenant, email }:
   return [...(byEmail.get(foldEmail(email)) ?? [])].some((other) => other !== id && users.get(other)?.tenant === tenant)
 }
 
-/** Without this user, no other user could be given access again. */
+/** Without this user, the tenant would be locked out. */
 function isLastAdministrator({ administrators }: DirectoryState, row: UserRow): boolean {
   return isAdministrator(row) && administrators.get(row.tenant)?.size === 1
 }

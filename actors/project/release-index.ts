@@ -14,7 +14,7 @@ export function hardwareKey(index: number, hardware: string | null): string {
   return `${index}/${hardware ?? ''}`
 }
 
-/** Updates the index after a release was added or deleted. `releases` is the current map. */
+/** Updates the index after a release was added or deleted. `releases` is the map after this change. */
 export function updateReleaseIndex(
   { newest, versions }: ReleaseIndex,
   releases: ReadonlyMap<string, StoredRelease>,

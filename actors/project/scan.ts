@@ -29,8 +29,7 @@ export interface RequestedScan extends ScanChanges {
 
 /**
  * One scan runs at a time. Waiting requests of the same author for the same reason are merged into one, which covers
- * the devices of all. A scan for a rollout begins only while the rollout runs: otherwise it would select the newest
- * release.
+ * the devices of all. A request for a rollout that is not running is ignored: its scan would select the newest release.
  */
 export function decideScan(
   state: ProjectState,
@@ -66,14 +65,17 @@ export function withoutRolloutScans(state: ProjectState): ScanChanges {
   })
 }
 
-/** Requests a scan for the rollout as stored last; waiting scans of an earlier author are dropped. */
+/**
+ * Requests a scan of all devices for the rollout as stored last. Waiting and open scans for a rollout are dropped,
+ * because this scan replaces them.
+ */
 export function withRolloutScan(state: ProjectState, { id, updatedBy }: StoredRollout): RequestedScan {
   const others = { ...state, nextScans: notForRollouts(state.nextScans), openScans: notForRollouts(state.openScans) }
   const scans = withScanRequest(others, { by: 'rollout', devices: null, author: updatedBy }, id)
   return { ...changesOf(state, scans), isBegun: !state.scan }
 }
 
-/** Progress of a scan that has ended is ignored. */
+/** Ignored if no scan is running. */
 export function decideScanProgress(state: ProjectState, { cursor, chosen }: ScanProgress): Decision<Entry> {
   const { scan } = state
   if (!scan) return answer(undefined)
@@ -81,8 +83,8 @@ export function decideScanProgress(state: ProjectState, { cursor, chosen }: Scan
 }
 
 /**
- * The next scan begins. If the scan covered all devices for the current rollout, it determines the number of selected
- * devices.
+ * Ends the running scan and begins the next scan. If the ended scan covered all devices for the current rollout, it
+ * determines the number of selected devices.
  */
 export function decideScanDone(
   state: ProjectState,
@@ -137,7 +139,10 @@ function withScanRequest(scans: Scans, request: ScanRequest, rollout: string | n
   return { ...scans, nextScans: withRequest(scans.nextScans, listed) }
 }
 
-/** If there are too many, the oldest ones are dropped. A cancelled scan leaves nothing open. */
+/**
+ * Adds a completed scan to the open scans. If there are too many, the oldest scans are dropped. A cancelled scan is not
+ * added.
+ */
 function withOpen(open: readonly ScanRequest[], { by, devices, author }: StoredScan): readonly ScanRequest[] {
   if (devices?.length === 0) return open
   return withRequest(open, { by, devices, author }).slice(-waitingScansMax)

@@ -29,7 +29,7 @@ type MutableProject = {
     : ProjectState[Field]
 }
 
-/** The counts that updates have sent. */
+/** The counts that updates have sent, and the number of devices that a scan has selected. */
 export interface StoredTally {
   /** By `releaseName`: number of running updates to it; zero is not stored. */
   readonly uses: Readonly<Record<string, number>>

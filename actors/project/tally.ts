@@ -17,7 +17,10 @@ export interface TallyChanges {
   readonly isStopped: boolean
 }
 
-/** The update of a device moved to another stage. Updates of an earlier rollout only keep their release in use. */
+/**
+ * The update of a device moved to another stage. An update that the current rollout did not begin only keeps its
+ * release in use.
+ */
 export function decideJobMoved(
   state: ProjectState,
   { release, rollout: by, from, to }: JobMoved,

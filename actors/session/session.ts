@@ -107,7 +107,9 @@ function mayRepeat(session: StoredSession, number: number, now: number): boolean
   return session.scheme === 'dpop' && number === session.number - 1 && now - session.rotatedAt <= replacedMsMax
 }
 
-/** The first number replaces no token. */
+/**
+ * The times of the latest refreshes, newest first. The token with number 1 came from the sign-in, not from a refresh.
+ */
 function rotationsWithin({ number, rotatedAt, rotatedBefore = [] }: StoredSession, now: number): readonly number[] {
   const rotations = number === 1 ? [] : [rotatedAt, ...rotatedBefore]
   return rotations.filter((at) => now - at <= replacedMsMax).slice(0, rotatedBeforeMax)

@@ -24,8 +24,9 @@ export interface StoredSession {
   readonly rotatedBefore?: readonly number[]
   /** When its newest token expires, which ends the session and its sockets. */
   readonly endsAt: number
-  /** Precise to the minute; with the client address at that time. */
+  /** Precise to the minute. */
   readonly lastUsedAt: number
+  /** The client's address at the sign-in, or at the last stored use; a refresh does not change it. */
   readonly address: string
   readonly agent: string
 }
@@ -90,7 +91,7 @@ export interface RotateSession {
 }
 
 /**
- * - `rotated`: the number of the next token.
+ * - `rotated`: the number of the new token.
  * - `repeated`: the number of the current token again; the answer with this token may have been lost.
  * - `reused`: a used token was presented, so the session ends.
  * - `unknown`: the token does not exist or the session has ended; nothing changed.
@@ -99,7 +100,7 @@ export type Rotation =
   | { readonly outcome: 'rotated' | 'repeated'; readonly number: number; readonly endsAt: number; rotatedAt: number }
   | { readonly outcome: 'reused' | 'unknown' }
 
-/** A request used one of its tokens. Stored at most once a minute. */
+/** A request used an access token of the session. Stored at most once a minute. */
 export interface UseSession {
   readonly type: 'use'
   readonly address: string

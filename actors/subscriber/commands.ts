@@ -14,8 +14,8 @@ export type SubscriberCommand =
   | MailFailed
 
 /**
- * The caller has checked that the function exists and that the user may receive its mails. `from` is the last request
- * of the function at that time. Answered with the subscription.
+ * The caller has checked that the function exists and that the user may receive its mails. `from` is the number of the
+ * function's last request at that time. Answered with the subscription.
  */
 export interface Subscribe {
   readonly type: 'subscribe'
@@ -62,8 +62,8 @@ export interface AdvanceMail {
 }
 
 /**
- * `to`: the last request that was mailed or passed over. `missed`: how many unstored requests of this function wait for
- * the user's next digest, 0 for none; undefined: unchanged.
+ * `to`: the number of the last request that was mailed or passed over. `missed`: how many unstored requests of the
+ * subscription's function wait for the user's next digest, 0 for none; undefined: unchanged.
  */
 export interface CursorMove {
   readonly subscription: string

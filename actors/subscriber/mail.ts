@@ -23,8 +23,8 @@ export const noMail: MailState = Object.freeze({
 
 /**
  * A mail was sent, or requests were passed over; the next mail has not been tried yet. Mails of subscriptions that
- * ended meanwhile are only counted. Cursors that are stored already, by a write that failed but reached the disk, are
- * not counted twice.
+ * ended meanwhile are only counted. Mails whose cursors are stored already, by a write that failed but reached the
+ * disk, are not counted twice.
  */
 export function decideAdvanceMail(
   { tenant, subscriptions, mail }: SubscriberState,

@@ -15,11 +15,14 @@ export interface SubscriberState {
 
 /** Progress of the mails to one user. Times are Unix ms. */
 export interface MailState {
-  /** By subscription: the last request of its function that was mailed, alone or in a digest, or passed over. */
+  /**
+   * By subscription: the number of the last request of its function that was mailed, alone or in a digest, or passed
+   * over.
+   */
   readonly cursors: Readonly<Record<string, number>>
   /** The period in which mails are counted; it begins with the first mail after the previous period. */
   readonly hour: { readonly from: number; readonly count: number }
-  /** By function: unstored requests, counted for the next digest. */
+  /** By function: the number of unstored requests that the next digest will mention. */
   readonly missed: Readonly<Record<string, number>>
   /** Failed attempts of the next mail; null: none. */
   readonly retry: { readonly attempts: number; readonly nextAt: number } | null

@@ -16,7 +16,7 @@ import type { ActorDefinition, RecordChange } from '#runtime/actor'
 
 /**
  * A user with subscriptions, and the progress of their mails. One actor for all subscriptions of a user, so that
- * concurrent requests create one subscription, and so that one mail limit covers all subjects. §2.6, §3.1, contract
+ * concurrent requests create one subscription, and so that one mail limit covers all functions. §2.6, §3.1, contract
  * 5.6, 5.7.
  *
  * Subscriptions, their rows in the topic index and their entries are in one commit. The progress of mails causes no

@@ -88,7 +88,10 @@ function faultOf({ groups, schemas }: TenantState, wanted: AlarmContent): Proble
   return details.length === 0 ? undefined : new Problem('invalid', undefined, { details })
 }
 
-/** By stored alarm: counting the nodes of ten thousand conditions at each edit would take long. */
+/**
+ * Caches the number of nodes of each stored alarm: counting the nodes of ten thousand conditions at each edit would
+ * take long.
+ */
 const nodesKnown = new WeakMap<Pick<StoredAlarm, 'condition'>, number>()
 
 function nodesOf(alarm: Pick<StoredAlarm, 'condition'>): number {

@@ -35,7 +35,8 @@ const narrowShare = 0.1
 
 /**
  * The error if one more object would exceed a limit; undefined for none. `creators`: the creators of all existing
- * objects, as resource names; undefined if not stored. `what`: the plural noun for the error.
+ * objects, as resource names; undefined for an object whose creator is not stored. `what`: the plural noun for the
+ * error.
  */
 export function quotaFault(
   state: TenantState,
@@ -55,7 +56,7 @@ export function quotaFault(
   )
 }
 
-/** Alarms or functions of a tenant, by id. */
+/** The limits for the alarms, or for the functions, of a tenant. `all` contains the existing objects by id. */
 interface RuleQuota<Stored extends Authored> {
   readonly all: ReadonlyMap<string, Stored>
   readonly max: number

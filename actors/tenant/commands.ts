@@ -76,9 +76,7 @@ export interface DeleteSchema {
   readonly service: string
 }
 
-/**
- * New names in the JSON of devices; some may be known already. Sent in the commit of their first values. Contract 10.
- */
+/** Names in the JSON of devices; some may be known already. Sent in the commit of their first values. Contract 10. */
 export interface AddJsonNames {
   readonly type: 'add_json_names'
   readonly service: string

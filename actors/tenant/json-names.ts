@@ -39,7 +39,8 @@ export function decidePublishJsonNames(state: TenantState, { service }: PublishJ
   const published = { name: jsonPublishedRecord(service), value: names.ids.size }
   const schema = extended(state.schemas.get(service) ?? { name: service, generated: true, properties: {} }, names)
   const put = schema && decidePutSchema(state, { type: 'put_schema', service, schema }, turn)
-  // If the schema would become too large, it stays as it is: the properties with the new names are read by id.
+  // If the new names do not fit into the schema or into the tenant's limit for schemas, the schema stays as it is: the
+  // properties are then read by id.
   if (put?.type !== 'record') return recordOnly([published])
   return record(put.events, { changes: [published], records: [...(put.records ?? []), published] })
 }

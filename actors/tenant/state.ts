@@ -53,7 +53,7 @@ export interface StoredEvaluated {
 export interface JsonNames {
   /** The id of each name, in the order of the ids. */
   readonly ids: Map<string, number>
-  /** How many of them, from the first on, were added to the schema, or did not fit into it. */
+  /** How many of the names, from the first on, were added to the schema, or did not fit into it. */
   published: number
 }
 
@@ -214,10 +214,13 @@ export function isExpired({ expiresAt }: StoredKey, now: number): boolean {
 /** The tenant that always exists. Contract 2. */
 export const defaultTenant = 'default'
 
-/** Deleted functions that still have subscriptions: entries `<functionId>`. */
+/** Deleted functions that may still have subscriptions: entries `<functionId>`. */
 export const endingIndex = 'ending'
 
-/** Counts the devices that alarms and functions name. Computed from them and from groups, independent of order. */
+/**
+ * Counts the devices that alarms and functions name. Computed from the alarms, functions and groups, independent of the
+ * order of their records.
+ */
 interface BindingCounts {
   /** Number of devices; a group counts with all members. */
   total: number

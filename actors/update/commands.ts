@@ -26,7 +26,7 @@ export interface BeginUpdate {
   readonly session: string
   /** The update's id; a repetition under the same `Idempotency-Key` has the same id. */
   readonly id: string
-  /** The newer firmware. Null: the update server has to be asked first. */
+  /** The firmware to install. Null: the update server has to be asked first. */
   readonly found: FoundUpdate | null
 }
 

@@ -93,7 +93,7 @@ function eventOf(
   }
 }
 
-/** Cuts between characters; undefined for an empty text. */
+/** Cuts a message to its maximum length, between characters; undefined for an empty text. */
 function cut(words: string | undefined): string | undefined {
   if (!words || words.length <= updateMessageCharactersMax) return words || undefined
   const start = words.slice(0, updateMessageCharactersMax)
@@ -124,8 +124,8 @@ export function decideReconnect(
 
 /**
  * After a restart. If the stored device has the new firmware, the update is done: the previous process may have stopped
- * between the two commits. Otherwise only its next HELLO shows whether it restarted. In the state `checking` the update
- * server is asked again; in the others the device repeats everything it has to report.
+ * between the two commits. Otherwise only the device's next HELLO shows whether the device restarted. In the state
+ * `checking` the update server is asked again; in the others the device repeats everything it has to report.
  */
 export function decideResume(
   actor: UpdateActorState,

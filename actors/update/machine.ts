@@ -5,8 +5,8 @@ import type { TriggerStatus, UpdateState } from '#model/firmware'
 import { hasFallenBack, hasReachedVersion } from '#model/firmware-order'
 
 /**
- * Version of everything that decides how a stored update continues. A change raises it and must add an upgrade to
- * the record in `update.ts`. There is none from version 1, so updates of version 1 cannot be read.
+ * Version of everything that decides how a stored update continues. A change raises it and must add an upgrade to the
+ * record in `update.ts`. Version 1 has no upgrade, so updates of version 1 cannot be read.
  */
 export const machineVersion = 2
 
@@ -24,8 +24,8 @@ export const rebootingMsMax = 10 * minuteMs
 
 /**
  * How often an update that has started is offered again to a device that restarts. An offer without an answer is always
- * sent again, but restarts the time limit for the answer only so often. Limited, because the offer itself may crash the
- * device.
+ * sent again, but restarts the time limit for the answer only this often. Limited, because the offer itself may crash
+ * the device.
  */
 export const resendsMax = 3
 
@@ -96,7 +96,7 @@ const isLate = ({ context: { offer, reason, downloadsUntil, installsUntil }, eve
   offer !== null &&
   (reason === 'offline' || reason === 'timeout') &&
   now < (installsUntil || downloadsUntil || Number.POSITIVE_INFINITY)
-/** The device has its previous or an older version again, soon after the update was done. */
+/** The device has its previous version again, or a version older than the new one, soon after the update was done. */
 const isFallenBack = ({ context, event: { now, reported, session } }: MachineInput): boolean =>
   context.offer !== null &&
   reported !== undefined &&

@@ -40,7 +40,7 @@ export interface UpdateContext {
   readonly index: number
   /** The firmware version at the beginning. */
   readonly from: string
-  /** The newer firmware. Null: the update server has offered none. */
+  /** The firmware to install. Null: none is known, or there is none. */
   readonly offer: OfferedFirmware | null
   /** Indexes to check when the update is done. */
   readonly rest: readonly number[]
@@ -49,7 +49,7 @@ export interface UpdateContext {
   /** In percent. */
   readonly progress: number | null
   readonly message: string | null
-  /** Why the update failed; null: it has not failed. */
+  /** Why the update failed or was refused; null: neither. */
   readonly reason: FailureReason | null
   /** The answer to the caller that triggered the update. §3.2. Null: none yet. */
   readonly outcome: TriggerOutcome | null
@@ -63,7 +63,7 @@ export interface UpdateContext {
   /** The time and progress of the last published event. */
   readonly toldAt: number
   readonly toldProgress: number
-  /** How often the update was offered again after a restart of the device. */
+  /** How often the update was offered again, counted anew once the device has accepted the offer. */
   readonly resends: number
 }
 
@@ -103,7 +103,7 @@ export function updateAddress(tenant: string, device: string): ActorAddress<Upda
 /** Devices with a running update: entries `<deviceIdentifier>`. */
 export const updatingIndex = 'updating'
 
-/** The published state of the current firmware. */
+/** The published state of the firmware of the current update. */
 export function publishedStateOf({ state, context }: StoredUpdate): PublishedUpdate {
   const { index, offer, progress, message, toldAt } = context
   return {

@@ -20,7 +20,7 @@ export function countedAfter(
   return { project, release: { firmware, hardware, index }, rollout: rollout?.id ?? null, stage: stageOf(state) }
 }
 
-/** The messages to the projects; together they contain the stage of every update. */
+/** The messages by which a project counts the new stage of an update, and no longer the stage before. */
 export function stageReports(tenant: string, before: CountedUpdate | null, after: CountedUpdate | null): Tell[] {
   if (before && after && isOfOne(before, after))
     return before.stage === after.stage ? [] : [tellOf(tenant, after, before.stage, after.stage)]

@@ -34,8 +34,8 @@ const ActionUpdates = jsonWithin(
 )
 
 /**
- * The devices, by name and by group, and the values to write. A body that names no devices is refused: it does not mean
- * all devices.
+ * The devices, by name and by group, and the values to write. A body without `devices` and `groups` is refused: it does
+ * not mean all devices.
  */
 export const ActionBody = z
   .strictObject({

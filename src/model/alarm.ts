@@ -10,14 +10,14 @@ import { ServiceIdentifier, ServiceReference, Timestamp } from '#model/identifie
 export const alarmsMax = 10_000
 
 /**
- * Nodes of the conditions of a tenant's alarms: all of them may apply to one device, and listing their names must take
- * at most 20 ms.
+ * Maximum number of nodes in the conditions of a tenant's alarms: all alarms may apply to one device, and listing the
+ * names in their conditions must take at most 20 ms.
  */
 export const alarmNodesMax = 100_000
 
 /**
- * Devices that a tenant's alarms and functions name, devices of their groups included: each takes a few words of
- * memory.
+ * Maximum number of devices that a tenant's alarms and functions name, devices of their groups included: each takes a
+ * few words of memory.
  */
 export const alarmBindingsMax = 1_000_000
 
@@ -68,7 +68,7 @@ export interface StoredAlarm {
 
 const commentCharactersMax = 500
 
-/** A remark of the person who acknowledges an alarm. */
+/** A remark of the user or program that acknowledges an alarm. */
 export const AcknowledgeBody = z.strictObject({ comment: z.string().trim().max(commentCharactersMax).optional() })
 export type AcknowledgeBody = Readonly<z.infer<typeof AcknowledgeBody>>
 

@@ -28,8 +28,8 @@ export interface Caller {
   readonly roles: readonly string[]
   readonly scope: Scope
   /**
-   * Names the scope within the tenant. Callers with the same roles share this name, and so do the audience classes of
-   * their sockets.
+   * Names the scope within the tenant. Callers with the same roles share this name. Their sockets are divided into
+   * audience classes by this name.
    */
   readonly access: string
   /**

@@ -4,8 +4,8 @@ import { type JsonFault, type JsonValue, jsonBytesOf } from '#model/json-value'
 /**
  * Conditions over values: JsonLogic (jsonlogic.com), a small and bounded part of it. Contract 5.2.
  *
- * A condition is a literal, a literal array, or an object of one key, the operator, with its arguments. `var` reads a
- * value by its name: `"name"`, `["name"]` or `["name", default]`; the name is a literal and looked up whole. A
+ * A condition is a literal, an array of conditions, or an object of one key, the operator, with its arguments. `var`
+ * reads a value by its name: `"name"`, `["name"]` or `["name", default]`; the name is a literal and looked up whole. A
  * condition is not evaluated until every value that it reads without a default is present. `missing` returns the names
  * that have no value.
  *
@@ -18,7 +18,7 @@ import { type JsonFault, type JsonValue, jsonBytesOf } from '#model/json-value'
 /** Validated by the schema `Condition`. */
 export type Condition = JsonValue
 
-/** Maximum number of operator applications, literals and literal arrays of one condition. Contract 5.2. */
+/** Maximum number of operator applications, literals, arrays and names in `missing` of one condition. Contract 5.2. */
 export const conditionNodesMax = 256
 
 /** Maximum nesting of operators and literal arrays. Contract 5.2. */
@@ -33,7 +33,7 @@ export const conditionBytesMax = 16_384
 /** Maximum size as JSON of a condition in a query string: the part of a URL that remains for it. */
 export const filterBytesMax = 8_192
 
-/** As many as the name of a property in a schema may have. */
+/** Maximum length of a name: as long as the name of a property in a schema may be. */
 export const conditionNameCharactersMax = 256
 
 /** The number of arguments of an operator. */

@@ -26,7 +26,7 @@ export const crnTypes = {
 export type CrnType = keyof typeof crnTypes
 type TypeOfForm<Form> = { [T in CrnType]: (typeof crnTypes)[T] extends Form ? T : never }[CrnType]
 
-/** Types whose names do not contain the tenant. */
+/** Types whose resource names consist of an id alone. */
 export type CrnTypeWithId = TypeOfForm<'tenant' | 'created'>
 /** Types whose names are chosen by users and unique in a tenant. */
 export type CrnTypeWithName = TypeOfForm<'named'>

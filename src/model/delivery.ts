@@ -37,7 +37,7 @@ export type DeliveryCause =
 
 /** The progress of the requests of a function. */
 export interface DeliveryHead {
-  /** The last request, stored or only counted; 0 before the first. */
+  /** The number of the last request, stored or only counted; 0 before the first. */
   readonly seq: number
   /** Requests up to this one are no longer needed. */
   readonly trimmed: number
@@ -45,7 +45,9 @@ export interface DeliveryHead {
   readonly at: number
 }
 
-/** The number of stored requests of a function: enough that a user who may get many mails an hour gets each of them. */
+/**
+ * Maximum number of stored requests of a function: enough that a user who may get many mails an hour gets each of them.
+ */
 export function storedRequestsMax(mailsPerHourMax: number): number {
   return Math.min(Math.max(2 * mailsPerHourMax, 256), 4_096)
 }

@@ -49,7 +49,8 @@ export interface DeviceUnion {
 }
 
 /**
- * The names of several reaches in one set: otherwise a hundred grants would be checked for each device of a long list.
+ * Caches the names of several reaches in one set: otherwise a hundred grants would be checked for each device of a long
+ * list.
  */
 const unions = new WeakMap<readonly { readonly devices: Names }[], DeviceUnion>()
 

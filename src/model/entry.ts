@@ -216,7 +216,10 @@ export interface AlarmChanged {
   readonly since: number
   /** The alarm no longer applies to this device, and its state there is deleted. */
   readonly isEnded?: true
-  /** The value of the first property in the condition, possibly cut. Not part of the event. */
+  /**
+   * The value of the first property that the condition reads without a default, or else of its first property; possibly
+   * cut. Not part of the event.
+   */
   readonly value?: JsonValue
 }
 
@@ -269,7 +272,7 @@ export interface Subscribed {
   readonly stored: StoredSubscription
 }
 
-/** The locale of a subscription changed. */
+/** The locale of a subscription was set, perhaps to the same locale as before. */
 export interface SubscriptionUpdated extends Omit<Subscribed, 'kind'> {
   readonly kind: 'subscription_updated'
 }

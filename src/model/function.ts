@@ -13,8 +13,8 @@ import type { ProblemDetail } from '#model/problem'
 export const functionsMax = 1_000
 
 /**
- * Nodes of the graphs of a tenant's functions: all of them may apply to one device, and listing their triggers must
- * take at most 20 ms.
+ * Maximum number of nodes in the graphs of a tenant's functions: all functions may apply to one device, and listing
+ * their triggers must take at most 20 ms.
  */
 export const functionNodesMax = 16_000
 

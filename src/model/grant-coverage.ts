@@ -109,7 +109,7 @@ function namedIn({ names, groups }: DeviceNames): ReadonlySet<string> {
   return groups.length === 0 ? names : new Set([...names, ...groups.map(({ id }) => groupTerm(id))])
 }
 
-/** Actions are checked in two halves: a bit for each action on each resource, `*` included, must fit into 32. */
+/** Actions are checked in two halves: a bit for each action on each resource, `*` included, must fit into 32 bits. */
 const actionsOfHalf = 2
 
 /**

@@ -13,10 +13,10 @@ import { WebhookSecret, WebhookUrl } from '#model/webhook'
 /** Maximum number of nodes. Contract 5.4. */
 export const graphNodesMax = 64
 
-/** Enough for four predecessors of each node. */
+/** Maximum number of edges: enough for four predecessors of each node. */
 export const graphEdgesMax = 256
 
-/** As JSON: graphs drawn by users take some KB. A function is one record, read and written whole. */
+/** Maximum size as JSON: graphs drawn by users take some KB. A function is one record, read and written whole. */
 export const graphBytesMax = 65_536
 
 /** A week: anything less frequent belongs in a report. */

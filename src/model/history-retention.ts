@@ -3,7 +3,7 @@ import { z } from 'zod'
 /** The retention of the history of a property, as in its schema. Contract 9. */
 
 const unitMs = { h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const
-/** A hundred years, in hours. */
+/** Maximum number of units in a span: a hundred years, in hours. */
 const countMax = 876_000
 
 const spanPattern = /^([1-9]\d{0,5})([hdwy])$/

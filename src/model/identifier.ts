@@ -7,7 +7,9 @@ import { z } from 'zod'
  * link. Both return the one normal form, so later code compares identifiers with `===`.
  */
 
-/** Characters of a device, service, role, template, project or hardware name; they become keys and path segments. */
+/**
+ * Maximum length of a device, service, role, template, project or hardware name: names become keys and path segments.
+ */
 export const identifierCharactersMax = 64
 
 /** The limit of a DNS label, so that a tenant can become a host name. */
@@ -187,7 +189,7 @@ function lowerCaseOfUuid(text: string): string {
 /** The alphabet of ids that the server makes: no two characters look alike. §2.1. */
 const base58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 
-/** The largest multiple of 58 that fits a byte: larger bytes would make the first letters more likely. */
+/** The largest multiple of 58 that fits into a byte: bytes from there on would make the first letters more likely. */
 const fairBytesMax = 256 - (256 % base58.length)
 
 /**

@@ -40,10 +40,10 @@ export const sessionCharactersMax = 36
 /** The largest index of a firmware: DEVICE_DISCOVERY numbers its items by sixteen times the index. */
 export const firmwareIndexMax = 255
 
-/** The server assigns the id of a command, and the device returns it unchanged. */
+/** Maximum length of the id of a command, which the server assigns and the device returns unchanged. */
 export const commandIdCharactersMax = 36
 
-/** An error message of a device: long enough for a line on a screen. */
+/** Maximum length of an error message of a device: long enough for a line on a screen. */
 export const messageCharactersMax = 1_024
 
 /** Maximum number of unacknowledged UPDATEs on one link. Contract 7. */
@@ -211,7 +211,7 @@ export type AckMessage = Readonly<z.infer<typeof AckMessage>>
 export const ShortAckMessage = z.tuple([z.literal('A'), FlakeAddress, lastSequence])
 export type ShortAckMessage = Readonly<z.infer<typeof ShortAckMessage>>
 
-/** Asks the device to change properties; sent at least once with the same `id`. */
+/** Asks the device to change properties; may be sent several times with the same `id`. */
 export const WriteMessage = z.object({
   type: z.literal('WRITE'),
   flakeAddress: FlakeAddress,

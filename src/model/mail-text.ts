@@ -33,8 +33,8 @@ export interface RenderedText {
 }
 
 /**
- * Renders a template in a user's locale. Values can't add line breaks to a subject or control characters anywhere; in
- * `html` they are escaped.
+ * Renders a template in a user's locale. Values can't add line breaks to the subject, nor control characters other than
+ * tabs and line breaks to the texts; in `html` values are escaped.
  * @throws OutputTooLarge
  */
 export function renderMail({ locales }: { readonly locales: Locales }, wanted: string, data: JsonObject): RenderedText {

@@ -11,7 +11,7 @@ import { isJsonObject, type JsonObject, type JsonValue, jsonBytesOf, jsonWithin 
 export const DeviceStatus = z.enum(['online', 'idle', 'offline'])
 export type DeviceStatus = z.infer<typeof DeviceStatus>
 
-/** The limit for a patch and for its result: 64 KiB as JSON: metadata is read whole into every list. */
+/** The limit for a patch and for its result, 64 KiB as JSON: lists may contain the whole metadata of every device. */
 export const metaBytesMax = 65_536
 
 /** Nesting of objects and arrays, the outermost counted, so that recursive merging is safe. */

@@ -70,7 +70,7 @@ export const problemKinds = {
 
 export type ProblemCode = keyof typeof problemKinds
 
-/** The number of faults that one error lists. A body can have thousands, and more would not help. */
+/** Maximum number of faults that one error lists. A body can have thousands, and more would not help. */
 export const detailsMax = 100
 
 /** One place where input does not match its schema: its path (`a.b.0`) and the message. */

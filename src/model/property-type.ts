@@ -47,9 +47,9 @@ export const float32Max = 3.4028234663852886e38
 /** Every element takes at least a comma and a digit. */
 const arrayElementsMax = valueBytesMax / 2
 
-/** The JSON length of an element with its comma. The longest number is `-1.7976931348623157e+308`. */
+/** Maximum JSON length of a number or boolean with its comma. The longest number is `-1.7976931348623157e+308`. */
 const numberJsonBytesMax = 25
-/** Quotes and a comma; a control character is the longest: `\u0001`. */
+/** Maximum JSON length of a text with its quotes and comma; a control character is the longest: `\u0001`. */
 const textJsonBytesMax = (text: string): number => 3 + 6 * text.length
 
 /** Enough for −2⁶³ and 2⁶⁴−1. It prevents parsing a megabyte of digits. */

@@ -15,7 +15,10 @@ export const roleGrantsMax = 100
 /** Maximum size of a role as JSON: a role is one record, read and written whole. */
 export const roleBytesMax = 256 * 1024
 
-/** Each prefix is compared with every device of a list, and each group has up to 10 000 members. */
+/**
+ * Limits for all grants of a role: each prefix is compared with every device of a list, and each group has up to 10 000
+ * members.
+ */
 const rolePrefixesMax = 100
 const roleGroupsMax = 100
 
@@ -58,7 +61,10 @@ export const RoleEntry = z.object({
 })
 export type RoleEntry = z.infer<typeof RoleEntry>
 
-/** Permission to manage access requires the administrator role, or an explicit grant. */
+/**
+ * The resources that every built-in role may read. Permission to manage access requires the administrator role, or an
+ * explicit grant.
+ */
 const ordinary: readonly Resource[] = resources.filter(
   (resource) => !['users', 'roles', 'tenants', 'audit'].includes(resource),
 )

@@ -36,7 +36,7 @@ export type Resource = (typeof resources)[number]
 export const actions = ['create', 'read', 'update', 'delete'] as const
 export type Action = (typeof actions)[number]
 
-/** Each grant is checked for every device of a list: enough for a site; a larger set is `*` or several grants. */
+/** Maximum number of devices and prefixes of one grant: enough for a site; a larger set is `*` or several grants. */
 export const grantDevicesMax = 10_000
 export const grantServicesMax = 100
 
@@ -164,7 +164,8 @@ export function reachesLists(
 }
 
 /**
- * For longer lists the result is cached for all users with the same permissions: lists of bindings are checked often.
+ * For lists of at least this length the result is cached for all users with the same permissions: lists of bindings are
+ * checked often.
  */
 const longList = 256
 
@@ -211,7 +212,10 @@ export function servicesOfDevicesWithin(
     reaches.some((reach) => includesName(reach.devices, device) && includesName(reach.services, service))
 }
 
-/** The permissions of a grant, with `*` unchanged: its resources, each with its actions. */
+/**
+ * The permissions of a grant: its resources, each with its actions. The resource `*` stays as it is; the action `*`
+ * becomes all actions.
+ */
 export function permissionsOf(grant: Grant): readonly (readonly [resource: Resource | '*', action: Action])[] {
   return Object.entries(grant.permissions).flatMap(([resource, given = []]) =>
     actions

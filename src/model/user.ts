@@ -84,7 +84,7 @@ export const secondFactors = ['totp', 'webauthn'] as const
 export const SecondFactor = z.enum(secondFactors)
 export type SecondFactor = z.infer<typeof SecondFactor>
 
-/** The scopes of all roles are combined for one user. */
+/** Maximum number of roles of a user: the grants of all roles are combined. */
 export const userRolesMax = 32
 
 /** Names of roles, without duplicates. */

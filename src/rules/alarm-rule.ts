@@ -34,8 +34,8 @@ export interface EvaluationCounts {
 const values: unknown[] = []
 
 /**
- * The rule of an alarm under a schema. Rules with the same meaning are the same object, so that a device can compare
- * them by identity.
+ * The rule of an alarm under a schema. An alarm keeps its rule object until the alarm is edited or its names get
+ * another meaning, so that a device can compare rules by identity.
  */
 export class AlarmRule {
   readonly id: string
@@ -120,7 +120,10 @@ export class ShapedRule {
     this.#compiled = undefined
   }
 
-  /** The value of the first property in the condition; null if this property has no value. */
+  /**
+   * The value of the first property that the condition reads without a default, or else of its first property; null if
+   * this property has no value.
+   */
   valueIn(source: ValueSource): JsonValue {
     const [place = -1] = this.places
     return place < 0 ? null : readableValue(storedValue(source.at(place)))

@@ -33,7 +33,7 @@ interface Form {
   coldRunsLeft: number
 }
 
-/** More than the forms that people write; a few KB each. */
+/** Maximum number of cached forms: more than people write. A form takes a few KB. */
 const formsMax = 1_024
 
 const nothing: readonly unknown[] = Object.freeze([])

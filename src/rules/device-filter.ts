@@ -44,8 +44,8 @@ interface FilteredService {
 }
 
 /**
- * The permissions of the caller. Unreadable data counts as missing: otherwise filters would reveal it, one bit at a
- * time.
+ * The caller's permissions, and the schemas of the tenant. Unreadable data counts as missing: otherwise filters would
+ * reveal it, one bit at a time.
  */
 export interface FilterSource {
   readonly tenant: { readonly schemas: Pick<ReadonlyMap<string, ServiceSchema>, 'get'> }

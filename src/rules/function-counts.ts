@@ -3,7 +3,7 @@ export interface FunctionCounts {
   runs: number
   /** Conditions that failed, and triggers that were not run because the share of their author was used up. */
   errors: number
-  /** Requests of mails. */
+  /** Requests of mails that were stored. */
   requests: number
   /** Requests of mails that were only counted, because the rate or the share of the turn was used up. */
   overflown: number

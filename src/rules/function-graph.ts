@@ -10,7 +10,7 @@ import { ruleBudget, throttleUnits } from '#rules/rule-budget'
  * The graph of a function, in the form in which it runs. After a trigger, nodes are visited in topological order. A
  * node is entered, once, if an earlier node let the run through to it. Contract 5.4.
  *
- * A run allocates nothing. The graph must have been validated by `Graph`.
+ * A run itself allocates nothing; conditions and the sink may. The graph must have been validated by `Graph`.
  */
 export class FunctionGraph {
   /** The function's id. */

@@ -3,7 +3,7 @@ import type { Shape } from '#model/shape'
 import type { FunctionGraph } from '#rules/function-graph'
 import type { RequestRate } from '#rules/request-rate'
 
-/** Limits the stored requests of a function. */
+/** Limits of the requests of a function. */
 export interface FunctionRates {
   /** The rate of mails. */
   readonly rate: Pick<RequestRate, 'mayTake' | 'take'>

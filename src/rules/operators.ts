@@ -65,7 +65,7 @@ export interface Context {
   constants: readonly unknown[]
 }
 
-/** A constant of `missing`. */
+/** The constant of a `missing`: the names that it asks for, and their slots. */
 export interface RequestedNames {
   readonly slots: readonly number[]
   readonly names: readonly string[]

@@ -18,7 +18,7 @@ export class RequestRate {
   }
 
   /**
-   * Whether one more request is allowed now, Unix ms. `ofFunction` and `ofAll`: requests of the same turn, by this
+   * Whether one more request is allowed. `now`: Unix ms. `ofFunction` and `ofAll`: requests of the same turn, by this
    * function and by all functions. Changes nothing.
    */
   mayTake(now: number, ofFunction: number, ofAll: number): boolean {
@@ -34,7 +34,8 @@ export class RequestRate {
 
   #leftAt(now: number): number {
     const refill = ((now - this.#at) * this.#perSecond) / 1_000
-    // The clock was set back by more than the fill time, so requests do not wait until it catches up.
+    // The clock was set back by more than the time that an empty bucket takes to fill. It counts as full, because
+    // requests must not wait until the clock catches up.
     if (refill < -this.#atOnce) return this.#atOnce
     return Math.min(this.#atOnce, this.#left + Math.max(0, refill))
   }
@@ -78,7 +79,7 @@ export function webhookRateOfFunction(ofTenant: RequestRate): RequestRate {
   return new RequestRate(ofTenant, webhooks.atOnce, webhooks.perSecond)
 }
 
-/** Requests of a function above its rate. */
+/** Requests of a function above its rate, or beyond its author's share of a turn. */
 export interface Overflow {
   readonly tenant: string
   readonly function: string

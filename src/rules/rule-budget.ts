@@ -48,7 +48,9 @@ class RuleBudget {
     this.#spent += units
   }
 
-  /** Call it after compiling. The next turn finds the code, even if this turn has no units left. */
+  /**
+   * Call it after compiling. It does not throw, so the next turn finds the code, even if this turn has no units left.
+   */
   chargeCode(units: number): void {
     this.#compiled += units
     this.#spent += units
@@ -105,8 +107,8 @@ export const coldRuns = 16
 /** The cost of a changed alarm: its entry, its event and its index row. */
 export const transitionUnits = 5_000
 /**
- * The cost of each checked trigger, request above the rate, throttle that lets a run through, and mail request, which
- * is a turn of another actor.
+ * The cost of each checked trigger, request above the rate, throttle that lets a run through, and other request of a
+ * mail or webhook, which is a turn of another actor.
  */
 export const triggerUnits = 50
 export const overflowUnits = 200

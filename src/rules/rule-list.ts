@@ -124,5 +124,5 @@ export class InternedLists<List> {
   }
 }
 
-/** The minimum number of cached lists, which take a few hundred KB. */
+/** Up to this number of lists, none is dropped. They take a few hundred KB. */
 const listsMin = 1_024
