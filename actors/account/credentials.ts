@@ -77,7 +77,7 @@ export function decideSetPassword(state: AccountState, command: SetPassword): De
   })
 }
 
-/** Does nothing if the credentials have changed meanwhile: the hash may be that of an earlier password. */
+/** Does nothing if the credentials have changed meanwhile: the hash may belong to an earlier password. */
 export function decideRenewHash({ credentials }: AccountState, command: RenewHash): Decision<Entry> {
   if (command.version !== credentials?.version) return answer(undefined)
   return recordOnly([credentialsChange({ ...credentials, hash: command.passwordHash })])

@@ -85,7 +85,7 @@ export interface WrongFactors {
 
 export type AccountSession = readonly [session: string, createdAt: number]
 
-/** Record names. */
+// Record names.
 export const credentialsRecord = 'credentials'
 export const factorsRecord = 'factors'
 export const sessionsRecord = 'sessions'

@@ -56,10 +56,8 @@ export interface DeviceOptions {
   readonly memory?: MemoryLimits
 }
 
-/**
- * The hashes of the device's secret and token, and the id of its provisioning key. They are records outside the
- * snapshot: they use no memory of the device, and the upgrade request of a link reads them without waking the device.
- */
+// The records of the device's secret and token (hashes), and of its provisioning key (the id). They are outside of the
+// snapshot: they use no memory of the device, and the upgrade request of a link reads them without waking the device.
 export const secretRecord = 'secret'
 export const registrarRecord = 'registrar'
 export const tokenRecord = 'token'

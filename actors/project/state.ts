@@ -49,7 +49,7 @@ export interface StoredScan extends ScanRequest {
   readonly rollout: string | null
 }
 
-/** The record of all scans; null if there are none. */
+/** The content of the record of all scans. Without scans there is no record. */
 interface StoredScans {
   readonly running: StoredScan | null
   readonly waiting: readonly ScanRequest[]
@@ -57,7 +57,7 @@ interface StoredScans {
   readonly open?: readonly ScanRequest[]
 }
 
-/** Record names: one for each release and pin, prefixed by its kind, and one for each of the others. */
+// Record names. A prefix is followed by the `releaseName` of a release, or by the device of a pin.
 export const releasePrefix = 'release/'
 export const pinPrefix = 'pin/'
 export const rolloutRecord = 'rollout'

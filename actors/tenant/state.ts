@@ -113,7 +113,7 @@ export interface StoredProvisioningKey extends StoredKey {
   readonly devices: number
 }
 
-/** Record names: `counters`, and one for each of the others, prefixed by its kind. */
+// Record names: `counters`, and for every other record a prefix and its name or id.
 export const countersRecord = 'counters'
 export const memoryPrefix = 'memory/'
 export const schemaPrefix = 'schema/'

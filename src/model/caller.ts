@@ -28,8 +28,8 @@ export interface Caller {
   readonly roles: readonly string[]
   readonly scope: Scope
   /**
-   * Names the scope within the tenant. Callers with the same roles share this name. Their sockets are divided into
-   * audience classes by this name.
+   * Names the scope within the tenant. Callers with the same roles share this name. Sockets with the same name and
+   * filter share an audience class.
    */
   readonly access: string
   /**

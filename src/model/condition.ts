@@ -9,10 +9,11 @@ import { type JsonFault, type JsonValue, jsonBytesOf } from '#model/json-value'
  * condition is not evaluated until every value that it reads without a default is present. `missing` returns the names
  * that have no value.
  *
- * Truth is JsonLogic's: `0`, `""`, `null`, `false` and empty arrays are false. `==` and the orders compare two texts as
- * texts and any other values as numbers, where `null` is 0, except that `null == x` is true only for `null`. If a value
- * has no number (`"abc"`, an array, an object, 1 divided by 0), the condition fails: it has no outcome. Arrays and
- * objects are not compared by content: for `===` and `in` each is different from every other.
+ * Truth is JsonLogic's: `0`, `""`, `null`, `false` and empty arrays are false. `==`, `<`, `<=`, `>` and `>=` compare
+ * two texts as texts and any other values as numbers, where `null` is 0, except that `null == x` is true only for
+ * `null`. If an operand or a result is not a number (`"abc"`, an array, an object, 1 divided by 0), the condition
+ * fails: it has no outcome. Arrays and objects are not compared by content: for `===` and `in` each is different from
+ * every other.
  */
 
 /** Validated by the schema `Condition`. */
@@ -47,7 +48,10 @@ const binary: Arity = { min: 2, max: 2 }
 const between: Arity = { min: 2, max: 3 }
 const any: Arity = { min: 1, max: conditionNodesMax }
 
-/** All operators. The orders take a third argument: `{"<":[0, x, 10]}` is between. Contract 5.2. */
+/**
+ * All operators. `<`, `<=`, `>` and `>=` may have a third argument: `{"<":[0, x, 10]}` means that x is between 0 and
+ * 10. Contract 5.2.
+ */
 export const conditionOperators: ReadonlyMap<string, Arity> = new Map([
   ['==', binary],
   ['===', binary],

@@ -115,7 +115,7 @@ export type WebhookFault = (typeof webhookFaults)[number]
 /** A finished delivery. */
 export interface WebhookResult extends Pick<StoredWebhook, 'id' | 'node' | 'attempts' | 'result'> {
   readonly status: 'DELIVERED' | 'FAILED' | 'DROPPED'
-  /** The time of its end, Unix ms. */
+  /** When the delivery ended, or the last of the dropped webhooks was dropped, Unix ms. */
   readonly time: number
   /** The number of webhooks that were dropped in a row; the id is that of the first one. */
   readonly count?: number
