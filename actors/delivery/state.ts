@@ -17,7 +17,7 @@ export interface DeliveryState {
   readonly results: Map<string, WebhookResult>
 }
 
-// Record names: `head`, and these prefixes with the number of a request, or with the id of a waiting webhook or a result.
+// Record names: `head`, and a prefix with the number of a request, or with the id of a waiting webhook or of a result.
 export const headRecord = 'head'
 export const requestPrefix = 'request/'
 
