@@ -103,7 +103,7 @@ export interface IdentityNotices {
   keyEnded(tenant: string, key: string, kind: KeyKind): void
   /** `stored` undefined: the key was removed. */
   signingKeyChanged(kid: string, stored: StoredSigningKey | undefined): void
-  /** The signing key is old and should be replaced. Repeated every hour until it is. */
+  /** The signing key is old and should be replaced. Repeated every hour until the key is replaced. */
   signingKeyIsOld(): void
 }
 

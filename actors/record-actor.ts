@@ -69,7 +69,7 @@ function rejectEntry(_: unknown, entry: Entry): never {
   throw new Error(`this actor takes no entries, but got ${entry.kind}`)
 }
 
-/** A decision with changed records and without an entry. Every entry is an event; many changes have none. */
+/** A decision with changed records and without an entry. Every entry is an event, but many changes cause no event. */
 export function recordOnly(
   records: readonly RecordChange[],
   more: Omit<Recorded<Entry>, 'type' | 'events' | 'changes' | 'records'> = {},

@@ -19,8 +19,9 @@ export interface Credentials {
   /** The password hash; null before the first password. */
   readonly hash: string | null
   /**
-   * Raised by every change of the password or the factors, and when the account is disabled. Comparing a password takes
-   * long, so the caller names the version it compared with, and is refused if the version has changed.
+   * Raised when the password changes, when a factor is added, replaced or removed, and when the account is disabled.
+   * Comparing a password takes long, so the caller names the version it compared with, and is refused if the version
+   * has changed.
    */
   readonly version: number
   readonly code: AccessCode | null
@@ -75,7 +76,7 @@ export interface StoredCredential {
 
 /**
  * The wrong factors of one day. `since`: the time of the first wrong factor, with which the day begins; `last`: the
- * time of the latest one. Times are Unix ms.
+ * time of the latest wrong factor. Times are Unix ms.
  */
 export interface WrongFactors {
   readonly since: number

@@ -4,7 +4,7 @@ import { actionRetentionMs, type DeviceOutcome } from '#model/action'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
 
-/** The limit for the devices of one page: storing outcomes rewrites the whole page. */
+/** Maximum number of devices of one page: storing outcomes rewrites the whole page. */
 export const pageDevicesMax = 100
 
 /**

@@ -226,7 +226,10 @@ function resultRecords(results: DeliveryState['results'], added: WebhookResult):
   return [...removals, { name: resultPrefix + row.id, value: row }]
 }
 
-/** The decision of a turn that changes the head: it writes the head and the index row, and notifies the mailer. */
+/**
+ * The decision of a turn that changes the head: it writes the head, and the index row if that changes, and notifies the
+ * mailer.
+ */
 function headDecision(
   state: DeliveryState,
   head: DeliveryHead,

@@ -83,7 +83,7 @@ function runBy(state: DeviceState, { events, changes }: Recorded<Entry>, list: F
         runs.run(list.ofStatus, entry.status, state.status, entry)
         break
       case 'alarm_changed':
-        // An alarm that ended because it was edited or deleted triggers nothing.
+        // An alarm that ended because it no longer applies to the device triggers nothing.
         if (!entry.isEnded) runs.run(list.ofAlarm(entry.alarm), entry.isActive, !entry.isActive, entry)
     }
     // Alarm changes are not applied: the copied state shares its alarms with the original.
@@ -170,9 +170,9 @@ function withOutcome(
 }
 
 /**
- * Whether a decision is a plain report, which is the most frequent one. Its results are built in one object form:
- * objects made by spreading get many forms, which cost more than the rest of the turn (measured: 5 µs instead of 1.7
- * µs).
+ * Whether a decision is a plain report, which is the most frequent decision. The results for plain reports are built in
+ * one object form: objects made by spreading get many forms, which cost more than the rest of the turn (measured: 5 µs
+ * instead of 1.7 µs).
  */
 function isBare({ changes, records, indexes, shared, isCheckpointed, tells, effects, reminder }: Recorded<Entry>) {
   const isChanging = changes ?? records ?? indexes ?? shared ?? isCheckpointed

@@ -10,8 +10,8 @@ export interface PropertyItem {
 }
 
 /**
- * Whether a later entry contains the property again, so that a client that catches up can skip this one. Only published
- * entries count: others may never be stored.
+ * Whether a later entry contains the property again, so that a client that catches up can skip this item. Only
+ * published entries count: others may never be stored.
  * @param lastOffset offset of the last entry that was applied to the state
  * @param published offset of the last published entry
  */

@@ -27,7 +27,10 @@ export interface DeviceRules {
   readonly isLoaded: boolean
   /** Numbers since the start of the process. */
   readonly counts: { transitions: number }
-  /** Some alarms were not evaluated on a device, because the work of a turn is limited. `ids` lists some of them. */
+  /**
+   * Some alarms were not evaluated on a device, because the work of a turn is limited. `ids` lists some of these
+   * alarms.
+   */
   skipped(tenant: string, device: string, alarms: { readonly count: number; readonly ids: readonly string[] }): void
 }
 

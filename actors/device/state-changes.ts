@@ -41,7 +41,7 @@ export function applyChange(state: DeviceState, change: DeviceChange): void {
 }
 
 /**
- * Applies one entry to a device. Also runs at replay, so it depends only on the state and the entry.
+ * Applies one entry to a device. Also runs at replay, so it depends only on the state, the entry and its offset.
  *
  * A replay may contain entries of a device that was removed later. Its snapshot is deleted already, so its entries are
  * ignored until an entry adds the device.

@@ -3,7 +3,7 @@ import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state
 import { defaultTenant } from '#actors/tenant/state'
 import { foldEmail, foldName } from '#model/user'
 
-/** Each tenant needs a user with this role, or it would be locked out. Contract 2, Built-in roles. */
+/** Each tenant needs a user with this role: without one, the tenant would be locked out. Contract 2, Built-in roles. */
 export const administratorRole = 'admin'
 
 export function emptyDirectory(): DirectoryState {

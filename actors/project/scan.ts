@@ -28,8 +28,9 @@ export interface RequestedScan extends ScanChanges {
 }
 
 /**
- * One scan runs at a time. Waiting requests of the same author for the same reason are merged into one, which covers
- * the devices of all. A request for a rollout that is not running is ignored: its scan would select the newest release.
+ * One scan runs at a time. Waiting requests of the same author for the same reason are merged into one request, which
+ * covers the devices of all these requests. A request for a rollout that is not running is ignored: its scan would
+ * select the newest release.
  */
 export function decideScan(
   state: ProjectState,

@@ -123,7 +123,7 @@ function answerWith(rotation: Rotation): Decision<Entry> {
   return answer(rotation)
 }
 
-/** The account ended the session, so it needs no command. */
+/** The account ended the session, so the account needs no command. */
 function endedByAccount(): Decision<Entry> {
   return recordOnly([{ name: sessionRecord, value: null }], {
     reminder: null,

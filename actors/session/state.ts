@@ -22,7 +22,7 @@ export interface StoredSession {
   readonly rotatedAt: number
   /** When earlier refresh tokens were issued, newest first, while their access tokens are still accepted. */
   readonly rotatedBefore?: readonly number[]
-  /** When its newest token expires, which ends the session and its sockets. */
+  /** When the newest token of the session expires, which ends the session and its sockets. */
   readonly endsAt: number
   /** Precise to the minute. */
   readonly lastUsedAt: number

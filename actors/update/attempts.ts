@@ -6,7 +6,7 @@ import { defaultAttempts } from '#model/rollout'
 import type { Turn } from '#runtime/actor'
 import { backOffMs } from '#runtime/back-off-time'
 
-/** Delay after the first failed attempt; it doubles with each further one, up to a day. */
+/** Delay after the first attempt; the delay doubles with each further attempt, up to a day. */
 export const retryMsMin = 5 * 60_000
 export const retryMsMax = 24 * 60 * 60_000
 const retryTimes = { firstMs: retryMsMin, longestMs: retryMsMax, spread: 0.2 }

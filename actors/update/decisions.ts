@@ -124,8 +124,9 @@ export function decideReconnect(
 
 /**
  * After a restart. If the stored device has the new firmware, the update is done: the previous process may have stopped
- * between the two commits. Otherwise only the device's next HELLO shows whether the device restarted. In the state
- * `checking` the update server is asked again; in the others the device repeats everything it has to report.
+ * between the commit of the device and the commit of the update. Otherwise only the device's next HELLO shows whether
+ * the device restarted. In the state `checking` the update server is asked again; in the others the device repeats
+ * everything it has to report.
  */
 export function decideResume(
   actor: UpdateActorState,

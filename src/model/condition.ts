@@ -22,7 +22,7 @@ export type Condition = JsonValue
 /** Maximum number of operator applications, literals, arrays and names in `missing` of one condition. Contract 5.2. */
 export const conditionNodesMax = 256
 
-/** Maximum nesting of operators and literal arrays. Contract 5.2. */
+/** Maximum nesting of operators and arrays. Contract 5.2. */
 export const conditionDepthMax = 16
 
 /**

@@ -25,7 +25,10 @@ export interface TriggerOutcome {
   readonly message?: string
 }
 
-/** In the order in which an update goes through them. It ends in one of the last three, or in `idle`. Contract 6. */
+/**
+ * In the order in which an update goes through them. An update ends in one of the last three states, or in `idle`.
+ * Contract 6.
+ */
 export const updateStates = [
   'idle',
   'checking',
@@ -66,7 +69,7 @@ export const UpdateEntry = z.object({
 })
 export type UpdateEntry = Readonly<z.infer<typeof UpdateEntry>>
 
-/** One firmware of a device as the API returns it. `update` from depth 2 on, if there ever was an update. */
+/** One firmware of a device as the API returns it. `update` is present from depth 2 on, if there ever was an update. */
 export const FirmwareEntry = z.object({
   firmware: FirmwareVersion,
   hardware: ShortName.optional(),

@@ -66,7 +66,7 @@ export interface ThrottleNode {
   readonly seconds: number
 }
 
-/** Sends a mail with this template to all subscribers. */
+/** Sends a mail with this template to all subscribers of the function. */
 export interface EmailNode {
   readonly id: string
   readonly type: 'email'

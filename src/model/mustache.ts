@@ -73,8 +73,8 @@ export interface MustacheOptions {
 
 /** @throws OutputTooLarge */
 export function renderMustache(template: MustacheTokens, data: JsonObject, options: MustacheOptions): string {
-  // The library declares different types for the tokens it returns and the tokens it takes.
   const steps = new Steps()
+  // The library declares different types for the tokens it returns and the tokens it takes.
   return new BoundedWriter(options, steps).renderTokens(template as unknown as string[][], new OwnContext(data, steps))
 }
 

@@ -166,7 +166,7 @@ function acceptUuid(value: unknown): string | undefined {
   return typeof value === 'string' && isUuidShaped(value) ? value.toLowerCase() : undefined
 }
 
-/** A UTF-16 unit is one to three bytes of UTF-8: the length alone decides for most texts. */
+/** A UTF-16 unit takes at most three bytes in UTF-8, so the length alone decides for most texts. */
 function acceptString(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > valueBytesMax || !value.isWellFormed()) return undefined
   return value.length * 3 <= valueBytesMax || utf8BytesOf(value) <= valueBytesMax ? value : undefined

@@ -96,7 +96,7 @@ function shapedRules(
   return shaped.length === 0 ? undefined : { rules: shaped, readers }
 }
 
-/** Computed lists of devices by key: equal lists are the same object while they are in use. */
+/** Computed lists of devices by key: equal lists are the same object until `sweep` drops it. */
 export class InternedLists<List> {
   readonly #lists = new Map<string, { readonly list: List; usedAt: number }>()
   #sizeMax = listsMin
