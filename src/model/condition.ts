@@ -19,7 +19,10 @@ import { type JsonFault, type JsonValue, jsonBytesOf } from '#model/json-value'
 /** Validated by the schema `Condition`. */
 export type Condition = JsonValue
 
-/** Maximum number of operator applications, literals, arrays and names in `missing` of one condition. Contract 5.2. */
+/**
+ * Maximum number of operators, literals, arrays and names in `missing` of one condition. Lists of arguments and
+ * defaults of `var` do not count. Contract 5.2.
+ */
 export const conditionNodesMax = 256
 
 /** Maximum nesting of operators and arrays. Contract 5.2. */
