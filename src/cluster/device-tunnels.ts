@@ -19,8 +19,8 @@ const { tryLater } = closeCodes
 
 /**
  * Carries the connections of devices to the owner. One connection between the nodes carries all of them. The owner
- * decides the order and acknowledges. When that connection breaks, or the owner changes, the devices are closed with
- * 1012, and continue after the last frame that was stored. Contract 11.
+ * decides the order and acknowledges. When that connection breaks, or the owner changes, the connections of the devices
+ * are closed with 1012, and the devices continue after the last frame that was stored. Contract 11.
  */
 export class DeviceTunnels {
   readonly #options: DeviceTunnelsOptions

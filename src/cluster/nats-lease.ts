@@ -39,7 +39,7 @@ export class NatsLease implements Lease {
   #isAsking = false
   #cancelTimer: (() => void) | undefined
   #waiting: { resolve(): void; reject(error: Error): void }[] = []
-  /** Called when another node than before has the lease. */
+  /** Tasks that are called when another node than before has the lease. */
   readonly changed: (() => void)[] = []
 
   constructor(world: World, bucket: KV, node: NodeAddress) {

@@ -71,7 +71,8 @@ export function natsLog({ world, connection, stream, subject }: NatsLogOptions):
           if (isFollowing) await new Promise<void>((resolve) => world.after(followAgainMs, resolve))
         }
       }
-      // Otherwise the library asks for the consumer only every five seconds, until the servers answer.
+      // After a lost connection, the library would ask for the consumer only every five seconds until the servers
+      // answer.
       const stopIfDisconnected = async () => {
         for await (const { type } of connection.status()) {
           if (!isFollowing) break

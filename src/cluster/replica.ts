@@ -276,7 +276,10 @@ export class Replica {
     this.#arrive(this.#arrived)
   }
 
-  /** Resolves when all messages that the log contained at the time of the call are applied. */
+  /**
+   * Resolves when all messages that the log contained at the time of the call have arrived; they are perhaps not
+   * written yet.
+   */
   async #reachEnd(): Promise<void> {
     const applied = this.#chain.position.sequence
     const end = await this.#lastSequence()

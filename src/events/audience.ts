@@ -50,8 +50,9 @@ export function isReceivedBy(
 }
 
 /**
- * Classes with the same set of devices: all classes of one access, or one class whose filter names devices. A scope may
- * name 18 000 devices, and a user may open a thousand sockets with different filters, so each set is indexed only once.
+ * Classes with the same set of devices: all classes of one access whose filters name no devices, or one class whose
+ * filter names devices. A scope may name 18 000 devices, and a user may open a thousand sockets with different filters,
+ * so each set is indexed only once.
  */
 interface DeviceSet {
   readonly classes: Set<AudienceClass>

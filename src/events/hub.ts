@@ -52,8 +52,8 @@ export class Hub implements EventListener<Entry> {
   /** Sockets that lost a message since the last release; they cannot be changed inside `dropped`. */
   readonly #lossy: Connection[] = []
   /**
-   * `bytes`: of all deliveries; a character beyond ASCII counts as one. `caughtUp`: events sent later to sockets that
-   * missed them.
+   * `bytes`: of all deliveries; in events written as text, each UTF-16 unit counts as one byte. `caughtUp`: events sent
+   * later to sockets that missed them.
    */
   readonly counts = { events: 0, publishes: 0, deliveries: 0, bytes: 0, caughtUp: 0, fallen: 0, resyncs: 0 }
   #behindCount = 0

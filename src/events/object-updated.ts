@@ -45,7 +45,7 @@ function removedTexts(removed: readonly RemovedProperty[], isOmitted?: IsOmitted
  *
  * Shared parts are encoded once and numbers are written digit by digit: building, flattening, measuring and copying a
  * string would be most of the cost of an event. Undefined if a value is not a number, if the name of the device is not
- * plain ASCII, or above `bytesMax`: such reports are encoded as text.
+ * ASCII or needs escaping, or if the event may exceed `bytesMax`: such reports are encoded as text.
  *
  * There is one buffer: the bytes are only valid until the next call.
  */
@@ -116,7 +116,7 @@ const closingBrace = 0x7d
 
 /** Maximum size without names, service and items. */
 const headBytesMax = 256
-/** The longest text of a double, −1.2345678901234567e−300, with a comma and a brace. */
+/** At least the longest text of a double, −1.2345678901234567e−300, with a comma and a brace. */
 const numberBytesMax = 32
 /** Views of more bytes are not cached: such events are rare. */
 const viewsMax = 8_192
@@ -222,8 +222,8 @@ function putText(text: string): void {
 }
 
 /**
- * Property objects as JSON text. §2.2, contract 3.8. There are millions, and everything except the value is the same
- * for a property of a shape: that part is encoded once for each shape.
+ * For each shape, the JSON texts of its properties before their values. §2.2, contract 3.8. There are millions of
+ * property objects, and this part is the same for all of one property of a shape, so it is encoded once.
  */
 const startsOfShapes = new WeakMap<Shape, readonly string[]>()
 

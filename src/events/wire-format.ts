@@ -9,7 +9,7 @@ import { modifierFlags, modifierOf } from '#model/modifier'
 import { type StoredSubscription, subscriptionEntryOf } from '#model/subscription'
 
 /**
- * The wire form of every event, and the permission to receive it. §6, contract 4.
+ * The wire form of one kind of event, and what decides who receives it. §6, contract 4.
  *
  * The text begins with `type`, `timestamp` and `offset`, in this order, as in `reportedBytes`.
  */
@@ -93,9 +93,7 @@ const forms: WireForms = {
   },
 }
 
-/**
- * The type of an entry's event. With device, service, bound devices and owner it decides the permission to receive it.
- */
+/** The type of an entry's event. The type, device, service, bound devices and owner decide who receives the event. */
 export function typeOf(entry: Entry): EventType {
   return formOf(entry).type(entry)
 }
@@ -118,15 +116,15 @@ export function ownerOf(entry: Entry): string | undefined {
   return formOf(entry).owner?.(entry)
 }
 
-/** The event as sent to every socket. */
+/** The whole event. Slow sockets may get it without some updates: see `encodeStripped`. */
 export function encode(entry: Entry, offset: number): string {
   const form = formOf(entry)
   return `${head(form.type(entry), timestampOf(entry), offset)}${form.fields(entry)}}`
 }
 
 /**
- * The event without the property updates that `isOverridden`; undefined if none are left. Other events are never
- * changed. Contract 4.5.
+ * The event without the property updates for which `isOverridden` returns true; undefined if none are left. Other
+ * events are never changed. Contract 4.5.
  */
 export function encodeStripped(entry: Entry, offset: number, isOverridden: IsOmitted): string | undefined {
   if (entry.kind !== 'reported' && entry.kind !== 'declared' && entry.kind !== 'undeclared')

@@ -11,7 +11,7 @@ const rowsMax = 100_000
 /** The largest number of projects remembered as doubtful; above it, all projects count as doubtful. */
 const doubtedMax = 10_000
 
-/** The last answer of the update server for one firmware of a device. */
+/** The last answer of the update server for one firmware index of a device. */
 interface Row {
   readonly query: UpdateQuery
   readonly isAvailable: boolean
@@ -55,7 +55,7 @@ export class Availability {
     this.#keep(key, { query, isAvailable, answeredAt: this.#world.monotonic(), number })
   }
 
-  /** The last answer for exactly this firmware, of any age. */
+  /** The last answer for exactly this version, hardware and project, of any age. */
   lastOf(query: UpdateQuery): boolean | undefined {
     return this.#rowOf(query)?.isAvailable
   }
@@ -107,12 +107,12 @@ export class Availability {
   }
 }
 
-/** Identifies one firmware of a device, independent of its version. */
+/** Identifies one firmware index of a device, independent of the version. */
 export function keyOf({ tenant, device, index }: UpdateQuery): string {
   return `${tenant}/${device}/${index}`
 }
 
-/** Whether two queries about the same firmware of a device have the same answer, independent of the caller. */
+/** Whether two queries about the same firmware index of a device have the same answer, independent of the caller. */
 export function isSame(a: UpdateQuery, b: UpdateQuery): boolean {
   return a.firmware === b.firmware && a.hardware === b.hardware && a.project === b.project
 }

@@ -11,8 +11,8 @@ const bucketMax = 50
 const perSecond = 20
 const atOnceMax = 16
 /**
- * The largest number of waiting queries. Above it, the next event of a device asks again. A query takes about 400
- * bytes.
+ * The largest number of waiting queries. Further queries are refused, and the next event of their device asks again. A
+ * query takes about 400 bytes.
  */
 const waitingMax = 100_000
 /** Maximum number of attempts for a query, because one query may fail for a reason of its own while others succeed. */
@@ -46,11 +46,12 @@ interface QueuedCheck {
 }
 
 /**
- * Sends queries to an update server at a limited rate: all queries except checks by hand. Each firmware of a device is
- * in the queue once. While the server fails, one query at a time is sent, after a growing pause. A failed query is
- * retried some times.
+ * Sends queries to an update server at a limited rate: all queries except checks by hand. Each firmware index of a
+ * device is in the queue once. While the server fails, one query at a time is sent, after a growing pause. A failed
+ * query is retried some times.
  *
- * A waiting query resolves to undefined if a query with another version of the same firmware replaces it.
+ * A waiting query resolves to undefined if a query for another version, hardware or project at the same firmware index
+ * replaces it.
  */
 export class CheckQueue {
   readonly #parts: CheckQueueParts
@@ -213,7 +214,7 @@ export class CheckQueue {
     const { query, waiters } = waiting
     const isTheServers = error instanceof UpdateServerBusy || error instanceof UpdateServerFailed
     if (this.#waiting.has(keyOf(query))) {
-      // Another query about the same firmware was queued meanwhile.
+      // Another query about the same firmware index was queued meanwhile.
       settle(waiting, undefined)
       return
     }

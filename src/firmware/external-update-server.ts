@@ -7,7 +7,10 @@ import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerF
 import { Histogram } from '#runtime/histogram'
 import type { World } from '#runtime/world'
 
-/** The time limit for an answer. Short, because a user who triggers an update afterwards also waits for the device. */
+/**
+ * The time limit for an answer. Short, because a user who triggers an update waits for this answer and then for the
+ * device.
+ */
 const answerMsMax = 5_000
 /** The largest number of concurrent requests, automatic and manual. */
 const socketsMax = 80
@@ -40,8 +43,8 @@ export interface ExternalUpdateServerOptions {
  * An external update server, asked over HTTP for one firmware of one device at a time: `GET
  * {url}/projects/:project/devices/:deviceIdentifier/update?firmware=&hardware=&index=`. Contract 6, External.
  *
- * An offer counts only if it is newer or pinned. Errors never contain the token; the server's address and the
- * connection error are only in the cause of an error.
+ * An offer counts only if it is newer, or if it is pinned and another version. Errors never contain the token; the
+ * server's address and the connection error are only in the cause of an error.
  */
 export class ExternalUpdateServer implements UpdateServer {
   readonly isEmbedded = false

@@ -144,7 +144,7 @@ export class ImageUses {
   /**
    * Keeps an uploaded image while its release is being stored, which is `work`: other releases may end their use of the
    * same bytes meanwhile. Afterwards removes the image if no release refers to it.
-   * @throws Problem `overloaded` if the image was just removed; errors of `work`
+   * @throws Problem `overloaded` if the image was just removed, `storage`; errors of `work`
    */
   async keepWhile<Value>(sha256: string, work: () => Promise<Value>): Promise<Value> {
     this.#holds.set(sha256, (this.#holds.get(sha256) ?? 0) + 1)

@@ -23,7 +23,7 @@ export interface Answer {
 
 export interface JsonClientOptions {
   readonly world: World
-  /** From the first byte sent to the last byte received. */
+  /** From the call to the last byte of the answer, including the wait for a connection. */
   readonly timeoutMs: number
   readonly socketsMax: number
 }

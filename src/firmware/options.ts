@@ -3,7 +3,7 @@ import type { BlobStore } from '#runtime/blobs'
 
 /** Options of automatic updates. Contract 6, Options. */
 export interface UpdateOptions {
-  /** True: a new connection starts no update. */
+  /** True: a new connection is not a trigger. */
   readonly isConnectUpdateDisabled: boolean
   /** Whether the hook, and scans for rollouts, update pinned devices only. */
   readonly isHookForPinsOnly: boolean

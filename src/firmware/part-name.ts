@@ -5,8 +5,8 @@ import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 
 /**
- * The name that parts of one image share, also after a restart. `release`: its `releaseName`. `size`: bytes of the
- * whole image, undefined if unknown; parts with another size belong to another image.
+ * The name that parts of one image share, also after a restart. `release`: the `releaseName` of the release. `size`:
+ * bytes of the whole image, undefined if unknown; parts with another size belong to another image.
  */
 export function partNameOf(
   system: System<Entry>,

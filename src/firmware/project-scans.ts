@@ -65,7 +65,7 @@ export class ProjectScans {
   #isResumed = false
   /** By tenant and project: the projects for which scans were resumed so far. */
   readonly #resumed = new Set<string>()
-  /** Scans that finished before the resumption of their project. */
+  /** Scans that ran before the resumption of their project. */
   readonly #early = new Map<string, ScanTarget>()
   /**
    * How often the store was read. A scan that ran during a reload is repeated, because its checks may have been lost.

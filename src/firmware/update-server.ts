@@ -9,7 +9,7 @@ export interface UpdateServer {
   /**
    * The update for the device; undefined: nothing newer, or the device has its pinned version. An older firmware is
    * offered only if it is pinned.
-   * @throws UpdateServerBusy, UpdateServerFailed
+   * @throws UpdateServerBusy, UpdateServerFailed; Problem `storage`
    */
   check(query: UpdateQuery, signal?: AbortSignal): OfferedFirmware | undefined | Promise<OfferedFirmware | undefined>
 }

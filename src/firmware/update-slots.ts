@@ -15,9 +15,9 @@ export const waitingMax = 100_000
 export const silentMs = 60_000
 
 /**
- * Updates started per second, and at once after a pause. The cost of an update, from the offer to the reconnected
- * device, must not delay device reports. With long downloads, updates start more slowly, because slots become free more
- * slowly.
+ * The number of updates started per second, and of those started at once after a pause. The cost of an update, from the
+ * offer to the reconnected device, must not delay device reports. With long downloads, updates start more slowly,
+ * because slots become free more slowly.
  */
 export const startsPerSecond = 128
 
@@ -182,7 +182,7 @@ export function hasBegunAt(state: UpdateState): boolean {
   return isWithin(state, 'started', 'rebooting')
 }
 
-/** Whether an update uses a slot: automatic updates do that may still have to download. */
+/** Whether an update uses a slot: automatic updates do, from the offer to the end of the download. */
 export function needsSlot({ state, context }: StoredUpdate): boolean {
   return context.by !== 'post' && isWithin(state, 'offering', 'downloading')
 }

@@ -288,7 +288,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
         (query) => checks.now(query),
         () => true,
       )
-      // A known result is offered in the same turn, so that the release cannot be deleted in between.
+      // A result that is known at once is passed on without a wait, so that the release cannot be deleted in between.
       const found: Awaited<typeof search> = search instanceof Promise ? await search : search
       answer = found ? { type: 'found', id, ...found } : { type: 'not_found', id, why: 'none' }
     } catch (error) {

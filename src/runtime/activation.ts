@@ -16,10 +16,13 @@ export class Activation<Event> {
   isAlive = true
   /** The state has changes that are in no event and no record: only the next snapshot stores them. */
   isChanged = false
-  /** The last event applied; 0 before the first. */
+  /** The offset of the last applied event; 0 before the first. */
   lastOffset: number
   #touchedAtS = 0
-  /** The first event that no snapshot includes; 0 if there is none. Set by `RedoQueue`, as the fields below. */
+  /**
+   * The offset of the first event that no snapshot includes; 0 if there is none. Set by `RedoQueue`, like the fields
+   * below.
+   */
   unsavedFrom = 0
   /** The estimated length of the stream in bytes when the actor was queued. */
   bytesBefore = 0

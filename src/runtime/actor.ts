@@ -69,8 +69,8 @@ export interface ActorDefinition<State, Command, Event> {
   /** If false, an idle activation stays in memory. Default: true. */
   isForgettable?(state: State): boolean
   /**
-   * Versions and migrations of stored records by name: '' is the snapshot, 'role/*' all names with this prefix, '*' all
-   * others.
+   * Versions and migrations of stored records by name: '' is the snapshot, 'role/*' all names that begin with 'role/',
+   * '*' all others.
    */
   readonly formats: Readonly<Record<string, RecordFormat>>
   /**

@@ -1,6 +1,6 @@
 /**
- * Storage of large bytes (firmware images), named by their SHA-256 in lower-case hex. Two implementations, files and
- * memory, share one test suite.
+ * Storage of large bytes (firmware images), named by their SHA-256 in lower-case hex. The implementations for files and
+ * for memory share one test suite.
  *
  * Obligations:
  * - An `image` that `receive` returned is stored completely, and survives a crash of the machine.
@@ -25,7 +25,7 @@ export interface BlobStore {
    * `own` records the owner of the image. The upload is kept until `own` succeeds or refuses the image for good: if the
    * process dies, or `own` fails temporarily, a complete upload of known size can be repeated without its bytes.
    * @throws Problem `conflict` if an upload is in progress or `from` is not the next byte; `too_large` if the image is
-   * too large or `size`; `overloaded`; `storage`; and the errors of the pieces and of `own`
+   * larger than permitted or than `size`; `overloaded`; `storage`; and the errors of the pieces and of `own`
    */
   receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>, own?: OwnBlob): Promise<BlobReceived>
   /** The number of bytes of an incomplete upload; 0 if there is none. */
@@ -46,8 +46,8 @@ export interface BlobStore {
   remove(sha256: string): Promise<void>
   /**
    * Deletes images without references, uploads without progress for a day, and complete uploads whose image has an
-   * owner: `owned(bytes)` returns the names of those with this length. An image received since `open` is kept for an
-   * hour, because its reference may follow.
+   * owner: `owned(bytes)` returns the names of such uploads with this length. An image received since `open` is kept
+   * for an hour, because its reference may follow.
    * @throws Problem `storage`
    */
   sweep(isNamed: (sha256: string) => boolean, owned: (bytes: number) => Iterable<string>): Promise<void>

@@ -14,7 +14,10 @@ export interface RedoLimits {
   readonly growth?: { readonly eventsPerActor: number; readonly timesMax: number }
 }
 
-/** Actors are saved from `youngRatio` of the limit on, at a rate that saves all waiting ones in `spreadRatio` of it. */
+/**
+ * Actors are saved from `youngRatio` of the limit on, at a rate that saves all waiting ones while the stream grows by
+ * `spreadRatio` of the limit.
+ */
 const youngRatio = 0.25
 const spreadRatio = 0.7
 /** How much the assumed number of waiting actors decreases each time the stream grows by the limit. */
@@ -79,7 +82,7 @@ export class RedoPace {
     this.#owed = 0
   }
 
-  /** Whether an actor with unsaved events since then must be saved now. */
+  /** Whether an actor must be saved now. `since`: what was added to the stream since its first unsaved event. */
   isDue(since: StreamLength): boolean {
     const share = this.#share(since)
     return share >= 1 || (share >= youngRatio && this.#owed >= 1)
@@ -190,7 +193,7 @@ export class Checkpoints<Event> {
       }
       try {
         bytes += this.save(unsaved.isAlive ? unsaved : this.#registry.wake(unsaved.address))
-        // Without this check, the loop would save it for ever.
+        // Without this check, the loop would save the same actor for ever.
         if (redo.first === unsaved) throw new Error(`${nameOf(unsaved)} was saved and is still queued`)
       } catch (error) {
         this.#failed(error)

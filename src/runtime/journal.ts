@@ -70,7 +70,7 @@ export interface StreamPart<Event> {
   readonly events: readonly Event[]
   /** Contains exactly `events`; undefined if there are none. */
   readonly packer: EventPacker<Event> | undefined
-  /** The first event of this tenant that the next start must apply again. */
+  /** The offset of the first event of this tenant that the next start must apply again. */
   readonly redoFrom: number
 }
 

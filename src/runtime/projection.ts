@@ -31,8 +31,8 @@ export interface Projection {
    */
   confirm(stored: number): Promise<void>
   /**
-   * The entries of a tenant up to this offset cannot be read any more. `to`: when the next entry was stored, or an
-   * estimate of it, Unix ms.
+   * The entries of a tenant up to this offset cannot be read any more. `to`: when the next entry was stored, perhaps
+   * estimated, Unix ms.
    */
   skip(tenant: string, offset: number, to: number): Promise<void>
   /** Deletes everything about a tenant, whose entries up to this offset are not applied any more. */

@@ -15,7 +15,7 @@ export class ReadTurns {
     this.#world = world
   }
 
-  /** Resolves when it is the caller's turn, which lasts until the next await. */
+  /** Resolves when the caller may read, which it may until its next await. */
   next(principal: Principal): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.add(principalKey(principal), resolve)
@@ -31,7 +31,7 @@ export class ReadTurns {
 
 const turnsOfWorlds = new WeakMap<World, ReadTurns>()
 
-/** All long reads of one process share the turns. */
+/** All long reads of one process share one queue. */
 export function readTurnsOf(world: World): ReadTurns {
   let turns = turnsOfWorlds.get(world)
   if (!turns) {

@@ -163,7 +163,7 @@ export class Registry<Event> {
     this.head(tenant).redo.clear()
   }
 
-  /** Applies a stored event while the server starts. Nothing is decided again. */
+  /** Applies a stored event, while the server starts or from a commit of another node. Nothing is decided again. */
   replay(address: ActorAddress, event: Event, offset: number): void {
     this.replayOn(this.wake(address), event, offset)
   }

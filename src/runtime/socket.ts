@@ -1,6 +1,6 @@
 /**
- * An open websocket. Two implementations: uWebSockets.js (`src/http`), and a simulation with the same behaviour under
- * back pressure (`test/simulation`).
+ * An open connection that exchanges messages. The websockets of uWebSockets.js (`src/http`) and those of the simulation
+ * (`test/simulation`) behave alike under back pressure.
  *
  * Obligations:
  * - A `SocketHandler` gets `opened`, then any other calls, then `closed` exactly once. After `closed`, only

@@ -1,6 +1,6 @@
 /**
- * An ordered key-value store, as the runtime needs it. Two implementations, LevelDB and memory, share one test suite
- * (`test/store/storage-suite.ts`).
+ * An ordered key-value store, as the runtime needs it. The implementations with LevelDB and in memory share one test
+ * suite (`test/store/storage-suite.ts`).
  *
  * Obligations:
  * - Keys are ordered by their UTF-8 bytes.
@@ -89,7 +89,7 @@ export interface StorageBackend {
   readonly commitEveryMs?: number
   /**
    * Opens a handle. Only one may be open at a time, also across processes.
-   * @throws StorageFailure `locked` if another handle is open, `damaged`, `full` if there is not enough space
+   * @throws StorageFailure `locked` if another handle is open, `full` if there is not enough space, `damaged`, `io`
    */
   open(): Promise<Storage>
   /** Whether there is space for some minutes of writes and for the headroom. */

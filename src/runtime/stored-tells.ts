@@ -3,7 +3,8 @@ import type { Gate } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
 
 /**
- * The limit of messages delivered within one commit. Further ones are stored, so that no commit grows without limit.
+ * The limit of messages delivered within one commit. Further messages are stored, so that no commit grows without
+ * limit.
  */
 export const tellsPerCommitMax = 10_000
 

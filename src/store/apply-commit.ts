@@ -19,18 +19,17 @@ export interface Follower {
   readonly find?: (nameHash: number) => Activation<Entry> | undefined
   /**
    * Whether the listener of the commit gate receives the events, and the definitions receive the records
-   * (`recordStored`). False or absent while the store is loaded: views read the whole state afterwards.
+   * (`recordStored`). False or absent while the store is being loaded: views read the whole state afterwards.
    */
   readonly isPublished?: boolean
 }
 
 /**
  * Applies a stored operation of a commit to memory: streams, states of actors, reminders and stored messages. It
- * decides nothing. The operation is already in the store, and each is applied once: commit by commit, and within a
- * commit in the order of `putSnapshotsFirst`.
+ * decides nothing. Each operation is in the store already, and is applied once.
  *
- * A starting server applies the rows that it finds. A node that follows another one applies each commit after the last
- * one.
+ * A starting server applies the rows that it finds. A node that follows another one applies commit by commit, and
+ * within a commit in the order of `putSnapshotsFirst`.
  */
 export function applyOperation(follower: Follower, { key, value }: Operation): void {
   const { journal, system, isPublished } = follower

@@ -1,7 +1,7 @@
 import { Problem } from '#model/problem'
 import type { BlobPart } from '#runtime/blobs'
 
-/** Limits of all stores of large bytes, and the errors for them. */
+/** An incomplete upload without progress for this time cannot be resumed, and is deleted. */
 
 export const partAgeMsMax = 24 * 3_600_000
 /** A new image is not swept for this time. */

@@ -41,7 +41,7 @@ export class BlobParts {
     return join(this.#folder, `${createHash('sha256').update(name).digest('hex')}.part`)
   }
 
-  /** The number of synced bytes of a part; 0 if it does not exist or is too old. */
+  /** The number of synced bytes of a part; 0 if the part does not exist, is too old, or is shorter than recorded. */
   async receivedOf(name: string): Promise<number> {
     const file = this.fileOf(name)
     const found = await this.#statOf(file)
@@ -51,8 +51,8 @@ export class BlobParts {
   }
 
   /**
-   * Opens a part to continue after `received` synced bytes; 0 begins a new file. Bytes after them were never confirmed
-   * to a client.
+   * Opens a part to continue after `received` synced bytes; 0 begins a new file. Later bytes, which were never
+   * confirmed to a client, are cut off.
    */
   async open(name: string, received: number): Promise<OpenPart> {
     const handle = await open(this.fileOf(name), received === 0 ? 'wx+' : 'r+', 0o600)
@@ -72,7 +72,7 @@ export class BlobParts {
     await recordSynced(lengthOf(this.fileOf(name)), part.received)
   }
 
-  /** After a failed write only the synced bytes remain. */
+  /** Removes the bytes that are not synced, after a failed write. */
   async cutOff(name: string): Promise<void> {
     this.#hashes.delete(name)
     const file = this.fileOf(name)
@@ -91,8 +91,8 @@ export class BlobParts {
   }
 
   /**
-   * Links the part to a second name, replacing the file that has it. On a file system without hard links the part is
-   * renamed.
+   * Links the part to the name `file`, and replaces a file of this name. On a file system without hard links the part
+   * is renamed.
    */
   async linkTo(name: string, file: string): Promise<void> {
     const own = this.fileOf(name)
@@ -119,7 +119,7 @@ export class BlobParts {
 
   /**
    * Deletes parts that are too old, and complete parts whose image has an owner: `owned` returns the names of the
-   * uploads with this full length that have one. The parts of the names in `keep` stay.
+   * uploads with this full length whose image has an owner. The parts of the names in `keep` stay.
    */
   async sweep(keep: ReadonlySet<string>, owned: (bytes: number) => Iterable<string> = () => []): Promise<void> {
     const entries = await readdir(this.#folder)
@@ -196,8 +196,8 @@ const rowBytes = 16
 const rowsRead = 64
 
 /**
- * Reads how many bytes of a file are synced, from the second file: rows of equal length, of which the last readable one
- * counts. A power loss may leave the last row cut off or filled with zeros.
+ * Reads how many bytes of a part are synced. The file at `path` has rows of equal length, of which the last readable
+ * one counts. 0 if the file does not exist. A power loss may leave the last row cut off or filled with zeros.
  */
 export async function readSyncedLength(path: string): Promise<number> {
   let file: FileHandle | undefined
@@ -228,7 +228,7 @@ export async function recordSynced(path: string, bytes: number): Promise<void> {
   }
 }
 
-/** A row that is cut off is overwritten. */
+/** The position of the next row. A row that is cut off is overwritten. */
 function startOfRow(size: number): number {
   return size - (size % rowBytes)
 }

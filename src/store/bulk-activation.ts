@@ -11,7 +11,9 @@ import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
 
 export interface BulkActivationLimits {
-  /** Below either number there is no scan: each actor's snapshot is read when its first entry is applied. */
+  /**
+   * Below either number there is no scan of snapshots: each actor's snapshot is read when its first entry is applied.
+   */
   readonly entriesMin: number
   readonly actorsMin: number
   /** The scan stops after this number of snapshots, plus `rowsPerActor` for each useful one. */
@@ -107,7 +109,7 @@ function copyText(part: string): string {
 
 /**
  * 1 MiB, one bit for each name. A larger table does not fit in the cache of the processor: marking four million names
- * took a second. With a million names, one in nine other names counts as marked.
+ * in one took a second. With a million names, one in nine other names counts as marked.
  */
 const bitsLog2 = 23
 
@@ -147,9 +149,9 @@ const slotsAtFirst = 1024
 const perSlot = 2
 
 /**
- * Finds the actors that were loaded in bulk by a hash of the name, computed from the bytes of the chunk without a
- * string. A map of a million strings reads six places in memory for a search; this index reads two. The found actor may
- * have another name with the same hash.
+ * An index of the actors that were loaded in bulk. The key is a hash of the name, which is computed from the bytes of a
+ * chunk without making a string. A map of a million strings reads six places in memory for a search; this index reads
+ * two. The found actor may have another name with the same hash.
  */
 export class NameHashIndex {
   #slots = new Uint32Array(slotsAtFirst * perSlot)

@@ -20,6 +20,7 @@ import { pack, unpack } from '#store/record-codec'
  *
  * The head has a fixed form, so that it can be read without unpacking the entries.
  */
+
 const version = 1
 const headBytes = 21
 
@@ -180,7 +181,7 @@ export function readChunk<Value>(
   })
 }
 
-/** One reader for all chunks, because they are read one at a time. */
+/** The reader of all functions here but `replayChunk`: they read one chunk at a time. */
 const reader = new EntryReader()
 
 export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: ShapesById): Chunk<Entry> {
@@ -207,9 +208,9 @@ export interface Replay<Known extends KnownDevice> {
 const replayReader = new EntryReader()
 
 /**
- * Goes through the entries of a chunk from an offset on, in order. With `find`, reports that were already applied to
- * their device are left out. Returns the number of entries in the chunk. It may go through a part of a damaged chunk
- * before it throws.
+ * Goes through the entries of a chunk from an offset on, in order. With `find`, the fast reader leaves out reports that
+ * were already applied to their device. Returns the number of entries in the chunk. It may go through a part of a
+ * damaged chunk before it throws.
  */
 export function replayChunk<Known extends KnownDevice>(
   firstOffset: number,

@@ -204,7 +204,7 @@ export class Database {
   }
 
   /**
-   * The rows in this range (default: all) after the last commit. The caller must close the scan.
+   * The rows in this range (default: all but `keys.replica`) after the last commit. The caller must close the scan.
    * @throws StorageFailure `closed` while the store is being reopened
    */
   snapshot(range: Pick<ScanRange, 'after' | 'before'> = everyKey): Scan {

@@ -7,7 +7,7 @@ import type { EntryWriter } from '#store/entry-writer'
 import { pack } from '#store/record-codec'
 
 /**
- * The stored form of entries: an array whose first element is the number of the kind. It is compact because every
+ * The stored form of an entry: an array whose first element is the number of the kind. It is compact because every
  * change writes an entry: field names are not stored, and a shape is given by its index in the chunk's list.
  *
  * The numbers are on disk. A new field goes to the end and is optional when it is read. A kind whose meaning changes
@@ -36,7 +36,10 @@ interface StoredField<Name> {
   unpack(stored: unknown, shapes: ShapePlaces): unknown
 }
 
-/** An entry as its code and these fields, in order. Trailing fields that the entry lacks are not stored. */
+/**
+ * An entry as its code and these fields, in order. Trailing fields that the entry lacks are not stored, unless they are
+ * `optional`.
+ */
 function fieldsOf<Kind extends EntryKind>(
   kind: Kind,
   code: number,
@@ -253,9 +256,7 @@ export function readEntry(reader: EntryReader, shapes: ShapePlaces): Entry {
   return reader.readReported(reported.code, shapes.shapeAt) ?? unpackEntry(reader.any() as Packed, shapes)
 }
 
-/**
- * Reads the next entry if it is a report of a device that is known by its name; otherwise the reader stays where it is.
- */
+/** Reads the next entry if it is a report of a device that `search` finds; otherwise the reader stays where it is. */
 export function readKnownReport<Known extends KnownDevice>(
   reader: EntryReader,
   offset: number,

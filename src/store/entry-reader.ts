@@ -9,14 +9,14 @@ export interface KnownDevice {
 }
 
 export interface ReportSearch<Known extends KnownDevice> {
-  /** An activation whose name has this hash. In rare cases it is another name with the same hash. */
+  /** A device whose name has this hash. In rare cases it is not the device of the report. */
   find(nameHash: number): Known | undefined
   shapeAt(place: number): Shape
 }
 
 export interface KnownReport<Known extends KnownDevice> {
   readonly known: Known
-  /** Undefined if the device already holds it. */
+  /** Undefined if the report was already applied to the device. */
   readonly entry: Reported | undefined
 }
 
@@ -59,7 +59,9 @@ export class EntryReader extends MsgpackReader {
     return { known, entry: undefined }
   }
 
-  /** The number of fields of a report; 0 for another entry, or for one with more fields than this class reads. */
+  /**
+   * The number of elements of a report; 0 for another entry, or for a report with more elements than this class reads.
+   */
   #reportHead(code: number): number {
     const length = this.array()
     return (length === 8 || length === 9) && this.number() === code ? length : 0

@@ -16,9 +16,10 @@ interface Epoch {
 }
 
 /**
- * The names under which offsets were assigned. Each opening of the store begins an epoch, and stores it before any
- * entry; only a store that several nodes share keeps its epoch. After a power loss, or with a restored backup, the same
- * offsets may be given to other events, and only the epoch distinguishes them.
+ * The names under which offsets were assigned. Each start of a server begins an epoch, and stores it before any entry;
+ * so does a reopening of the store that lost entries. A store that several nodes share keeps its epoch. After a power
+ * loss, or with a restored backup, the same offsets may be given to other events, and only the epoch distinguishes
+ * them.
  */
 export class Epochs {
   readonly #epochs: Epoch[] = []
@@ -54,7 +55,10 @@ export class Epochs {
     this.#epochs.push(epoch)
   }
 
-  /** The last offset of a stream in an epoch. `now` is the last offset that the stream has at present. */
+  /**
+   * The last offset of a stream in an epoch; undefined if the epoch is unknown. `now` is the last offset of the stream
+   * at present.
+   */
   lastUnder(name: string, tenant: string, now: number): number | undefined {
     const place = this.#epochs.findIndex((epoch) => epoch.name === name)
     if (place < 0) return undefined

@@ -7,8 +7,8 @@ import { isMissing } from '#store/file-system'
 const stepBytes = 1024 * 1024
 
 /**
- * Disk space reserved by a file, which is deleted when the disk is full: after a failed write the store must be
- * reopened, and opening needs space (LevelDB writes its log out as tables, and a manifest).
+ * Disk space reserved by a file, which is deleted before the store is reopened after a failed write: opening needs
+ * space (LevelDB writes its log out as tables, and a manifest).
  *
  * Calls run one at a time, in order.
  */
@@ -16,7 +16,7 @@ export interface Headroom {
   /** Whether `roomBytes` are free in addition to the headroom. Space that only root may use does not count. */
   hasRoom(): Promise<boolean>
   release(): Promise<void>
-  /** Best effort: changes nothing when there is no space, or the disk refuses. Never rejects. */
+  /** Best effort: without enough space, or if the disk refuses, less space is reserved. Never rejects. */
   restore(): Promise<void>
 }
 

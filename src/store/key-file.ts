@@ -45,8 +45,7 @@ export interface KeyFileOptions {
 
 /**
  * Reads the key file next to the database: `identity.key`, 32 bytes as Base64url, readable by its owner only. If there
- * is none, it creates one, and the folder if needed. When the promise is fulfilled, the file survives the death of the
- * machine.
+ * is none, it creates one, and the folder if needed. When the promise is fulfilled, the file survives a power failure.
  * @throws KeyFileMissing, KeyFileDamaged, StorageFailure
  */
 export async function readOrMakeKeyFile(folder: string, { random, isNeeded }: KeyFileOptions): Promise<KeyFile> {

@@ -52,7 +52,7 @@ export const everyKey = { after: ' ', before: '~' } as const
 /** The range of all keys, `keys.replica` included. */
 export const everyKeyOfNode = { after: ' ', before: `${keys.replica}~` } as const
 
-/** The version of this key space. A newer one is refused; older ones are upgraded when the store is opened. */
+/** The version of this key space. A store with a newer one is refused. */
 export const keySpace: RecordFormat = { name: 'key space', version: 1, upgrades: {} }
 
 /**

@@ -3,7 +3,7 @@ import type { Row, Scan, ScanRange, StorageFailure } from '#runtime/storage'
 import { closedFailure, failureFrom } from '#store/failure'
 
 /**
- * The number of rows in the first page. Until the garbage collector finds a scan, it keeps memory for a whole page, 64
+ * The number of rows in the first page. Until a scan is collected as garbage, it keeps memory for a whole page, 64
  * bytes a row, and the rows of its last page. V8 does not count that memory, and collects late. So pages begin small
  * and grow: most scans find few rows.
  */
@@ -114,7 +114,10 @@ interface RawIterator {
   _nextv(size: number, options: object): Promise<Entry[]>
 }
 
-/** The pages that all scans of a database are reading: the database must not be closed before they are done. */
+/**
+ * The pages that all scans of a database are reading, and its compactions: the database must not be closed before they
+ * are done.
+ */
 export class PageReads {
   readonly #pages = new Set<Promise<unknown>>()
   #isOver = false

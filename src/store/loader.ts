@@ -49,7 +49,7 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
         continue
       }
       const head = headOf(last.value)
-      // While a tenant is deleted its redo position may lie after its last chunk. No offset is assigned twice.
+      // While a tenant is being deleted, its redo position may lie after its last chunk. No offset is assigned twice.
       stream.last = Math.max(numberOf(last.key) + head.count, stream.redoFrom, stream.wholeFrom) - 1
       stream.bytesEnd = head.bytesBefore + last.value.length
       await loadBeginning(journal, tenant)

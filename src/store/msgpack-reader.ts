@@ -241,7 +241,7 @@ const noBytes = Buffer.alloc(0)
  */
 const headBytes = [1, 0, 1, 1, 2, 3, 5, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 0, 0, 0, 0, 0, 2, 3, 5, 3, 5, 3, 5]
 
-/** The bytes of a value with a tag from 0xc0 to 0xdf, without the values in a list or an object. */
+/** The size in bytes of a value with a tag from 0xc0 to 0xdf, without the values in a list or an object. */
 function bytesOf(bytes: Buffer, at: number): number {
   const tag = bytes[at] as number
   const head = headBytes[tag - 0xc0]

@@ -10,8 +10,8 @@ import { restoreBackup } from '#store/backup/restore'
 import { isMissing, syncFolder } from '#store/file-system'
 
 /**
- * The image of a node: everything in its data folder but `identity.key`, as a backup that also has the database of the
- * history. A new node starts with it, and reads the log from the image's position on. Contract 11, Joining.
+ * The image of a node: a backup of its store, of its firmware images and of the database of its history, without
+ * `identity.key`. A new node starts with it, and reads the log from the image's position on. Contract 11, Joining.
  */
 
 /** The image while it is received, and the whole image while it is moved into its place. */
@@ -26,7 +26,7 @@ export interface ImageSources {
   readonly images: Pick<BlobStore, 'names' | 'sizeOf' | 'read'>
 }
 
-/** @throws BackupError, StorageFailure */
+/** @throws BackupError, StorageFailure; Problem if a firmware image can't be read; errors of the file system */
 export async function* makeImage({ world, folder, snapshot, images }: ImageSources): AsyncGenerator<Uint8Array> {
   const history = await copyHistory(folder)
   try {
@@ -51,7 +51,10 @@ export async function receiveImage(folder: string, bytes: AsyncIterable<Uint8Arr
   await install(folder)
 }
 
-/** Cleans up after a process that died: removes copies, and moves a completely received image into its place. */
+/**
+ * Cleans up after a process that died: removes copies of the history, and moves a completely received image into its
+ * place.
+ */
 export async function finishImages(folder: string): Promise<void> {
   await removeHistoryCopies(folder)
   await install(folder)

@@ -17,7 +17,7 @@ const newShapesMin = 1_000
  * Resolves to the number of shapes that were deleted. Does nothing while another sweep runs.
  *
  * A shape in use is never deleted. Shapes that are named by any entry packed since the sweep began are noted while it
- * runs. Shapes that were packed before are stored before the chunks are read. Chunks are read before snapshots: an
+ * runs. Entries that were packed before are stored before the chunks are read. Chunks are read before snapshots: an
  * entry that no snapshot holds yet is still in a chunk.
  */
 export async function sweepShapes(

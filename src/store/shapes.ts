@@ -17,15 +17,18 @@ const propertiesMax = 250_000
 const idBytes = 12
 
 /**
- * Finds shapes by content and by id. The id of a shape is the hash of its content, so making one needs no turn and no
- * counter; it is stored with its first declaration.
+ * Finds shapes by content and by id. The id of a shape is the hash of its content, so making a shape needs no turn and
+ * no counter. A shape is stored with its first declaration.
  */
 export class Shapes {
   readonly #get: (key: string) => Uint8Array | undefined
   readonly #known = new Map<string, Shape>()
-  /** Shapes made since the last sweep that were not in memory: an upper bound of the stored ones. */
+  /** Shapes made since the last sweep that were not in memory: at least as many as were stored since. */
   newCount = 0
-  /** While a sweep runs: the ids of shapes that were stored, or named by an entry, since it began. */
+  /**
+   * While a sweep runs: the ids of shapes that the sweep found in use, or that were stored, or named by an entry, since
+   * it began.
+   */
   named: Set<string> | undefined
   #properties = 0
   /** The last shape returned. It is often the next one requested too, because devices of a kind follow each other. */
@@ -43,7 +46,7 @@ export class Shapes {
     return this.#keep(known ?? shapeOf(id, serviceIdentifier, properties))
   }
 
-  /** @throws StorageFailure `damaged` if the shape is not stored. */
+  /** @throws StorageFailure `damaged` if the shape is not stored, or names an unknown type */
   byId(id: string): Shape {
     if (this.#last?.id === id) return this.#last
     const known = this.#known.get(id)

@@ -352,7 +352,7 @@ function redoFromOf({ redoFrom }: StreamPart<Entry>, stream: TenantStream): numb
   return Math.max(redoFrom, stream.redoFrom)
 }
 
-/** The number of streams that most commits append to. */
+/** The number of packers that are kept. Most commits append to fewer streams. */
 const idlePackersMax = 16
 
 /** The size of records in one commit: some thousands of snapshots. */

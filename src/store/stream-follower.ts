@@ -8,7 +8,7 @@ export interface StreamFollowerOptions {
   readonly world: World
   readonly journal: StoreJournal
   readonly projection: Projection
-  /** Called to log an error, and to log that the projection starts empty. */
+  /** Called to log an error. `begunAnew` is called to log that the projection starts empty. */
   readonly failed: (error: unknown) => void
   readonly begunAnew: () => void
   /**
@@ -27,10 +27,10 @@ interface Wait {
 /** The interval at which the follower looks for new chunks while there are none. */
 const idleMs = 100
 const failedMs = 5_000
-/** From this share of its time on, the event loop counts as busy. */
+/** An event loop that works for at least this share of its time counts as busy. */
 const busyShare = 0.7
 const confirmMsMax = 60_000
-/** The total size of the chunks that are copied in one turn: about a millisecond of the event loop. */
+/** The total size of the chunks that are copied at once: about a millisecond of the event loop. */
 const batchBytes = 512 * 1024
 
 /**
@@ -195,7 +195,7 @@ export class StreamFollower {
         continue
       }
       if (journal.retainedFrom(tenant) > this.positionOf(tenant) + 1) await this.#skip(tenant)
-      // The bytes in memory are valid in this turn only, in which the projection copies them.
+      // The bytes in memory are valid only until the next wait; the projection copies them before it.
       const found = this.#recent(tenant) ?? (await this.#readStoredChunks(tenant))
       const chunks = this.#isOneByOne ? found.slice(0, 1) : found
       const newest = chunks.at(-1)

@@ -28,7 +28,7 @@ export class TenantStream {
   /** Bytes of all chunks ever stored, and of those deleted since. */
   bytesEnd = 0
   bytesStart = 0
-  /** First offsets of the chunks from `redoFrom` on. */
+  /** First offsets of the chunks from `redoFrom` on, and of some earlier ones. */
   #redoChunks: number[] = []
   readonly #recent: ChunkRing
 
@@ -84,7 +84,7 @@ export class TenantStream {
     return this.#redoChunks.slice(Math.max(lastIndexUpTo(this.#redoChunks, offset), 0))
   }
 
-  /** The chunk that holds this offset, if it is in memory. Its bytes are valid only in the same turn. */
+  /** The chunk that holds this offset, if it is in memory. Its bytes are valid only until the caller waits. */
   recent(offset: number): RecentChunk | undefined {
     return this.#recent.find(offset)
   }
@@ -102,7 +102,7 @@ function lastIndexUpTo(numbers: readonly number[], offset: number): number {
   return low - 1
 }
 
-/** A chunk in memory, as stored. Its bytes are valid only in the same turn: later chunks overwrite them. */
+/** A chunk in memory, as stored. Its bytes are valid only until its reader waits: later chunks overwrite them. */
 export interface RecentChunk {
   readonly firstOffset: number
   readonly count: number
@@ -152,8 +152,8 @@ export class ChunkRing {
   }
 
   /**
-   * Reserves memory for the next chunk, which must be written in the same turn. The chunk becomes visible with `add`,
-   * and is dropped without it. Memory reserved since the last added chunk is not overwritten by later reservations.
+   * Reserves memory for the next chunk, which must be written synchronously. The chunk becomes visible with `add`, and
+   * is dropped without it. Memory reserved since the last added chunk is not overwritten by later reservations.
    */
   reserve(firstOffset: number, length: number): Buffer {
     const slab = this.#slabFor(length)
@@ -163,7 +163,7 @@ export class ChunkRing {
     return reserved
   }
 
-  /** Adds a chunk that was stored in reserved memory. */
+  /** Adds a chunk that was written into reserved memory, and stored. */
   add(chunk: RecentChunk): void {
     this.#chunks.push(chunk)
     this.#added = chunk.firstOffset

@@ -57,7 +57,7 @@ const storingPace = { sliceMs: 1, underWayMax: 64 }
 const outcomeDelayMs = 50
 const retryMs = 1_000
 const listedAtATime = 256
-/** The overhead of a device name that waits to be stored. */
+/** The weight of a device name while it waits to be stored. */
 const deviceBytes = 32
 
 /**
@@ -343,7 +343,10 @@ export class ActionRunner {
     return status !== 'offline' && this.#parts.system.world.monotonic() < this.#graceUntil
   }
 
-  /** False if some outcomes could not be stored: they are kept, and devices without an answer are asked again. */
+  /**
+   * False if some outcomes could not be stored: those from answers are kept, and devices without an answer are asked
+   * again.
+   */
   #storeOutcomes(action: RunningAction): Promise<boolean> {
     action.storing = action.storing.then(() => this.#storeNow(action))
     return action.storing

@@ -28,8 +28,8 @@ export class BackOff {
   }
 
   /**
-   * A failure starts a pause. During a pause, only a time that the server requests extends it: other requests that fail
-   * were sent before the pause.
+   * A failure starts a pause. During a pause, only a time that the server requests extends it. Other failures are
+   * ignored, because their requests may have been sent before the pause.
    */
   failed(retryAfterMs: number | undefined): void {
     if (this.waitMs() > 0 && retryAfterMs === undefined) return

@@ -17,23 +17,24 @@ export interface BackupSources {
   readonly images: Pick<BlobStore, 'names' | 'sizeOf' | 'read'>
   /** The content of the key file; undefined if there is none. */
   keyFile(): Promise<Uint8Array | undefined>
-  /** The folder of a copy of the history's database; absent for a backup without history. */
+  /** The folder of the history's database, or of a copy of it; absent for a backup without history. */
   readonly history?: string
   /** Unix ms. */
   readonly now: number
 }
 
-/** Divides the work into turns, so that the event loop can do other work in between. */
+/** Interrupts the work, so that the event loop can do other work. */
 export interface BackupTurns {
   /** True when other work should run. */
   readonly isOver: boolean
-  /** Waits for the next turn. @throws if the backup must stop */
+  /** Waits while other work runs. @throws if the backup must stop */
   next(): Promise<void>
 }
 
 /**
  * Writes a backup block by block. At most two pages of rows and a piece of a file are in memory; the next page is read
- * while the previous one is written. Other work runs when a turn is over, and before each page.
+ * while the previous one is written. Other work runs when `turns.isOver`, and before each page and each piece of a
+ * file.
  */
 export async function* writeBackup(sources: BackupSources, turns: BackupTurns): AsyncGenerator<Uint8Array> {
   const { rows, now } = sources

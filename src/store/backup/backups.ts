@@ -52,9 +52,9 @@ export class Backups {
 
   /**
    * The caller must iterate to the end, or call `return`.
-   * @throws Problem `conflict` while another backup is made, `storage` while the store is being reopened, or if history
-   * cannot be copied; `overloaded` after `backupMsMax`; StorageFailure if a row or file can't be read; errors of
-   * `turns`
+   * @throws Problem `conflict` while another backup is made; `storage` while the store is being reopened, if history
+   * can't be copied, or if an image can't be read; `overloaded` after `backupMsMax`; StorageFailure if a row can't be
+   * read; errors of `keyFile`, of the file system and of `turns`
    */
   async *make({ user, hasHistory }: BackupRequest, turns: BackupTurns): AsyncGenerator<Uint8Array> {
     const { world, images, keyFile, log } = this.#parts
@@ -88,7 +88,7 @@ export class Backups {
     }
   }
 
-  /** Cuts off the running backup. It has no end mark, so no reader accepts it as whole. */
+  /** Cuts off the running backup and every later one. Without an end mark, no reader accepts a backup as whole. */
   stop(): void {
     this.#isStopped = true
   }

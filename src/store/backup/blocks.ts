@@ -5,7 +5,7 @@ import { BackupError, blockBytesMax, magic } from '#store/backup/format'
 const headBytes = 8
 const digestBytes = 32
 
-/** Writes bytes into blocks. The caller owns the blocks that it returns. */
+/** Writes bytes into blocks. The caller owns the returned blocks. */
 export class BlockWriter {
   readonly #hash: Hash = createHash('sha256')
   #block = Buffer.allocUnsafe(headBytes + blockBytesMax)
@@ -48,8 +48,8 @@ export class BlockWriter {
 
 /**
  * Yields the content of blocks in pieces, each after its checksum was verified.
- * @throws BackupError if this is not a backup, if it is damaged, or if it ends before or after its end mark; errors
- * of the source
+ * @throws BackupError if this is not a backup, if it is damaged or cut off, or if bytes follow its end; errors of the
+ * source
  */
 export async function* openBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const bytes = new ByteSource(source)

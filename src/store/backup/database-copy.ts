@@ -48,8 +48,9 @@ async function copyDatabase(from: string, to: string, temporary: string): Promis
 }
 
 /**
- * Makes a folder with the files of a database, only for reading: tables never change, so they are linked. This takes no
- * time and no space, even of a database that another process is writing to.
+ * Makes a folder with the files of a database, only for reading; another process may be writing to the database. Tables
+ * never change, so they are linked if the file system has links, and only the other files are copied. This takes little
+ * time and space.
  *
  * @throws BackupError, StorageFailure
  */
@@ -77,7 +78,7 @@ async function makeConsistent(from: string, to: string, copy: CopyOfFile): Promi
   throw new BackupError(`${from} changes too fast to be copied: make a backup, and inspect that`)
 }
 
-/** False if the folder changed during the copy. */
+/** False if tables were added or removed during the copy. */
 async function tryCopy(from: string, to: string, copy: CopyOfFile): Promise<boolean> {
   try {
     const before = await manifestOf(from)

@@ -15,7 +15,8 @@ import { interruptedRestoreText, levelStorage, restoringFolder } from '#store/le
 
 /**
  * Makes a backup of a data folder that no server uses.
- * @throws BackupError, KeyFileDamaged, StorageFailure: `locked` if a server uses it
+ * @throws BackupError, KeyFileDamaged; StorageFailure, `locked` if a server uses the folder; Problem `storage` if an
+ * image can't be read; errors of the file system and of `turns`
  */
 export async function* backupFolder(
   folder: string,
@@ -38,7 +39,7 @@ export async function* backupFolder(
 
 /**
  * Inspects a data folder, whether a server uses it or not. It changes nothing in the folder: LevelDB writes into every
- * folder that it opens, so it opens a copy in `temporary`, which is deleted afterwards.
+ * folder that it opens, so a copy in `temporary` is opened, and deleted afterwards.
  * @throws BackupError, StorageFailure
  */
 export async function inspectFolder(folder: string, temporary: string): Promise<InspectionResult> {

@@ -4,7 +4,7 @@
  * | bytes | content |
  * |---|---|
  * | 8 | `magic` |
- * | 4 + 4 + n | a block, repeated: n, 1 to 65 536; CRC-32 of the rest of the block; n bytes |
+ * | 4 + 4 + n | a block, repeated: n, from 1 to 65 536; CRC-32 of the n bytes; n bytes |
  * | 4 | 0: no block follows |
  * | 32 | SHA-256 of everything before it |
  *
@@ -14,9 +14,10 @@
  * |---|---|
  * | 1 | 4 bytes of length, JSON: `BackupHead`. The first record, once |
  * | 2 | 2 bytes of key length, 4 of value length, key in UTF-8, value: a row of the store; keys ascend |
- * | 3 | 2 bytes of name length, 8 of length, name, that many bytes: a file in the data folder; after the rows |
+ * | 3 | 2 bytes of name length, 8 of content length, name, content: a file in the data folder; after the rows |
  * | 4 | 4 bytes of length, JSON: `BackupEnd`. The last record |
  */
+
 export const magic: Uint8Array = Buffer.from('\x89DDB\r\n\x1a\n', 'latin1')
 
 export const blockBytesMax = 64 * 1024
@@ -54,10 +55,9 @@ export interface BackupEnd {
   readonly fileBytes: number
 }
 
-/** A backup may name only these files: the name becomes a path. */
 export const keyFileName = 'identity.key'
 export const imageFolder = 'images'
-/** The database of the history, as files. */
+/** Prefix of the names of the files of the history's database. */
 export const historyPrefix = 'history/db/'
 export const databaseFile = /^(?:CURRENT|MANIFEST-\d+|\d+\.(?:ldb|log))$/
 const names = /^(?:identity\.key|images\/[0-9a-f]{64})$/
@@ -67,7 +67,10 @@ export function isFileName(name: string): boolean {
   return names.test(name)
 }
 
-/** Thrown when a backup can't be read, made or restored. The message gives the reason and the remedy. */
+/**
+ * Thrown when a backup can't be read, made or restored, or a folder can't be inspected or repaired. The message gives
+ * the reason.
+ */
 export class BackupError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options)

@@ -6,7 +6,7 @@ import { addressOf, keySpace, numberOf } from '#store/key-space'
 import { unpackRecord } from '#store/record-codec'
 import { redoFormat } from '#store/store-journal'
 
-/** The content of a data folder or backup. Sizes are bytes of keys and values, not of the disk; times are Unix ms. */
+/** The content of a data folder or backup. Sizes are bytes of keys and values, or of files; times are Unix ms. */
 export interface InspectionResult {
   /** The version of the key space; null if the folder has none yet. */
   readonly keySpace: number | null
@@ -45,7 +45,7 @@ export interface TenantInspection {
 }
 
 interface StreamInspection {
-  /** The first and the last retained offset; null if there is none. */
+  /** The first and the last stored offset; null if no entry is stored. */
   readonly from: number | null
   readonly to: number | null
   /** Entries from this offset on are applied again after a restart; null if there never was a stream. */
@@ -64,8 +64,8 @@ interface TenantCount {
 }
 
 /**
- * Counts rows, which must come in the order of their keys, and files, in any order. Of rows with unknown keys it counts
- * only the bytes.
+ * Counts rows, which must come in the order of their keys, and files, in any order. Rows with unknown keys count only
+ * in `rows` and `rowBytes`.
  */
 export class Inspection {
   readonly #tenants = new Map<string, TenantCount>()
@@ -79,7 +79,7 @@ export class Inspection {
   #tells = 0
   #hasIdentityKey = false
 
-  /** @throws StorageFailure `damaged` if a newer release wrote the row */
+  /** @throws StorageFailure `damaged` if the row can't be read, or if a newer release wrote it */
   row(key: string, value: Uint8Array): void {
     const bytes = Buffer.byteLength(key) + value.byteLength
     this.#rows++

@@ -14,12 +14,12 @@ import {
   valueBytesMax,
 } from '#store/backup/format'
 
-/** The parts of a backup, in order: a head, rows, files, each with its pieces, and an end. */
+/** A part of a backup. The parts are, in order: a head, rows, files, each followed by its pieces, and an end. */
 export type BackupItem =
   | { readonly kind: 'head'; readonly head: BackupHead }
   | { readonly kind: 'row'; readonly key: string; readonly value: Uint8Array }
   | { readonly kind: 'file'; readonly name: string; readonly size: number }
-  /** A part of the file before it; the pieces together have `size` bytes. */
+  /** A part of the last file, whose pieces together have `size` bytes. */
   | { readonly kind: 'piece'; readonly bytes: Uint8Array }
   | { readonly kind: 'end'; readonly end: BackupEnd }
 
@@ -90,8 +90,8 @@ export class RecordWriter {
 }
 
 /**
- * Reads a backup from its first byte to its last. It is complete and undamaged once the caller has received `end` and
- * then the end of the iteration. Until then the backup may still prove to be cut off.
+ * Reads a backup from its first byte to its last. Once the caller has received `end`, the backup is known to be
+ * complete and undamaged.
  *
  * @throws BackupError; errors of the source
  */
@@ -137,7 +137,7 @@ export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGener
   }
 }
 
-/** All checksums are right, so another release or program wrote this. */
+/** All checksums up to here are right, so another release or program wrote this. */
 function wrong(what: string): BackupError {
   return new BackupError(`this release can't read the backup: ${what}`)
 }

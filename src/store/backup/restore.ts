@@ -28,8 +28,8 @@ export interface RestoreResult {
  * - No file gets its final name before the whole backup was read, its end mark included, and the written rows were read
  *   again.
  * - Until all files have their final names, the folder holds `restoring`, and no server opens it.
- * - When the promise is fulfilled, the folder survives a power failure. When it is rejected, the folder is as it
- *   was; if the disk refused a rename, it still holds `restoring`.
+ * - When the promise is fulfilled, the folder survives a power failure. When it is rejected, the folder is as it was,
+ *   or, if the disk failed while files got their final names, holds `restoring`.
  *
  * Positions of clients: epochs are restored, and the next start of the server begins a new one. So a position given
  * after the backup lies beyond the last offset of its epoch, or belongs to an unknown epoch.

@@ -18,8 +18,8 @@ export interface DatabaseCheck {
 }
 
 /**
- * `ends`: the whole log, the whole manifest, and of each table its footer, its index and its last rows: some
- * milliseconds. `whole`: every block of every table too.
+ * `ends`: all logs, the whole manifest, and each table except its blocks of rows, of which only the last is checked:
+ * some milliseconds. `whole`: every block of every table too.
  */
 export type CheckDepth = 'ends' | 'whole'
 
@@ -55,7 +55,7 @@ export interface CurrentManifest extends Manifest {
 }
 
 /**
- * The current manifest, or a text with the reason why there is none. @param names of the files in the folder. @throws
+ * The current manifest, or a sentence that says why it can't be read. @param names of the files in the folder. @throws
  * errors of the file system
  */
 export async function readManifest(database: string, names: readonly string[]): Promise<CurrentManifest | string> {
@@ -173,7 +173,7 @@ export async function checkLogs(
     const { records, ends, tornAt, damagedAt } = readLog(bytes)
     wholeBytes.set(name, 0)
     for (const [place, record] of records.entries()) {
-      // The number of its first operation; the others have the next numbers.
+      // The sequence number of the record's first operation; its other operations have the next numbers.
       const cursor = new ByteCursor(record)
       const [sequence, count] = [cursor.uint64(), cursor.uint32()]
       if (next === undefined ? sequence > manifest.lastSequence + 1 : sequence !== next)

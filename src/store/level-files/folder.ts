@@ -7,7 +7,7 @@ import { isMissing } from '#store/file-system'
 export interface FolderFiles {
   /** Names of the files. */
   readonly names: readonly string[]
-  /** Names of database files that are not files: a folder, or a broken link. */
+  /** Names that database files have, but that belong to a folder or a broken link. */
   readonly notFiles: readonly string[]
 }
 

@@ -1,9 +1,10 @@
 import { crc32c, maskedCrc32c, maskOf } from '#store/level-files/crc32c'
 
 /**
- * LevelDB's logs, and its manifest, which has the same form: blocks of 32 KiB, each with records of 7 bytes (CRC-32C,
- * length, kind) and content; a batch that does not fit continues in the next block.
+ * LevelDB's logs, and its manifest, which has the same form: blocks of 32 KiB that contain pieces, each with a head of
+ * 7 bytes (CRC-32C, length, kind) and content. A record is one piece, or several if it does not fit in a block.
  */
+
 const blockBytes = 32 * 1024
 const headBytes = 7
 const kinds = { zero: 0, full: 1, first: 2, middle: 3, last: 4 } as const
@@ -17,7 +18,10 @@ export interface LogReading {
    * machine died, and was never confirmed; or the last record is damaged.
    */
   readonly tornAt?: number
-  /** The file ends in this record, or only zeros follow: LevelDB itself takes that for the end, also of a manifest. */
+  /**
+   * With `tornAt`: the file ends within the invalid record, or has only zeros from there on. LevelDB itself takes that
+   * for the end, also of a manifest.
+   */
   readonly isCutOff?: boolean
   /**
    * The position of damage: an invalid record with a valid one after it, or an interrupted one that is followed by
@@ -38,7 +42,7 @@ export function readLog(bytes: Buffer): LogReading {
     at = piece.end
     if (piece.kind === undefined) continue
     const isBeginning = piece.kind === kinds.full || piece.kind === kinds.first
-    // The rest of the previous record is missing, and this record is valid.
+    // The rest of the previous record is missing, and this piece is valid.
     if (isBeginning && parts) return { records, ends, damagedAt: begunAt }
     if (!isBeginning && !parts) return { records, ends, ...faultAt(bytes, piece.at) }
     if (isBeginning) begunAt = piece.at
@@ -51,7 +55,7 @@ export function readLog(bytes: Buffer): LogReading {
   return parts ? { records, ends, tornAt: begunAt, isCutOff: true } : { records, ends }
 }
 
-/** A log of one record. @param content that fits in the first block */
+/** A log of one record. @param content must fit in the first block */
 export function logOf(content: Uint8Array): Buffer {
   if (headBytes + content.length > blockBytes) throw new RangeError('the record does not fit in a block')
   const bytes = Buffer.concat([Buffer.alloc(headBytes), content])
@@ -108,8 +112,8 @@ function hasLaterRecord(bytes: Buffer, at: number): boolean {
 }
 
 /**
- * Positions at which a later record may begin: the end given by the record's length, each later block, and the end at
- * which the record's checksum matches.
+ * Positions at which a later record may begin: the end given by the length of the piece at `at`, each later block, and
+ * the end at which the checksum of this piece matches.
  */
 function* laterStarts(bytes: Buffer, at: number): Generator<number> {
   if (at + headBytes <= bytes.length) yield at + headBytes + bytes.readUInt16LE(at + 4)
@@ -120,8 +124,8 @@ function* laterStarts(bytes: Buffer, at: number): Generator<number> {
 }
 
 /**
- * The end of a record with a damaged length: where the checksum matches. The content of that record is not searched: a
- * device may send a value that looks like a record, and an interrupted write would then look like damage.
+ * The end of a piece with a damaged length: where the checksum matches. The content of this piece is not searched for
+ * others: a device may send a value that looks like a record, and an interrupted write would then look like damage.
  */
 function endByChecksum(bytes: Buffer, at: number, endMax: number): number | undefined {
   if (at + headBytes > endMax) return undefined

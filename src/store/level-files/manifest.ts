@@ -26,7 +26,7 @@ const tags = {
   previousLogNumber: 9,
 } as const
 
-/** @param records of its log. @throws InvalidBytes */
+/** Reads a manifest from its records. @throws InvalidBytes */
 export function manifestOf(records: readonly Uint8Array[]): Manifest {
   const tables = new Map<number, NamedTable>()
   const found = { logNumber: Number.NaN, previousLogNumber: 0, lastSequence: Number.NaN }
@@ -37,7 +37,7 @@ export function manifestOf(records: readonly Uint8Array[]): Manifest {
   return { ...found, tables: [...tables.values()] }
 }
 
-/** The one record of a new database: no table, no log, and file numbers from 2 on are free. */
+/** The one record in the manifest of a new database: no table, no log, and file numbers from 2 on are free. */
 export function firstManifest(): Uint8Array {
   const comparator = Buffer.from('leveldb.BytewiseComparator')
   return Buffer.concat([

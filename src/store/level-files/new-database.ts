@@ -4,7 +4,7 @@ import { syncFolder } from '#store/file-system'
 import { logOf } from '#store/level-files/log-file'
 import { firstManifest } from '#store/level-files/manifest'
 
-/** The folder that remains when the creation of a database was interrupted. */
+/** Matches the name of a folder that remains when the creation of a database was interrupted. */
 export const draftPattern = /^first-\w{6}$/
 
 /** Error codes of file systems without hard links. LevelDB creates the database itself there. */

@@ -8,6 +8,7 @@ import { maskedCrc32c } from '#store/level-files/crc32c'
  * its repair: of 40 repairs of a table with one flipped bit, 31 held rows with other bytes than were written, and one
  * aborted the process.
  */
+
 const footBytes = 48
 const blockTrailerBytes = 5
 const magic = 0xdb4775248b80fb57n

@@ -92,7 +92,7 @@ export class RebuiltRows {
     return { rows: this.#rows + added.length, leftOut: this.#leftOut, missing: this.#missing, added }
   }
 
-  /** @throws if the row can't be unpacked */
+  /** @throws if the row can't be unpacked, or names a missing shape */
   #isKept({ key, value }: Row): boolean {
     const [place, first = ''] = key.split('/', 2)
     switch (place) {

@@ -53,8 +53,10 @@ export interface RepairOptions {
  * - No byte of the damaged database changes. It gets another name once the new one is written and synced.
  * - Until then the folder contains `repairing`, so no server opens the database. If a server has it open already, that
  *   server holds the lock, and the repair fails.
- * - A new epoch: no client resumes from an earlier position, and no offset or device address is assigned twice.
- * - Every row is one that the server once wrote. It may be an older version of the row, or a row that was deleted.
+ * - The new database has no epochs, and skips offsets and device addresses: no client resumes from an earlier position,
+ *   and no offset or address is assigned twice.
+ * - Every row is one that the server once wrote, except `redo`, `whole` and the counters of tenants, which may be
+ *   computed. A row may be an older version of the row, or a row that was deleted.
  *
  * @throws BackupError, StorageFailure
  */
