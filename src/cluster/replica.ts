@@ -49,8 +49,8 @@ const unwrittenBytesMax = 16 * 1024 * 1024
  * its place in the log. As the owner the replica also appends commits. A commit is fulfilled when its messages have
  * come back from the log and the store has written it.
  *
- * When another node has claimed the log, the replica is *fenced*: it applies nothing more and refuses every commit. So
- * reads still match the state in the memory of this node. The store must be opened again.
+ * When another node claims the log while this one is the owner, the replica is *fenced*: it applies nothing more and
+ * refuses every commit. So reads still match the state in the memory of this node. The store must be opened again.
  */
 export class Replica {
   readonly #options: ReplicaOptions
@@ -100,8 +100,8 @@ export class Replica {
   }
 
   /**
-   * Calls `task` once: if another node becomes the owner, if the log does not take a commit in time, or if this node
-   * can no longer follow.
+   * Calls `task` once: if another node takes over from this one, if the log does not take a commit in time, or if this
+   * node can no longer follow.
    */
   whenEnded(task: (failure: StorageFailure) => void): void {
     this.#ended = task

@@ -102,7 +102,7 @@ const highWaterBytesMax = 128 * 1024
 const highWaterBytesMin = 16 * 1024
 /** A live socket falls behind at this multiple of the high-water mark. */
 export const slowHighWaters = 4
-/** Total for up to 4 000 stalled sockets of all users; beyond that each may use the minimum. */
+/** The limit of all unsent bytes for up to about 4 000 stalled sockets. With more, each socket has the lowest limit. */
 const stalledBytesMax = 256 * 1024 * 1024
 
 /**

@@ -110,7 +110,7 @@ export interface RecordFormat {
   readonly upgrades: Readonly<Record<number, (value: unknown) => unknown>>
 }
 
-/** Input of a turn in addition to the state. */
+/** Input of a turn in addition to the state and the command. */
 export interface Turn {
   /** The tenant of the actor. */
   readonly tenant: string

@@ -38,8 +38,8 @@ export function headroomIn(folder: string, headroomBytes: number, roomBytes: num
     if (headroomBytes === 0 || heldBytes > headroomBytes) await rm(file, { force: true })
     const startBytes = heldBytes > headroomBytes ? 0 : heldBytes
     const missingBytes = headroomBytes - startBytes
-    // Half of the space that `hasRoom` requires: a write between that check and this call must not prevent the headroom
-    // for good. Some space must stay: a headroom that fills the disk would cause the failure it protects against.
+    // Half of `roomBytes`: a write between a check by `hasRoom` and this call must not prevent the headroom for good.
+    // Some space must stay: a headroom that fills the disk would cause the failure it protects against.
     if (missingBytes <= 0 || (await freeBytes(folder)) - missingBytes < roomBytes / 2) return
     try {
       await fill(file, startBytes, headroomBytes)

@@ -62,6 +62,7 @@ export const historyPrefix = 'history/db/'
 export const databaseFile = /^(?:CURRENT|MANIFEST-\d+|\d+\.(?:ldb|log))$/
 const names = /^(?:identity\.key|images\/[0-9a-f]{64})$/
 
+/** Whether a backup may contain a file of this name, which becomes a path. */
 export function isFileName(name: string): boolean {
   if (name.startsWith(historyPrefix)) return databaseFile.test(name.slice(historyPrefix.length))
   return names.test(name)
