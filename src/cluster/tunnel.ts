@@ -31,7 +31,7 @@ const { restarting } = closeCodes
 /** The connection of this node to the owner. */
 export class Tunnel {
   readonly place: URL
-  /** Whether the connection opened: that node was reached, and is the owner. */
+  /** Whether the connection opened: the other node was reached, and is the owner. */
   readonly opened: Promise<boolean>
   readonly #world: World
   readonly #owner: WebSocket

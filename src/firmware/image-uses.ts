@@ -73,8 +73,8 @@ export class ImageUses {
   }
 
   /**
-   * Call it each time the store has been read. Resolves when images without a release are removed or scheduled for a
-   * retry.
+   * Call it each time the store has been read. Resolves when images without a release are removed, or a retry is
+   * planned.
    */
   async open(): Promise<void> {
     if (this.#isStopped) return

@@ -78,7 +78,7 @@ export class PendingTriggers {
     for (const key of [...this.#waiting.keys()]) for (const waiter of this.#takeAll(key)) waiter.answered(outcome)
   }
 
-  /** Refuses all pending triggers of a tenant; without `tenant`, of every tenant. */
+  /** Refuses all waiting requests of a tenant; without `tenant`, of every tenant. */
   refuseAll(problem: Problem, tenant = ''): void {
     const keys = [...this.#waiting.keys()].filter((key) => tenant === '' || isOfTenant(key, tenant))
     for (const key of keys) for (const waiter of this.#takeAll(key)) waiter.refused(problem)

@@ -31,8 +31,8 @@ const retryMs = 1_000
 const listedAtATime = 256
 
 /**
- * Starts a scan of a project's devices when the window of its rollout opens: devices that connected while it was closed
- * were skipped. A window that is open when the store is read counts as opening then. Contract 6.
+ * Starts a scan of a project's devices when the window of its rollout opens: devices that connected while the window
+ * was closed were skipped. A window that is open when the store is read counts as opening then. Contract 6.
  */
 export class RolloutWindows {
   readonly #parts: RolloutWindowsParts
@@ -138,8 +138,8 @@ export class RolloutWindows {
 }
 
 /**
- * Whether a rollout includes a device: the device is in one of its groups (if it has groups), and the hash share is
- * below the percentage. The choice is deterministic, and a higher percentage only adds devices.
+ * Whether a rollout includes a device: the device is in one of the rollout's groups (if there are any), and its hash
+ * share is below the percentage. The choice is deterministic, and a higher percentage only adds devices.
  */
 export function isSelected(project: string, { body }: StoredRollout, device: string, membersOf: MembersOf): boolean {
   const { firmware, percent, groups } = body
@@ -147,7 +147,7 @@ export function isSelected(project: string, { body }: StoredRollout, device: str
   return shareOf(`${project}/${firmware}/${device}`) * 100 < percent
 }
 
-/** A number from 0 to below 1, from the first four bytes of the SHA-256. */
+/** A number from 0 to below 1, from the first four bytes of the SHA-256 of the name. */
 function shareOf(name: string): number {
   return createHash('sha256').update(name).digest().readUInt32BE(0) / 2 ** 32
 }

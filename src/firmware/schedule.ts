@@ -22,7 +22,7 @@ export interface UpdateScheduleParts {
   readonly failed: (error: unknown) => void
 }
 
-/** How soon a changed clock is noticed, in either direction. */
+/** A clock that is set forward or back is noticed within this time. */
 const clockCheckMsMax = 60 * 60_000
 export const scheduleRetryMs = 10_000
 

@@ -156,7 +156,7 @@ export class Registry<Event> {
     return bytes ? this.#journal.unpack(formatOf(definition, name), bytes) : undefined
   }
 
-  /** Ends all activations of a tenant, without snapshots. Their events are not applied again. */
+  /** Ends all activations of a tenant, without snapshots. Later activations do not apply their unsaved events. */
   forgetTenant(tenant: string): void {
     for (const activation of this.#activations.deleteTenant(tenant)) activation.isAlive = false
     for (const key of this.#recordNames.keys()) if (key.split('/', 2)[1] === tenant) this.#recordNames.delete(key)

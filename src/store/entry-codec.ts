@@ -250,7 +250,7 @@ export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter
 
 /**
  * Reads the next entry, with the result of `unpackEntry`.
- * @throws Error for a kind this release does not know.
+ * @throws Error for a kind that this release does not know; errors of `shapes`
  */
 export function readEntry(reader: EntryReader, shapes: ShapePlaces): Entry {
   return reader.readReported(reported.code, shapes.shapeAt) ?? unpackEntry(reader.any() as Packed, shapes)
@@ -274,7 +274,7 @@ export function skipEntry(reader: EntryReader): number {
   return hash
 }
 
-/** @throws Error for a kind this release does not know. */
+/** @throws Error for a kind that this release does not know; errors of `shapes` */
 export function unpackEntry(packed: Packed, shapes: ShapePlaces): Entry {
   const form = byCode.get(packed[0])
   if (!form) throw new Error(`entries of kind ${packed[0]} were written by a newer release`)

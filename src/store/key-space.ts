@@ -14,10 +14,10 @@ import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/acto
  * | `part/<kind>/<tenant>/<id>/<name>` | any other record of an actor |
  * | `index/<index>/<tenant>/<entry>` | one byte without meaning: an index is its keys |
  * | `reminder/<kind>/<tenant>/<id>` | the time at which the actor must wake |
- * | `tell/<sequence>` | a message to an actor that is not delivered yet |
+ * | `tell/<sequence>` | a message to an actor, not delivered yet |
  * | `stream/<tenant>/<offset>` | a chunk of entries, the first with this offset |
- * | `redo/<tenant>` | the offset from which a restarted server applies entries again; it stays after its tenant is deleted:
- * no offset is assigned twice |
+ * | `redo/<tenant>` | the offset from which a restarted server applies entries again; it stays after its tenant is
+ * deleted: no offset is assigned twice |
  * | `begin/<tenant>` | a tenant of this name was deleted: the offset at which the stream of the next one begins |
  * | `whole/<tenant>` | after a repair: the offset from which no entry is missing. Earlier positions are not recovered |
  * | `shape/<id>` | content of a shape, for all tenants |

@@ -118,7 +118,7 @@ interface Slab {
 
 /**
  * The size of the first slab: there may be thousands of streams with few events. Each slab is twice as large as the one
- * before.
+ * before, up to `slabBytesMax`.
  */
 const slabBytesMin = 16 * 1024
 /** Large enough that the allocator treats a slab as one piece, independent of the size of its chunks. */

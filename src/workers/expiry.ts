@@ -10,14 +10,16 @@ import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 /**
- * A key is valid for 24 hours, and is removed within an hour and this interval afterwards. Expired keys are never
- * returned.
+ * An idempotency key is valid for 24 hours, and is removed within an hour and this interval afterwards. Expired keys
+ * are never returned.
  */
 export const expireKeysEveryMs = 10 * 60_000
 /** Each removal costs a read and a record; this many take less than a millisecond. */
 const expiredAtATime = 64
 
-/** Reading a million entries takes a second or two. At full load, four million more are stored within this interval. */
+/**
+ * Reading a million log entries takes a second or two. At full load, four million more are stored within this interval.
+ */
 export const expireLogsEveryMs = 10 * 60_000
 const logs = [alarmLogIndex, auditIndex]
 const entriesAtATime = 512
