@@ -343,10 +343,7 @@ export class ActionRunner {
     return status !== 'offline' && this.#parts.system.world.monotonic() < this.#graceUntil
   }
 
-  /**
-   * False if some outcomes could not be stored: those from answers are kept, and devices without an answer are asked
-   * again.
-   */
+  /** False if some outcomes could not be stored: answers are kept, and the other devices are asked again. */
   #storeOutcomes(action: RunningAction): Promise<boolean> {
     action.storing = action.storing.then(() => this.#storeNow(action))
     return action.storing
