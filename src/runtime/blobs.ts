@@ -1,6 +1,6 @@
 /**
- * Storage of large bytes (firmware images), named by their SHA-256 in lower-case hex. The implementations for files and
- * for memory share one test suite.
+ * Storage of large bytes (firmware images), named by their SHA-256 in lower-case hex. The implementations share one
+ * test suite (`test/store/blob-suite.ts`).
  *
  * Obligations:
  * - An `image` that `receive` returned is stored completely, and survives a crash of the machine.

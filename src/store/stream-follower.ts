@@ -8,8 +8,9 @@ export interface StreamFollowerOptions {
   readonly world: World
   readonly journal: StoreJournal
   readonly projection: Projection
-  /** Called to log an error. `begunAnew` is called to log that the projection starts empty. */
+  /** Called to log an error. */
   readonly failed: (error: unknown) => void
+  /** Called to log that the projection starts empty. */
   readonly begunAnew: () => void
   /**
    * Gives the projection the present state whenever it begins or continues, and after a gap, because it may lack
