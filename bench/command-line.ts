@@ -11,7 +11,7 @@ export function integer(low: number, high = Number.MAX_SAFE_INTEGER): (text: str
   }
 }
 
-/** Reads a number from 0 on. */
+/** Reads a number from 0 to `high`. */
 export function amount(high: number): (text: string) => number {
   return (text) => {
     const number = Number(text)

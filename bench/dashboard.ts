@@ -15,7 +15,7 @@ export type StreamEvent = Readonly<Record<string, unknown>> & { readonly type: s
 
 export interface DashboardOptions {
   readonly url: string
-  /** `state`: full read, then all later events. `now`: only new events. Otherwise all events after that position. */
+  /** `state` (default): full read, then all later events. `now`: only new events. A position: all events after it. */
   readonly from?: 'state' | 'now' | StreamPosition
   /** Keeps a folded state. Default true. */
   readonly isFolding?: boolean
@@ -30,9 +30,9 @@ const faultsKeptMax = 50
 const backoffMsMin = 50
 
 /**
- * A subscriber that checks the server: it reads the full state once, updates it by events, and resumes at its position
- * after a disconnect. It records a fault for everything that contract 4 forbids: an offset that does not rise, a
- * duplicate event, an event without type, time or offset, or a state that is sent although the stream was recovered.
+ * A subscriber that checks the server: it reads the full state, updates it by events, and resumes at its position after
+ * a disconnect. It records a fault for each of these breaches of contract 4: an offset that does not rise, an event
+ * before STREAM, a second STREAM, a message without its fields, and a message that is not JSON text.
  */
 export class Dashboard {
   readonly state = new FoldedState()
@@ -51,7 +51,7 @@ export class Dashboard {
   #hasState: boolean
   /** The full state must reflect the stream at least up to this offset. */
   #stateFrom = 0
-  /** Events that arrived during the full read; `undefined` outside of a read. */
+  /** Events that arrived while the full state is read again; `undefined` otherwise. */
   #held: StreamEvent[] | undefined
   #pongs: (() => void)[] = []
 
@@ -61,7 +61,7 @@ export class Dashboard {
     this.#hasState = options.from !== undefined && options.from !== 'state'
   }
 
-  /** Whether events are applied: STREAM was received on this connection, and no full read is under way. */
+  /** Whether events are applied: STREAM was received on this connection, and the state is not being read again. */
   get isLive(): boolean {
     return this.#isStreaming && this.#held === undefined
   }
@@ -91,7 +91,7 @@ export class Dashboard {
     this.#socket?.terminate()
   }
 
-  /** Waits until all events that are in the stream now were received; `false` on a timeout. */
+  /** Waits until all events that are in the stream now were received; `false` on a timeout, or after `stop`. */
   async caughtUp(timeoutMs: number): Promise<boolean> {
     const end = performance.now() + timeoutMs
     while (performance.now() < end && !this.#isStopped) {
@@ -154,7 +154,7 @@ export class Dashboard {
     else this.#event(event)
   }
 
-  /** The first message after a connect with a position: states whether the missed events follow. */
+  /** The first message of a connection: states whether the missed events follow. */
   #streaming(event: Record<string, unknown>): void {
     const { epoch, offset, recovered } = event
     if (this.#isStreaming) this.#fault('a second STREAM on one connection')

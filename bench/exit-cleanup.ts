@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process'
 import { rmSync } from 'node:fs'
 
 /**
- * Child processes to kill and folders to remove when this process exits for any reason except SIGKILL. Processes first,
- * because they could still write to the folders.
+ * Child processes to kill and folders to remove when this process exits, except by a signal that it does not handle.
+ * Processes first, because they could still write to the folders.
  */
 const children = new Set<ChildProcess>()
 const folders = new Set<string>()

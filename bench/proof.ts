@@ -23,7 +23,10 @@ const proofs: Readonly<Record<string, Proof>> = {
   cluster: clusterProof,
   mqtt: mqttProof,
 }
-/** Proofs that take as long as all others together, or need another program, only run when they are named. */
+/**
+ * The proofs that run without a name. Left out are a proof that takes as long as all others together, and those that
+ * need a NATS server or Python.
+ */
 const whole = Object.keys(proofs).filter((name) => !['soak', 'cluster', 'mqtt'].includes(name))
 
 const command = new Command('npm run proof --')
@@ -59,7 +62,7 @@ async function prove(
   const proof = proofs[name] as Proof<object>
   const seed = given.seed ?? seedOfClock()
   console.log(`== ${name}: ${proof.about}; seed ${seed}`)
-  // Timers of a server in this process do not keep it alive.
+  // Keeps this process alive: the timers of a server in it do not.
   const alive = setInterval(() => undefined, 1_000)
   const outcome = await proof.run({ ...given, seed }, console.log).finally(() => clearInterval(alive))
   for (const line of outcome.summary) console.log(line)

@@ -68,7 +68,7 @@ export class ServerProcess {
         HOST: '127.0.0.1',
         PORT: String(settings.port),
         DATA_DIR: settings.dataFolder,
-        // The server's default is `on`; callers that need that set it.
+        // The server's default is `on`; callers that need authentication set it.
         IAM: 'off',
         LOG_LEVEL: 'warn',
         ...settings.environment,
@@ -108,7 +108,7 @@ export class ServerProcess {
     return this.#lines
   }
 
-  /** Sends a message to a preloaded module and resolves with its answer; one at a time. */
+  /** Sends a message to a preloaded module and resolves with its answer. Only one message may be unanswered. */
   async ask<Answer>(message: object): Promise<Answer> {
     const answered = once(this.#child, 'message', { signal: AbortSignal.timeout(answerMsMax) })
     this.#child.send(message)

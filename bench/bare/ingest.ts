@@ -4,9 +4,11 @@ import { objectUpdated } from '#bench/bare/object-updated'
 import { serveFunctions } from '#bench/harness/remote-functions'
 
 /**
- * The minimum cost of such a server: decodes each frame, makes one event with JSON.stringify, publishes it and
- * acknowledges it. It keeps no state, checks nothing and stores nothing. The server is compared with it.
+ * A server that does only the minimum: it decodes each frame, makes an event of it with JSON.stringify, publishes the
+ * event and acknowledges the frame. It keeps no state, checks nothing and stores nothing. Our server is compared with
+ * it.
  */
+
 const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false })
 const identifiers = new Map<number, string>()

@@ -32,7 +32,10 @@ async function measureRequests(start: StartServer, options: SessionOptions, phas
   }
 }
 
-/** Few enough to be made and sent within the minute of their validity. Making one takes as long as checking it. */
+/**
+ * The numbers of requests: few enough that all proofs are made and sent within the minute of their validity. Making a
+ * proof takes as long as checking it.
+ */
 function proofsOf({ isQuick }: Round): AuthPhase {
   return isQuick ? { warmup: 500, measured: 2_000 } : { warmup: 10_000, measured: 40_000 }
 }
@@ -52,7 +55,7 @@ function byProof(name: string, sessionCount: number): Case {
   }
 }
 
-/** Both variants receive the same bytes; without IAM the server does not read the token. */
+/** Both variants receive requests of about the same length; without IAM the server does not read the token. */
 const bearer: Case = {
   name: 'Bearer',
   baseline: 'IAM off',
@@ -72,7 +75,7 @@ const fullSpeed = 'full speed'
 const many = '200 logins/s'
 const loginsPerSecond = 200
 
-/** With the normal cost of a password. */
+/** Measures a server with IAM on under the standard load. Passwords have their normal cost. */
 function withEvents(
   { isQuick }: Round,
   measure: (load: RunningLoad, server: RunningServer) => Promise<Figures>,

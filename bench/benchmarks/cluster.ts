@@ -33,7 +33,10 @@ const one: Start = async () => {
   return { server, processIds: [server.processId] }
 }
 
-/** Three nodes; the load connects to a node that is not the owner. `measured` begins with the owner. */
+/**
+ * Three nodes; the load connects to a node that is not the owner. `measured` chooses the processes to measure from all,
+ * of which the owner is the first.
+ */
 const three =
   (measured: (processIds: readonly number[]) => readonly number[]): Start =>
   async () => {

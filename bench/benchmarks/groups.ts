@@ -114,7 +114,7 @@ async function eventCost(form: 'groups' | 'devices', round: Round): Promise<Figu
   })
 }
 
-/** The CPU time of the server for a task and the work after its answer, without the idle load, in ms. */
+/** The CPU time of the server for a task and the work after its answer, in ms, less the CPU time of an idle server. */
 async function cpuMs({ processId }: RunningServer, task: () => Promise<unknown>): Promise<number> {
   const cpu = () => processUsage(processId)?.cpuSeconds ?? Number.NaN
   await sleep(1_500)

@@ -56,8 +56,8 @@ function sizes(counts: Readonly<Record<string, number>>, measure: (count: number
 
 const byDevices: Case = { name: 'devices', baseline: '1 000', variants: sizes(deviceCounts, changes) }
 /**
- * Compared with 100 dashboards. Up to there the cost of a delivery falls, because more of them share the cost of a
- * change.
+ * Compared with 100 dashboards. Up to this number the cost of a delivery falls, because more deliveries share the cost
+ * of a change.
  */
 const byDashboards: Case = { name: 'dashboards', baseline: '100', variants: sizes(dashboardCounts, deliveries) }
 

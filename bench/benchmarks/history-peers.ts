@@ -38,17 +38,17 @@ function averagesOf(values: Float64Array, bucketMinutes: number): number[] {
   )
 }
 
-/** A system with the points. Its answers are averages: of the buckets of series, or over all devices. */
+/** A system that stores the points. */
 interface History {
   write(values: Values): Promise<void>
   /** The values of one device. */
   raw(): Promise<readonly number[]>
-  /** The averages of some devices, by 5 minutes. */
+  /** The averages of the first devices, by 5 minutes. */
   series(): Promise<readonly (readonly number[])[]>
   /** For each hour, the average over all devices of the average of each device. */
   across(): Promise<readonly number[]>
   cpuMs(): number
-  /** Returns the bytes on the disk. Must be the last call. */
+  /** Ends the system, and returns its bytes on the disk. Must be the last call. */
   end(): Promise<number>
 }
 
@@ -76,7 +76,7 @@ async function measure(open: () => Promise<History>, { isQuick }: Round): Promis
   return { cpuPerPoint, bytesPerPoint: bytes / points, rawMs: raw.ms, seriesMs: series.ms, acrossMs: across.ms }
 }
 
-/** The median of five. */
+/** Asks five times; returns the last answer and the median of the times. */
 async function timed<Answer>(ask: () => Promise<Answer>): Promise<{ readonly answer: Answer; readonly ms: number }> {
   const times: number[] = []
   for (;;) {
@@ -154,7 +154,7 @@ async function victoriaMetrics(): Promise<History> {
     if (!answer.ok) throw new Error(`victoria-metrics: ${path}: ${answer.status} ${text.slice(0, 200)}`)
     return text
   }
-  /** In VictoriaMetrics a bucket ends at its time, which belongs to it. */
+  /** In VictoriaMetrics the time of a bucket is its end, and a point at that time belongs to the bucket. */
   const range = async (query: string, stepMs: number) => {
     const [from, to, step] = [begin + stepMs, end, stepMs].map((ms) => ms / 1000)
     const text = await ask(

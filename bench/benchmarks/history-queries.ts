@@ -12,7 +12,9 @@ const dayMs = 24 * hourMs
 const begin = Date.UTC(2026, 0, 1)
 const end = begin + 365 * dayMs
 
-/** Devices with a point every minute for a day, every ten seconds for a day, and every minute for a year. */
+/**
+ * Three fleets: devices with a point every minute for a day, every ten seconds for a day, and every minute for a year.
+ */
 const [everyMinute, everyTenSeconds, forAYear] = ['minute', 'ten seconds', 'year'] as const
 type Fleet = typeof everyMinute | typeof everyTenSeconds | typeof forAYear
 
@@ -60,7 +62,7 @@ function bytesOf(answer: HistoryAnswer): number {
   return answer.pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
-/** Measures `count` queries. With few of them, p99 is nearly the slowest. */
+/** Measures `count` queries. With fewer than 100 queries, p99 is the slowest. */
 async function timesOf(count: number, ask: () => Promise<HistoryAnswer>): Promise<Figures> {
   const times: number[] = []
   // The first queries are slower, because the code is compiled meanwhile.

@@ -76,7 +76,9 @@ export class HistoryWriter {
     })
   }
 
-  /** Closes the history. `cpuMs`: of all calls. `bytes`: on disk. */
+  /**
+   * Settles, closes and deletes the history. `cpuMs`: CPU time of all writes and merges. `bytes`: size on disk before.
+   */
   async end(): Promise<{ readonly cpuMs: number; readonly bytes: number }> {
     await this.settle()
     await this.#storage.close()

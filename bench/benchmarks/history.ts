@@ -49,7 +49,10 @@ function ingestCase(name: string, changes: number): Case {
 
 const sampleEveryMs = 1_000
 
-/** Samples the memory of a server and the lag of its history until the returned function is called: the maxima. */
+/**
+ * Samples the memory of a server and the lag of its history until the returned function is called, which resolves with
+ * the maxima.
+ */
 function sampled({ port, processId }: RunningServer): () => Promise<Figures> {
   const most: Record<string, number> = {}
   const note = (figure: string, value: number) => {
@@ -77,7 +80,7 @@ const periodMs = 10_000
 const jitterMs = 50
 const begin = Date.UTC(2026, 0, 1)
 
-/** The properties of a device: each computes its next value from the one before. */
+/** The properties of a device: each function computes the next value, mostly from the value before. */
 const kinds: readonly ((before: number, random: SeededRandom) => number)[] = [
   ...Array.from({ length: 4 }, () => (before: number, random: SeededRandom) => before + (random.below(7) - 3) / 10),
   ...Array.from({ length: 2 }, () => (before: number, random: SeededRandom) => before + random.below(20)),

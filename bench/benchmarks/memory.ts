@@ -20,12 +20,14 @@ const idleMs = 6 * 60_000
 /** Eviction visits all activations, at some thousand a second. */
 const forgetMsMax = 90_000
 const pollEveryMs = 3_000
-/** The share of a core that an idle server uses, for timers and the search for idle activations. */
+/**
+ * A server is idle while it uses less than this share of a core: timers and the search for idle activations use some.
+ */
 const idleShare = 0.05
 
 /**
- * After all links closed: waits until every device is offline, moves the clock past the idle time, and waits until they
- * are evicted.
+ * Called after all links closed: waits until the server is idle, moves its clock past the idle time of activations, and
+ * waits until its heap no longer shrinks.
  */
 async function forgotten(server: ProbedServer): Promise<MemoryUse> {
   await idle(server)
@@ -56,7 +58,7 @@ async function idle({ processId }: ProbedServer): Promise<void> {
   }
 }
 
-/** A few devices send until all memory with a limit is full, and are then evicted. */
+/** A few devices send for long enough to fill all memory with a limit, and are then evicted. */
 async function fill(server: ProbedServer, milliseconds: number): Promise<MemoryUse> {
   const few = { ...fleet, devices: 1_000, prefix: 'FILL' }
   await withLoad(server, few, ({ run }) => run({ warmupMs: 0, measuredMs: milliseconds }))

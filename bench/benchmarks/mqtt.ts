@@ -29,7 +29,7 @@ type Load = Pick<LoadSpec, 'devices' | 'links' | 'window' | 'dashboards' | 'lead
 
 const settings = { DURABILITY: 'process', IAM: 'off' }
 
-/** This server. The port of the result is the one of MQTT. */
+/** Starts this server. The `port` of the result is the MQTT port. */
 async function withMqtt(more: Readonly<Record<string, string>> = {}, setting = 'MQTT_PORT'): Promise<RunningServer> {
   const port = await freePort()
   return { ...(await ownServer({ ...settings, ...more, [setting]: String(port) })()), port }
@@ -55,7 +55,7 @@ function fullSpeed({ start, protocol }: System, load: Load, round: Round): Promi
   const shape = { ...standardLoad, properties: 1, ...load, protocol, drainMsMax: 20_000 }
   return started(start, (server) =>
     withLoad(server, shape, async ({ run }) => {
-      // Gives the server time to look up the present values for new subscribers; there are none yet.
+      // Gives the server time to look up the present values for new subscribers, although there are no values yet.
       if (load.dashboards > 0) await sleep(round.isQuick ? 1_000 : 8_000)
       const { changesPerSecond, changesPerCpuSecond, deliveriesPerSecond, deliveriesPerCpuSecond, serverCpu, loadCpu } =
         costsOf(await run(timesOf(round, 2_000, 4_000)))

@@ -98,7 +98,7 @@ const one: Load = { dashboards: 1, lead: { eventsMax: 3_200, napMs: 0, togetherM
 const ten: Load = { dashboards: 10, witnesses: 10 }
 const many: Load = { dashboards: 1_000, lead: { ...leadLimits(1_000), togetherMax } }
 
-/** Undefined if it is not installed. */
+/** NATS; undefined if it is not installed. */
 const baseline = there.find(({ name }) => name === 'nats-server')?.name
 const target: Target = {
   ...{ case: thousand, variant: ownName, figure: 'deliveriesPerSecond', isRatio: true, atLeast: 1 },

@@ -30,7 +30,7 @@ function floodFramesOf(devices: number): number {
   return 1.5 * Math.min(Math.max(eventsMax, devices * eventsPerActor), eventsMax * timesMax)
 }
 
-/** The data folders of stopped servers by size, and the load that knows what was acknowledged. */
+/** A folder with the data of a stopped server for each kind of end, and the load that knows what was acknowledged. */
 interface StoppedServer {
   readonly folder: string
   readonly load: Remote

@@ -60,7 +60,7 @@ const bodies: Case = {
   })),
 }
 
-/** Sends each form once, and the most expensive one again. */
+/** Sends each form once, up to a hopeless one, and then the most expensive form again. A quick round tries one form. */
 async function worstBody(entry: RouteEntry, round: Round): Promise<Figures> {
   const { request, longest } = sharedFixture()
   const types = entry.body?.contentTypes
@@ -96,7 +96,7 @@ const fullTenant: Case = {
 
 const cases = [deviceFrames, bodies, fullTenant]
 
-/** The most expensive input of each case; security.md quotes it. */
+/** The most expensive inputs of each case; security.md quotes most of them. */
 function costliest(results: readonly CaseResult[]): ReportAppendix {
   const lines = results.flatMap(({ name, variants }) => {
     const measured = variants.flatMap(({ name: input, figures: { run } }) =>

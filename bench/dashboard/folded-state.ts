@@ -7,7 +7,7 @@ interface FoldedProperty {
   readonly timestamp: unknown
 }
 
-/** `GET /devices?depth=2` (§2.3, contract 3.1). */
+/** A device in the answer to `GET /devices?depth=2` (§2.3, contract 3.1). */
 export interface DeviceEntry {
   readonly deviceIdentifier: string
   readonly services?: readonly {

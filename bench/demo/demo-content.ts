@@ -6,7 +6,7 @@ import { airService, powerService, propertyIds, pumpService, pumpStates, started
 import { putSchemas } from '#bench/fleet/schemas'
 import { askApi, authorizationHeader, callApi, createUser, readToken } from '#bench/harness/identity'
 
-/** Administrator of the demo, and a user who may only read. Both have the same password. */
+/** The administrator of the demo, and a user with the role `caretaker`. Both have the same password. */
 export const demoUsers = { administrator: 'anna', reader: 'ben' } as const
 export const demoPassword = 'demo password'
 

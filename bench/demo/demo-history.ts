@@ -18,8 +18,9 @@ const devicesPerImport = 3
 const retryMs = 1_000
 
 /**
- * Stores seven days of history before the first start of the demo, device by device, so that charts are full. Continues
- * where an earlier start ended. A point that is sent again has the same time, and is stored once. `signal` ends it.
+ * Stores seven days of history before the first start of the demo, a few devices at a time, so that charts are full.
+ * Continues where an earlier start stopped. A point that is sent again has the same time, and is stored once. `signal`
+ * ends it.
  */
 export async function fillHistory(
   target: DemoTarget,

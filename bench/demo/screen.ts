@@ -22,7 +22,7 @@ export class DemoScreen {
   readonly #out: NodeJS.WriteStream
   #drawnLines = 0
   readonly #properties: ReadonlyMap<string, SimulatedProperty>
-  /** The latest values, by device and name. */
+  /** The latest values, by device and name of the property. */
   readonly #shown = new Map<string, string>()
   /** By kind, the device that is shown. */
   readonly #devices = new Map<string, string>()

@@ -7,9 +7,9 @@ import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 const noWrites = { received: 0, repeated: 0, done: 0, rejected: 0, left: 0, triggers: 0 }
 
 /**
- * Counts of FIRMWAREs. Each id counts once, except in `received`, `repeated` and `resumed`. After an installation the
- * device reports the new version (`updated`) or the old one (`wrong`). `failed`: installation failed. `unavailable`:
- * download failed. `vanished`: the device lost its power during the download. `bytes`: downloaded.
+ * Counts of FIRMWAREs. Each id counts once, except in `received`, `repeated`, `resumed` and `bytes`. After an
+ * installation the device reports the new version (`updated`) or the old one (`wrong`). `failed`: installation failed.
+ * `unavailable`: download failed. `vanished`: the device lost its power during the download. `bytes`: downloaded.
  */
 const noUpdates = {
   ...{ received: 0, repeated: 0, installed: 0, updated: 0, wrong: 0, refused: 0 },

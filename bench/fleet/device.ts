@@ -9,7 +9,7 @@ export interface FrameInFlight {
   readonly frame: Frame
   readonly sentAt: number
   readonly timestamp: number | undefined
-  /** Sent again after an outage, so its latency is not recorded. */
+  /** Whether the frame was sent again after an outage: then its latency is not recorded. */
   isResent: boolean
 }
 
@@ -40,7 +40,7 @@ export class SimulatedDevice {
   #starts = 0
   /** The server does not know the device's session yet; the frames in flight are of the previous session. */
   #isFresh = false
-  /** Reports in this session. */
+  /** The number of frames sent in this session. */
   #sent = 0
   #acknowledged = 0
   /** Planned frames in all sessions, without results of writes; the number selects the content. */

@@ -49,7 +49,7 @@ export class Fleet {
     const { flap, writes, rate } = options
     this.kinds = options.kinds ?? deviceKinds({ isFlapping: flap > 0, isControlled: writes !== 'none' })
     const plans = this.kinds.map((kind) => new FramePlan(kind, options.changes, options.flap))
-    // A device has a new session after each boot. The seed determines content, not the session.
+    // Each boot has new sessions, even with the same seed.
     const boot = Date.now().toString(36)
     const random = new SeededRandom(options.seed)
     this.devices = Array.from({ length: options.devices }, (_, index) => {

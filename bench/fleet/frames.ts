@@ -19,16 +19,13 @@ export interface Frame {
 /** Every eighth frame reports the diagnostics. */
 const diagnosticsEvery = 8
 
-/**
- * The content of the frames of one kind of device. It is a pure function of the device and the frame's number, so a
- * frame can be sent again without being stored.
- */
+/** The content of the frames of one kind of device. It is a pure function of the device and the frame's number. */
 export class FramePlan {
   readonly kind: DeviceKind
   readonly #changesPerFrame: number
   /** The level crosses its threshold once in this number of frames; 0: never. */
   readonly #flap: number
-  /** The reported properties of the measuring service and of the diagnostics. */
+  /** By service, the properties that are not constant. The measuring service is first, the diagnostics second. */
   readonly #reported: readonly (readonly SimulatedProperty[])[]
 
   /** `flap` needs a kind with a level. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** After this time the rest of a range is requested again. A download waits for less in the server. Contract 6. */
+/** After this time the rest of a range is requested again. The server lets downloads wait for less. Contract 6. */
 const rangeMsMax = 40_000
 const retryMs = { low: 200, high: 2_000 }
 /** The most attempts in a row without a new byte. */
@@ -20,7 +20,7 @@ interface RetryReason {
 /** The downloads of all devices of this process. */
 export const simultaneousDownloads = { now: 0, most: 0 }
 
-/** The server broke the contract with its answer. */
+/** An answer of the server broke the contract. */
 export class BadAnswer extends Error {}
 
 export class ImageUnavailable extends Error {}

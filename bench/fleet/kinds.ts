@@ -17,7 +17,7 @@ export interface SimulatedProperty {
   readonly isConstant?: true
   /** Accepts WRITEs. Absent: read-only. */
   readonly order?: 'writable' | 'actionable'
-  /** The range of values that the device accepts, or alternates between. */
+  /** The least and the greatest value that the device accepts, or the two values that it alternates between. */
   readonly range?: readonly [low: number, high: number]
   /** How a reported property changes. */
   readonly model?: ValueModel
@@ -53,7 +53,7 @@ export const pumpStates = ['Stopped', 'Starting', 'Running', 'Fault'] as const
 
 /** Changes are numbered from 1 in each run. This time lets clocks and energy counters continue after a restart. */
 export const startedAt = Date.now()
-/** A device sends two changes a second, at the default rate. */
+/** A device of the demo sends two changes a second, at the default rate. */
 const msPerChange = 500
 
 /** The number of the change at a time; negative before this run. */
@@ -204,7 +204,10 @@ function energy(number: number, device: number): DeviceValue {
   return round(hours * (0.5 + 2 * share(device, 8)), 3)
 }
 
-/** True for a third of the time on one in `oneIn` devices, on each at other times; always false on all others. */
+/**
+ * Whether a device is in its exceptional state. One in `oneIn` devices is, for a third of the time, each at other
+ * times.
+ */
 function isExceptional(number: number, device: number, oneIn: number): boolean {
   return Math.floor(share(device, 11) * oneIn) === 0 && Math.floor(number / 240 + 10 * share(device, 12)) % 3 === 0
 }

@@ -234,7 +234,7 @@ export class FleetLink {
     const device = typeof flakeAddress === 'number' ? this.#byAddress.get(flakeAddress) : undefined
     const isFinal = code !== 'OVERLOADED' && code !== 'STORAGE'
     if (device && code === 'REPLACED') device.isWelcomed = false
-    // An error without a number answers a HELLO, the only other message that can cause one: send the next HELLO.
+    // An ERROR without `seq` is the answer to a HELLO, so the next HELLO can be sent.
     if (seq === undefined && this.#hellosUnanswered > 0) {
       this.#hellosUnanswered--
       this.#greet()

@@ -6,7 +6,7 @@ import { type WriteMode, writeModes } from '#bench/fleet/writes'
 export const fleetDefaults = {
   url: 'ws://127.0.0.1:8080',
   devices: 100,
-  /** As many as devices: one link each. Fewer: gateways. */
+  /** With as many links as devices, each device has its own link. With fewer, the links are gateways. */
   links: 100,
   rate: 1000,
   changes: 4,
@@ -27,7 +27,7 @@ export type FleetOptions = Readonly<typeof fleetDefaults> & {
   readonly kinds?: readonly DeviceKind[]
 }
 
-/** Without the base path of the API; behind a proxy it may have a path. */
+/** The address of the server without the base path of the API; it may contain the path of a proxy. */
 const serverAddress = /^wss?:\/\/[^/?#]+(\/[^?#]*[^/?#])?$/
 const provisioningKey = /^([a-z0-9-]{1,63}\/)?[A-Za-z0-9._-]{1,200}$/
 const secondsMax = 86_400

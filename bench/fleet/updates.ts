@@ -5,13 +5,13 @@ import type { SeededRandom } from '#bench/random'
 
 /**
  * How a device takes FIRMWARE. `well`: downloads and installs it, restarts and reports it. `slow`: the same, with
- * pauses. `fail`: cannot install it. `refuse`: refuses it. `vanish`: loses its power during the download, and continues
- * when it is offered the same firmware again. `wrong`: reports the old version afterwards.
+ * longer pauses. `fail`: cannot install it. `refuse`: refuses it. `vanish`: loses its power during the download, and
+ * continues when it is offered the same firmware again. `wrong`: reports the old version afterwards.
  */
 const updateBehaviours = ['well', 'slow', 'fail', 'refuse', 'vanish', 'wrong'] as const
 export type UpdateBehaviour = (typeof updateBehaviours)[number]
 
-/** `mixed`: devices behave in all of these ways. `none`: no device takes any. */
+/** `mixed`: devices behave in all of these ways. `none`: all devices refuse. */
 export const updateModes = [...updateBehaviours, 'mixed', 'none'] as const
 export type UpdateMode = (typeof updateModes)[number]
 
@@ -32,13 +32,16 @@ interface Order {
   /** Differs in each offer. */
   url: string
   reported: FirmwareStatus | undefined
-  /** The session in which the device sent the last state; undefined: not sent yet. */
+  /** The session in which the device sent the last status; undefined: not sent yet. */
   reportedIn: { readonly session: string } | undefined
   isUnderWay: boolean
   hasVanished: boolean
 }
 
-/** The firmware of one device and its offers. The device remembers all ids, and installs none twice. */
+/**
+ * The firmware of one device, and the offers that it received. The device remembers all ids, and installs no offer
+ * twice.
+ */
 export class DeviceFirmware {
   readonly behaviour: UpdateBehaviour
   readonly orders = new Map<string, Order>()
@@ -61,11 +64,16 @@ export interface UpdateAnswersParts {
   readonly counts: FleetCounts
   readonly random: SeededRandom
   send(message: object): void
-  /** Ends the device, and restarts it with a new session after this time. `isSudden`: without BYE. */
+  /**
+   * Ends the device, and restarts it with a new session after this time. `isSudden`: without BYE, if the device has its
+   * own link.
+   */
   restart(device: SimulatedDevice, afterMs: number, isSudden: boolean): void
 }
 
-/** Numbers of ranges of a download. A slow device pauses between ranges, and a device that vanishes does so there. */
+/**
+ * Numbers of ranges of a download. A device pauses between ranges, and a device that vanishes does so after a range.
+ */
 const ranges = { quick: 4, slow: 16 }
 const rangeBytesMin = 16 * 1024
 const restMs = { quick: { low: 0, high: 20 }, slow: { low: 100, high: 1_000 } }

@@ -75,8 +75,9 @@ const slowMs = { low: 300, high: 3_000 }
 
 /**
  * Receives the WRITEs of a link (contract 7). The server repeats an id when it is not sure that the message arrived:
- * the device repeats its answer and applies nothing twice. Each of these is a fault of the server: a repeated id with
- * other content, a property that is not writable, and a value of the wrong type.
+ * the device repeats its answer and applies nothing twice. Each of these is a fault of the server: a WRITE without an
+ * id or without updates, a repeated id with other content, a property that is not writable, and a value of the wrong
+ * type.
  */
 export class WriteAnswers {
   readonly #parts: WriteAnswersParts
@@ -121,7 +122,7 @@ export class WriteAnswers {
     else settle()
   }
 
-  /** A trigger counts once per id, even if the values are the same. */
+  /** Applies the changes. A change of an actionable property counts as a trigger, even if the value is the same. */
   #done(device: SimulatedDevice, changes: readonly Change[]): readonly WriteResult[] {
     const { counts, report } = this.#parts
     for (const change of changes) {

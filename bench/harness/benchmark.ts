@@ -11,7 +11,7 @@ export interface FigureForm {
   readonly isOfLoad?: boolean
 }
 
-/** The name of the figure for the load's CPU, in per cent of a core. Every benchmark has it. */
+/** The name of the figure for the load's CPU, in per cent of a core. Not every benchmark has this figure. */
 export const loadFigure = 'loadCpu'
 /** From this share on, the load may be the limit, because its thread is hardly ever idle. */
 export const loadFullPercent = 90
@@ -48,8 +48,8 @@ export interface Round {
   /** Measures for a shorter time, to test the benchmarks themselves: the figures mean nothing. */
   readonly isQuick: boolean
   /**
-   * A figure that was measured before: in this round, otherwise the median of the other rounds. Throws when there is
-   * none.
+   * A figure that was measured before: the value of this round, otherwise the median of the other rounds. Throws when
+   * there is none.
    */
   earlier(caseName: string, variant: string, figure: string): number
 }

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
  * Loaded into a server before its own program: hashes new passwords with the lowest cost of argon2. The hash names its
  * cost, so checks are cheap, too. Thousands can sign in within seconds; other behaviour stays.
  */
+
 interface Argon2 {
   hashSync(password: string, cost: object): string
 }

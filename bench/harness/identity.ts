@@ -6,7 +6,7 @@ export const identityOn = {
   IAM: 'on',
   ADMIN_NAME: administrator.name,
   ADMIN_PASSWORD: administrator.password,
-  // All dashboards belong to one user.
+  // All dashboards may belong to one user.
   SOCKETS_PER_USER_MAX: '100000',
 } as const
 
@@ -57,7 +57,7 @@ export interface NewUser {
   readonly email?: string
 }
 
-/** A user with this role who has accepted an invitation. `person`: authorization of the inviting user. */
+/** Creates a user with this role, who accepts the invitation. `person`: authorization of the inviting user. */
 export async function createUser(
   port: number,
   person: string,
@@ -77,7 +77,7 @@ export interface ApiRequest {
   readonly method?: string
 }
 
-/** The answer of the API; throws if it is an error. */
+/** Resolves with the JSON body of the answer; throws if the answer is an error. */
 export async function callApi<Value>(port: number, path: string, { person, body, method }: ApiRequest): Promise<Value> {
   const answer = await askApi(port, path, {
     headers: authorizationHeader(person),

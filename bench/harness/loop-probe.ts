@@ -5,6 +5,7 @@ import { openSync, readSync } from 'node:fs'
  * loop is kept busy meanwhile, so that a run is the time from one iteration of the loop to the next. Time in which the
  * kernel ran another process on the same core is subtracted; time that the host took from a virtual machine cannot be.
  */
+
 export type LoopMessage = { readonly type: 'begin' } | { readonly type: 'end' }
 
 let isWatching = false
@@ -35,7 +36,7 @@ function watch(beganAt: number, waitedBefore: number): void {
 const schedule = openSync('/proc/self/schedstat', 'r')
 const buffer = Buffer.alloc(96)
 
-/** How long this thread was ready to run without a core: the second field of proc_pid_schedstat. */
+/** How long the main thread was ready to run without a core, in ms: the second field of proc_pid_schedstat. */
 function waitedMs(): number {
   const length = readSync(schedule, buffer, 0, buffer.length, 0)
   return Number(buffer.toString('latin1', 0, length).split(' ')[1]) / 1e6

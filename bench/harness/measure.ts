@@ -183,7 +183,7 @@ export interface Verdict {
 
 /**
  * The median decides; the spread shows its uncertainty. `hasFailed`: some measurement failed, so that a target may have
- * no figure; otherwise that is a mistake.
+ * no figure; otherwise a target without a figure throws.
  */
 export function judge(
   targets: readonly Target[],

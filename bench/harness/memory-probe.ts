@@ -6,8 +6,9 @@ import { sleep } from '#bench/time'
  * Loaded into a server before its own program. Reports its memory after garbage collections, and moves its clock
  * forward, so that work that is due in some minutes happens at once.
  */
+
 export interface MemoryUse {
-  /** JavaScript objects and the memory that they own outside of the heap, without `buffers`. */
+  /** JavaScript objects and the memory that they own outside of the heap, without `bufferBytes`. */
   readonly heapBytes: number
   /** The part for compiled code: V8 adds more for hours, as it optimizes more functions. */
   readonly codeBytes: number

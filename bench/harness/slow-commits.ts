@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { sleep } from '#bench/time'
 
 /** Loaded into a server before its own program: delays each commit by 50 ms, like a busy or remote disk. */
+
 const laterMs = 50
 
 interface ChainedBatch {

@@ -6,7 +6,9 @@ import { createUsers, currentNonce, signIn } from '#bench/load/login-requests'
 import { RawSocket } from '#bench/load/raw-socket'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
-/** Requests of signed-in users over 64 connections, each of which sends the next one after the previous answer. */
+/**
+ * Requests of signed-in users over 64 connections. Each connection sends its next request after the previous answer.
+ */
 
 export interface AuthSpec extends ServerTarget {
   readonly scheme: 'DPoP' | 'Bearer'

@@ -32,7 +32,7 @@ export interface LoadDashboardsOptions {
   readonly protocol?: Protocol | undefined
   /** The number of dashboards, evenly spread, that parse every delivery. Default 1. */
   readonly witnesses?: number | undefined
-  /** Called for each change that a witness reads, with its number. */
+  /** Called for each delivery that a witness reads, with the number of its frame. */
   readonly onChange: (number: number) => void
   /** Accepts other events and does not count them. Only with one dashboard. */
   readonly hasOtherEvents?: boolean | undefined
@@ -43,7 +43,7 @@ export interface LoadDashboardsOptions {
 /** Cheap dashboards. All count their events; witnesses parse them and detect missing offsets. */
 export class LoadDashboards {
   bytes = 0
-  /** Offsets that a witness did not receive, or received out of order. */
+  /** How often the next offset that a witness received was not one higher. */
   gaps = 0
   #failure: Error | undefined
   readonly #options: LoadDashboardsOptions
@@ -71,10 +71,10 @@ export class LoadDashboards {
     if (this.#failure) throw this.#failure
   }
 
-  /** Infinity when there are no dashboards. */
+  /** The number of events that every dashboard has received; Infinity when there are no dashboards. */
   get receivedByAll(): number {
     let least = Infinity
-    // An index loop, because there are thousands.
+    // An index loop, because there may be thousands of dashboards.
     for (let place = 0; place < this.#counts.length; place++) least = Math.min(least, this.#counts[place] as number)
     return least
   }
@@ -159,7 +159,7 @@ export class LoadDashboards {
   }
 }
 
-/** The digits from `at` to the comma. */
+/** The number whose digits begin at `at` and end before the next comma. */
 function naturalAt(bytes: Buffer, at: number): number {
   let number = 0
   for (let place = at; bytes[place] !== comma; place++) number = number * 10 + (bytes[place] as number) - zero

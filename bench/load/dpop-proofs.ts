@@ -18,7 +18,7 @@ export class DpopKey {
   readonly #header: { readonly typ: string; readonly alg: string; readonly jwk: object }
 
   constructor() {
-    // Not `generateKeyPairSync`: before Node 22 a garbage collection during the export of such a key as a JWK deadlocks
+    // Not `generateKeyPairSync`: before Node 22 a garbage collection during the export of its key as a JWK deadlocks
     // the process.
     const { privateKey, publicJwk } = makeSigningKey(randomBytes)
     this.#privateKey = privateKey

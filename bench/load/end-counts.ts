@@ -24,7 +24,7 @@ const rareTimes = 2
 export interface EndRules {
   /** Ends that may occur any number of times. */
   readonly allowed: readonly string[]
-  /** Ends that may have a share of `rareShareMax` in their kind; default: one in ten. */
+  /** Ends that together may have a share of `rareShareMax` in their kind; default: one in ten. */
   readonly rare?: readonly string[]
   readonly rareShareMax?: number
   /** At least one end of each of these lists must occur: otherwise the run proves nothing. */

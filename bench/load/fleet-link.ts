@@ -24,7 +24,7 @@ type LinkMessage = Readonly<Record<string, unknown>> & { readonly type: string; 
 export type NumberOf = (device: number, sequence: number, isAgain: boolean) => number | undefined
 
 export interface Reconnecting {
-  /** Called with how each connection ended, and for each ERROR. */
+  /** Called for each connection that ended (except by `cut`), each failed attempt to connect, and each ERROR. */
   readonly ended: (how: string) => void
   /** In [0, 1). */
   readonly chance: () => number
@@ -38,19 +38,24 @@ export interface FleetLinkOptions {
   readonly authorization?: string | undefined
   readonly localAddress?: string | undefined
   readonly prefix: string
-  /** Index of the first device of this link, the distance to the next one, and their count. */
+  /** Index of the first device of this link, the distance to the next index, and the number of devices. */
   readonly first: number
   readonly step: number
   readonly count: number
   /** The fields of HELLO without type and identifier. */
   readonly hello: object
-  /** Called for each error of the server, and for a closed link that does not reconnect. */
+  /**
+   * Called for each fault of the server; on a link that does not reconnect, also for an ERROR and when it is closed.
+   */
   readonly failed: (error: Error) => void
   /** The link reconnects after a disconnect, and continues after the last stored frame. */
   readonly reconnecting?: Reconnecting | undefined
   /** Absent for a link whose devices report no values. */
   readonly template?: UpdateTemplate
-  /** Called for each acknowledged frame. `number`: its number, unless a later frame of the device is in flight. */
+  /**
+   * Called for each acknowledged frame. `number`: the number in the frame; undefined if a later frame of the device was
+   * already sent.
+   */
   readonly acknowledged?: (device: number, sequence: number, number: number | undefined) => void
   readonly onRead?: () => void
 }
@@ -61,7 +66,7 @@ let scratch = Buffer.alloc(64 * 1024)
 /** A gateway: sends HELLO for its devices, then frames in batches, and counts their acknowledgements. */
 export class FleetLink {
   unacknowledged = 0
-  /** For each device, the sequence of the last sent frame, and of the last acknowledged one. */
+  /** For each device, the sequence of the last sent frame, and of the last acknowledged frame. */
   readonly sent: Uint32Array
   readonly acknowledged: Uint32Array
   readonly #options: FleetLinkOptions

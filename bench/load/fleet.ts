@@ -27,7 +27,7 @@ export interface LoadFleetOptions {
   readonly paceWindow?: number
   /** Links reconnect; absent: an error ends the measurement. */
   readonly reconnecting?: Reconnecting | undefined
-  /** The address of a link; absent: the default address. */
+  /** The local address from which a link connects; absent: the default address. */
   readonly localAddressOf?: (link: number) => string
 }
 
@@ -215,7 +215,7 @@ export class LoadFleet {
       : undefined
   }
 
-  /** After `pause`: waits until every frame is answered. */
+  /** After `pause`: waits until every due frame is sent and acknowledged. @throws Error on a timeout or a failure */
   async settled(timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs
     for (;;) {

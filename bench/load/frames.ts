@@ -4,6 +4,7 @@ import { type LengthOf, MessageReader } from '#bench/load/messages'
  * Minimal WebSocket frames (RFC 6455 §5.2): a load generator must cost less than the server that it measures. Client
  * frames have the masking key 0, which leaves the bytes unchanged.
  */
+
 export const opcodes = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
 const isFinal = 0x80

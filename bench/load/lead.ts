@@ -24,7 +24,10 @@ interface LeadOptions extends LeadLimits {
   readonly receivedByAll: () => number
 }
 
-/** uWebSockets.js writes up to this number of messages to a socket in one piece. In smaller pieces each costs more. */
+/**
+ * uWebSockets.js writes up to this number of messages to a socket in one piece. In smaller pieces each message costs
+ * more.
+ */
 const pieceEvents = 32
 
 const never = new Int32Array(new SharedArrayBuffer(4))

@@ -8,9 +8,9 @@ export interface AskedLogin {
 
 /** A kind of logins, which all may have the same results. */
 export interface LoginKind {
-  /** The name under which their results are counted. */
+  /** The name under which the results of these logins are counted. */
   readonly what: string
-  /** Login `number` as one of this kind. `users`: with their correct passwords. */
+  /** Login `number`, of this kind. `users`: with their correct passwords. */
   asks(number: number, users: readonly Credentials[]): AskedLogin
   /** Failed logins before the attack: as many as are allowed in a minute, so that none is left. Contract 2. */
   readonly failures?: { readonly count: number; asks(number: number, users: readonly Credentials[]): AskedLogin }

@@ -16,7 +16,7 @@ export interface LoginPlace {
 /** Creates this many users with this role; `person`: authorization of the inviting user. */
 export async function createUsers(port: number, person: string, count: number, role: string): Promise<Credentials[]> {
   const brought: Credentials[] = []
-  // One after the other: the server handles sign-ups sequentially.
+  // Creates one user after the other: the server handles sign-ups sequentially.
   for (let number = 0; number < count; number++) {
     brought.push(await createUser(port, person, { name: `user${number}`, role }))
   }

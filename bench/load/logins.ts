@@ -78,7 +78,7 @@ serveFunctions({
   },
 })
 
-/** Uses up the failed logins that are allowed in a minute. @throws when one of them is not refused */
+/** Uses up the failed logins that are allowed in a minute. @throws when one of these logins is not refused */
 async function failAll(): Promise<void> {
   const failOn = async () => {
     for (let login = failures.shift(); login; login = failures.shift()) {

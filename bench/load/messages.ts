@@ -1,6 +1,6 @@
 /**
- * Length of the message at `at` in bytes; 0 while the length is unknown. Negative for a complete message that is not a
- * delivery and may need an answer.
+ * Length of the message at `at` in bytes; 0 while the length is unknown, or while a message that is not a delivery is
+ * incomplete. Negative for a complete message that is not a delivery, and may need an answer.
  */
 export type LengthOf = (bytes: Buffer, at: number) => number
 
@@ -19,7 +19,7 @@ export class MessageCounter {
   readonly #lengthOf: LengthOf
   readonly #other: OtherHandler
   #missing = 0
-  /** The beginning of an incomplete head. */
+  /** The beginning of a message whose length is not known yet. */
   #rest: Buffer | undefined
 
   constructor(lengthOf: LengthOf, other: OtherHandler) {
@@ -68,7 +68,7 @@ export class MessageCounter {
   }
 }
 
-/** Reads every delivery. Copies only incomplete ones. */
+/** Reads every delivery. Copies only incomplete deliveries. */
 export class MessageReader {
   readonly #lengthOf: LengthOf
   readonly #onDelivery: DeliveryHandler

@@ -3,6 +3,7 @@ import { exactly, type Place, type Protocol } from '#bench/load/protocol'
 import type { Step } from '#bench/load/raw-socket'
 
 /** MQTT 3.1.1, quality of service 0. §2.2: a type, then the remaining length, seven bits a byte. */
+
 const mqttPublish = 3
 
 function mqttPacket(head: number, body: Buffer): Buffer {
@@ -16,7 +17,7 @@ function mqttText(text: string): Buffer {
   return Buffer.concat([Buffer.of(text.length >> 8, text.length & 0xff), Buffer.from(text)])
 }
 
-/** Without a keep-alive; a session that ends with the connection. */
+/** CONNECT without a keep-alive, for a session that ends with the connection. */
 export function mqttConnect({ number }: Place, user?: string): Step {
   const flags = user === undefined ? 0x02 : 0x82
   const texts = [`load${process.pid}-${number}`, ...(user === undefined ? [] : [user])]

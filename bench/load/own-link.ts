@@ -7,7 +7,7 @@ import { firstPropId } from '#bench/load/update-template'
 
 /** The flake address of each device, from its WELCOME. */
 const addresses = new Map<string, string>()
-/** The fixed length of an address, because all messages of a load have the same length. */
+/** The fixed length of an address, because all messages of a load must have the same length. */
 const addressDigits = 12
 
 /** Sends HELLO of all devices, and waits for each WELCOME. */
@@ -26,7 +26,7 @@ export function hellosStep(devices: readonly string[], packed: (hello: Buffer) =
   }
 }
 
-/** UPDATE of one property. `sequence`: the field `seq`, where the connection needs one. */
+/** UPDATE of one property. `sequence`: the field `seq` with its comma, where the connection needs this field. */
 export function updateOf(device: string, sequence = ''): Buffer {
   const address = addresses.get(device)?.padEnd(addressDigits)
   const updates = `[{"propId":${firstPropId},"value":${sampleDigits}}]`

@@ -9,7 +9,7 @@ export interface PeerLinkOptions {
   readonly protocol: Protocol
   readonly port: number
   readonly prefix: string
-  /** Index of the first device of this link, the distance to the next one, and their count. */
+  /** Index of the first device of this link, the distance to the next index, and the number of devices. */
   readonly first: number
   readonly step: number
   readonly count: number
@@ -20,13 +20,13 @@ export interface PeerLinkOptions {
   readonly failed: (error: Error) => void
 }
 
-/** All messages of a load have the same length. */
+/** Addresses have five digits, because all messages of a load must have the same length. */
 const firstAddress = 10_000
 /** The number of a change is the last value of its text, in hundredths, with seven digits. */
 export const firstPeerNumber = 1_000_000
 const sample = firstPeerNumber / 100 + 0.25
 export const sampleDigits = '10000.25'
-/** The number of a message in its session, where a system needs one: with seven digits. */
+/** The number of a message in its session, where a system needs a number: with seven digits. */
 export const firstSequence = 8_000_000
 const sampleSequence = String(firstSequence)
 const answerMsMax = 20_000
@@ -131,7 +131,7 @@ export function payloadOf(device: number, identifier: string): Buffer {
 const zero = 0x30
 const pointFromEnd = 2
 
-/** `12345.67` for 1234567. */
+/** Writes `12345.67` for 1234567; the point is there already. */
 function writeNumber(into: Buffer, at: number, number: number): void {
   let rest = number
   for (let place = sampleDigits.length - 1; place >= 0; place--) {

@@ -56,7 +56,7 @@ const jetStreamRequest = (link: number) =>
   `PUB $JS.API.STREAM.CREATE.changes ${inbox(link)} ${jetStream.length}\r\n${jetStream}\r\n`
 const letterE = 'e'.charCodeAt(0)
 
-/** NATS stores each message in a stream on disk, and answers with its position there. */
+/** NATS stores each message in a stream on disk, and answers with its position in the stream. */
 const natsStored: Protocol = {
   ...nats,
   acknowledges: true,
@@ -142,7 +142,9 @@ function pongTo(bytes: Buffer, at: number, end: number): Buffer | undefined {
 
 const websocketPublish = (_: string, payload: Buffer) => clientFrame(payload, opcodes.text)
 
-/** The websocket servers of `bench/peers` send each message received at `/publish` to all sockets at `/subscribe`. */
+/**
+ * The server `bench/peers/websocket` sends each message that it receives at `/publish` to all sockets at `/subscribe`.
+ */
 const websocket: Protocol = {
   lengthOf: frameLengthOf,
   answerTo: pongTo,

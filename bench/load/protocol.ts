@@ -5,7 +5,7 @@ import type { Step } from '#bench/load/raw-socket'
 /** The part of a system's protocol that the load needs. */
 export interface Protocol {
   readonly lengthOf: LengthOf
-  /** The answer to a message that is not a delivery, if it needs one. */
+  /** The answer to a message that is not a delivery; undefined if the message needs no answer. */
   answerTo?(bytes: Buffer, at: number, end: number): Uint8Array | undefined
   /** Where the last value of a delivery begins; absent: after its last colon. */
   valueAt?(bytes: Buffer, at: number): number

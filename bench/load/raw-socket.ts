@@ -3,7 +3,7 @@ import { clientFrame, opcodes } from '#bench/load/frames'
 
 export interface Step {
   readonly send: string | Uint8Array
-  /** Length of the answer in the text (latin1); 0 while it is incomplete. Throws when it is a refusal. */
+  /** Length of the answer in the text (latin1); 0 while it is incomplete. Throws when the answer is a refusal. */
   readonly answered: (text: string) => number
 }
 
@@ -14,7 +14,7 @@ interface SocketOptions {
   readonly closed?: () => void
   /** All of 127.0.0.0/8 is this machine. */
   readonly localAddress?: string
-  /** Maximum number of bytes in one read; all sockets of the same size share the buffer. */
+  /** Maximum number of bytes in one read; all sockets with the same maximum share the buffer. */
   readonly readBytes?: number
   /** Time limit for the answer to a step; absent: no limit. */
   readonly answerMsMax?: number

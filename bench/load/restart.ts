@@ -24,7 +24,7 @@ interface ReadDevice {
   readonly services: readonly { readonly properties: Readonly<Record<string, number>> }[]
 }
 
-/** The text of each device begins with this, and it never occurs elsewhere. */
+/** The text of each device begins with this, which never occurs elsewhere. */
 const deviceStart = '{"deviceIdentifier":'
 
 const retryEveryMs = 10
@@ -32,7 +32,7 @@ const answerMsMax = 120_000
 
 let fleet: LoadFleet
 
-/** A fleet that reports until the server is killed, and reads the state of the restarted server. */
+/** A load whose fleet reports until the server is killed, and which then reads the state of the restarted server. */
 serveFunctions({
   /** Sends HELLO for all devices; each reports all its properties. */
   async fill(options: LoadFleetOptions): Promise<void> {

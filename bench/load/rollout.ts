@@ -15,10 +15,10 @@ interface RolloutSpec extends ServerTarget {
   readonly imageBytes: number
 }
 
-/** Figures from the start of the rollout until every device is connected again and counted as done. */
+/** Figures from the start of the rollout until the server counts every device as done. */
 export interface RolloutResult extends CpuUse {
   readonly bytes: number
-  /** As the devices count: a download lasts from the request to the last byte. */
+  /** As the devices count: a download lasts from the request to the end of the answer. */
   readonly downloadsAtOnceMax: number
 }
 

@@ -10,7 +10,7 @@ export interface SingleRequest {
 }
 
 export interface SingleAnswer {
-  /** The status of the answer, otherwise how the connection ended without one. */
+  /** The status of the answer, otherwise how the connection ended without an answer. */
   readonly end: string
   readonly sentBytes: number
 }
@@ -26,7 +26,9 @@ const headEnd = '\r\n\r\n'
 const retryAfter = /\r\nretry-after: *\d+\r\n/i
 const addressesOfThird = 250
 
-/** Sends one request on its own connection, and reports how it ended. A refusal with a wait must have `Retry-After`. */
+/**
+ * Sends one request on its own connection, and reports how it ended. A 429 or 503 without `Retry-After` gets a note.
+ */
 export function sendSingleRequest({
   port,
   localAddress,

@@ -1,8 +1,8 @@
 import { clientFrame } from '#bench/load/frames'
 
-/** The first property of the devices of a load; the others follow. */
+/** The id of the first property of the devices of a load; the ids of the other properties follow it. */
 export const firstPropId = 0x2000
-/** Values have two decimals, like measured ones. */
+/** Values have two decimals, like measured values. */
 const valuesPerUnit = 100
 
 const uint32Tag = 0xce

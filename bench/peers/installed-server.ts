@@ -20,7 +20,7 @@ export interface InstalledServer {
 const startMsMax = 10_000
 const stopMsMax = 5_000
 
-/** Where servers are installed, also if PATH lacks these folders. */
+/** PATH, and folders in which servers are installed that PATH may lack. */
 const searched = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`
 const environment = { ...process.env, PATH: searched }
 

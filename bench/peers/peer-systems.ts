@@ -6,7 +6,7 @@ import type { ProtocolName } from '#bench/load/peer-protocols'
 import { type InstalledServer, installedServer, isInstalled, printed } from '#bench/peers/installed-server'
 import { projectRoot } from '#bench/project-root'
 
-/** A system that this server is compared with. */
+/** A system in the comparison: this server or another one. */
 export interface Peer {
   readonly name: string
   readonly protocol: ProtocolName

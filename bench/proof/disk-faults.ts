@@ -9,7 +9,10 @@ export interface DiskFault {
   readonly moment: 'start' | 'serving'
   /** Names as `strace` uses them, separated by commas. */
   readonly call: string
-  /** The first call of a thread that fails has at most this number. `strace` counts by thread, and there are eight. */
+  /**
+   * The number of the first call that fails is at most this. `strace` counts the calls of each thread, and eight
+   * threads call.
+   */
   readonly fromMax: number
   /** Only one call fails. */
   readonly isOnce?: boolean
@@ -17,8 +20,8 @@ export interface DiskFault {
   readonly isBackground?: boolean
   /**
    * Activity of the server meanwhile. `write`: the writes of all workloads, which go to the log. `turn`: enough writes
-   * for the database to begin a new log and to write a table from the old one. `read`: reads the whole stream and
-   * lists, while tables are opened.
+   * for the database to begin a new log and to write a table from the old one. `read`: a subscriber reads the whole
+   * stream, and lists are read, while tables are opened.
    */
   readonly activity: 'write' | 'turn' | 'read'
 }
@@ -144,7 +147,7 @@ function pathsIn(folder: string, { isBackground, activity }: DiskFault): readonl
   return concerned.map((name) => join(folder, name))
 }
 
-/** 0: no process. */
+/** The process that traces this process or thread; 0: none. */
 function tracerOf(processId: number | string): number {
   return Number(/^TracerPid:\s+(\d+)$/m.exec(textOf(`/proc/${processId}/status`))?.[1] ?? 0)
 }

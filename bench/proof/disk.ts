@@ -19,7 +19,7 @@ import { sleep, until } from '#bench/time'
 
 export interface DiskProofOptions {
   readonly seed: number
-  /** Number of disk faults (a write or an `fsync` fails with EIO), each with its own server. */
+  /** Number of disk faults (calls that fail with EIO). The server is restarted after each. */
   readonly refusals: number
   readonly fillings: number
   readonly print: (line: string) => void
@@ -30,7 +30,7 @@ const lifeMs = 700
 const unharmedShareMax = 0.5
 /** At least this share of the faults must hit a serving server. */
 const servingShareMin = 0.5
-/** The data written before the first fault, so that there are tables that a starting server does not read. */
+/** The MB written before the first fault, so that there are tables that a starting server does not read. */
 const firstFloodMb = 24
 /** Together more than 16 MiB of values, after which the database writes a table. Most are written before the fault. */
 const turnBytes = { before: 14e6, behind: 8e6 }
@@ -38,7 +38,7 @@ const turnMsMax = 10_000
 const turnPieceBytes = 90_000
 /** Devices that never change, in every list of devices. */
 const keptDevices = Array.from({ length: 40 }, (_, place) => `KEPT-${place}`)
-/** After this time, the background work of the database has ended after the server started. */
+/** The longest time of the background work of the database after a start. */
 const settledMs = 1_000
 const diskMib = 48
 const ballastMib = 40
@@ -46,10 +46,9 @@ const roomMsMax = 30_000
 const problemsMax = 5
 
 /**
- * Makes the disk fail in two ways. By `strace`, calls that write, sync or read return EIO, once or permanently, mostly
- * while the server serves. And the disk is full (a small file system, if it can be mounted). Acknowledged changes must
- * stay, requests meanwhile must get 503, events must be stored and complete, and a restart, or free space, must repair
- * the server.
+ * Makes the disk fail in two ways. By `strace`, calls on files return EIO, once or permanently, mostly while the server
+ * serves. And the disk is full (a small file system, if it can be mounted). Acknowledged changes must stay, requests
+ * meanwhile must get 503, events must be stored and complete, and a restart, or free space, must repair the server.
  */
 export async function proveDisk(options: DiskProofOptions) {
   const folder = temporaryFolder('disk-proof-')
@@ -93,9 +92,9 @@ async function filled(folder: string, options: DiskProofOptions, counting: DiskR
 }
 
 /**
- * `serving`: faults of servers that were already serving. `once`: faults of a single call. Servers that did not start
- * and printed the reason (`stopped`), continued read-only, accepted writes, or were not affected (`unharmed`). Full
- * disks after which the server continued by itself (`continued`), or was killed.
+ * `serving`: faults that hit a server that was already serving. `once`: faults of a single call. Then servers by what a
+ * fault did to them: they did not start (`stopped`), refused writes (`readOnly`), accepted writes, or met no fault
+ * (`unharmed`). Full disks after which the server continued by itself (`continued`), or was killed.
  */
 const none = {
   ...{ serving: 0, once: 0, stopped: 0, readOnly: 0, tookWrites: 0, unharmed: 0 },
@@ -234,7 +233,10 @@ class DiskRun {
     this.problems.push(...faults.map((text) => `${label}: before the restart: ${text}`))
   }
 
-  /** A subscriber that reads while tables cannot be opened receives all events or is disconnected. */
+  /**
+   * While tables cannot be opened, a subscriber must receive all events or be disconnected, and a list must be complete
+   * or refused.
+   */
   async #read(label: string): Promise<void> {
     const { authorization, first } = this.#runner as WorkloadRunner
     let offset = first.offset
@@ -259,7 +261,7 @@ class DiskRun {
     this.problems.push(...faults.slice(0, 2).map((text) => `${label}: ${text}`))
   }
 
-  /** Writes data without events until a write is refused. */
+  /** Writes this much data without events, or until a write is refused or the time is over. */
   async #fillLog(bytes: number): Promise<void> {
     const end = performance.now() + turnMsMax
     for (let left = bytes; left > 0 && performance.now() < end; left -= turnPieceBytes) {
@@ -270,7 +272,7 @@ class DiskRun {
     }
   }
 
-  /** Fills the disk, then makes room again, before or after a kill. */
+  /** Fills the disk, and makes room again, every other time after a kill. */
   async fill(filling: number, disk: string): Promise<void> {
     const ballast = join(disk, 'ballast')
     const label = `full disk ${filling}`
@@ -307,7 +309,7 @@ class DiskRun {
     return received
   }
 
-  /** Reads must succeed; a write must succeed or be refused as in the contract. */
+  /** Sends a write, which must succeed or be refused as in the contract. After a refusal, reads must succeed. */
   async #mustAnswer(label: string, refusals: number): Promise<void> {
     const api = this.#api
     const body = { name: 'S', properties: {} }

@@ -31,7 +31,7 @@ export class FrameComparison {
   readonly #fleets: readonly ReceivedFrames[]
   readonly #counts = { skipped: 0, repeated: 0, wrong: 0, unknown: 0 }
 
-  /** `sentFrames`: as of now. The prefixes and numbers of devices do not change. */
+  /** `sentFrames`: returns the frames as of now. The prefixes and numbers of devices do not change. */
   constructor(sentFrames: () => readonly SentFrames[], rule: CheckRule) {
     this.#sentFrames = sentFrames
     this.#rule = rule
@@ -124,7 +124,7 @@ export class EventChecker {
   readonly #name: string
   readonly #counts = { gaps: 0, sharedFlakes: 0 }
   #lastOffset: number | undefined
-  /** How often a device was created. */
+  /** By device, how often it was created. */
   readonly #lives = new Map<unknown, number>()
   /** By flake address: a device between a creation and its deletion. */
   readonly #flakes = new Map<unknown, string>()

@@ -13,7 +13,9 @@ export interface ProofFleetOptions {
   readonly key: string
 }
 
-/** The changes of a frame and the properties of a device: each frame overrides all values of the frame before. */
+/**
+ * The number of changes in a frame and of properties of a device: each frame overrides all values of the frame before.
+ */
 const changes = 4
 const devicesPerGateway = 10
 

@@ -12,11 +12,11 @@ import { compileSimulation } from '#bench/proof/simulation-program'
 /** A bug planted in the server, and the result of the simulation. */
 export interface MutantReport {
   readonly name: string
-  /** The first seed that reported the expected fault; undefined: it was not found. */
+  /** The first seed that reported the expected fault; undefined: the mutant was not found. */
   readonly found: SeedResult | undefined
   /** The first seed that reported another fault, or whose process died: the mutant does not count as found. */
   readonly other: SeedResult | undefined
-  /** The reason if it could not be compiled. */
+  /** The reason if the mutant could not be compiled. */
   readonly broken: string | undefined
   readonly seeds: number
   readonly seconds: number
@@ -26,9 +26,9 @@ const folder = join(projectRoot, 'test/simulation/mutants')
 const copied = ['package.json', 'tsconfig.json', 'src', 'actors', 'bench', 'test']
 /** Large folders that the simulation does not need. */
 const left = ['src/dashboard', 'bench/results', 'test/dashboard'].map((path) => join(projectRoot, path))
-/** The line before a patch with the seed that found the mutant in an earlier version of the sources. */
+/** A line before the patch, with the seed that found the mutant in an earlier version of the sources. */
 const notedSeed = /^Seed (\d+)$/m
-/** The line before a patch with the expected fault; `…` matches any text within a line. */
+/** A line before the patch, with the expected fault; `…` matches any text within a line. */
 const expectedFault = /^Expect: (.*\S)$/m
 
 /** Names of the mutants: each is a patch of the sources, `<name>.patch`. */
@@ -85,7 +85,7 @@ function noteSeed(name: string, seed: number): void {
 }
 
 /**
- * Plants each mutant in a copy of the sources, and runs seeds until one reports the expected fault: first the noted
+ * Plants the mutant in a copy of the sources, and runs seeds until one reports the expected fault: first the noted
  * seed, then all from 1 on. @throws Error when a patch does not fit or names no expected fault
  */
 async function findMutant(name: string, seedsMax: number): Promise<MutantReport> {
@@ -126,7 +126,7 @@ function patchOf(name: string): string {
   return join(folder, `${name}.patch`)
 }
 
-/** In this folder alone: git must ignore a repository above it. */
+/** Runs git in this folder alone: it must ignore a repository above the folder. */
 function git(cwd: string, args: readonly string[]): void {
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(cwd) }
   execFileSync('git', [...args], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })

@@ -13,13 +13,14 @@ const differencesMax = 3
 /** A data folder after a crash, opened by a server. */
 export interface OpenedFolder {
   readonly running?: RunningServer
-  /** The error text for the operator, if it was not opened. */
+  /** The error text, if the folder was not opened. */
   readonly refusal?: string
 }
 
 /**
  * Opens the folder with a server in this process, so that hundreds can be tried in a minute. `more`: further
- * environment. Returns a refusal. @throws for a bug
+ * environment. If the folder cannot be opened, also because of a bug, the result contains `refusal`. @throws Error for
+ * wrong settings
  */
 export async function openFolder(folder: string, more: Readonly<Record<string, string>> = {}): Promise<OpenedFolder> {
   const reading = readConfig({

@@ -10,7 +10,7 @@ const program = 'test/simulation/seeds-process'
  * Compiles the simulation, which is part of the tests and of no build.
  *
  * @param sources a folder with the layout of this project; types are not checked
- * @param into an empty folder outside of it
+ * @param into `sources` itself, or an empty folder outside of it
  * @returns the program that runs seeds
  */
 export async function compileSimulation(sources: string, into: string): Promise<string> {

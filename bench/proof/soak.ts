@@ -27,8 +27,8 @@ interface SoakOptions {
 
 /**
  * Quantities that must not grow, each with the growth a minute that is a problem, in the unit of the title. The bounds
- * allow for data that the server keeps for a day, such as results of actions. Half an hour cannot distinguish less from
- * noise.
+ * allow for data that the server keeps for a day, such as results of actions. Half an hour cannot distinguish a smaller
+ * growth from noise.
  */
 export const gauges = {
   live: { title: 'memory in use after a collection, MB', scale: 1e6, growthMax: 0.1 },
@@ -43,7 +43,9 @@ type Sample = Readonly<Record<GaugeName, number>> & { readonly minutes: number }
 /** After this share of the time, all temporary data of the server has its final size. */
 const warmShare = 0.4
 const samplesCount = 240
-/** The samples after the warm-up are divided into spans. A span is longer than the interval between collections. */
+/**
+ * The samples after the warm-up are divided into spans. A span is longer than the interval between garbage collections.
+ */
 const spansCount = 24
 /** Fewer points give no confidence interval. */
 const pointsMin = 6
@@ -233,9 +235,9 @@ function growthOf(name: GaugeName, samples: readonly Sample[]): Growth {
 }
 
 /**
- * The Theil–Sen slope: the median of the slopes of all pairs. A third of the points may be outliers, such as a
- * compaction, without an effect. The interval is Sen's, from the variance of Kendall's S. Sen 1968, "Estimates of the
- * regression coefficient based on Kendall's tau".
+ * The Theil–Sen slope: the median of the slopes of all pairs. More than a quarter of the points may be outliers, such
+ * as a compaction, without an effect. The interval is Sen's, from the variance of Kendall's S. Sen 1968, "Estimates of
+ * the regression coefficient based on Kendall's tau".
  */
 function slopeOf(points: readonly { readonly minutes: number; readonly value: number }[]) {
   const slopes = points

@@ -174,7 +174,10 @@ function filled({ name, message, item, itemsMax = frameBytesMax }: FrameInput, p
   return made(count)
 }
 
-/** Sends one such frame after the other from a device with its own link, which reopens when it was closed. */
+/**
+ * Sends full frames of an input, one after the other, from a device with its own link. After the link was closed, a new
+ * device opens another.
+ */
 export function frameSender(fixture: Fixture, input: FrameInput, protocol: Protocol, prefix: string) {
   let socket: WebSocket | undefined
   let about: About = { flakeAddress: 0, seq: 0, device: '' }

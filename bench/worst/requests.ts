@@ -31,7 +31,7 @@ function update(propId: number, value: unknown, service = 0) {
   return { serviceIdentifier: uuid(service), propId, value }
 }
 
-/** A device with the maximum number of properties, each with a value: adds until it is refused. */
+/** Creates a device with the maximum number of properties, each with a value: adds values until the server refuses. */
 async function fillDevice(to: Fixture, device: string): Promise<void> {
   const declared = declaration(device)
   while ((await post(to, declared)).status !== 204 && declared.services.length > 1) declared.services.pop()
@@ -41,7 +41,7 @@ async function fillDevice(to: Fixture, device: string): Promise<void> {
   }
 }
 
-/** A device with texts of two bytes a character: adds until it is refused. */
+/** Creates a device, and adds properties with this text until the server refuses. */
 async function fillWith(text: string, to: Fixture, device: string): Promise<void> {
   const properties = Array.from({ length: 1_024 }, (_, propId) => ({ propId, type: 'STRING' }))
   const isTaken = async (body: object) => (await post(to, { deviceIdentifier: device, ...body })).status === 204
@@ -50,7 +50,7 @@ async function fillWith(text: string, to: Fixture, device: string): Promise<void
     isOpen = await isTaken({ updates: [update(propId, text)] })
 }
 
-/** Conditions of 250 nodes, each with a different form. */
+/** The number of alarms with long conditions, each of a different form. */
 const longConditions = 400
 const longCondition = (form: number) => {
   const sums = Array.from({ length: 40 }, (_, place) => ({
@@ -265,7 +265,7 @@ export const requests: readonly RequestInput[] = [
   ),
   get('credentials of 8 KB', '/iam/token', () => `Basic ${Buffer.from(`a:${'p'.repeat(6_000)}`).toString('base64')}`),
   get('a backup', '/backup'),
-  // The last input, because the alarms stay and would be evaluated for every later one.
+  // Near the end, because its alarms stay, and would be evaluated for later values.
   input('a value behind an edit of one of 400 long alarms', async (to) => {
     const properties = names('', 3).map((propId) => ({ propId: Number(propId), type: 'FLOAT64' }))
     const services = [{ serviceIdentifier: uuid(0), properties }]

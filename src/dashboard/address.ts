@@ -2,7 +2,7 @@ import { observable } from '#dashboard/components/use-observable'
 
 /** The address of the server, as the page sees it. Also works behind a proxy with a path prefix. */
 
-/** Without a slash at the end. */
+/** The address of the server, without a slash at the end. */
 export function serverUrl(): string {
   return location.origin + location.pathname.replace(/\/[^/]*$/, '')
 }

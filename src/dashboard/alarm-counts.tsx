@@ -30,7 +30,7 @@ export function useActiveAlarms(): ReadonlyMap<string, readonly StatusRow[]> {
 const none: ReadonlyMap<string, StatusRow> = new Map()
 const noAlarms = { value: none, subscribe: () => () => {} }
 
-/** The number of active alarms of a device, in the colour of the most severe one. */
+/** The number of active alarms of a device, in the colour of the most severe alarm. */
 export function AlarmMark({ rows }: { readonly rows: readonly StatusRow[] | undefined }) {
   const worst = rows?.toSorted(bySeverityAndAge)[0]
   if (!worst) return null

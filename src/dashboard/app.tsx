@@ -26,8 +26,8 @@ import { runAfter } from '#dashboard/timers'
 import { duration } from '#dashboard/values/format-value'
 
 /**
- * The whole page: the sign-in page, or the page that the address names with its navigation. A page with unsaved input
- * is kept behind the sign-in page.
+ * The whole page: the sign-in page, or the navigation and the page that the address names. A page with unsaved input is
+ * kept behind the sign-in page.
  */
 export function App() {
   const restoration = useCall(() => client.restore(), [])

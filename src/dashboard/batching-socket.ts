@@ -62,7 +62,7 @@ export class BatchingSocket implements Socket {
 function startWorker(): Worker {
   const started = new Worker(new URL('./socket-worker.ts', import.meta.url), { type: 'module' })
   started.addEventListener('message', ({ data }: MessageEvent<WorkerMessage>) => open.get(data.id)?.receive(data))
-  // The worker could not be loaded, or failed: the next socket starts another one.
+  // The worker could not be loaded, or failed: the next socket starts another worker.
   started.addEventListener('error', () => {
     started.terminate()
     worker = undefined

@@ -14,7 +14,7 @@ export function apiCommand(options: string, path: string, body?: object): string
   return `curl ${options}${credential}${body ? ` ${jsonOptions(body)}` : ''} ${apiUrl()}${path}`
 }
 
-/** The first message of a new device. §2.2, contract 7. */
+/** Sends the first message of a new device. §2.2, contract 7. */
 export function firstMessage(deviceIdentifier: string, secret = '<secret>'): string {
   const { tenant = defaultTenant } = session.value
   const user = tenant === defaultTenant ? deviceIdentifier : `${tenant}/${deviceIdentifier}`
@@ -34,7 +34,7 @@ export function uploadCommand(project: string, version: string): string {
 export interface FleetCommand {
   /** Options for the behaviour of the devices. */
   readonly options?: string
-  /** A provisioning key that was created here; if authentication is on, one is required. */
+  /** A provisioning key that was created here; if authentication is on, a key is required. */
   readonly key?: string
   /** The tenant of the key; the user's own tenant by default. */
   readonly tenant?: string | undefined

@@ -7,7 +7,7 @@ export interface NavigationProps {
   /** On a narrow screen the navigation is hidden until it is opened. */
   readonly isOpen: boolean
   readonly location: string
-  /** Called when a page is chosen, even the current one. */
+  /** Called when a page is chosen, even the current page. */
   readonly onNavigate: () => void
 }
 

@@ -1,4 +1,4 @@
-/** Preferences that this browser stores. If the browser forbids storage, access throws: then there are none. */
+/** Preferences that this browser stores. If the browser forbids storage, there are no preferences. */
 
 export function readPreference(key: string): string | undefined {
   try {

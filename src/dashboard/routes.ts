@@ -10,7 +10,7 @@ export interface PageProps {
 
 export interface Route {
   readonly path: string
-  /** The label in the navigation, and in lower case its icon; a page without one is reached from other pages. */
+  /** The label in the navigation, and in lower case its icon; a page without a name is reached from other pages. */
   readonly name?: string
   /** The page is offered to users with any of these permissions; a resource alone means read. */
   readonly needs?: Resource | readonly (Resource | readonly [Resource, Action])[]

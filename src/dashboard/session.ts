@@ -58,7 +58,7 @@ export function isPageKept(): boolean {
   return !hasAccess() && hasAccess(session.value)
 }
 
-/** False if no user was known before. A new user who is not known yet counts as another one. */
+/** False if no user was known before. A user whose name is not known yet counts as another user. */
 function isOtherUser({ tenant, name }: Session): boolean {
   const before = session.value
   return hasAccess(before) && before.name !== undefined && (before.name !== name || before.tenant !== tenant)

@@ -1,7 +1,7 @@
 import { delayed } from '#dashboard/timers'
 
 /**
- * Runs in a worker: holds the page's websockets, and delivers their messages in batches, some dozen times a second.
+ * Runs in a worker: holds the page's websockets, and delivers their messages in batches, up to eighty times a second.
  * Thousands of single messages a second would leave the page no time to render.
  */
 

@@ -1,4 +1,4 @@
-/** The page's only access to time and timers. Each timer returns a function that cancels it. */
+/** The page's only access to time and timers. `runAfter` and `runEvery` return a function that cancels the timer. */
 
 /** Unix milliseconds by the local clock, which may differ from the server's. */
 export function now(): number {

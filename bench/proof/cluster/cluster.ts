@@ -155,7 +155,7 @@ class ClusterRun {
     await this.#caughtUp('rolling restart')
   }
 
-  /** All servers of the log are gone. */
+  /** Kills all servers of the log, and starts them again after the outage. */
   async #outage(): Promise<void> {
     const { servers, nodes, person } = this.#cluster
     await this.#writer.stop()

@@ -89,7 +89,7 @@ export class ClusterUnderProof {
     return this.#person
   }
 
-  /** Undefined while the node opens its store. */
+  /** Undefined if the node gives no status, for example while it opens its store. */
   async statusOf(node: ClusterNode): Promise<ClusterStatus | undefined> {
     const { person } = this
     const answer = callApi<{ cluster: ClusterStatus }>(node.place.port, '/health/status', { person })

@@ -2,7 +2,9 @@ import { askApi, authorizationHeader } from '#bench/harness/identity'
 import type { HttpAnswer } from '#bench/http'
 import { sleep } from '#bench/time'
 
-/** An answer that a client with an `Idempotency-Key` must not get, or one that took longer than a node may wait. */
+/**
+ * An answer that refused a creation; a client with an `Idempotency-Key` must get no refusal. `ms`: until this answer.
+ */
 interface Refusal {
   readonly status: number
   readonly ms: number
@@ -14,22 +16,22 @@ const silenceMsMax = 40_000
 const writeMsMax = 120_000
 
 /**
- * A repeated request is answered 409: the answer to the first one has a secret, and is therefore not stored under the
- * key. Contract 1.10.
+ * A repeated request is answered 409: the answer to the first request has a secret, so it is not stored under the key.
+ * Contract 1.10.
  */
 function isCreated({ status, text }: HttpAnswer): boolean {
   return status === 201 || (status === 409 && text.includes('the device exists'))
 }
 
 /**
- * Creates devices one after the other through the balancer, each with an `Idempotency-Key`. A broken connection is
- * tried again, as a client would; any other failure is recorded.
+ * Creates devices one after the other through the balancer, each with an `Idempotency-Key`. A request is sent again
+ * after a broken connection, as a client would, and after a refusal, which is recorded.
  */
 export class Writer {
   readonly #port: number
   readonly #person: string
   readonly refusals: Refusal[] = []
-  /** The longest time of an answered request since `reset`. */
+  /** The longest time that a creation took since `reset`, with all attempts. */
   longestMs = 0
   created = 0
   #isStopped = false

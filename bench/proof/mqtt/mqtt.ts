@@ -25,7 +25,7 @@ interface PublisherSettings {
   readonly qos: 1 | 2
   /** MQTT 3.1.1 or 5.0. */
   readonly version: 4 | 5
-  /** Messages of the device connection, or ThingsBoard's. */
+  /** Sends messages of the device connection; false: those of ThingsBoard. */
   readonly isNative: boolean
 }
 
@@ -74,7 +74,7 @@ class Publisher {
     this.connected = Promise.race([once(this.#child.stdout, 'data'), once(this.#child, 'close')])
   }
 
-  /** Resolves when everything that it published is acknowledged. */
+  /** Resolves when everything that it published is acknowledged, or when it was killed after a time limit. */
   async stop(): Promise<PublisherResult> {
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), quietMsMax)
     const ended = once(this.#child, 'close')

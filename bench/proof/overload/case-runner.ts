@@ -29,7 +29,7 @@ export interface CaseOptions extends CaseSize {
   readonly baselineSeconds: number
   /** How long to wait for the normal latency after the overload, to report how late it returned. */
   readonly observationSeconds: number
-  /** Modules preloaded into the server: bugs to test the proof itself. */
+  /** Node arguments that preload bugs into the server, to test the proof itself. */
   readonly planted?: readonly string[]
   readonly print: (line: string) => void
 }
@@ -122,7 +122,10 @@ class CaseRun {
     }
   }
 
-  /** After a SIGKILL: data that was only in memory is gone. Returns how many frames were acknowledged. */
+  /**
+   * Kills the server first, so that data that was only in memory is gone. Then compares the stream with the sent
+   * frames. Returns how many frames were acknowledged.
+   */
   async #auditStream(place: ServerTarget, first: StreamPosition, frameCounts: readonly FrameCounts[]): Promise<number> {
     await this.#server?.kill()
     const { nodeArguments: _, ...plain } = this.#settings()

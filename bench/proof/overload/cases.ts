@@ -192,7 +192,10 @@ function scaled(count: number, { scale }: CaseSize, step = 1): number {
   return Math.max(1, Math.round((count * scale) / step)) * step
 }
 
-/** A user with too many failed logins before the flood must wait for a minute from then on. */
+/**
+ * An account with too many failed logins before the attack must wait for a minute from then on: the attack is over by
+ * then.
+ */
 const guessesHeldSecondsMax = 30
 
 function loginRules(): EndRules {

@@ -9,9 +9,9 @@ import { sleep, until } from '#bench/time'
 
 /**
  * Dashboards that connect at the same time. By default they stay, and only receive events about new service
- * descriptions, which are rare: each must receive each of them once. Stalled ones subscribe to everything, and read
- * nothing after the upgrade, until the server closes them. The close code only reaches a client that reads again within
- * a short time, so some clients read again whenever the server's metrics count further closes.
+ * descriptions, which are rare: each dashboard must receive each of these events once. Stalled dashboards subscribe to
+ * everything, and read nothing after the upgrade, until the server closes them. The close code only reaches a client
+ * that reads again within a short time, so some clients read again whenever the server's metrics count further closes.
  */
 interface DashboardsOptions extends ServerTarget {
   readonly sockets: number

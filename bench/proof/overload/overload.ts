@@ -66,7 +66,7 @@ function mustHaveFiles(): void {
   if (limit < openFilesMin) throw new Error(`this proof needs ${openFilesMin} open files; the limit is ${limit}`)
 }
 
-/** Measured like the benchmark, with IAM on. */
+/** Measured as in the benchmark `ingest`, with IAM on. */
 function measuredMaximum(): Promise<number> {
   return underLoad(ownServer(identityOn), standardLoad, async ({ run }) => {
     const { frames, seconds } = await run({ warmupMs: 2_000, measuredMs: 6_000 })

@@ -1,18 +1,21 @@
 import { allowedMs, spreadOf } from '#bench/harness/statistics'
 
-/** One second of the rated load: the frames that were due in it, and the latency of their events at a dashboard. */
+/**
+ * One second of the rated load. `p99`: latency, at a dashboard, of the events of the frames that were due in this
+ * second.
+ */
 export interface Second {
   readonly at: number
-  /** Infinite when the events of more than one frame in a hundred are missing. */
+  /** `Number.MAX_VALUE` when the events of more than one frame in a hundred are missing. */
   readonly p99: number
 }
 
-/** This many consecutive seconds must be good, because a single one may be chance. */
+/** This many consecutive seconds must be good, because a single good second may be chance. */
 export const goodInRow = 3
 /** The promised recovery time. */
 export const recoverWithinS = 5
 
-/** The latency of a second before the overload, and the highest latency that is permitted afterwards. */
+/** The p99 of a normal second before the overload, and the highest p99 that is permitted afterwards. */
 export interface NormalLatency {
   readonly p99: number
   readonly allowed: number
@@ -24,7 +27,7 @@ export function normalLatencyOf(seconds: readonly Second[]): NormalLatency {
   return { p99, allowed: allowedMs(p99) }
 }
 
-/** Seconds from `endedAt` (Unix ms) to the first of some consecutive good ones; undefined: not yet. */
+/** Seconds from `endedAt` (Unix ms) to the first of `goodInRow` consecutive good seconds; undefined: not yet. */
 export function recoveredAfter(
   seconds: readonly Second[],
   endedAt: number,

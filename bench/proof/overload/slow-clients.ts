@@ -17,7 +17,7 @@ const dripEveryMs = 1_000
 /** The time for clients that read nothing before to read everything. */
 const readMsMax = 15_000
 const closeFrame = 0x88
-/** The length of the beginning and of the end of an answer that are kept. */
+/** The length of the beginning of an answer that is kept. */
 const keptCharacters = 16 * 1024
 const whole = '200, whole'
 const chunksEnd = '0\r\n\r\n'

@@ -5,7 +5,7 @@ export interface SlowPhase {
   readonly bytes: (place: ServerTarget, number: number) => string
   /** Sent repeatedly after `bytes`, a byte a second; absent: nothing. */
   readonly drip?: string
-  /** These bytes are only sent when `received` matches. */
+  /** `bytes` is only sent when what the client has received matches `received`. */
   readonly behind?: { readonly received: RegExp; readonly bytes: string }
   /** The client reads nothing until the time limit, and then what the server left for it. */
   readonly isUnread?: true
@@ -68,7 +68,8 @@ export const slowPhases: Readonly<Record<string, SlowPhase>> = {
     withinS: idleWithinS,
   },
   'an upload': {
-    // Each upload has its own release. The server accepts 8 uploads of one user at the same time.
+    // Each upload has its own release. The server accepts 8 uploads of one user at the same time, and answers others
+    // 429.
     bytes: (place, number) =>
       `${line('PUT', `/updates/projects/slow/releases/1.0.${number}`)}${host(place)}${person(place)}` +
       'Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\na',

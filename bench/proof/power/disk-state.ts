@@ -82,7 +82,7 @@ function durableNames(done: readonly FileOperation[]): number {
 interface Tree {
   readonly files: ReadonlyMap<string, number>
   readonly folders: ReadonlySet<string>
-  /** By file: the content up to here is durable for another reason than `fsync`. */
+  /** By file that replaced another: its content from the operations before this number is durable without `fsync`. */
   readonly wholeUpTo: ReadonlyMap<number, number>
 }
 
@@ -119,7 +119,7 @@ function contentOf(done: readonly FileOperation[], file: number, wholeUpTo: numb
   return pick(random, [durable, all, all.subarray(0, cut), withHoles(all, durable.length, random)])
 }
 
-/** Pages that were allocated and never written. Durable bytes stay. */
+/** The content with some pages of zeros: they were allocated and never written. Durable bytes stay. */
 function withHoles(all: Buffer, from: number, random: SeededRandom): Buffer {
   const bytes = Buffer.from(all)
   for (let page = from - (from % pageBytes); page < bytes.length; page += pageBytes) {

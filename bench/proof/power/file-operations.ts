@@ -1,4 +1,4 @@
-/** Operations of a process on the files below one folder, in order. Paths are relative to the folder. */
+/** An operation of a process on a file below one folder. Paths are relative to the folder. */
 export type FileOperation =
   | { readonly kind: 'create'; readonly path: string; readonly file: number }
   | { readonly kind: 'write'; readonly file: number; readonly at: number; readonly bytes: Uint8Array }

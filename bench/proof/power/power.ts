@@ -38,7 +38,9 @@ interface ReceivedEvent {
   readonly event: StreamEvent
 }
 
-/** Each life of the server continues the data of the one before. The second ends cleanly, the others by SIGKILL. */
+/**
+ * Each life of the server continues the data of the life before. The second life ends cleanly, the others by SIGKILL.
+ */
 const lives = 3
 const clockMs = 2
 /** The fleets that report over links: devices and changes a second, all together. */
@@ -162,7 +164,10 @@ async function live(
   await working
 }
 
-/** How many operations were done when the power failed. In half of the cases this is at an operation besides writes. */
+/**
+ * How many operations were done when the power failed. In half of the cases this is just before or after an operation
+ * other than a write.
+ */
 function momentIn(operations: readonly FileOperation[], random: SeededRandom): number {
   const anywhere = random.below(operations.length + 1)
   if (random.below(2) === 0) return anywhere

@@ -12,9 +12,12 @@ export interface Session {
   readonly token: string
   /** Valid once. */
   readonly refreshToken: string
-  /** A refresh token that must be refused. With DPoP, the last used one gets the same answer again for some seconds. */
+  /**
+   * A refresh token that must be refused. With DPoP this is the token used before the last one, because a repeat of the
+   * last one gets the same answer for some seconds.
+   */
   readonly used?: string
-  /** The refresh token before this one. */
+  /** The refresh token before `refreshToken`. */
   readonly previous?: string
 }
 

@@ -73,7 +73,7 @@ class Person {
   readonly #name: string
   readonly #path: string
   readonly #requests: AccountRequests
-  /** The accounts that the contents of the slot stand for. */
+  /** By content of the slot, the account that it stands for. */
   readonly #accounts = new Map<string, Account>()
   /** Credentials of the account that was deleted last. */
   #dead: Account['dead'] = {}
@@ -227,7 +227,10 @@ class Person {
     return named(content)
   }
 
-  /** Signs in with each password that may be valid, and ends these sessions again. @throws when several are valid */
+  /**
+   * Signs in with each password that may be valid, and ends these sessions again, except in a copy. @throws when an
+   * active account does not have exactly one valid password, or an invited one has any
+   */
   async #validPassword(api: ProofApi, candidates: readonly Account[], state: string): Promise<string | undefined> {
     const valid: string[] = []
     const all = candidates.flatMap(({ password, dead }) => [password, dead.password])

@@ -176,7 +176,7 @@ async function mustBeUpdated(api: ProofApi, devices: ConnectedDevices, slot: str
   let shown: ShownFirmware | undefined
   const isUpdated = async () => {
     ;[shown] = (await api.must<{ firmwares: readonly ShownFirmware[] }>('GET', `/updates/${slot}?depth=2`)).firmwares
-    // The device is also updated when it connects, so there may be nothing to do.
+    // The device is also updated when it connects, so this request may have nothing to do.
     if (shown?.firmware !== pinned) await api.ask('POST', `/updates/${slot}`)
     const isAtRest = shown?.update?.status === 'DONE' || shown?.update?.status === 'IDLE'
     return isAtRest && shown?.firmware === pinned && devices.of(slot).version === pinned

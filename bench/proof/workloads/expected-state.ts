@@ -8,7 +8,7 @@ import { isServerMadeId } from '#model/identifier'
 export interface Observed {
   /** A text that is unique to the last change. */
   readonly content: string
-  /** The id that the server gave it. */
+  /** The id that the server gave the resource. */
   readonly id?: string
 }
 
@@ -55,7 +55,9 @@ export interface Workload {
   readonly unknownContent?: string
   /** The text of an event of this workload. */
   eventText?(event: Readonly<Record<string, unknown>>): string | undefined
-  /** The events are values of a property: a slow subscriber may miss values that later ones override. Contract 4.5. */
+  /**
+   * The events are values of a property: a slow subscriber may miss values that later values override. Contract 4.5.
+   */
   readonly isOverridable?: boolean
 }
 

@@ -49,7 +49,7 @@ class Upload {
   readonly #path: string
   /** The number of bytes stored of an incomplete image, by the last answer. */
   #waiting = 0
-  /** The disk refused a part: then the server keeps no part of that image. */
+  /** A part was answered 503 or 504: then the server may keep no part of that image. */
   #isRefused = false
 
   constructor(firmware: string) {

@@ -45,14 +45,14 @@ export class ProofApi {
     })
   }
 
-  /** @throws when it is refused */
+  /** Resolves with the JSON body of the answer. @throws when the request is refused */
   async must<Value>(method: string, path: string, asking: RequestOptions = {}): Promise<Value> {
     const { status, text } = await this.ask(method, path, asking)
     if (status >= 300) throw new Error(`${method} ${path} was answered ${status} ${text.slice(0, 200)}`)
     return (text === '' ? undefined : JSON.parse(text)) as Value
   }
 
-  /** The value of a property of each device that has the service; 0 where it is not set. */
+  /** By device, the value of a property; 0 where the device does not have a value. */
   async values(
     devices: readonly string[],
     serviceIdentifier: string,

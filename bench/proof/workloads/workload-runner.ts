@@ -86,7 +86,7 @@ export class WorkloadRunner {
       headers,
       body: { topic: mailing, type: 'email', locale: 'en' },
     })
-    // The administrator receives every event from here on. Only the other user receives some of the earlier ones.
+    // The administrator receives every event from here on. Some of the earlier events reach only the other user.
     const first = (await readState(api.url, person)).position
     await createReferenced(api)
     for (const deviceIdentifier of secretDevices) await api.must('POST', '/devices', { body: { deviceIdentifier } })
@@ -134,7 +134,7 @@ export class WorkloadRunner {
     return (await Promise.all(this.#states.map((state) => state.check()))).flat()
   }
 
-  /** Whether the event is of a workload, or of a device that also has uncounted events. */
+  /** Records an event. Returns whether it is of a workload, or of a device that also has uncounted events. */
   receive(event: Readonly<Record<string, unknown>>): boolean {
     return this.#states.map((state) => state.receive(event)).includes(true) || mayBeUncounted(event)
   }

@@ -1,7 +1,10 @@
 import type { Item } from '#client/routes'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** The devices of an alarm or function. Without both fields: all devices; with empty lists: none. Contract 5.3, 5.4. */
+/**
+ * The devices of an alarm or function. Without both fields: all devices; with empty lists: no device. Contract 5.3,
+ * 5.4.
+ */
 export interface Binding {
   readonly devices?: readonly string[] | undefined
   /** Ids without prefix. */
@@ -31,7 +34,7 @@ export function bindingInWords(binding: Binding, groups: readonly GroupOption[])
   return parts.length === 0 ? 'no device' : parts.join(', ')
 }
 
-/** The request body; omits undefined fields. */
+/** The fields of a request body; omits undefined fields. */
 export function bodyOfBinding({ devices, groups }: Binding): { devices?: string[]; groups?: string[] } {
   return { ...(devices && { devices: [...devices] }), ...(groups && { groups: [...groups] }) }
 }
@@ -52,8 +55,8 @@ export function idOf(resourceIdentifier: string): string {
 }
 
 /**
- * Parses typed or pasted device identifiers: in upper case, each once. Separators are commas, line ends and spaces,
- * unless a space is the second character of an identifier. §2.1, contract 1.8.
+ * Parses typed or pasted device identifiers: in upper case, each once. Separators are commas, line ends, tabs and
+ * spaces, unless a space is the second character of an identifier. §2.1, contract 1.8.
  */
 export function devicesIn(text: string): readonly string[] {
   const pieces = text

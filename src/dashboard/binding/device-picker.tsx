@@ -108,7 +108,7 @@ export function DeviceField(props: Pick<SuggestFieldProps, 'hint' | 'problem' | 
   )
 }
 
-/** After a removal by keyboard, moves the focus to the next device, or to the field. */
+/** Called before a device is removed: moves the focus to the next device, the previous one, or the field. */
 function focusBeside(frame: HTMLElement | null, place: number): void {
   const buttons = frame?.querySelectorAll<HTMLElement>('.chip button')
   const beside = buttons?.[place + 1] ?? buttons?.[place - 1] ?? frame?.querySelector('input')

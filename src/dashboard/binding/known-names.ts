@@ -53,7 +53,7 @@ export function useSchemas(): ReadonlyMap<string, ServiceSchema> {
   return useObservable(liveState().schemas)
 }
 
-/** Undefined while loading, and for users who may not read groups. */
+/** Undefined while loading, after a failure, and for users who may not read groups. */
 export function useGroups(): readonly GroupOption[] | undefined {
   const { value } = useCall(async () => (mayUser('functions', 'read') ? client.call('GET /groups') : undefined), [])
   return value
@@ -69,7 +69,7 @@ export function useNames(): Names {
   return { schemas: useSchemas(), alarms }
 }
 
-/** A device with the service and property of an alarm or a trigger. */
+/** The service of a device that fits an alarm or a trigger, with its values, and a warning if no device fits. */
 export function useTarget(target: Target): TargetMatch {
   const find = async (filter: string, deviceIdentifier: readonly string[] | undefined) => {
     const query = { filter, depth: 2, limit: 1, ...(deviceIdentifier && { deviceIdentifier: [...deviceIdentifier] }) }

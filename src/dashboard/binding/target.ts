@@ -18,7 +18,7 @@ export interface TargetMatch {
   readonly warning?: string | undefined
 }
 
-/** The first device that matches a filter, among these. */
+/** Finds the first device that matches a filter, among these devices; `among` undefined: among all. */
 type FindDevice = (filter: string, among: readonly string[] | undefined) => Promise<Item<'GET /devices'> | undefined>
 
 /** This number of identifiers fits into a URL. */
@@ -52,7 +52,7 @@ export function boundDevices(binding: Binding, groups: readonly GroupOption[]): 
   return [...(binding.devices ?? []), ...chosen.flatMap((group) => group?.devices ?? [])]
 }
 
-/** `21.5 °C`: the value of a property now; undefined without one. */
+/** `21.5 °C`: the value of a property now; undefined without a value. */
 export function valueNow(
   sample: ServiceView | undefined,
   propId: number,
@@ -63,7 +63,7 @@ export function valueNow(
   return property?.value === undefined ? undefined : withUnit(valueText(property, about), about?.unit)
 }
 
-/** The properties of a service by id, `0x2000`: those of its schema, and others that devices have. */
+/** The properties of a service by id, `0x2000`: those of its schema, and others of the sample. */
 export function propertyOptions(schema: ServiceSchema | undefined, sample: ServiceView | undefined) {
   const ids = new Set([...Object.keys(schema?.properties ?? {}).map(Number), ...(sample?.keys() ?? [])])
   return [...ids]

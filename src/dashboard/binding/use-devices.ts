@@ -3,13 +3,13 @@ import { useIsComplete } from '#dashboard/components/use-observable'
 import { liveState } from '#dashboard/state'
 import { runAfter } from '#dashboard/timers'
 
-/** The largest number of devices that a component reads. Further ones are left out. */
+/** The largest number of devices that a component reads. Further devices are left out. */
 export const devicesMax = 1_000
 
 /** The pause before rendering, so that nothing else is rendered while rows scroll past. */
 const restMs = 150
 
-/** A number that changes after devices were read and no more are being read. */
+/** A number that changes, after a pause, when devices begin to be read and when all of them are read. */
 export function useReadings(): number {
   const { devices } = liveState()
   const [readings, setReadings] = useState(0)

@@ -66,8 +66,8 @@ export function SlowHint() {
 const slowMs = 5_000
 
 /**
- * Runs an action of the user at most once at a time, and keeps its failure until the next run. If the component is
- * gone, the failure is shown as a toast.
+ * Runs an action of the user, and keeps its failure until the next run. Callers must not run it while `isRunning`. If
+ * the component is gone, the failure is shown as a toast.
  */
 export function useAction(action: (() => unknown) | undefined) {
   const [isRunning, setRunning] = useState(false)

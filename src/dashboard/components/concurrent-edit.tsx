@@ -16,7 +16,7 @@ export interface Edit<Value> {
   /**
    * Call it before sending: reads the value again, and throws if another user has changed it. The user is then
    * informed, and a second attempt is sent. `part` selects the fields that the request replaces; by default all edited
-   * ones. Pass the returned precondition to the request: the server then refuses a simultaneous change.
+   * fields. Pass the returned precondition to the request: the server then refuses a simultaneous change.
    */
   readonly check: (read: () => Promise<Value>, part?: (value: Value) => unknown) => Promise<Precondition>
   /** Call it after saving with the saved value. */
@@ -35,7 +35,7 @@ export interface ConcurrentEditProps<Value> {
   readonly children: (edit: Edit<Value>) => ComponentChildren
 }
 
-/** Protects input from changes by other users: shows a notice, and replaces nothing silently. */
+/** Protects input from changes by other users: shows a notice, and replaces no input silently. */
 export function ConcurrentEdit<Value>(props: ConcurrentEditProps<Value>) {
   const { current, subject, edited = (value) => value, isAlwaysDirty = false, children } = props
   const [initial, setInitial] = useState(current)

@@ -14,7 +14,7 @@ import {
 export interface DialogProps {
   readonly title: string
   readonly isOpen: boolean
-  /** Called to close: by Escape, the cross, or a click outside. */
+  /** Called to close: by Escape, the cross, a click outside, or the form inside. */
   readonly onClose: () => void
   readonly isWide?: boolean | undefined
   readonly children: ComponentChildren

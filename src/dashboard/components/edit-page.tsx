@@ -27,7 +27,7 @@ export interface EditPageProps<Value extends Resource, Body> {
   readonly isNew?: boolean
   /** For a resource that is named by the address; it may not exist yet. */
   readonly name?: string
-  /** Undefined if the resource does not exist yet. Not called for a new one. */
+  /** Undefined if the resource does not exist yet. Not called for a new resource. */
   readonly read: () => Promise<Value | undefined>
   /** For a page that may create a resource. */
   readonly create?: (body: Body) => Promise<Value | UnreadableAnswer>

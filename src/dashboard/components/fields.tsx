@@ -107,7 +107,7 @@ export interface TextFieldProps extends InputProps<string> {
   readonly isReadOnly?: boolean | undefined
   readonly minLength?: number | undefined
   readonly maxLength?: number | undefined
-  /** Lines; more than one makes a text area. */
+  /** The number of lines of a text area; absent: an input field. */
   readonly rows?: number | undefined
   /** For monospaced text: code, identifiers. */
   readonly isCode?: boolean | undefined
@@ -140,7 +140,7 @@ export function TextField(props: TextFieldProps) {
 export const passwordCharactersMin = 10
 const passwordCharactersMax = 256
 
-/** The current password, or with `isNew` a new one. */
+/** The current password, or with `isNew` a new password. */
 export function PasswordField({ isNew = false, ...props }: TextFieldProps & { readonly isNew?: boolean }) {
   const autocomplete = isNew ? 'new-password' : 'current-password'
   return <TextField {...props} type="password" autocomplete={autocomplete} maxLength={passwordCharactersMax} />
@@ -250,7 +250,7 @@ export interface CheckboxesProps {
   readonly onChange: (checked: string[]) => void
 }
 
-/** Any number of options; new ones are added at the end. */
+/** Any number of options; the value of a newly checked option is added at the end. */
 export function Checkboxes({ options, value: checked, onChange }: CheckboxesProps) {
   return (
     <div class="checkboxes">

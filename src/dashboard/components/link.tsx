@@ -5,7 +5,7 @@ export interface LinkProps {
   readonly to: string
   readonly children: ComponentChildren
   readonly class?: string | undefined
-  /** Not in the tab order, because its container has the same action. */
+  /** Whether the link is left out of the tab order, because its container has the same action. */
   readonly isSkipped?: boolean | undefined
 }
 

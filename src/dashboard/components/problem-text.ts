@@ -103,8 +103,8 @@ export class ExplainedError extends Error {
 type Explanation = string | undefined | ((error: string) => string | undefined)
 
 /**
- * Settles like `work`, but refusals with these statuses get these texts. A text may depend on the server's error (`the
- * release is in use`); undefined keeps the problem.
+ * Settles like `work`, but a refusal with one of these statuses becomes an `ExplainedError` with its text. A text may
+ * depend on the server's error (`the release is in use`); undefined keeps the problem.
  */
 export async function withExplanation<Value>(
   work: Promise<Value>,

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** A status by colour, shape and word. */
+/** The tone of a status, shown by colour and shape. */
 export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet'
 
 const marks: Readonly<Record<Tone, string>> = { good: '●', busy: '◐', warning: '▲', bad: '✕', quiet: '○' }

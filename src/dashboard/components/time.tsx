@@ -29,8 +29,8 @@ export function dateTimeText(at: number): string {
 }
 
 /**
- * `12 s ago`, `in 4 h`; a date if it is weeks away. The server's clock is accurate to one or two seconds: a time that is
- * slightly ahead is shown as now.
+ * `12 s ago`, `in 4 h`; a date if the time is more than two weeks away. The server's clock is accurate to one or two
+ * seconds: a time that is slightly ahead is shown as now.
  */
 function relativeText(at: number, now: number): string {
   const distanceMs = Math.abs(now - at)

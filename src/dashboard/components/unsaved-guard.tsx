@@ -3,7 +3,7 @@ import { Confirm } from '#dashboard/components/dialog'
 import { confirmLeave, pendingLeave, unsavedAddress } from '#dashboard/components/unsaved-input'
 import { useObservable } from '#dashboard/components/use-observable'
 
-/** Asks before unsaved input is lost, for every way to leave. One for the whole page. */
+/** Asks before unsaved input is lost, for every way to leave. Rendered once for the whole page. */
 export function UnsavedGuard() {
   useEffect(() => {
     const listeners = new AbortController()
@@ -32,7 +32,7 @@ export function UnsavedGuard() {
   )
 }
 
-/** A link to another page, in this window. */
+/** Asks before a link opens another page in this window. */
 function onClick(event: MouseEvent): void {
   const link = (event.target as Element).closest<HTMLElement>('a[href^="#"]')
   const isElsewhere = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey

@@ -40,7 +40,7 @@ export function useUnsaved(isUnsaved: boolean): void {
   }, [isUnsaved, scope])
 }
 
-/** The input was changed, or a secret is shown: if the session ends, the page is kept. */
+/** While true (the input was changed, or a secret is shown), the page is kept if the session ends. */
 export function useKeptInput(hasInput: boolean): void {
   useLayoutEffect(() => {
     if (!hasInput) return undefined

@@ -4,7 +4,7 @@ import { liveState, onReconnect } from '#dashboard/state'
 import { delayed, runEvery } from '#dashboard/timers'
 
 export interface CallState<Value> {
-  /** The latest answer; it stays while the call is repeated. */
+  /** The latest answer; it stays during a refresh. */
   readonly value: Value | undefined
   readonly problem: unknown
   readonly isLoading: boolean

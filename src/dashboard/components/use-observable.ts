@@ -19,7 +19,7 @@ export function useObservable<Value>(observable: Observable<Value>): Value {
   return value
 }
 
-/** The value of one key; renders again only when it changes. */
+/** The value of one key; renders again only when this value changes. */
 export function useKey<Key, Value>(
   observable: Pick<ObservableMap<Key, Value>, 'get' | 'subscribeKey'>,
   key: Key,

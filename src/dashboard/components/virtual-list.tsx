@@ -10,15 +10,15 @@ export interface VirtualListProps<Row> {
   readonly render: (row: Row, index: number) => ComponentChildren
   readonly rowKey: (row: Row) => string
   readonly label: string
-  /** Called after a click on a row, or Enter on the marked one. */
+  /** Called after a click on a row, or Enter on the marked row. */
   readonly onRow?: ((row: Row) => void) | undefined
-  /** Present: rows can be selected, also by Space; with Shift, all rows from the last selected one. */
+  /** Present: rows can be selected, also by Space; with Shift, all rows from the last selected row. */
   readonly selected?: ReadonlySet<Row> | undefined
   readonly onSelect?: ((row: Row, isRange: boolean) => void) | undefined
-  /** A fixed header above the rows. Makes it a grid: one `headRow` of `headCell`s. */
+  /** A fixed header above the rows. Makes the list a grid: one `headRow` of `headCell`s. */
   readonly head?: ComponentChildren
   readonly columns?: number | undefined
-  /** Called with the rendered rows, a few more than the visible ones, when they change. */
+  /** Called with the rendered rows, a few more than the visible rows, when they change. */
   readonly onShown?: ((rows: readonly Row[]) => void) | undefined
 }
 
@@ -35,7 +35,7 @@ interface Marked {
 
 const nothingMarked: Marked = { key: undefined, place: -1 }
 
-/** Rows beyond the visible ones, so that fast scrolling shows no gap. */
+/** The number of rendered rows beyond each end of the visible rows, so that fast scrolling shows no gap. */
 const marginRows = 8
 
 /**

@@ -25,7 +25,7 @@ export interface ConditionEditorProps {
   readonly operands: readonly Operand[]
   /** An example of a name that is not among the operands. */
   readonly otherName: string
-  /** Undefined while the input is invalid. */
+  /** Called with undefined while the input is invalid. */
   readonly onChange: (condition: Condition | undefined) => void
   readonly path?: string | undefined
   /** Shows faults at their fields, after an attempt to save. */
@@ -218,7 +218,7 @@ function draftOf(condition: Condition | undefined, operands: readonly Operand[])
 
 interface ParsedDraft {
   readonly condition?: Condition
-  /** Of JSON. */
+  /** The fault of a draft in JSON. */
   readonly fault?: string
   readonly faults?: readonly RowFault[]
 }

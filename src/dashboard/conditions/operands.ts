@@ -61,7 +61,7 @@ function unknownOperand(name: string): Operand {
   return { name, label: name, kind: 'unknown' }
 }
 
-/** The operand of this name or id, or an unknown one. */
+/** The operand of this name or id, or an operand of which only the name is known. */
 export function operandOf(operands: readonly Operand[], name: string): Operand {
   return operands.find((operand) => operand.name === name || operand.id === name) ?? unknownOperand(name)
 }

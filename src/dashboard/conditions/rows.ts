@@ -11,7 +11,7 @@ import type { JsonValue } from '#model/json-value'
 export interface Row {
   readonly name: string
   readonly comparison: ComparisonId
-  /** The texts as typed, one for each value that the comparison needs. */
+  /** The typed texts: one text for each value that the comparison needs. */
   readonly values: readonly string[]
 }
 
@@ -53,7 +53,7 @@ type Literal = string | number | boolean | null
 const operators = { above: '>', atLeast: '>=', below: '<', atMost: '<=', is: '==', isNot: '!=' } as const
 const byOperator = new Map(Object.entries(operators).map(([id, operator]) => [operator as string, id as ComparisonId]))
 
-/** The comparisons that fit this kind, plus the current one. */
+/** The comparisons that fit this kind, plus the current comparison. */
 export function comparisonsFor(kind: ValueKind, current?: ComparisonId): readonly ComparisonId[] {
   const ids = Object.keys(comparisons) as ComparisonId[]
   return ids.filter((id) => id === current || (comparisons[id] as Comparison).kinds.includes(kind))

@@ -4,7 +4,10 @@ import type { Edges } from '#dashboard/history/span'
 export type HistorySeries = History['series'][number]
 type Column = (number | null | undefined)[]
 
-/** Times in Unix seconds, ascending, and the values of each series at these times; undefined where it has none. */
+/**
+ * Times in Unix seconds, ascending, and the values of each series at these times; undefined where a series has no
+ * value.
+ */
 export interface ChartData {
   readonly times: readonly number[]
   /** Null: the line is interrupted. */

@@ -49,7 +49,7 @@ export function seriesLabels(series: readonly ChartSeries[]): readonly string[] 
   return series.map(({ name, deviceIdentifier }) => (isOneDevice ? name : `${name} · ${deviceIdentifier}`))
 }
 
-/** The series by service of a device: each is one request. */
+/** The series in groups, one for each service of a device: each group is one request. */
 export function seriesByService(series: readonly ChartSeries[]): readonly (readonly ChartSeries[])[] {
   const serviceOf = ({ deviceIdentifier, serviceIdentifier }: ChartSeries) => `${deviceIdentifier}/${serviceIdentifier}`
   return [...groupBy(series, serviceOf).values()]

@@ -11,7 +11,7 @@ export interface CompareProps {
   readonly onAdd: (series: ChartSeries) => void
 }
 
-/** Adds another property, of the same device or of another one, to a chart. */
+/** Adds another property, of the same or of another device, to a chart. */
 export function CompareButton(props: CompareProps) {
   return (
     <DialogButton button="Compare…" title="Add a property to the chart">

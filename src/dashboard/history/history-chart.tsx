@@ -37,7 +37,7 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
   const [removed, setRemoved] = useState<ReadonlySet<string>>(new Set())
   const series = [...first, ...added].filter((each) => !removed.has(seriesKey(each)))
   const [span, setSpan] = useState(storedSpan)
-  /** The span before each zoom. */
+  /** The spans before the zooms, to go back. */
   const [before, setBefore] = useState<readonly Span[]>([])
   const histories = useHistories(series, span)
   const edges = useEdges(span)
@@ -100,7 +100,7 @@ async function downloadCsv(
       },
     })
     const text = answer as unknown as string
-    // Each part begins with the same line of column names: only the first one is kept.
+    // Each part begins with the same line of column names: only the first of these lines is kept.
     texts.push(texts.length === 0 ? text : text.slice(text.indexOf('\n') + 1))
   }
   const link = document.createElement('a')

@@ -2,7 +2,7 @@ import { Failure, Loading } from '#dashboard/components/page'
 import { useLazy } from '#dashboard/components/use-lazy'
 import type { HistoryChartProps } from '#dashboard/history/history-chart'
 
-/** A chart, whose code is loaded when the first one appears. */
+/** A chart, whose code is loaded when the first chart appears. */
 export function LazyChart(props: HistoryChartProps) {
   const chart = useLazy(() => import('#dashboard/history/history-chart'))
   if (chart === undefined) return <Loading />

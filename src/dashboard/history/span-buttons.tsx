@@ -18,7 +18,7 @@ import { localTime } from '#dashboard/values/format-value'
 export interface SpanButtonsProps {
   readonly span: Span
   readonly onChoose: (span: Span) => void
-  /** Undo the last zoom; undefined without one. */
+  /** Undoes the last zoom; undefined if there was none. */
   readonly onBack: (() => void) | undefined
 }
 

@@ -42,13 +42,13 @@ export function zoomEdges(edges: Edges, factor: number, now: number): Edges {
   return fixedSpan({ from: middle - half, to: middle + half }, now)
 }
 
-/** Moved by half of its length: -1 to earlier times, 1 to later ones. */
+/** Moved by half of its length: -1 to earlier times, 1 to later times. */
 export function shiftEdges({ from, to }: Edges, direction: -1 | 1, now: number): Edges {
   const step = (direction * (to - from)) / 2
   return fixedSpan({ from: from + step, to: to + step }, now)
 }
 
-/** The fault of a span that a user entered, if it has one. */
+/** The fault of a span that a user entered; undefined if the span is valid. */
 export function spanFault({ from, to }: Edges): string | undefined {
   if (Number.isNaN(from) || Number.isNaN(to)) return 'Must be a date and a time.'
   if (from >= to) return 'Must be after the beginning.'

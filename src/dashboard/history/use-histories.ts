@@ -9,10 +9,10 @@ import { liveState } from '#dashboard/state'
 import { runAfter } from '#dashboard/timers'
 
 export interface Histories {
-  /** By key of the series. While another span is being read, these are still of the span before. */
+  /** By key of the series. While another span is being read, the series are still those of the span before. */
   readonly series: ReadonlyMap<string, HistorySeries>
   readonly gaps: readonly History['gaps'][]
-  /** The largest interval of the histories; undefined until one is read. */
+  /** The largest interval of the histories; undefined until a history is read. */
   readonly intervalMs: number | undefined
   readonly isLoading: boolean
   readonly problem: unknown

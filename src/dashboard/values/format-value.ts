@@ -15,7 +15,7 @@ export function numberText(value: number): string {
   return Math.abs(value) < 0.1 ? small.format(value) : numbers.format(value)
 }
 
-/** The value without unit; a dash before the first report. */
+/** The value without unit, or the error; a dash before the first report. */
 export function valueText(property: PropertyView | undefined, about: PropertySchema | undefined): string {
   if (property === undefined) return '–'
   if (property.tag === 'error') return property.error || 'error'

@@ -2,7 +2,7 @@ import { type GroupOption, groupOf } from '#dashboard/binding/binding'
 import { countText } from '#dashboard/values/format-value'
 import type { Action, Grant, Resource } from '#model/scope'
 
-/** A grant in the editor: the level of each resource, and its single actions. Contract 2, Model. */
+/** A grant in the editor: for each resource, its level or its single actions. Contract 2, Model. */
 
 const actionSet = { read: true, create: true, update: true, delete: true } as const satisfies Record<Action, true>
 
@@ -68,7 +68,7 @@ export function withToggledAction(grant: Grant, resource: NameOrAll<Resource>, a
   return withActions(grant, resource, isOn ? before.filter((one) => one !== action) : [...before, action])
 }
 
-/** A new grant: read permission on everything. */
+/** A new grant: permission to read the values, schemas and metadata of all devices. */
 export const firstGrant: Grant = {
   permissions: { service: ['read'], schemas: ['read'], meta: ['read'] },
   devices: ['*'],
@@ -87,7 +87,7 @@ function permissionsText({ permissions }: Grant): string {
     .join(' · ')
 }
 
-/** `all devices`, or the number and names; long lists are shortened. */
+/** `all devices`, or the names; long lists are shortened. */
 function namesText(names: readonly string[], what: string): string {
   if (names.includes('*')) return `all ${what}s`
   if (names.length === 0) return `no ${what}`

@@ -21,7 +21,7 @@ interface Tab {
   readonly id: string
   readonly title: string
   readonly isVisible: boolean
-  /** The tab shows one tenant, which may be another one than the user's. */
+  /** The tab shows one tenant, which may be another than the user's own. */
   readonly isOfTenant?: boolean
   readonly content: ComponentChildren
 }
@@ -60,7 +60,7 @@ export default function AdministrationPage({ params }: PageProps) {
   return (
     <Page title="Administration" actions={tab.isOfTenant && mayUser('tenants', 'read') && <TenantChoice />}>
       <Tabs label="Administration" tabs={visible} selected={tab.id} onSelect={select}>
-        {/* A new key for another tenant: no input for the previous tenant remains. */}
+        {/* The key contains the tenant, so that no input remains when another tenant is selected. */}
         <div class="stack" key={`${tab.id} ${tenant ?? ''}`}>
           {tab.content}
         </div>

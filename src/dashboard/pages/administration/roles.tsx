@@ -237,7 +237,7 @@ async function deleteRole(role: string): Promise<void> {
 
 const namedMax = 5
 
-/** The holders of a role that the user may see. */
+/** The holders of a role, as far as the user may see them. */
 async function holdersOf(role: string): Promise<string> {
   if (!mayInTenant('users', 'read')) return 'a user or an API key that you may not see'
   const names: string[] = []

@@ -6,9 +6,11 @@ import { observable } from '#dashboard/components/use-observable'
 import { client, defaultTenant, mayUser, session } from '#dashboard/session'
 import type { Action, Resource } from '#model/scope'
 
-/** The tenant that is administered: the user's own, unless the user holds `tenants` and selected another one. */
+/** The tenant that is administered: the user's own, unless the user holds `tenants` and selected another tenant. */
 
-/** Undefined: the user's own. It outlives a session, and the next user may not be allowed to choose. */
+/**
+ * Undefined: the user's own tenant. The selection outlives a session, and the next user may not be allowed to choose.
+ */
 export const selectedTenant = observable<string | undefined>(undefined)
 
 /** For users who try to give, change or reset more than their own grants cover. Contract 2. */

@@ -206,7 +206,7 @@ function TenantFields({ tenant, check, onSaved }: TenantFormProps & Partial<Pick
   )
 }
 
-/** For the user's own tenant: the current host, if the change would lock the user out. */
+/** For the user's own tenant: a warning with the current host, if the change would lock the user out. */
 function lockoutWarning(hosts: readonly string[]): string | undefined {
   const { host, hostname } = location
   if (hosts.length === 0 || hosts.some((one) => [host, hostname].includes(one.toLowerCase()))) return undefined

@@ -112,7 +112,7 @@ function UserForm({ user, check, onDone }: EditFormProps & Pick<Edit<UserEntry>,
   )
 }
 
-/** Explains this refusal; undefined for other refusals. */
+/** Explains the refusal to change the last administrator; undefined for other refusals. */
 export function lastAdministrator(error: string): string | undefined {
   if (!error.includes('last administrator')) return undefined
   return 'This is the last active administrator of the tenant: make another user administrator first.'

@@ -16,7 +16,7 @@ export interface ActiveAlarmsProps {
   readonly rows: readonly StatusRow[]
 }
 
-/** Every device on which an alarm is active: critical and old ones first. */
+/** Every device on which an alarm is active: the most severe alarms first, then the oldest. */
 export function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
   const siteField = useField('')
   const openOnly = useField(false)

@@ -15,7 +15,7 @@ import { schemaOfProperty } from '#dashboard/values/format-value'
 
 export interface AlarmChartProps {
   readonly alarm: Alarm
-  /** The devices on which the alarm is or was active; first those on which it is. */
+  /** The devices on which the alarm is or was active; first the devices on which it is active. */
   readonly rows: readonly StatusRow[]
 }
 

@@ -70,7 +70,7 @@ const columns: readonly Column<StatusRow>[] = [
   { title: 'Since', cell: ({ since }) => <Time at={since} /> },
 ]
 
-/** The devices on which the alarm is active, and its property on them over time. */
+/** The devices on which the alarm is or was active, its property over time, and its changes. */
 function LiveStatus({ alarm }: { readonly alarm: Alarm }) {
   const rows = rowsOfAlarm(useObservable(liveState().alarms).values(), alarm.resourceIdentifier)
   return (
@@ -82,7 +82,7 @@ function LiveStatus({ alarm }: { readonly alarm: Alarm }) {
   )
 }
 
-/** The rows of one alarm: active ones first, then the newest. */
+/** The rows of one alarm: the active rows first, each part with the newest first. */
 function rowsOfAlarm(rows: Iterable<StatusRow>, resourceIdentifier: string): readonly StatusRow[] {
   return [...rows]
     .filter((row) => row.resourceIdentifier === resourceIdentifier)

@@ -128,7 +128,7 @@ function useColumns(active: ActiveRows, isComplete: boolean): readonly Column<Al
   ]
 }
 
-/** Active alarms first, by severity; then the others by name. */
+/** Active alarms first, by severity and name; then the other alarms by name. */
 function sortedAlarms(alarms: readonly Alarm[], active: ActiveRows): readonly Alarm[] {
   const isActive = ({ resourceIdentifier }: Alarm) => active.has(resourceIdentifier)
   return alarms.toSorted(

@@ -20,8 +20,8 @@ const compared: ReadonlySet<Row['comparison']> = new Set([
 ])
 
 /**
- * The first property in the condition that is compared with a number, and all of its thresholds. Undefined without one,
- * or if rows cannot express the condition.
+ * The first property in the condition that is compared with a number, and all of its thresholds. Undefined if there is
+ * no such property, or if rows cannot express the condition.
  */
 export function watchedProperty(condition: Condition, operands: readonly Operand[]): WatchedProperty | undefined {
   const numeric = (rowsOf(condition, operands)?.rows ?? []).flatMap(({ name, comparison, values }) => {

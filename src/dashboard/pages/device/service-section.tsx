@@ -21,7 +21,7 @@ export interface ServiceSectionProps {
 /** A service may have a thousand properties; this number is shown first. */
 const shownFirst = 40
 
-/** The properties of a service, named by its schema if there is one. */
+/** The properties of a service, named by the schema of the service if it has one. */
 export function ServiceSection(props: ServiceSectionProps) {
   const { deviceIdentifier, serviceIdentifier, service, schema, isConnected } = props
   const [isExpanded, setExpanded] = useState(false)

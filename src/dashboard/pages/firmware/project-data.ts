@@ -23,10 +23,11 @@ export interface ProjectData {
 }
 
 /**
- * Projects, releases, pins and rollouts exist only on the embedded update server, not on an external one. Contract 6.
+ * Projects, releases, pins and rollouts exist only on the embedded update server, not on an external server. Contract
+ * 6.
  */
 
-/** The pages of a list, or an empty one if the project does not exist yet. */
+/** The pages of a list, or an empty page if the project does not exist yet. */
 export async function* pagesOrEmpty<Row>(pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
   try {
     yield* pages
@@ -36,7 +37,7 @@ export async function* pagesOrEmpty<Row>(pages: AsyncIterable<readonly Row[]>): 
   }
 }
 
-/** The project does not exist yet: the first release, pin or rollout creates it. */
+/** The project, or its rollout, does not exist yet. The first release, pin or rollout creates a project. */
 export function isMissing(problem: unknown): boolean {
   return statusOf(problem) === 404 && !isExternalServer(problem)
 }

@@ -24,7 +24,7 @@ interface RolloutFormProps {
 /** The suggested window: three hours from 02:00 UTC. */
 const suggestedWindow = { cron: '0 2 * * *', minutes: 180 }
 
-/** Starts a rollout, or changes it; another version starts a new one. */
+/** Starts a rollout, or changes it; another version starts a new rollout. */
 export function RolloutForm({ project, before, check, versions, groups, devices, onDone }: RolloutFormProps) {
   const version = useField(before?.firmware ?? versions[0] ?? '')
   const share = useField<number | undefined>(before?.percent ?? 10)

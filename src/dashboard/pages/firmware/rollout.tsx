@@ -104,7 +104,7 @@ interface PauseButtonProps {
   readonly onChanged: () => void
 }
 
-/** Pauses a running rollout, or resumes another; asks first if the rollout stopped after errors. */
+/** Pauses the rollout while it is running, otherwise resumes it; asks first if it stopped after errors. */
 function PauseButton({ project, rollout, onChanged }: PauseButtonProps) {
   const { state, firmware, counts, errorThresholdPercent } = rollout
   const change = (action: 'pause' | 'resume', text: string) => async () => {

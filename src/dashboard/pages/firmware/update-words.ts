@@ -16,7 +16,7 @@ const outcomes: Readonly<Record<TriggerStatus, string>> = {
   SERVER_ERROR: 'the server failed: see its log',
 }
 
-/** It is also a success if there is no newer version. */
+/** Whether the update has started, or there is no newer version. */
 export function isSuccess({ status }: Outcome): boolean {
   return status === 'STARTED' || status === 'NO_UPDATE'
 }
@@ -30,7 +30,7 @@ export function messageText(message: string): string {
   return (outcomes as Readonly<Record<string, string>>)[message] ?? message
 }
 
-/** `downloading 1.5.0, 42 %`; undefined if there never was an update, or a check found none. */
+/** `downloading 1.5.0, 42 %`; undefined if there never was an update, or a check found no newer version. */
 export function updateText({ update }: FirmwareEntry): string | undefined {
   if (!update || update.status === 'IDLE') return undefined
   const { status, firmware, progress } = update

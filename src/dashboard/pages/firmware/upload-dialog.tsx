@@ -63,7 +63,7 @@ function UploadForm({ project: fixedProject, projectStatusOf, onDone }: UploadBu
   const upload = async () => {
     if (!file) throw new ExplainedError('Choose a file first.')
     const release = { project, firmware, hardware, index: index.value ?? 0 }
-    // Starts the rollout first: without one, the server offers the release to all devices that connect.
+    // Starts the rollout first: without a rollout, the server offers the release to all devices that connect.
     if (rolloutPercent !== undefined) await startRollout(release, rolloutPercent)
     try {
       await sendImage(file, release, cancellation.current.signal, setProgress)
@@ -144,7 +144,10 @@ interface RolloutShareProps {
   readonly forAll: Pick<CheckboxProps, 'value' | 'onChange'>
 }
 
-/** For a project without a rollout: unless one is started, all its devices are offered the newest release. */
+/**
+ * For a project without a rollout: unless a rollout is started, all devices of the project are offered the newest
+ * release.
+ */
 function RolloutShare({ devices, share, forAll }: RolloutShareProps) {
   const first = Math.round((devices * (share.value ?? 0)) / 100)
   return (

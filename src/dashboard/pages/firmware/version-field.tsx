@@ -6,7 +6,7 @@ interface VersionFieldProps extends Pick<TextFieldProps, 'hint' | 'value' | 'onC
   readonly versions: readonly string[]
 }
 
-/** An existing version, or another one, which may get its release later. */
+/** A version with a release, or another version, which may get its release later. */
 export function VersionField({ versions, ...field }: VersionFieldProps) {
   return (
     <ChoiceField

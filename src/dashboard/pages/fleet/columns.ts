@@ -4,7 +4,7 @@ import type { SortKey } from '#dashboard/pages/fleet/sort-order'
 import { nameOf, numberOf, plainText, schemaOfProperty, valueText, withUnit } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'
 
-/** A column of the fleet. It is identified by a key that can be stored: `property:<service>/<propId>`. */
+/** A column of the fleet. It is identified by a key that can be stored, such as `property:<service>/<propId>`. */
 export interface FleetColumn {
   readonly key: string
   readonly title: string
@@ -72,8 +72,8 @@ export function propertyKey(serviceIdentifier: string, propId: number): string {
 const shownOfService = 5
 
 /**
- * The default columns. With a service, each of its first properties has a column; without one (`""`), a single column
- * lists some values. `propIds`: the properties of the service that devices have.
+ * The default columns. With a service, each of its first properties has a column; without a service (`""`), a single
+ * column lists some values. `propIds`: the properties of the service that devices have.
  */
 export function defaultColumnKeys(service: string, propIds: readonly number[]): string[] {
   const first = ['device', 'status', 'trend']
@@ -81,7 +81,9 @@ export function defaultColumnKeys(service: string, propIds: readonly number[]): 
   return [...first, ...propIds.slice(0, shownOfService).map((propId) => propertyKey(service, propId))]
 }
 
-/** The property whose last hour is shown: the first numeric one with a column, or else the first numeric one. */
+/**
+ * The property whose last hour is shown: the first numeric property with a column, or else the first numeric property.
+ */
 export function trendOf(
   device: DeviceView,
   schemas: Schemas,

@@ -5,7 +5,7 @@ import type { PropertyValue } from '#model/property-type'
 
 /** The server finds the devices of a view. Contract 3.7, 12. */
 
-/** The fields of `GET /devices` for a view. `wanted`: the value that its condition compares with. */
+/** The query fields of `GET /devices` for a view. */
 export interface FleetQuery {
   readonly search?: string
   readonly filter?: string

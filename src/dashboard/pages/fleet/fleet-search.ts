@@ -3,7 +3,7 @@ import type { FleetQuery } from '#dashboard/pages/fleet/fleet-query'
 import { now, runAfter } from '#dashboard/timers'
 
 export interface FleetResult {
-  /** In ascending order. Undefined until the first ones are known. */
+  /** In ascending order. Undefined until the first identifiers are known. */
   readonly identifiers: readonly string[] | undefined
   /** False while more identifiers are being read, and if there are more than the page keeps. */
   readonly isComplete: boolean
@@ -14,21 +14,21 @@ export type FetchFleetPage = (
   query: FleetQuery & { readonly limit: number; readonly cursor?: string; readonly deviceIdentifier?: string[] },
 ) => Promise<{ readonly identifiers: readonly string[]; readonly cursor?: string | undefined }>
 
-/** The page keeps this number of identifiers: some megabytes. An action takes as many. */
+/** The page keeps this number of identifiers: some megabytes. */
 export const identifiersMax = 100_000
 
 /** Enough to fill a screen. */
 const firstPage = 100
-/** The server reads such a page in a few milliseconds. */
+/** The server reads a page of this size in a few milliseconds. */
 const laterPages = 5_000
 
-/** Devices that events concern are checked with this pause. */
+/** The pause before devices that events concern are checked. */
 const checkMs = 1_000
 const checkedAtOnce = 50
 /** With more devices to check, it is cheaper to read everything again. */
 const checkedMax = 500
 
-/** The minimum time from one complete read to the next; after a slow one, twenty times its duration. */
+/** The minimum time from one complete read to the next; after a slow read, twenty times its duration. */
 const rereadMs = 10_000
 const rereadPerCost = 20
 const retryMs = 3_000
@@ -77,7 +77,7 @@ export class FleetSearch {
     else this.#continueAfter(checkMs)
   }
 
-  /** Call it when events were missed, or there were too many. */
+  /** Call it when events were missed, or when there were too many events. */
   readAgain(): void {
     this.#isOutdated = true
     this.#toCheck.clear()

@@ -23,7 +23,7 @@ import { lastMessageAt } from '#dashboard/values/last-message'
 
 const narrow = '(max-width: 52rem)'
 
-/** The height of a row with two lines, as a multiple of that with one line. */
+/** The height of a row with two lines, as a multiple of the height of a row with one line. */
 const stackedLines = 1.4
 
 /** Nothing is requested for rows that are visible for less than this time. */
@@ -41,7 +41,7 @@ export interface FleetGridProps {
   readonly onSort: (key: string) => void
   /** Absent: the user may not change many devices at once. */
   readonly selection?: Selection | undefined
-  /** Called when the pointer moves over the rows or presses one. */
+  /** Called when the pointer moves over the rows, or presses on a row. */
   readonly onPoint: () => void
 }
 

@@ -195,7 +195,7 @@ function viewInAddress(): FleetView {
 /** The simulated devices accept writes. */
 const options = '--writes answer'
 
-/** For a new server: how to see devices within a minute, and how to connect a real one. */
+/** For a new server: how to see devices within a minute, and how to connect a real device. */
 function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
   const [key, setKey] = useState('')
   const isOff = session.value.state === 'IAM off'

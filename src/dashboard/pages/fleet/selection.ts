@@ -9,7 +9,8 @@ export interface Selection {
 }
 
 /**
- * The selected devices after a click on the box of one; with Shift, on the boxes from the last clicked one to this one.
+ * The selected devices after a click on the box of a device; with Shift, the click changes all devices from the last
+ * clicked device to this one.
  */
 export function toggleSelection(
   selected: ReadonlySet<string>,

@@ -1,9 +1,9 @@
 import type { DeviceView } from '#client/client'
 
-/** The sort value of a device in a column. Devices without one come last in both directions. */
+/** The sort value of a device in a column. Devices without a value come last in both directions. */
 export type SortKey = (device: DeviceView) => number | string | undefined
 
-/** Whether two lists have the same rows: then nothing needs to be rendered. */
+/** Whether two lists have the same rows in the same order: then nothing needs to be rendered. */
 export function isSameOrder(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((identifier, place) => identifier === other[place])
 }

@@ -27,7 +27,7 @@ export interface Condition {
 }
 
 export interface FleetView {
-  /** Matches identifiers and metadata, in any case. */
+  /** Matches identifiers, names, sites, tags and versions, in any case. */
   readonly search: string
   readonly status: StatusFilter
   /** Only devices with this service; empty: any. */
@@ -85,7 +85,7 @@ function isStatus(text: string): text is StatusFilter {
   return Object.hasOwn(statusFilters, text)
 }
 
-/** A number if the text is a number or a name in the enumeration; otherwise the text itself. */
+/** A number if the text is a number, yes or no, or a name in the enumeration; otherwise the text itself. */
 export function parseConditionValue(text: string, about: PropertySchema | undefined): number | string {
   const trimmed = text.trim()
   const named = Object.entries(about?.enum ?? {}).find(([, { name }]) => name.toLowerCase() === trimmed.toLowerCase())

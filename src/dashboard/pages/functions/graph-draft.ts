@@ -72,7 +72,7 @@ export function isTrigger({ kind }: { readonly kind: NodeKind }): boolean {
   return triggerKinds.includes(kind)
 }
 
-/** Whether no node can follow this one. */
+/** Whether no node can follow this node. */
 export function isEnd({ kind }: { readonly kind: NodeKind }): boolean {
   return kind === 'email' || kind === 'webhook'
 }
@@ -97,7 +97,7 @@ export function graphOf({ nodes, edges }: Draft): Graph {
   }
 }
 
-/** Adds a node, optionally behind another one. */
+/** Adds a node, optionally behind another node. */
 export function withNode(draft: Draft, kind: NodeKind, behind?: number): Draft {
   const key = draft.nextKey
   const node = { key, id: freeId(draft, kindWords[kind].id), ...blank[kind] } as DraftNode

@@ -84,7 +84,7 @@ export function layoutOf(keys: readonly number[], edges: readonly (readonly [fro
   }
 }
 
-/** The layer of each node: one more than its lowest predecessor. A limit stops cycles. */
+/** The layer of each node: one below its lowest predecessor. A limit stops cycles. */
 function layersOf(
   keys: readonly number[],
   edges: readonly (readonly [from: number, to: number])[],

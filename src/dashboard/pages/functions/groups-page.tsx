@@ -18,7 +18,7 @@ const columns: readonly Column<Group>[] = [
   { title: 'Examples', isText: true, cell: ({ devices }) => <Examples devices={devices} /> },
 ]
 
-/** The first devices, by name if they have one. */
+/** The first devices of a group, by name if they have a name. */
 function Examples({ devices }: Pick<Group, 'devices'>) {
   const shown = devices.slice(0, shownDevices)
   useDevices(shown)

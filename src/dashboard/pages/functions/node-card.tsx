@@ -97,7 +97,7 @@ function NodeView({ node, names }: Pick<NodeProps, 'node' | 'names'>) {
   )
 }
 
-/** The successors: existing steps, or a new one. */
+/** The successors of a node: existing steps, or a new step. */
 function Successors({ node, draft, onDraft }: NodeProps) {
   const isBehind = (other: DraftNode) => draft.edges.some(([from, to]) => from === node.key && to === other.key)
   const others = draft.nodes.filter((other) => isBehind(other) || mayLead(draft, node, other))

@@ -25,7 +25,7 @@ export function nodeInWords(node: DraftNode, names: Names): string {
   }
 }
 
-/** `temperature changes → mail too-hot`: its triggers, and its mails and webhooks. */
+/** `temperature changes → mail too-hot`: the triggers, mails and webhooks of a graph. */
 export function graphInWords({ nodes }: Draft, names: Names): string {
   const triggers = nodes.filter(isTrigger).map((node) => nodeInWords(node, names))
   const ends = nodes.filter(isEnd).map((node) => nodeInWords(node, names))

@@ -26,7 +26,7 @@ const exampleTexts: Texts = {
   en: { subject: '{{deviceIdentifier}}: {{property}} is {{value}}', text: 'It was {{previous}} before.\n\n{{date}}' },
 }
 
-/** A template, or a new one if the name does not exist. */
+/** A template, or a new template if the name does not exist. */
 export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   const parameters = { name }
   // Templates apply to all devices.

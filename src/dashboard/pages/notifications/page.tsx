@@ -68,7 +68,7 @@ interface NewSubscriptionProps {
   readonly subscriptions: readonly Subscription[]
 }
 
-/** Functions that the user may read and is not subscribed to. Mail is the only channel. §2.6 */
+/** Offers the functions that the user may read and is not subscribed to. Mail is the only channel. §2.6 */
 function NewSubscription({ functions, subscriptions }: NewSubscriptionProps) {
   const topics = new Set(subscriptions.map(({ topic }) => topic))
   return (

@@ -8,7 +8,7 @@ import { showRecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
 import { TotpForm } from '#dashboard/pages/sign-in/totp-form'
 import { client } from '#dashboard/session'
 
-/** Sets up a second factor during sign-in, if the tenant requires one and the user has none. */
+/** Sets up a second factor during sign-in, if the tenant requires a second factor and the user has none. */
 export function EnrollForm() {
   const [isTotp, setTotp] = useState(false)
   return (
@@ -41,7 +41,7 @@ function EnrollTotp() {
   return <CallResult call={enrollment}>{(secret) => <TotpForm {...secret} submit="Sign in" />}</CallResult>
 }
 
-/** Asks the browser for a key; `name` is a name for the user. */
+/** Asks the browser for a key; `name`: how the user recognizes this key. */
 export async function registerKey(
   more: { readonly name?: string; readonly password?: string; readonly code?: string } = {},
 ): Promise<void> {

@@ -32,7 +32,7 @@ export function forEachDevice(act: (device: string) => Promise<string | undefine
   }
 }
 
-/** Repeats a call that is refused because of too many requests, or another change at the same time. */
+/** Repeats a call that is refused because of too many requests, an overload, or another change at the same time. */
 export async function retryRefused<Value>(act: () => Promise<Value>, repeats = repeatsMax): Promise<Value> {
   try {
     return await act()

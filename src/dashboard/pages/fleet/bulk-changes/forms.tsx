@@ -99,7 +99,7 @@ const directions = [
 
 const newGroup = { value: 'new', label: 'New group' }
 
-/** Adds to a group, which may be a new one, or removes from it. */
+/** Adds the devices to a group, which may be new, or removes them from a group. */
 export function GroupForm({ onPlan }: PlanFormProps) {
   const groups = useGroups() ?? []
   const group = useField('')

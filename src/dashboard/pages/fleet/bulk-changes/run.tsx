@@ -16,7 +16,7 @@ interface RunProps {
   readonly work: Work
 }
 
-/** Runs an action, and shows its progress and the outcome for each device, failed ones first. */
+/** Runs an action, and shows its progress and the outcome for each device, failed devices first. */
 export function Run({ devices, work }: RunProps) {
   const close = useContext(CloseDialogContext)
   const [faults] = useState(() => new Map<string, string | undefined>())
