@@ -233,10 +233,7 @@ class DiskRun {
     this.problems.push(...faults.map((text) => `${label}: before the restart: ${text}`))
   }
 
-  /**
-   * While tables cannot be opened, a subscriber must receive all events or be disconnected, and a list must be complete
-   * or refused.
-   */
+  /** While tables cannot be opened, a subscriber gets all events or is disconnected; a list is complete or refused. */
   async #read(label: string): Promise<void> {
     const { authorization, first } = this.#runner as WorkloadRunner
     let offset = first.offset

@@ -148,7 +148,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     seconds: 130,
     capMib: 640,
     rules: slowRules(),
-    // One user makes the requests in four of the phases, and may have 500 at the same time.
+    // One user makes the requests in four of the phases, and may have 1 000 at the same time.
     program: 'proof/overload/slow-clients',
     options: (size) => ({ each: scaled(100, size) }),
   },

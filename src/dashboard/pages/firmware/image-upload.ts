@@ -11,7 +11,7 @@ import type { ReleaseEntry } from '#model/release'
 /** Small enough for the server's time limit on a slow line, large enough for few parts of a large image. */
 export const partBytes = 512 * 1024
 
-/** The largest number of failures in a row without progress: with pauses, about two minutes. */
+/** The largest number of failures in a row without progress: the pauses take about a minute in all. */
 const failuresMax = 8
 
 /** Pauses need no jitter, because uploads do not disturb each other. */
