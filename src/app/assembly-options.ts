@@ -54,7 +54,7 @@ interface AssemblyLimits {
   readonly memory?: { readonly deviceBytesMax: number; readonly tenantBytesMax: number }
 }
 
-/** The log messages that the server needs. */
+/** The methods of the log that the server uses. */
 export interface AssemblyLog {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void

@@ -22,7 +22,7 @@ export function exitCodeOf(error: unknown): number {
 }
 
 export interface Mqtt {
-  /** Websockets at the root of the server. */
+  /** Websockets whose paths do not begin with the base path of the API. */
   readonly sockets: readonly AnyWebsocketRoute[]
   /** The ports that are open: plain, and with TLS. */
   readonly ports: { readonly plain?: number; readonly tls?: number }

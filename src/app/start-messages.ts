@@ -7,7 +7,7 @@ export function outboxIn(dataDirectory: string): string {
   return join(dataDirectory, 'outbox')
 }
 
-/** Includes the base path of the API. */
+/** The URL of the server, with the base path of the API. */
 export function urlOf({ host }: Config, port: number): string {
   const written = host.includes(':') ? `[${host}]` : host
   return `http://${host === '0.0.0.0' ? 'localhost' : written}:${port}/api/v1`

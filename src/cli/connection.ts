@@ -6,7 +6,7 @@ export const basePath = '/api/v1'
 /** A connection to a server, as one user or API key. */
 export interface Connection {
   readonly client: Client
-  /** Streams the answer to a GET. Does not use the client, because the answer may be large. */
+  /** Streams the answer to a GET. The client only signs in, because the answer may be too large for it. */
   download(path: string): AsyncIterable<Uint8Array>
   /** Posts a CSV text. @throws Problem */
   uploadCsv(path: string, text: string): Promise<unknown>

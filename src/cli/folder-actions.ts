@@ -13,7 +13,7 @@ import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder
 import { restoreBackup } from '#store/backup/restore'
 import { repairFolder } from '#store/repair/repair'
 
-/** Commands for the whole data folder. */
+/** Backs up through the running server; if there is none, reads the data folder. */
 
 export async function backup({ terminal, printer, target, options }: FolderContext, file: string): Promise<void> {
   if (file === pipe && terminal.out.isTTY)

@@ -25,7 +25,7 @@ interface Imported {
   readonly details: { readonly line: number; readonly message: string }[]
 }
 
-/** A row that cannot be imported does not stop the others. Tokens are not printed. */
+/** A rejected row does not stop the others. Tokens are not printed. */
 async function importThingsBoard({ client, printer }: CommandContext, file: string): Promise<void> {
   const total: Imported = { created: 0, existing: 0, rejected: 0, details: [] }
   let columns: { readonly token: number; readonly name: number } | undefined

@@ -3,7 +3,7 @@ import { runCommandLine } from '#cli/command'
 import { readSettings } from '#cli/settings'
 import { TemporaryFiles } from '#cli/temporary-files'
 
-/** Runs the command line with the environment and the streams of this process. */
+/** From the environment, and from `.env` in the working directory. */
 
 const settings = readSettings(process.env, existsSync('.env') ? readFileSync('.env', 'utf8') : '')
 const temporaryFiles = new TemporaryFiles()

@@ -20,7 +20,8 @@ const healthTimeoutMs = 10_000
  *
  * @param isOpenAllowed whether authentication may be off
  * @param doubt returns why the server may be another server than the configured one; absent if any server is right
- * @throws Refusal if it is not our server; NoAnswer
+ * @throws Refusal if it is not our server, may be another server, or has authentication off although that is not
+ * allowed; Misuse if a password is needed and there is no terminal; NoAnswer
  */
 export async function connectToServer(
   base: string,

@@ -76,7 +76,7 @@ type SecondFactorNeeded = Extract<Answer<'POST /auth/login'>, { readonly status:
 /**
  * Signs in with a new key, which belongs to the session. §5.2.1
  *
- * @throws Problem 401 when the mail address, name or password is wrong
+ * @throws Problem for a refusal: 401 when the mail address, name or password is wrong
  */
 export async function logIn(transport: Transport, account: Omit<SignIn, 'keep'>): Promise<Login> {
   const keys = await makeKeys()

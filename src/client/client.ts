@@ -96,7 +96,8 @@ export interface Client {
 
   /**
    * Completes a sign-in that requires a second factor.
-   * @throws Problem 401 when the factor is wrong, 429 after too many attempts
+   * @throws Problem 401 when the factor is wrong, 429 after too many attempts; TypeError for a code without a sign-in
+   * that waits for it
    */
   secondFactor(factor: Factor): Promise<'signed in'>
 

@@ -281,7 +281,7 @@ export class ConnectedClient {
     return this.#readSession()
   }
 
-  /** Reads the user from the server. An answer to a request without a token means that authentication is off. */
+  /** Reads the user from the server. A 200 answer to a request without a token means that authentication is off. */
   async #readSession(): Promise<Session> {
     const before = await this.#currentAuthority()
     const answer = await this.#exchange(requestOf('GET /iam/me'))

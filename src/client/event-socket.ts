@@ -27,7 +27,7 @@ const pingAfterMs = 10_000
 const staleAfterMs = 5_000
 /** How long after an unanswered ping a socket is closed. */
 const deadAfterMs = 20_000
-/** Browsers run the timers of hidden pages only once a minute. */
+/** How often liveness is checked. Browsers run the timers of hidden pages only once a minute. */
 const checkEveryMs = 1_000
 
 /**

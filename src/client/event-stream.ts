@@ -39,16 +39,16 @@ type ConnectionEnd = { readonly code: number } | { readonly problem: Error }
 const headPauseMs = 50
 
 /**
- * The pause after these close codes is at least as long as the pause before this attempt. This gives a restarting
- * server time, and spreads the clients that wait.
+ * The pause after these close codes is chosen as before this attempt, or before a later attempt. This gives a
+ * restarting server time, and spreads the clients that wait.
  */
 const attemptMinByCode: Readonly<Record<number, number>> = { 1012: 3, 1013: 3, 4400: 5, 4403: 5 }
 
 /**
- * The event stream over successive sockets. Each socket continues where the socket before ended. Contract 4.
- * Reconnects with back-off and jitter when a socket closes. 4401: reconnects if the session can be renewed, and ends
- * otherwise. 4403: reads everything again, because the permissions have changed. RESYNC, and a STREAM that was
- * not recovered: reads everything again over the same socket.
+ * The event stream over successive sockets. Each socket continues where the socket before ended. Contract 4. Reconnects
+ * with back-off and jitter when a socket closes. 4401: renews the session and reconnects, or ends if the session is
+ * over. 4403: reads everything again, because the permissions have changed. RESYNC, and a STREAM that was not
+ * recovered: reads everything again over the same socket.
  */
 export class EventStream {
   readonly #context: StreamContext

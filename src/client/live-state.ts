@@ -31,7 +31,7 @@ export interface StateContext extends StreamContext {
   closed(state: LiveState): void
 }
 
-/** The lists that are read on first use. */
+/** The name of a list that is read on first use. */
 type LazyListName = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
 
 /** The number of devices that a state of watched devices keeps, so that rows that reappear are shown at once. */

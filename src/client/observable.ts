@@ -7,7 +7,7 @@ export interface Observable<T> {
 }
 
 /**
- * A map whose entries change one by one. `value` is a view of it: another object after each notification, so that
+ * A map whose entries change one by one. `value` is a view of the map: another object after each change, so that
  * comparisons find the change. Every view shows the present entries.
  */
 export interface ObservableMap<K, V> extends Observable<ReadonlyMap<K, V>> {

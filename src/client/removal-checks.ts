@@ -4,8 +4,8 @@ import type { Platform } from '#client/platform'
 const removalEventWaitMs = 1_000
 
 /**
- * Checks whether a device was deleted after its last visible service was removed. DEVICE_DELETE needs `read` on
- * `device` (contract 4), so callers without it have to ask.
+ * Checks whether devices were deleted after events that only removed properties. DEVICE_DELETE needs `read` on `device`
+ * (contract 4), so callers without this permission have to ask.
  */
 export class RemovalChecks {
   readonly #platform: Platform

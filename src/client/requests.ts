@@ -134,8 +134,8 @@ const rememberedMs = 600_000
 const rememberedMax = 100
 
 /**
- * Sends requests that create something with an `Idempotency-Key`. If the answer was lost or temporary, the same request
- * is sent with the same key the next time, so that it creates one resource. Contract 1.10
+ * Adds an `Idempotency-Key` to requests that create something. If the answer was lost or temporary, the same request is
+ * sent with the same key the next time, so that it creates one resource. Contract 1.10
  */
 export class IdempotentSend {
   readonly #platform: Platform

@@ -12,7 +12,7 @@ export type Body<R extends RouteName> = RouteTable[R]['body']
 /** The body of a 2xx answer, `undefined` without a body. */
 export type Answer<R extends RouteName> = RouteTable[R]['answer']
 
-/** Names of routes whose answer is a list, for `pages`. */
+/** The name of a route whose answer is a list, for `pages`. */
 export type ListName = { [R in RouteName]: Answer<R> extends readonly unknown[] ? R : never }[RouteName]
 
 /** An entry of the list of this route. */
@@ -54,7 +54,6 @@ export interface CallOptions {
 export interface WholeAnswer<R extends RouteName = RouteName> {
   readonly status: number
   readonly headers: Headers
-  /** The body of the route's 2xx answer, or of a refusal. */
-  /** Parsed JSON, a text, or bytes, by content type. */
+  /** The body of the route's 2xx answer, or of a refusal: parsed JSON, a text, or bytes, by content type. */
   readonly body: Answer<R> | unknown
 }

@@ -23,11 +23,10 @@ export interface StateOptions {
 }
 
 /**
- * The state of the connection.
- * `connecting`: nothing is read yet. `catching up`: connected, and reading what is missing. `live`: everything that the
- * server had stored is included, and new events arrive. `stale`: connected, but no message for 15 s, not even an answer
- * to a ping. `reconnecting`: not connected; the data is as of `since`. `closed`: ended, see `problem`; continues only
- * after another sign-in.
+ * The state of the connection. `connecting`: nothing is read yet. `catching up`: connected, and reading what is
+ * missing. `live`: everything that the server had stored is included, and new events arrive. `stale`: connected, but no
+ * message for 15 s, not even an answer to a ping. `reconnecting`: not connected; the data is as of `since`. `closed`:
+ * ended, see `problem`; continues only after another sign-in, and after `close` not at all.
  */
 export interface Connection {
   readonly state: 'connecting' | 'catching up' | 'live' | 'reconnecting' | 'stale' | 'closed'
@@ -78,9 +77,12 @@ export interface State {
   readonly updates: ObservableMap<string, FirmwareView>
   /** The caller's own subscriptions, by resource name. */
   readonly subscriptions: ObservableMap<string, Subscription>
-  /** Calls the listener for every event, also for events that were missed during an interruption. */
+  /**
+   * Calls the listener for every event, also for events that were missed during an interruption, if the server can
+   * still send them.
+   */
   events(listener: (event: StreamEvent) => void): () => void
-  /** Undefined before the first full read. */
+  /** Undefined before the first full read, and while the state is closed. */
   readonly position: Position | undefined
   close(): void
 }
@@ -128,7 +130,7 @@ export interface LiveDevice extends Observable<DeviceView | undefined> {
 /** An immutable device: a new object after each change, the same object otherwise. */
 export interface DeviceView {
   readonly deviceIdentifier: string
-  /** Undefined if the caller may not read `meta`. */
+  /** Undefined if it is not read yet, or the caller may not read `meta`. */
   readonly status: DeviceStatus | undefined
   /** Unix milliseconds, 0 for never. As of the last change of `status`, because no other event contains it. */
   readonly lastMessage: number

@@ -78,7 +78,10 @@ export class DaySummary {
     return hour
   }
 
-  /** Merges all summaries into one of the whole day. Returns false if the day has no summaries of hours only. */
+  /**
+   * Merges all summaries into one of the whole day. Returns false, and changes nothing, if there are none, or if the
+   * first is of the whole day already.
+   */
   mergeHours(): boolean {
     if (!this.hasHours) return false
     const [day, ...others] = this.hours.splice(0) as [Summary, ...Summary[]]

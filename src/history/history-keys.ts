@@ -9,7 +9,7 @@ import { sortableHex } from '#store/key-space'
  * | `format` | the version of this key space |
  * | `device/<tenant>/<device>` | the address of a device, and its series with their ids |
  * | `run/<run>` | a run: points of many series, and the checkpoint after it |
- * | `page/<run>/<series>` | a page of a run, with the first series in it |
+ * | `page/<run>/<series>` | a page of a run; the key has the first series of the page |
  * | `block/<series>/<day>/<sequence>` | points of one series and day |
  * | `sum/<series>/<day>` | summaries of the hours of a day, or of the whole day, of the points in blocks |
  * | `dead/<series>` | a series of a deleted device, whose blocks and summaries are still to be deleted |

@@ -23,7 +23,7 @@ export interface HistoryRequestsOptions {
 
 /** Contract 9, position. */
 const behindMsMax = 5_000
-/** Each query holds up to a million points in memory. */
+/** The limit of queries at a time, each of which holds up to a million points in memory. */
 const runningMax = 4
 const waitingMax = 64
 

@@ -37,7 +37,10 @@ export async function answerQuery(store: HistoryStore, query: HistoryQuery): Pro
   return await raw(store, query, series)
 }
 
-/** The series of declared properties, and all others with history. Undefined if there are neither. */
+/**
+ * The series of a service that the query asks for, also those of former properties with history. Undefined if the
+ * service has neither declared properties nor history. Adds a fault for each unknown property.
+ */
 function askedSeries(
   store: HistoryStore,
   tenant: string,

@@ -16,7 +16,7 @@ export interface Retention {
   readonly isKept: boolean
 }
 
-/** Nothing was deleted to hold the total size. */
+/** Nothing was deleted to keep the total size below its limit. */
 export const noCut: Retained = { rawFrom: 0, hoursFrom: 0, daysFrom: 0 }
 
 /** The retention of all series: the retention of the server, or another retention that the schema names. */

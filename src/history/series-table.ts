@@ -47,7 +47,7 @@ export class SeriesOfDevice {
   flakeAddress = 0
   readonly kinds: SeriesKind[] = []
   readonly ids: number[] = []
-  /** The ids of the series of each property of a shape; a device has few services. */
+  /** The declared shapes, and (`shapeIds`) the ids of the series of their properties. A device has few services. */
   readonly shapes: Shape[] = []
   readonly shapeIds: Int32Array[] = []
 

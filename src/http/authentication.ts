@@ -96,7 +96,7 @@ function isGranted(names: Reach['devices'], name: string | undefined): boolean {
 }
 
 /**
- * The faults of proofs and tokens, and their errors. Contract 2, DPoP; §7; RFC 9449 §7.1, RFC 6750 §3.1.
+ * The error for a fault of a proof or a token. Contract 2, DPoP; §7; RFC 9449 §7.1, RFC 6750 §3.1.
  *
  * `challenge`: the error in `WWW-Authenticate`. A client that follows RFC 9449 needs no other text.
  */

@@ -6,8 +6,8 @@ import { Problem } from '#model/problem'
 /**
  * Collects a request's body up to a limit, or passes it on as it arrives.
  *
- * Obligations: create it before the first `await`, or bytes are lost. It stores at most `bytesMax` bytes; above the
- * limit it drops all chunks and only counts the rest. A listener is called at most once.
+ * Obligations: create it before the first `await`, or bytes are lost. Without a stream it stores at most `bytesMax`
+ * bytes; above the limit it drops all chunks and only counts the rest. A listener is called at most once.
  */
 export class BodyReader {
   #chunks: Uint8Array[] = []
@@ -91,8 +91,8 @@ export class BodyReader {
   }
 
   /**
-   * Calls `listener` once: with the bytes when the body is complete, or with undefined when it is too large.
-   * `isKept`: the bytes can be read again.
+   * Calls `listener` once: with the bytes when the body is complete, or with undefined when it is too large. Never
+   * after `drain`. `isKept`: the bytes can be read again.
    */
   whenSettled(listener: (bytes: Uint8Array | undefined) => void, isKept = false): void {
     const settled = () => listener(this.#state === 'complete' ? this.#bytes(isKept) : undefined)
@@ -150,7 +150,7 @@ export class BodyReader {
 
 /**
  * The time for each `stepBytes` of a body, and for the rest after the last full step. The parser also requires 16
- * KiB/s, but checks this 8 to 12 s later.
+ * KiB/s, but closes a connection only after 8 to 12 s.
  */
 export const bodyPaceMs = 7_000
 const stepBytes = 7 * 16 * 1024

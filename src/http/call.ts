@@ -54,9 +54,10 @@ export interface BodyStream extends AsyncIterable<Uint8Array> {
 }
 
 /**
- * The answer of a route. The server stringifies `json`; `text` is JSON already; `chunks` is streamed: each chunk is
- * written when the client has taken the previous one, and the iterator is returned when the client disconnects. The
- * chunks must add up to the `Content-Length` if the headers have one; otherwise they are sent chunked.
+ * The answer of a route. The server stringifies `json`; `text` is sent as it is, as JSON unless `headers` has another
+ * type; `chunks` is streamed: each chunk is written when the client has taken the previous one, and the iterator is
+ * returned when the client disconnects. The chunks must add up to the `Content-Length` if the headers have one;
+ * otherwise they are sent chunked.
  */
 export interface Reply {
   readonly status: number

@@ -4,13 +4,14 @@ import { requestOriginOf } from '#http/forwarding-headers'
 /**
  * Which pages may read the answers. Contract 1.9.
  *
- * - `none`: no `Origin`, so the request is not from a page of another site.
+ * - `none`: no `Origin`. The request may still come from a page of another site: see `isForeignFetch`.
  * - `allowed`: the server's own origin or a configured one.
  * - `foreign`: any other origin, and always `null` (sandboxed frames, files).
  *
- * The server's own origin is that of a public URL, or that of the request's `Host`. With authentication off, `Host`
- * counts only if it is `localhost` or an IP address: any other name could be made to resolve to this machine (DNS
- * rebinding), and a page of that name would then look like the server's own.
+ * The server's own origin is that of a public URL, or that of the request's `Host` (behind a trusted proxy, of
+ * `X-Forwarded-Host`). With authentication off, this host counts only if it is `localhost` or an IP address: any other
+ * name could be made to resolve to this machine (DNS rebinding), and a page of that name would then look like the
+ * server's own.
  */
 export type OriginVerdict = 'none' | 'allowed' | 'foreign'
 

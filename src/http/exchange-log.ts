@@ -1,7 +1,7 @@
 import type { ServerContext } from '#http/server-context'
 import { Problem } from '#model/problem'
 
-/** Log entries of an exchange. */
+/** The parts of an exchange that its log entries contain. */
 interface LoggedExchange {
   readonly context: ServerContext
   readonly requestId: string

@@ -161,8 +161,9 @@ export class Exchange implements PendingRequest {
   }
 
   /**
-   * Runs the step when the body has arrived or has exceeded its limit, or at once if its declared length is too large.
-   * `read` returns the body, or throws Problem `too_large`. `isKept`: the body can be read again.
+   * Runs the step when the body has arrived or has exceeded its limit, or at once if its declared length is too large;
+   * never after the exchange has ended. `read` returns the body, or throws Problem `too_large`. `isKept`: the body can
+   * be read again.
    */
   readBody(step: (read: () => Uint8Array) => void, isKept = false): void {
     const read = (bytes?: Uint8Array) => () => {
@@ -309,7 +310,7 @@ export class Exchange implements PendingRequest {
     this.#status = status
   }
 
-  /** The last byte of the answer was written, or the connection has become a websocket. */
+  /** The last byte of the answer was written, or the connection becomes a websocket. */
   finish(body: number | string): void {
     this.#response = undefined
     this.#reader?.unwatch()

@@ -82,8 +82,8 @@ interface ReplyTarget {
 }
 
 /**
- * A body up to this size is written at once: with its head it fits into uWebSockets.js's cork of 16 KiB. A larger one
- * is written piece by piece as the client takes it, so that no byte is buffered twice or lost (see `ChunkOutput`).
+ * A body up to this size is written at once: with its head it fits into uWebSockets.js's cork of 16 KiB. A larger body
+ * is written piece by piece as the client takes it, so that no byte is buffered twice or lost (see `chunkBytesMax`).
  */
 const wholeBytesMax = 8 * 1024
 /** The largest size of one UTF-16 unit in UTF-8. */

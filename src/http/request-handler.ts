@@ -33,9 +33,9 @@ const oneTurnBytesMax = 64 * 1024
 const noBytes = new Uint8Array(0)
 
 /**
- * The wrapper around every request. The order of its steps is part of the contract: framing, origin, path (404 before
- * any check of the caller), method, authentication, permission, path parameters, their scope, query, body, idempotency
- * key, answer.
+ * The wrapper around every request, except upgrades to websockets. The order of its steps is part of the contract:
+ * framing, origin, path (404 before any check of the caller), method, authentication, permission, path parameters,
+ * their scope, query, body, idempotency key, answer.
  */
 export function httpHandler(
   context: ServerContext,
@@ -177,7 +177,7 @@ function bytesMaxOf({ bodyBytesMax, streamedBytesMax }: BodyLimits, entry: Route
   return entry.body?.bytesMax ?? (entry.body?.isStreamed ? streamedBytesMax : bodyBytesMax)
 }
 
-/** The answer to a plain request for a websocket. */
+/** The answer to a request for a websocket that is no valid handshake. */
 export const upgradeRequired = {
   status: 426,
   headers: { Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Version': '13' },

@@ -5,7 +5,7 @@ import type { World } from '#runtime/world'
  * A request's headers, copied while the request is valid: uWebSockets.js keeps it on the stack.
  *
  * Every line is stored, also repeated ones: the framing check needs each copy, and a repeated header reads as all
- * values joined by a comma (RFC 9110 §5.3), so that a repeated credential is invalid instead of silently being one.
+ * values joined by a comma (RFC 9110 §5.3), so that a repeated credential is invalid: none of its copies is used.
  */
 export class RequestHeaders {
   /** Names (lower case) and values, alternating: one array is cheaper than a map for the dozen lines of a request. */
@@ -112,8 +112,8 @@ export function parseQuery(query: string): Readonly<Record<string, string | stri
 const echoable = /^[A-Za-z0-9._-]{1,64}$/
 
 /**
- * Returns the client's own request id if it is valid, otherwise a new one: a random prefix of this process, and a
- * number. A request id has to be unique, but may be guessed.
+ * Makes a function that returns the client's own request id if it is valid, otherwise a new id: a random prefix of this
+ * process, and a number. A request id has to be unique, but may be guessed.
  */
 export function requestIds(world: World): (asked: string) => string {
   const prefix = Buffer.from(world.random(6)).toString('base64url')

@@ -54,10 +54,10 @@ interface ServerRoutes {
   /** The prefix of `bindings` and `sockets`. Default `/api/v1`. */
   readonly basePath?: string
   readonly bindings: readonly Binding[]
-  /** Routes whose paths begin at the root. */
+  /** Routes whose paths get no prefix. */
   readonly rootBindings?: readonly Binding[]
   readonly sockets?: readonly AnyWebsocketRoute[]
-  /** Websockets whose paths begin at the root. */
+  /** Websockets whose paths get no prefix. */
   readonly rootSockets?: readonly AnyWebsocketRoute[]
   /** The error for an unknown path, if there is more to say than 404. */
   readonly notFound?: (path: string) => Problem | undefined

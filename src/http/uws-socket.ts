@@ -28,7 +28,7 @@ const lingerMs = 10_000
 
 /**
  * Implements `Socket` over one websocket. After `closed` every method does nothing, except that `cork` still runs its
- * task: uWebSockets.js would throw on any call, and both sides may call `end` at the same time.
+ * task: uWebSockets.js would throw on any call, and both sides may end the socket at the same time.
  */
 export class UwsSocket implements Socket {
   readonly remoteAddress: string

@@ -41,15 +41,21 @@ export const frameDepthMax = 8
  */
 export const frameValuesMax = 131_072
 
-/** A list or an object costs about ten times as much as a number. A HELLO of the default length has at most 20 000. */
+/**
+ * Limit for the lists and objects in one frame, which cost about ten times as much as numbers. A HELLO of the default
+ * length has at most 20 000.
+ */
 export const frameListsMax = 65_536
 
-/** A binary value costs half a microsecond, even an empty one. A HELLO of the default length has at most 10 000. */
+/**
+ * Limit for the binary values in one frame, each of which costs half a microsecond, even an empty one. A HELLO of the
+ * default length has at most 10 000.
+ */
 export const frameBinariesMax = 16_384
 
 /**
- * Unknown fields in one frame: a newer device may send a few in each object. Each new name costs about a microsecond,
- * so a frame full of new names would block the event loop.
+ * Limit for the unknown fields in one frame: a newer device may send a few in each object. Each new name costs about a
+ * microsecond, so a frame full of new names would block the event loop.
  */
 export const unknownFieldsMax = 4_096
 

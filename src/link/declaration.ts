@@ -17,7 +17,7 @@ export function declaredServices(services: HelloMessage['services'], intern: Int
 /**
  * Converts a checked declaration to the form that device actors take: a shape and the initial values. Properties are
  * sorted by id, so that devices that declare them in another order share a shape.
- * @throws Problem `value_bad`, which names the property
+ * @throws Problem `value_bad`, which names the property; `invalid` for an unknown type
  */
 export function declaredService(
   { serviceIdentifier, properties }: ServiceDeclaration,

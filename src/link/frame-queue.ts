@@ -17,8 +17,8 @@ export const smallFrameBytesMax = 4_096
 /** How long the queue works before it yields to the event loop. */
 const sliceMs = 2
 /**
- * A slice that took longer contained an expensive frame. The next slice then begins only after the same time, so that
- * links that send only such frames use at most half of the CPU.
+ * A slice that took longer contained an expensive frame. The next slice then begins after a pause of the same length,
+ * so that links that send only such frames use at most half of the CPU.
  */
 const expensiveMs = 2 * sliceMs
 

@@ -3,8 +3,8 @@ import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { World } from '#runtime/world'
 
 /**
- * Open links by the credentials of their upgrade. A link ends with its credentials, even before HELLO. Links that
- * needed no credentials are not listed.
+ * Open links by the credentials of their upgrade or MQTT sign-in. A link ends with its credentials, even before HELLO.
+ * Links that needed no credentials are not listed.
  */
 export class LinksByCredential {
   /**

@@ -247,7 +247,10 @@ export class Links implements SocketHandler<LinkOpening> {
     this.#liveness.stop()
   }
 
-  /** UPDATE is cheap and is processed at once; other frames only if there is time, otherwise they are queued. */
+  /**
+   * A small UPDATE is cheap and is processed at once; other small frames only if there is time. All other frames are
+   * queued.
+   */
   #frame(link: Link, data: Uint8Array, isBinary: boolean): void {
     const bytes = data.byteLength
     const frame = bytes <= smallFrameBytesMax ? this.#decoded(link, data, isBinary) : 'large'
@@ -314,7 +317,7 @@ export class Links implements SocketHandler<LinkOpening> {
 
   #refuseUnknownDevice(link: Link, flakeAddress: number, seq: number): void {
     if (link.replaced.has(flakeAddress)) {
-      // A late frame of a device that another link took over needs no answer.
+      // A late frame of a device that has left this link needs no answer.
       link.removeFromWindow()
       return
     }
@@ -345,7 +348,7 @@ export class Links implements SocketHandler<LinkOpening> {
         this.#result(link, message, readPropertyItems(WriteResult, message.results, 'results'))
         break
       case 'FIRMWARE_STATUS': {
-        // A status for an unknown address is no mistake, as with RESULT.
+        // A status for an unknown address is no mistake: it may come late.
         const linked = link.devices.get(message.flakeAddress)
         if (linked) this.#firmwareListener.statusReceived(linked, message)
       }

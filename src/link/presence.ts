@@ -11,8 +11,8 @@ import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
 /**
- * A device that reports by HTTP is online for this long after a message. After a restart, devices have this long to
- * reconnect.
+ * A device that reports by HTTP counts as online for this long after a message. After a restart, devices have this long
+ * to reconnect.
  */
 export const graceMs = 60_000
 

@@ -102,8 +102,8 @@ export class Writes {
   }
 
   /**
-   * Handles a RESULT for all or some of the properties. Returns false if there is no open write. `linked` is the
-   * present link of the device.
+   * Handles a RESULT for all or some of the properties. Returns false if there is no open write. `linked`: the device
+   * that sent RESULT.
    */
   result(linked: LinkedDevice, message: ResultMessage): boolean {
     if (this.desired.result(linked, message)) return true

@@ -64,7 +64,9 @@ const bytesMax = 64 * 1024 * 1024
 /** Finding this many receivers of one message takes up to 20 ms. */
 const subscriptionsMax = 50_000
 const levelsMax = 200_000
-/** Comparing a topic with this many levels takes some milliseconds. */
+/**
+ * The limit of levels from the first `+` of a filter on: to compare a topic with all of them takes some milliseconds.
+ */
 const openLevelsMax = 20_000
 const queuedMax = 10_000
 /** A client with more unread bytes gets no messages with QoS 0. */

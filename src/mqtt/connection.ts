@@ -26,7 +26,7 @@ import type { Transport } from '#mqtt/transport'
 import type { CommitCallback } from '#runtime/gate'
 import type { World } from '#runtime/world'
 
-/** Contract 10. No valid user name or password is larger. */
+/** The largest CONNECT packet. No valid user name or password is larger. Contract 10. */
 const connectBytesMax = 4 * 1024
 const connectMsMax = 10_000
 const packetBytesMax = 256 * 1024

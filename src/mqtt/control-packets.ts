@@ -4,9 +4,9 @@ import type { ProtocolVersion, Qos } from '#mqtt/packet'
 import { malformed, PacketFault, protocolError, type Reason, reasons, returnCodeOf } from '#mqtt/reason-codes'
 
 /**
- * All packets except PUBLISH and its acknowledgements, and the properties of PUBLISH. They are rare, so the package
- * `mqtt-packet` unpacks them after our own framing. A schema checks the result, because the package accepts misplaced
- * and repeated properties, and any bytes as text.
+ * This module handles the properties of PUBLISH, and all packets except PUBLISH and its acknowledgements. They are
+ * rare, so the package `mqtt-packet` unpacks them after our own framing. A schema checks the result, because the
+ * package accepts misplaced and repeated properties, and any bytes as text.
  */
 
 /** Unpacking 32 KiB of the shortest strings or properties takes some milliseconds. */

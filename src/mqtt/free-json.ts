@@ -17,7 +17,7 @@ export interface FreeValues {
   readonly values: readonly (readonly [name: string, value: FreeValue])[]
 }
 
-/** The limit of values in one message. Each value is compared with rules, and each time becomes an event. */
+/** The limit of values in one message. Each value is compared with rules. */
 const valuesMax = 2_048
 const timesMax = 256
 

@@ -45,7 +45,7 @@ export class FreeReports {
     this.#parts = parts
   }
 
-  /** The ids of all names that devices of the tenant have sent, by name. */
+  /** The ids of all names that devices of the tenant have sent for this service, by name. */
   idsOf(tenant: string, service: string): ReadonlyMap<string, number> {
     return this.#parts.system.wake(tenantAddress(tenant)).jsonNames.get(service)?.ids ?? noIds
   }

@@ -61,7 +61,10 @@ export class LinkTopics {
     exchange.answer(client, known, message, answer)
   }
 
-  /** After a HELLO or BYE, stores the devices in the session, in the same commit. */
+  /**
+   * After a HELLO or BYE, stores the devices in the session, in the same commit; not if the session ends with the
+   * connection, or if there are too many devices.
+   */
   #noteDevices(client: Client, { link, frames }: ClientLink): void {
     const { sessions } = this.#parts
     frames.hasNewDevices = false

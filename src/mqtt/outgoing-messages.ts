@@ -4,7 +4,7 @@ import { type Reason, reasons } from '#mqtt/reason-codes'
 
 /** The methods of a client that its messages need. */
 interface Receiver {
-  /** Returns false if the packet is too large for the client. */
+  /** Returns false if the packet is too large for the client, or the client is closed. */
   deliver(message: Delivery): boolean
   /** Sends PUBREL. */
   release(packetId: number, reason: Reason): void

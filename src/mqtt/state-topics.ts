@@ -17,7 +17,7 @@ export interface StateMessage {
   readonly payload: string
 }
 
-/** The present values of a device that match one of the filters, and that the caller may read. */
+/** The present status and values of a device that match one of the filters, and that the caller may read. */
 export function* stateMessages(
   system: System<Entry>,
   caller: Caller,

@@ -221,7 +221,10 @@ export class ThingsBoardTopics {
     this.#parts.reports.report(linked, service, times, bytes, (problem) => this.#refuse(peer, problem))
   }
 
-  /** Connects the device that the client is. Undefined if the connection is refused. @throws Problem `forbidden` */
+  /**
+   * Connects the single device for which the client signed in. Undefined if the connection is refused. @throws Problem
+   * `forbidden`
+   */
   #own({ principal }: Client, peer: Peer): LinkedDevice | undefined {
     const device = principal.link?.device ?? principal.me
     if (device === undefined) throw new Problem('forbidden', 'these credentials are not those of a single device')
@@ -282,7 +285,7 @@ export class ThingsBoardTopics {
     return isSubscribed
   }
 
-  /** The present values by name; without `keys`, all of them. */
+  /** The present values of attributes by name; without `keys`, of all attributes. */
   #attributes({ tenant, device }: LinkedDevice, keys: readonly string[] | undefined): Record<string, PropertyValue> {
     const { system, reports } = this.#parts
     const state = system.peek(deviceAddress(tenant, device)) as DeviceState | undefined

@@ -76,7 +76,7 @@ type Inputs = readonly [fn: StoredFunction | undefined, ...others: unknown[]]
 /** The characters of a digest line other than its subject. */
 const timeCharacters = 30
 
-/** The limit of requests of one subscription that are passed over in one turn. */
+/** The limit of requests of one subscription that are passed over together. */
 const passedAtOnce = 256
 
 /**
@@ -245,7 +245,8 @@ export class Composer {
   }
 
   /**
-   * There is one digest an hour, so the hour identifies it. It covers many functions, so it has no unsubscribe link.
+   * There is one digest an hour, so the hour identifies the digest. A digest covers many functions, so it has no
+   * unsubscribe link.
    */
   #digestMessageOf(
     { state, recipient }: Moment,

@@ -36,7 +36,7 @@ export interface DelivererLog {
   error(fields: object, message: string): void
 }
 
-/** A subscriber whose next mail is being processed. */
+/** A subscriber, by tenant and id. */
 export interface Subscriber {
   readonly tenant: string
   readonly id: string
@@ -231,7 +231,10 @@ export class Deliverer {
     ])
   }
 
-  /** Sends all commands in the same turn, so that they share one commit. Retries while the store takes no writes. */
+  /**
+   * Sends all commands without a wait between them, so that they share one commit. Retries while the store takes no
+   * writes.
+   */
   async #store(
     subscriber: Subscriber,
     asked: readonly (readonly [ActorAddress, SubscriberCommand | CountMails])[],

@@ -57,7 +57,7 @@ export function isHourOver({ from }: MailState['hour'], now: number): boolean {
   return now < from || now >= from + mailHourMs
 }
 
-/** The number of requests up to `to` that were counted but not stored. */
+/** The number of requests after the cursor, up to `to`, that were counted but not stored. */
 export function gapUpTo({ cursor, requests }: PendingSubscription, to: number): number {
   return to - cursor - requests.filter(({ seq }) => seq <= to).length
 }

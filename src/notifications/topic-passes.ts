@@ -97,7 +97,7 @@ export class TopicPasses {
     }
   }
 
-  /** The progress of its requests. Undefined: all subscribers have been notified of everything. */
+  /** The stored head of the function's requests. Undefined: all subscribers have been notified of everything. */
   headOf(tenant: string, fn: string): DeliveryHead | undefined {
     return this.#topics.get(tenantKey(tenant, fn))?.head
   }

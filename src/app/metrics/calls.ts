@@ -4,7 +4,7 @@ import { problemKinds } from '#model/problem'
 
 const routeLabel = 'name of the route, path of a websocket, or `none` if there is no route'
 
-/** API requests, webhooks and MCP. */
+/** HTTP requests and websockets. */
 export const callRows: readonly MetricRow[] = [
   {
     name: 'ddb_http_requests_total',

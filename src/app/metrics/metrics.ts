@@ -4,7 +4,7 @@ import type { MetricSources } from '#app/metrics/sources'
 import { metricRows } from '#app/metrics/table'
 import type { Metrics, MetricsForm } from '#routes/metrics'
 
-/** The number of samples of a metric that are formatted in one turn, which takes a few tenths of a millisecond. */
+/** The number of samples of a metric that are formatted together, which takes a few tenths of a millisecond. */
 const samplesAtOnce = 100
 const histogramsAtOnce = 10
 

@@ -3,7 +3,7 @@ import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { NoAnswer, requestPage } from '#cli/exchange'
 import { trySmtp } from '#notifications/smtp-mail'
 
-/** Checks the servers that this server connects to. */
+/** Checks the mail server. */
 
 export async function mailFinding({ smtpUrl }: Config): Promise<Finding> {
   const about = 'mail'

@@ -5,7 +5,6 @@ import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { messageOf, nearestFolder } from '#cli/doctor/folder'
 import type { World } from '#runtime/world'
 
-/** Checks how long the disk takes for a write, and whether the clock is right. */
 
 const syncCount = 20
 const slowMs = 20

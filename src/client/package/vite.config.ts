@@ -36,7 +36,7 @@ export default defineConfig(({ mode }) => {
   }
 })
 
-/** Adds the description, the license, and the declarations that the compiler wrote. */
+/** Adds `package.json`, the readme, the license, and the declarations that the compiler wrote. */
 function packageFiles(): Plugin {
   return {
     name: 'package-files',
