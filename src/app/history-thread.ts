@@ -83,8 +83,8 @@ const maxYoungGenerationSizeMb = 12
 
 /**
  * History in a thread of its own, so that it takes no time from the event loop, except to copy chunks into memory that
- * both threads share. Without shared memory, each batch would allocate its own, which triggers full garbage collections.
- * A thread that ended is started again by the next `open`.
+ * both threads share. Without shared memory, each batch would allocate memory of its own, which triggers full garbage
+ * collections. A thread that ended is started again by the next `open`.
  */
 export class HistoryThread implements HistoryService {
   readonly name = 'history'

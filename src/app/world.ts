@@ -21,7 +21,7 @@ port2.on('message', () => {
 })
 port2.unref()
 
-/** The real world: the only file that reads the clock, waits, or uses randomness. */
+/** The real world: the only file of the server that reads the clock, waits, or uses randomness. */
 export const realWorld: World = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

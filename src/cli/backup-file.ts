@@ -139,7 +139,7 @@ async function publish(draft: string, path: string): Promise<void> {
   }
 }
 
-/** Creates an empty file of this name first, which fails if there is one. The rename then replaces the empty file. */
+/** Creates an empty file of this name first, and fails if the name exists. The rename then replaces the empty file. */
 async function renameExclusively(draft: string, path: string): Promise<void> {
   try {
     await (await open(path, 'wx', ownerOnly)).close()

@@ -4,7 +4,7 @@ import { realWorld } from '#app/world'
 import { requestPage } from '#cli/exchange'
 import { proofOf, readServerFile, type ServerFile } from '#store/server-file'
 
-/** As long as for other requests to a server. */
+/** The same time limit as for other requests to a server. */
 const timeoutMs = 10_000
 
 /**

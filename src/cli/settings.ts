@@ -11,7 +11,7 @@ export interface Settings {
 
 /**
  * The settings of the server and the credentials, from the environment and then from `.env`. In the server, ADMIN_NAME
- * and ADMIN_PASSWORD create the first administrator, and one needs the other. Here they sign in, the name is optional,
+ * and ADMIN_PASSWORD create the first administrator, and each needs the other. Here they sign in, the name is optional,
  * and the user may type the password.
  */
 export function readSettings(environment: Record<string, string | undefined>, dotenvText: string): Settings {

@@ -24,9 +24,15 @@ export interface StreamContext {
 /** Receives the events and the state of the stream. */
 export interface StreamListener {
   received(event: StreamEvent): void
-  /** Events were missed, or nothing was read yet: read everything again, as of this offset or later. */
+  /**
+   * Events were missed, permissions have changed, or nothing was read yet: read everything again, as of this offset or
+   * later.
+   */
   startOver(offset: number): void
-  /** Resolves when all lists are read, with an offset: after the events up to it the state is complete. */
+  /**
+   * Resolves when all lists are read, with an offset: once the events up to this offset are received, the state is
+   * complete.
+   */
   whenCaughtUp(signal: AbortSignal): Promise<number>
   /** The stream has ended and does not reconnect. */
   ended(problem: Error): void

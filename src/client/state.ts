@@ -11,7 +11,8 @@ import type { PropertyValue } from '#model/property-type'
 export interface StateOptions {
   /**
    * Only these devices. `'watched'`: only devices with a listener of their own, such as the rows on a screen, and some
-   * that had one. A device is read when it gets a listener. `isComplete` is then about these devices.
+   * devices that had a listener before. A device is read when it gets a listener. `isComplete` is then about these
+   * devices.
    */
   readonly devices?: readonly string[] | 'watched'
   /** Only these services of the devices. */

@@ -36,8 +36,8 @@ export interface HistoryQuery {
   readonly tenant: string
   readonly services: readonly QueriedService[]
   /**
-   * `series`: each series with its device and service. `status`: the only series is the status of a device. `csv`,
-   * `ndjson`: rows.
+   * `service`: the series of one service. `series`: each series with its device and service. `status`: the only series
+   * is the status of a device. `csv`, `ndjson`: rows.
    */
   readonly form: 'service' | 'series' | 'status' | 'csv' | 'ndjson'
   readonly from: number

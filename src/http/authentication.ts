@@ -30,7 +30,8 @@ export interface AuthenticationRequest {
 export type Authenticate = (request: AuthenticationRequest, access: RouteAccess) => Caller | Promise<Caller>
 
 /**
- * Decides whether an authenticated caller may use a route: the one place where access becomes 403 or 404. Contract 1.4.
+ * Decides whether an authenticated caller may use a route: the one place where the `access` of a route becomes 403 or
+ * 404. Contract 1.4.
  *
  * One grant must include all names in the path. Names in a body or a list are checked by the handler.
  *

@@ -47,7 +47,7 @@ export class Exchange implements PendingRequest {
   metrics: RouteMetrics
   caller: Caller | undefined
   hasBegun = false
-  /** Called with an error before it is answered. Returns true if it answers the request itself. */
+  /** Called with an error before the error is answered. Returns true if the callback answers the request itself. */
   onFailure: ((error: unknown) => boolean) | undefined
   audit: RequestAudit | undefined
   readonly extraHeaders: string[] = []

@@ -105,7 +105,7 @@ class LazyForwardedRequest implements ForwardedRequest {
   }
 }
 
-/** The last item of the list: the client may have sent the earlier ones to the proxy. */
+/** The last item of the list: the client may have sent the earlier items to the proxy. */
 function lastOf(list: string): string {
   return list.slice(list.lastIndexOf(',') + 1).trim()
 }

@@ -33,8 +33,8 @@ export class RouteMetrics {
 }
 
 /**
- * Codes with which websockets are closed: the server's own and the usual ones of RFC 6455 §7.4.1. All others count as
- * one.
+ * Codes with which websockets are closed: the server's own codes, and the usual codes of RFC 6455 §7.4.1. All other
+ * codes are counted together.
  */
 const knownCloseCodes = [1000, 1001, 1005, 1006, 1009, ...Object.values(closeCodes).map(({ code }) => code)]
 const otherCode = 'other'

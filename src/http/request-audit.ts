@@ -67,7 +67,7 @@ export class RequestAudit {
     const resource = this.#audit.resourceOf(this.#entry, call)
     try {
       const reply = await answer(call)
-      // A token refresh is not a change by a person: its entries would soon displace the others.
+      // A token refresh is not a change by a person, and entries of refreshes would soon displace the others.
       if (isTokenRefresh(this.#entry)) return reply
       this.#stored = this.#add(reply.status, this.#audit.resourceIn(this.#entry, call, reply) ?? resource)
       return reply

@@ -51,7 +51,7 @@ export class OverloadLog {
   }
 }
 
-/** Origins are chosen by callers: after this many different ones, no more are logged. */
+/** Origins are chosen by callers: after this many different origins, no more origins are logged. */
 const loggedOriginsMax = 100
 /** A host name has at most 253 characters. */
 const originCharactersMax = 300

@@ -11,7 +11,7 @@ const takeOverWindowMs = 60_000
 /** Devices whose take-overs are counted. Above this number, counting starts again for all devices. */
 const countedMax = 100_000
 
-/** Finds the link that a device is on: the last one that sent HELLO for it. */
+/** Finds the link that a device is on: the last link that sent HELLO for the device. */
 export class DeviceLinks {
   readonly #world: World
   /** By tenant, then by device: a combined key would cost memory for each device. */

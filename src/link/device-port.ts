@@ -176,7 +176,7 @@ export class DevicePort {
   }
 }
 
-/** A report until its answer: the only object that the port creates for it. */
+/** A report until its answer: the only object that the port creates for a report. */
 class PendingReport extends QueuedResponder {
   readonly #to: PortDevice
   readonly #seq: number

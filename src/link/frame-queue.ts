@@ -175,7 +175,7 @@ export class FrameQueue {
   }
 }
 
-/** Holds some hundred HELLOs. */
+/** The size of a page, which holds some hundred HELLOs. */
 const pageBytes = 64 * 1024
 /** Pages reused by the next burst: 4 MiB at most. */
 const freePagesMax = 64

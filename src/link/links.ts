@@ -42,7 +42,7 @@ const frameOverheadBytes = 200
 
 /**
  * Converts frames to commands for device actors, and sends the answers after the commit. A device is on one link at a
- * time: the last one that sent HELLO for it. Contract 7.
+ * time: the last link that sent HELLO for the device. Contract 7.
  */
 export class Links implements SocketHandler<LinkOpening> {
   readonly #options: LinksOptions
@@ -60,7 +60,10 @@ export class Links implements SocketHandler<LinkOpening> {
   #firmwareListener: FirmwareListener = noopFirmwareListener
   readonly writes: Writes
   readonly offers: Offers
-  /** `updates`: UPDATE frames passed to their devices. `changes`: properties in them. */
+  /**
+   * `updates`: UPDATE frames, and MQTT messages with values, passed to their devices. `changes`: properties in these.
+   * `hellos` includes connections without a HELLO.
+   */
   readonly counts = { frames: 0, bytes: 0, updates: 0, changes: 0, refused: 0, hellos: 0 }
   readonly errors = zeroErrorCounts()
 
@@ -234,7 +237,7 @@ export class Links implements SocketHandler<LinkOpening> {
 
   /**
    * The store was read again, and some credentials may be gone, so all links with credentials are closed and
-   * authenticate again. `storageFailed` closed all links before, and no message was taken on later ones.
+   * authenticate again. `storageFailed` closed all links before, and no message was taken on later links.
    */
   recheckCredentials(): void {
     endLinks(this.#world, this.#byCredential.all(), closeCodes.tryLater)

@@ -65,7 +65,8 @@ const bytesMax = 64 * 1024 * 1024
 const subscriptionsMax = 50_000
 const levelsMax = 200_000
 /**
- * The limit of levels from the first `+` of a filter on: to compare a topic with all of them takes some milliseconds.
+ * The limit of the levels of all filters from their first `+` on. To compare a topic with all of them takes some
+ * milliseconds.
  */
 const openLevelsMax = 20_000
 const queuedMax = 10_000

@@ -73,7 +73,10 @@ export class Connections {
     await this.#endAll('the server is stopping')
   }
 
-  /** Disconnects all clients: they have to connect to the new owner. */
+  /**
+   * Disconnects all clients: they have to connect to the new owner. Drops the free topics if this node is not the
+   * owner.
+   */
   async ownerChanged(): Promise<void> {
     await this.#endAll('another node answers now')
     if (!this.#isWritable()) this.#context.topics.clear()

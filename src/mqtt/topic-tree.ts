@@ -14,14 +14,17 @@ export class TopicTree<Value> {
     return this.#size
   }
 
-  /** The number of levels of all filters, equal ones counted once. A level takes half a kilobyte. */
+  /**
+   * The number of levels of all filters; the levels that filters begin with in common count once. A level takes half a
+   * kilobyte.
+   */
   get levels(): number {
     return this.#levels
   }
 
   /**
-   * The number of levels of all filters from their first `+` on, equal ones counted once. A search may visit all of
-   * them.
+   * The number of levels of all filters from their first `+` on; the levels that filters begin with in common count
+   * once. A search may visit all of them.
    */
   get openLevels(): number {
     return this.#openLevels

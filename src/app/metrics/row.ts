@@ -22,13 +22,13 @@ interface RowBase {
   readonly help: string
   /** All labels of the metric, with a description of their values. */
   readonly labels?: Readonly<Record<string, string>>
-  /** The source of the number. */
+  /** The source of the value. */
   readonly from: string
 }
 
 /**
- * `read` returns a number if there are no labels, or an empty list if the value is unknown. It must neither block the
- * loop nor throw.
+ * `read` returns a number if there are no labels, otherwise a list; an empty list means that no value is known. `read`
+ * must neither block the loop nor throw.
  */
 export interface NumberRow extends RowBase {
   readonly type: 'counter' | 'gauge'

@@ -51,7 +51,7 @@ export interface MetricSources extends MetricParts {
   readonly inFlight: () => number
   /** Undefined: authentication is off. */
   readonly identity: Identity['metrics'] | undefined
-  /** The external update server. Undefined: the embedded one is used, which is a part of this process. */
+  /** The external update server. Undefined: the embedded update server is used, which is a part of this process. */
   readonly updateServer: Pick<ExternalUpdateServer, 'counts' | 'seconds'> | undefined
   readonly process: ProcessMetrics
   /** Undefined: MQTT is off, or not open yet. */

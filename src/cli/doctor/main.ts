@@ -5,7 +5,6 @@ import { type Finding, lineOf } from '#cli/doctor/finding'
 import { exitCodes } from '#cli/exit-codes'
 import { readSettings } from '#cli/settings'
 
-/** Prints the findings about this server, one a line; with `--json`, as JSON for programs. */
 
 const about = `npm run doctor [-- --json]
 
@@ -17,6 +16,7 @@ Exit code: 0 no problems (there may be hints); 1 problems; 2 wrong usage.
 
 const limitsFile = '/proc/self/limits'
 
+/** Prints the findings about this server, one a line; with `--json`, as JSON for programs. */
 async function main(): Promise<void> {
   const args = process.argv.slice(2)
   if (args.some((argument) => argument === '--help' || argument === '-h')) {
