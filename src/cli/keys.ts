@@ -9,7 +9,7 @@ import {
 import { Misuse } from '#cli/exit-codes'
 import { Problem } from '#client/client'
 
-/** API keys and provisioning keys in one list, each with its kind. */
+/** The columns for API keys and provisioning keys, which share one list. */
 const columns = [
   ['ID', 'id'],
   ['KIND', 'kind'],

@@ -130,7 +130,7 @@ export interface Client {
   signOut(options?: { readonly all?: boolean }): Promise<void>
 
   /**
-   * The live state; most clients need one. Connects at once.
+   * A live state; most clients need only one. Connects at once.
    * @throws TypeError without a `WebSocket`
    */
   state(options?: StateOptions): State

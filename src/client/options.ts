@@ -39,7 +39,7 @@ export type KeyPair = Extract<
   { readonly privateKey: unknown }
 >
 
-/** A stored session of the DPoP scheme. A refresh token works once, and only the latest one works. */
+/** A stored session of the DPoP scheme. A refresh token works once, and only the latest refresh token works. */
 export interface StoredSession {
   readonly keys: KeyPair
   readonly accessToken: string
@@ -55,7 +55,7 @@ export interface SessionStore {
   exclusively<T>(run: () => Promise<T>): Promise<T>
 }
 
-/** The part that is used of the websockets of browsers, of Node 22, and of the package `ws`. */
+/** The members that the client uses of a websocket: of a browser, of Node 22, or of the package `ws`. */
 export interface Socket {
   send(text: string): void
   close(code?: number, reason?: string): void

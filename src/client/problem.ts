@@ -83,7 +83,7 @@ function secondsOf(text: string | null | undefined): number | undefined {
   return text && /^\d+$/.test(text) ? Number(text) : undefined
 }
 
-/** The longest pause before the second attempt; it doubles with each attempt, up to `pauseMsMax`. */
+/** The longest pause before the second attempt; the longest pause doubles with each attempt, up to `pauseMsMax`. */
 const firstPauseMsMax = 500
 const pauseMsMax = 30_000
 

@@ -48,8 +48,8 @@ const devicesPerRound = 500
 
 /**
  * Checks periodically whether devices without visible services were deleted. A caller without `read` on `device` learns
- * of a deletion from the services that are removed (contract 4), and these devices have none. `all` returns them in a
- * stable order.
+ * of a deletion from the services that are removed (contract 4), and these devices have no services. `all` returns them
+ * in a stable order.
  */
 export async function checkSilentDevices(
   { sleep }: Platform,

@@ -45,7 +45,7 @@ export interface SignIn {
   readonly keep?: boolean | undefined
 }
 
-/** The result of a sign-in. If several tenants match, sign in again with one of them. */
+/** The result of a sign-in. If several tenants match, sign in again with one of the tenants. */
 export type SignInOutcome =
   | 'signed in'
   | { readonly secondFactor: { readonly methods: readonly FactorMethod[]; readonly enroll: boolean } }
@@ -61,7 +61,9 @@ export interface Confirmation {
   readonly code?: string | undefined
 }
 
-/** Whether the session has a permission; with a device or a service, whether one grant of it covers both. */
+/**
+ * Whether the session has a permission; with a device or a service, whether one grant of the permission covers both.
+ */
 export function may(
   session: Session,
   resource: Resource,

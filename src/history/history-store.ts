@@ -42,10 +42,10 @@ const deadFormat = { name: 'deleted series of the history', version: 1, upgrades
  * The points of all series. They are collected in columns in memory, and stored as a *run*, together with the
  * checkpoint, in one batch. Points that were not stored when the process ended are read from the stream again.
  *
- * Runs of one level are merged into one of the next. In a merge, a series with enough points becomes *blocks* of one
- * day, with summaries of its hours; so there are few rows, however often devices report. A merge deletes no run before
- * its end, and is repeated if it was interrupted. Points of one series and time replace each other by the sequences of
- * runs and blocks.
+ * Runs of one level are merged into one run of the next level. In a merge, a series with enough points becomes *blocks*
+ * of one day, with summaries of its hours; so there are few rows, however often devices report. A merge deletes no run
+ * before its end, and is repeated if it was interrupted. Points of one series and time replace each other by the
+ * sequences of runs and blocks.
  *
  * A run may contain entries that the stream loses afterwards, when the machine dies. So a run is merged only after
  * `confirm`, and until then `resume` can leave it out.

@@ -21,7 +21,7 @@ export interface MergeOptions {
 const operationsMax = 512
 
 /**
- * Merges runs into one of the next level, and series with enough points into blocks. No run is deleted, so an
+ * Merges runs into one run of the next level, and series with enough points into blocks. No run is deleted, so an
  * interrupted merge is repeated from the same runs, with the same result. Returns the merged run, or undefined if
  * everything is in blocks.
  */

@@ -13,7 +13,10 @@ export interface TimedCheckpoint extends Checkpoint {
 /** A list of pages with the points of many series, sorted by series. */
 export interface Run {
   readonly name: string
-  /** The sequence of the newest run in a merged run. Of points at one time, those with the highest sequence count. */
+  /**
+   * The sequence of the newest run in a merged run. If several runs have a point at one time, the point of the run with
+   * the highest sequence counts.
+   */
   readonly sequence: number
   /** 0: stored from memory. A merge of runs makes a run of the next level. */
   readonly level: number

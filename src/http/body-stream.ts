@@ -55,7 +55,7 @@ export interface StreamSource {
  * The unread part of a body.
  *
  * Obligations: pieces are returned in order, each once, and before the end or the error; a piece is valid until the
- * next one is requested; the sender is paused above `unreadBytesMax`, and refused when it sends more while all bodies
+ * next piece is requested; the sender is paused above `unreadBytesMax`, and refused when it sends more while all bodies
  * together exceed `allUnreadBytesMax`; `hold` and `release` alternate.
  */
 export class ReceivedBody implements BodyStream {

@@ -39,7 +39,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
 }
 
 /**
- * A body as a stream, for one iteration. A piece is valid until the next one is requested. A reader that pauses also
+ * A body as a stream, for one iteration. A piece is valid until the next piece is requested. A reader that pauses also
  * pauses the sender. The iterator throws RequestEnded when the client disconnects, Problem `too_large` when the body
  * exceeds the limit, and `overloaded` when the unread bytes of all bodies do.
  */

@@ -44,7 +44,7 @@ export function corsOf(options: CorsOptions): Cors {
     verdictOf(origin, ownUrl) {
       if (origin === '') return 'none'
       const asked = originOf(origin)
-      // An `Origin` is only an origin; no browser sends one with a path or a password.
+      // An `Origin` is only an origin; no browser sends a path or a password in it.
       if (asked === undefined || asked !== origin.toLowerCase()) return 'foreign'
       if (known.has(asked)) return 'allowed'
       const own = originOf(ownUrl)

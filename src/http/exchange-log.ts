@@ -17,7 +17,7 @@ export function logBug(exchange: LoggedExchange, error: unknown): void {
 }
 
 /**
- * Logs an answer that was cut off. If the server was overloaded or stopping, this is no bug; any other error is one.
+ * Logs an answer that was cut off. If the server was overloaded or stopping, this is no bug; any other error is a bug.
  */
 export function logAbortedAnswer(exchange: LoggedExchange, error: unknown): void {
   const isTemporary = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')

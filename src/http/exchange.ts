@@ -15,7 +15,10 @@ import type { Caller } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
 
-/** An unread body up to this size is dropped as it arrives; a larger one closes the connection. */
+/**
+ * When the answer is ready, up to this many missing bytes of the body are dropped as they arrive; if more are missing,
+ * the connection is closed.
+ */
 const drainBytesMax = 16 * 1024 * 1024
 /** After an early answer, a chunked body is received and dropped up to this size, and for this long. */
 const lingerBytesMax = 1024 * 1024

@@ -5,7 +5,7 @@ export interface ForwardableRequest {
   /** The path of the route, with its parameters as `:name`. */
   readonly path: string
   readonly method: string
-  /** Whether a second owner may handle the request, although the first one may have done so. */
+  /** Whether a second owner may handle the request, although the first owner may have handled it. */
   readonly mayRepeat: boolean
   /** Since when the request has waited for an owner, by `World.monotonic`. */
   readonly since: number

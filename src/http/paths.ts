@@ -2,8 +2,8 @@
  * Finds the row for a method and a path: a tree of path segments. Pure.
  *
  * - A static segment wins over a parameter, in any order of the rows; a parameter takes one non-empty segment.
- * - Segments are compared as sent, undecoded; parameters are percent-decoded, and one that can't be decoded makes the
- *   path unknown.
+ * - Segments are compared as sent, undecoded; parameters are percent-decoded, and a parameter that can't be decoded
+ *   makes the path unknown.
  * - A path that is known for other methods returns `allow`, the content of the `Allow` header (HEAD goes with GET,
  *   OPTIONS with every method).
  */
@@ -37,7 +37,7 @@ interface Target<T> {
   readonly names: readonly string[]
 }
 
-/** Throws if two rows have the same method and path: the later one would never be reached. */
+/** Throws if two rows have the same method and path: the later row would never be reached. */
 export function pathTable<T>(rows: readonly PathRow<T>[]): PathTable<T> {
   const root = newNode<T>()
   for (const row of rows) add(root, row)
@@ -103,7 +103,7 @@ function find<T>(
   return below
 }
 
-/** Decodes the values in place. Returns false if one is malformed. */
+/** Decodes the values in place. Returns false if a value is malformed. */
 function decodeAll(values: string[]): boolean {
   for (const [index, value] of values.entries()) {
     if (!value.includes('%')) continue

@@ -280,8 +280,8 @@ const chunkBytesMax = 16_000
 const behindBytesMax = 1_000
 
 /**
- * Writes chunks to an answer that has begun. When a chunk is written, at most one earlier chunk is not taken yet.
- * With a known length the bytes are written unframed and must add up to it; without one they are sent chunked.
+ * Writes chunks to an answer that has begun. When a chunk is written, at most one earlier chunk is not taken yet. With
+ * a known length the bytes are written unframed and must add up to this length; otherwise they are sent chunked.
  */
 class ChunkOutput {
   readonly #exchange: ReplyTarget

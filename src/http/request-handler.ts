@@ -17,8 +17,8 @@ import { type Caller, unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
 
 /**
- * The destination of a request. Sockets are included, so that a plain request to one gets an answer that explains the
- * upgrade.
+ * The destination of a request. Sockets are included, so that a plain request to the path of a socket gets an answer
+ * that explains the upgrade.
  */
 export type Destination =
   | { readonly template: string; readonly metrics: RouteMetrics; readonly binding: Binding }
@@ -105,7 +105,8 @@ function isForeignFetch({ origin, headers }: Exchange): boolean {
 
 /**
  * Refuses a request with an ambiguous end, one tick later. An answer now would let the parser read the next request
- * from the same packet, which is the smuggled one, before it closes. While this request waits, the parser reads none.
+ * from the same packet, which is the smuggled one, before it closes. While this request waits, the parser reads no
+ * other request.
  */
 export function refuseAndCut(exchange: Exchange, message: string): void {
   exchange.closeInNextTick(() => exchange.fail(new Problem('bad_request', message), true))

@@ -24,7 +24,7 @@ import type { World } from '#runtime/world'
 export interface ServerOptions {
   readonly world: World
   readonly log: ServerLog
-  /** Port 0: any free one. */
+  /** Port 0: any free port. */
   readonly address: { readonly host: string; readonly port: number }
   readonly routes: ServerRoutes
   readonly authentication: {

@@ -65,7 +65,7 @@ export const textsMax = 40_000
 /** Parses a JSON body; undefined for an empty one. @throws Problem if it is not valid */
 export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) return undefined
-  // Refused, and not replaced by U+FFFD: two different names must not become the same one.
+  // Refused, and not replaced by U+FFFD: two different names must not become the same name.
   if (!isUtf8(bytes)) throw new Problem('bad_request', 'the body is not UTF-8')
   refuseCostly(bytes)
   let value: unknown

@@ -196,7 +196,7 @@ export interface FrameCopy {
 
 /**
  * Stores queued frames in pages, which are reused when all their frames are released. With one buffer a frame, or
- * Node's pool, the garbage collector frees them late, because they have outlived its young generation: a hundred
+ * Node's pool, the garbage collector frees the buffers late, because they have outlived its young generation: a hundred
  * thousand HELLOs fragmented 40 MB of the heap.
  */
 export class FramePages {

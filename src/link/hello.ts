@@ -229,7 +229,7 @@ export class HelloHandler {
   }
 }
 
-/** A session for a HELLO without one. It is longer than any that a device may choose. Contract 7. */
+/** A session for a HELLO that names no session. It is longer than any session that a device may choose. Contract 7. */
 function namelessSession(world: World): string {
   return `nameless:${Buffer.from(world.random(16)).toString('hex')}`
 }

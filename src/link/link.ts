@@ -101,7 +101,7 @@ export class Link {
   readonly devices = new Map<number, LinkedDevice>()
   readonly shapes = new ShapeLists()
   /**
-   * Addresses of devices that left this link for another one, or were dismissed: their late frames are not mistakes.
+   * Addresses of devices that left this link for another link, or were dismissed: their late frames are not mistakes.
    */
   readonly replaced = new Set<number>()
   /** Addresses of devices that were removed while they were on this link. */

@@ -20,7 +20,10 @@ export function readMsgpack(data: Uint8Array): unknown {
 /** Replaces extensions of msgpack (including timestamps), and texts that are not UTF-8. */
 export const unreadable = Symbol('unreadable')
 
-/** Global, because reading is synchronous, one frame at a time. */
+/**
+ * The frame that is being read, the position, and the cost so far. Global, because reading is synchronous, one frame at
+ * a time.
+ */
 let bytes: Buffer = Buffer.alloc(0)
 let at = 0
 let cost = new FrameCost()

@@ -175,7 +175,7 @@ const imagesPath = '/api/v1/updates/images/'
 export interface OfferUrlParts {
   readonly world: World
   readonly imageUrls: ImageUrls
-  /** Scheme and host, possibly with a path. The first one is sent to devices. */
+  /** Scheme and host, possibly with a path. The first URL is sent to devices. */
   readonly publicUrls: readonly string[]
 }
 

@@ -4,11 +4,14 @@ import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
 import type { World } from '#runtime/world'
 
-/** Limit for one device, above any normal use: until its answer, a write may take a quarter of a megabyte of memory. */
+/**
+ * Limit for the open writes of one device, above any normal use: until its answer, a write may take a quarter of a
+ * megabyte of memory.
+ */
 export const openWritesOfDeviceMax = 64
-/** Limit for one user and one device, so that one user does not block others. */
+/** Limit for the open writes of one user to one device, so that one user does not block others. */
 export const openWritesOfUserMax = 32
-/** Limit for all devices. */
+/** Limit for the open writes to all devices. */
 export const openWritesMax = 10_000
 
 type WriteStatus = 'OK' | 'REJECTED' | 'SENT'

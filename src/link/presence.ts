@@ -160,7 +160,7 @@ export interface PresenceFanoutOptions {
 
 /**
  * Applies a status change of a link to each of its devices, in slices: a gateway may have twenty thousand devices (60
- * ms), and fifty of them may close at once.
+ * ms), and the links of fifty gateways may close at once.
  *
  * Each device gets the status that the link has when the device is reached. Devices that moved to another link are
  * skipped. `DeviceLinks` returns no link for devices of a closed link.

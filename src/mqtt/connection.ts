@@ -103,7 +103,7 @@ export class Connection {
     this.#context.world.soon(() => this.end(reasons.quotaExceeded, 'the client does not read'))
   }
 
-  /** The client closed the connection, or it broke. */
+  /** The client closed the connection, or the connection broke. */
   closed(): void {
     if (this.#isClosed) return
     this.#close()

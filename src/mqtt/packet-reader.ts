@@ -18,7 +18,10 @@ export interface PacketReaderParts {
   readonly turn: () => void
 }
 
-/** Cuts the bytes of a connection into packets. Keeps them while reading is paused or other connections are read. */
+/**
+ * Cuts the bytes of a connection into packets. Keeps the bytes while reading is paused or other connections have their
+ * turn.
+ */
 export class PacketReader {
   readonly framing: PacketFraming
   readonly #parts: PacketReaderParts

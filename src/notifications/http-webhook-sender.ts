@@ -24,7 +24,7 @@ export interface HttpWebhookSenderOptions {
 const attemptMs = 15_000
 /** An answer is read up to this size: only its status matters. */
 const answerBytesMax = 64 * 1024
-/** The largest number of informational answers (1xx) before the final one. */
+/** The largest number of informational answers (1xx) before the final answer. */
 const informationalMax = 10
 
 /**

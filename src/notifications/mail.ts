@@ -28,7 +28,7 @@ export type MailFault = 'recipient' | 'message' | 'later' | 'transport'
 export class MailRefused extends Error {
   override readonly name = 'MailRefused'
   readonly kind: MailFault
-  /** The code of the reply, `550`, or one of this project, `TIMEOUT`. */
+  /** The code of the reply, such as `550`, or a code of this project, such as `TIMEOUT`. */
   readonly code: string
 
   constructor(kind: MailFault, code: string) {

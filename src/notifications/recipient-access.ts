@@ -6,7 +6,7 @@ import { isMailable } from '#model/mail-address'
 import { isPermitted, reachesDevice, reachesService, type Scope } from '#model/scope'
 import { mayReadAll, maySubscribe } from '#model/subscription'
 
-/** A subscriber and a request, as both are at this moment. */
+/** A subscriber, a function and a request of the function, as they are at this moment. */
 export interface MailAccess {
   readonly recipient: StoredRecipient
   /** Undefined if the function was deleted. */
@@ -24,7 +24,9 @@ export interface StoredRecipient {
   readonly address: string | null
 }
 
-/** The first reason why the subscriber must not receive the request. Undefined if it may be sent. Contract 5.7. */
+/**
+ * The first reason why the subscriber must not receive the request. Undefined if the request may be sent. Contract 5.7.
+ */
 export function mayReceive({ recipient, function: fn, request, membersOf }: MailAccess): SkipReason | undefined {
   if (!fn?.enabled || !isBoundTo(fn, request.device, membersOf)) return 'unbound'
   const { scope, address, isActive } = recipient
@@ -55,7 +57,7 @@ function mayReceiveFrom(scope: Scope, fn: StoredFunction, membersOf: MembersOf):
   return isPermitted(scope, 'notifications', 'read') && maySubscribe(scope, fn, membersOf)
 }
 
-/** Why the author of a function must not send a webhook. Undefined if it may be sent. Contract 5.1, 12. */
+/** Why the author of a function must not send a webhook. Undefined if the webhook may be sent. Contract 5.1, 12. */
 export function maySend(
   { scope, function: fn, membersOf }: Pick<MailAccess, 'function' | 'membersOf'> & { readonly scope: Scope },
   { device, cause }: MailAccess['request'],

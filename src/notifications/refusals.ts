@@ -3,7 +3,7 @@ import type { MailState } from '#actors/subscriber/state'
 
 type Refusals = MailState['refusals']
 
-/** Consecutive refusals of an address after which it is suspended. */
+/** Consecutive refusals of an address after which the address is suspended. */
 const inRowMax = 3
 /** The duration of the suspension: a day, in ms. */
 const restMs = 86_400_000

@@ -44,9 +44,9 @@ const passEveryMs = 1_000
 const listedAtATime = 256
 
 /**
- * Scans the subscribers of functions with new requests, by the current index, and finds subscribers that have not been
- * notified of all requests. Removes requests that all subscribers have been notified of, so that an idle store keeps
- * none.
+ * Scans the subscribers of functions with new requests, in the index of subscriptions, and finds subscribers that have
+ * not been notified of all requests. Removes requests that all subscribers have been notified of, so that an idle store
+ * keeps no requests.
  *
  * A subscription that is made after a request starts after the number of that request. So the index already contains
  * all subscribers to notify of a known request, and all of them have reached the lowest position found.

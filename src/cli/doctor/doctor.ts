@@ -21,8 +21,9 @@ export interface DoctorInput {
 }
 
 /**
- * Checks all that a server needs, in the order of dependencies. Changes nothing, except for a temporary file in a
- * folder. If settings are invalid, the checks that depend on them are skipped.
+ * Checks all that a server needs, in the order of dependencies. Changes nothing, except for a temporary file in the
+ * data folder, or above it if there is no data folder yet. If settings are invalid, the checks that depend on them are
+ * skipped.
  */
 export async function* examine({ reading, nodeVersion, limits, apiKey, world }: DoctorInput): AsyncGenerator<Finding> {
   yield nodeFinding(nodeVersion)

@@ -8,7 +8,7 @@ import type { World } from '#runtime/world'
 
 const syncCount = 20
 const slowMs = 20
-/** Roughly one commit: a snapshot of an actor and a chunk of the stream. */
+/** The size of each write: roughly one commit, with a snapshot of an actor and a chunk of the stream. */
 const blockBytes = 4096
 
 /** Measures how long a write to the disk of the data folder takes. */
