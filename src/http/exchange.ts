@@ -15,10 +15,7 @@ import type { Caller } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
 
-/**
- * When the answer is ready, up to this many missing bytes of the body are dropped as they arrive; if more are missing,
- * the connection is closed.
- */
+/** Up to this many missing bytes of a body are dropped after the answer; if more are missing, the connection closes. */
 const drainBytesMax = 16 * 1024 * 1024
 /** After an early answer, a chunked body is received and dropped up to this size, and for this long. */
 const lingerBytesMax = 1024 * 1024
@@ -164,9 +161,9 @@ export class Exchange implements PendingRequest {
   }
 
   /**
-   * Runs the step when the body has arrived or has exceeded its limit, or at once if its declared length is too large;
-   * never after the exchange has ended. `read` returns the body, or throws Problem `too_large`. `isKept`: the body can
-   * be read again.
+   * Runs the step when the body has arrived or has exceeded its limit, or at once if its declared length is too large.
+   * Not after the end of the exchange. `read` returns the body, or throws Problem `too_large`. `isKept`: may be read
+   * again.
    */
   readBody(step: (read: () => Uint8Array) => void, isKept = false): void {
     const read = (bytes?: Uint8Array) => () => {

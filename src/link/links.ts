@@ -60,10 +60,7 @@ export class Links implements SocketHandler<LinkOpening> {
   #firmwareListener: FirmwareListener = noopFirmwareListener
   readonly writes: Writes
   readonly offers: Offers
-  /**
-   * `updates`: UPDATE frames, and MQTT messages with values, passed to their devices. `changes`: properties in these.
-   * `hellos` includes connections without a HELLO.
-   */
+  /** `updates`: UPDATE frames and free MQTT messages, passed to their devices. `changes`: properties in these. */
   readonly counts = { frames: 0, bytes: 0, updates: 0, changes: 0, refused: 0, hellos: 0 }
   readonly errors = zeroErrorCounts()
 
@@ -250,10 +247,7 @@ export class Links implements SocketHandler<LinkOpening> {
     this.#liveness.stop()
   }
 
-  /**
-   * A small UPDATE is cheap and is processed at once; other small frames only if there is time. All other frames are
-   * queued.
-   */
+  /** A small UPDATE is processed at once, other small frames only if there is time. All other frames are queued. */
   #frame(link: Link, data: Uint8Array, isBinary: boolean): void {
     const bytes = data.byteLength
     const frame = bytes <= smallFrameBytesMax ? this.#decoded(link, data, isBinary) : 'large'

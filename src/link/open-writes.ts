@@ -11,7 +11,7 @@ import type { World } from '#runtime/world'
 export const openWritesOfDeviceMax = 64
 /** Limit for the open writes of one user to one device, so that one user does not block others. */
 export const openWritesOfUserMax = 32
-/** Limit for the open writes to all devices. */
+/** Limit for the open writes of all devices. */
 export const openWritesMax = 10_000
 
 type WriteStatus = 'OK' | 'REJECTED' | 'SENT'

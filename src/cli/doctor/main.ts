@@ -5,7 +5,6 @@ import { type Finding, lineOf } from '#cli/doctor/finding'
 import { exitCodes } from '#cli/exit-codes'
 import { readSettings } from '#cli/settings'
 
-
 const about = `npm run doctor [-- --json]
 
 Checks the settings and what the server needs on this machine: Node, limits, DATA_DIR and identity.key, disk, clock, port or

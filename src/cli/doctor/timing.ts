@@ -5,7 +5,6 @@ import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { messageOf, nearestFolder } from '#cli/doctor/folder'
 import type { World } from '#runtime/world'
 
-
 const syncCount = 20
 const slowMs = 20
 /** The size of each write: roughly one commit, with a snapshot of an actor and a chunk of the stream. */
