@@ -61,7 +61,7 @@ const openKey = new Uint8Array(32)
 /** How long a stop waits until the results of mails are stored. A mail that is not stored as sent is sent again. */
 const mailsSettledMs = 5_000
 
-/** A receiver that hangs must not delay a stop. */
+/** How long a stop waits until the results of webhooks are stored. A receiver that hangs must not delay a stop. */
 const webhooksSettledMs = 1_000
 
 /**

@@ -32,7 +32,7 @@ const secretKeys: ReadonlySet<string> = new Set([
 /** The key `key` has many uses. A text of at least this length under this key may be a secret. */
 const keyCharactersMin = 32
 
-/** Deeper values are redacted: the server itself writes none. */
+/** Deeper values are redacted: the server itself logs no deeper values. */
 const depthMax = 8
 const redacted = '[redacted]'
 

@@ -12,7 +12,7 @@ export type Credentials =
       readonly password: (place: string) => Promise<string>
     }
 
-/** Our server answers a health check at once. */
+/** How long a health check may take. Our server answers at once. */
 const healthTimeoutMs = 10_000
 
 /**

@@ -6,7 +6,7 @@ import type { StreamEvent } from '#model/event'
 /** The fields of a message that this class reads. */
 type Message = Position & { readonly type: string; readonly recovered?: boolean }
 
-/** The events of one socket. */
+/** Receives the messages and the state of one socket. */
 export interface EventSocketListener {
   /** The first message. `isRecovered`: the stream continues at the requested position. Contract 4.4 */
   began(position: Position, isRecovered: boolean): void

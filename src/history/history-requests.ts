@@ -21,7 +21,7 @@ export interface HistoryRequestsOptions {
   readonly compactionFailed: (error: unknown) => void
 }
 
-/** Contract 9, position. */
+/** How long a request waits for the history to catch up. Contract 9, position. */
 const behindMsMax = 5_000
 /** The limit of queries at a time, each of which holds up to a million points in memory. */
 const runningMax = 4

@@ -1,7 +1,7 @@
 /** The first piece is small, because most answers are small. The next pieces are larger. */
 const pieceBytesMin = 4 * 1024
 const pieceBytesMax = 256 * 1024
-/** A short text is written faster byte by byte. */
+/** A text up to this length is written byte by byte, which is faster. */
 const shortCharactersMax = 64
 /** Space for any number. */
 const numberBytesMax = 32

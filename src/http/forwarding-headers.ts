@@ -16,7 +16,7 @@ interface ForwardingHeaders {
 }
 
 /**
- * The address of requests as clients see it. Contract 2, DPoP: the headers of a trusted proxy, otherwise the public
+ * The addresses of requests as clients see them. Contract 2, DPoP: the headers of a trusted proxy, otherwise the public
  * URLs, otherwise `Host`.
  *
  * With public URLs and no proxy, `Host` is no origin: an attacker who replays a proof at another server could send a

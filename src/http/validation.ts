@@ -44,7 +44,10 @@ function clipped(text: string): string {
   return text.length > detailCharactersMax ? `${text.slice(0, detailCharactersMax - 1).toWellFormed()}…` : text
 }
 
-/** No valid body is nested this deep, and recursive code (validation, merging, storage) would overflow the stack. */
+/**
+ * The limit of nesting. No valid body is nested this deep, and recursive code (validation, merging, storage) would
+ * overflow the stack.
+ */
 const depthMax = 64
 
 /**

@@ -32,7 +32,10 @@ export interface WrittenValue {
   readonly value: PropertyValue
 }
 
-/** The declared properties of a HELLO are five levels deep; the rest is reserved for fields of newer devices. */
+/**
+ * Limit for the levels of a frame. The declared properties of a HELLO are five levels deep; the rest is reserved for
+ * fields of newer devices.
+ */
 export const frameDepthMax = 8
 
 /**

@@ -137,7 +137,10 @@ function fieldAt(depth: number): string | undefined {
   return deviceFieldAt(bytes, from, length)
 }
 
-/** A Buffer call costs a quarter of a microsecond, and a frame may contain a hundred thousand short texts. */
+/**
+ * Texts up to this length are decoded here: a Buffer call costs a quarter of a microsecond, and a frame may contain a
+ * hundred thousand short texts.
+ */
 const shortTextMax = 8
 
 /** Buffer replaces invalid UTF-8 with this character, but a valid text may contain it too. */

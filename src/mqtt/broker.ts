@@ -58,7 +58,7 @@ interface FreeDelivery {
   readonly delivery: Delivery
 }
 
-/** Contract 10. */
+/** The limit of retained messages. Contract 10. */
 const retainedMax = 10_000
 const bytesMax = 64 * 1024 * 1024
 /** Finding this many receivers of one message takes up to 20 ms. */

@@ -9,7 +9,7 @@ import { malformed, PacketFault, protocolError, type Reason, reasons, returnCode
  * package accepts misplaced and repeated properties, and any bytes as text.
  */
 
-/** Unpacking 32 KiB of the shortest strings or properties takes some milliseconds. */
+/** The largest packet that is unpacked: 32 KiB of the shortest strings or properties take some milliseconds. */
 const controlBytesMax = 32 * 1024
 const clientIdentifierCharactersMax = 256
 const userNameCharactersMax = 512

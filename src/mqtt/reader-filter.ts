@@ -1,7 +1,9 @@
 import type { EventFilter } from '#events/audience'
 import { isMatchingLevels } from '#mqtt/topic'
 
-/** The topics of people and programs: events, values (`state`), and the status of devices (`meta`). Contract 10. */
+/**
+ * A kind of topics for people and programs: events, values (`state`), or the status of devices (`meta`). Contract 10.
+ */
 export type ReaderKind = 'events' | 'state' | 'meta'
 
 const pattern = /^v1\/(events|state|meta)\//

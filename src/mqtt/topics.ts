@@ -183,7 +183,7 @@ export class Topics {
 }
 
 const linkTopic = 'v1/link'
-/** Contract 10. */
+/** The limit of subscriptions of one client. Contract 10. */
 export const subscriptionsMax = 100
 /** Positions are stored this often. After a kill of the process, later events are sent again. */
 const positionsEverySeconds = 10

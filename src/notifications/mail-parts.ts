@@ -16,7 +16,7 @@ export interface MailParts {
   readonly unsubscribeUrl?: string
 }
 
-/** A line holds 998 characters, RFC 5322 §2.1.1. A URL cannot be folded. */
+/** The longest URL in a header: a line holds 998 characters (RFC 5322 §2.1.1), and a URL cannot be folded. */
 const urlCharactersMax = 900
 
 /** Builds a mail to exactly one person. Contract 5.7. */
