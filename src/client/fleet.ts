@@ -11,7 +11,7 @@ export interface DeviceMeta {
   readonly meta: Readonly<Record<string, unknown>>
 }
 
-/** Contract 1.8. A copy, because a page cannot load the schemas of the server. */
+/** The form of device identifiers, contract 1.8. A copy, because a page cannot load the schemas of the server. */
 const identifierPattern = /^(?!.*[#%*,/:?\\]|.{65})([!-~][ -~])?[A-Z0-9=-]+$/
 
 const noServices: ReadonlyMap<string, ServiceView> = new Map()

@@ -71,7 +71,10 @@ export function answerByOwner(
   else forward()
 }
 
-/** Contract 11. The header lines are counted, because an empty header is an invalid key. */
+/**
+ * Whether two owners may handle the request. The header lines are counted, because an empty header is an invalid key.
+ * Contract 11.
+ */
 function isRepeatable(exchange: Exchange, entry: RouteEntry): boolean {
   if (exchange.method === 'GET' || exchange.method === 'HEAD') return true
   return takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0
