@@ -67,7 +67,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     const since = stored?.since ?? hub.publishedTo(tenant)
     const hadSameGrants = isDeepStrictEqual(stored?.grants, accesses.grantsOf(tenant, role))
     this.#redefine(tenant, accesses.publishRole(tenant, role, stored?.grants, since))
-    // If the grants are the same, the members of their groups were edited.
+    // The same grants without an offset: the members of a group that they name were edited.
     if (!hadSameGrants || stored?.since === null) this.#rightsChanged(tenant)
     if (stored?.since === null) this.#settle({ type: 'role', tenant, role, edit: stored.edit }, since)
   }
@@ -164,7 +164,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     this.#endSuspended()
   }
 
-  /** The sockets receive no more events; a later task of the event loop closes them. */
+  /** Sockets of suspended API keys receive no more events; a later task of the event loop closes them. */
   #endSuspended(): void {
     const { callerOf } = this.#parts
     const { hub, sockets } = this.#parts.connections
@@ -182,7 +182,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     this.#parts.connections.sockets.redefined(tenant, changed)
   }
 
-  /** Gives the sockets of sessions whose roles changed the new access. */
+  /** Gives each socket the access that its session has now. */
   #move(sockets: readonly Socket[]): void {
     for (const socket of sockets) {
       const session = this.#parts.connections.sockets.callerOf(socket)?.session

@@ -55,9 +55,9 @@ export interface AccessView {
 }
 
 export interface AccessChanges {
-  /** By tenant and key: accesses whose scope changed. */
+  /** The new scopes of accesses whose scope changed, by tenant and key of the access. */
   readonly redefined: ReadonlyMap<string, ReadonlyMap<string, Scope>>
-  /** Ids of removed users, and of users with changed roles. */
+  /** Ids of users who were removed or disabled, or whose roles or tenant changed. */
   readonly moved: ReadonlySet<string>
   readonly endedTenants: ReadonlySet<string>
 }
@@ -66,8 +66,8 @@ export interface AccessChanges {
 const operatorsTenant = 'default'
 
 /**
- * The committed rights of all users. Requests and sockets are checked against this view, so that both change at the
- * same time, and no request uses a right that a crash could undo.
+ * The committed rights of all users. Requests and sockets are checked against this view, so that a change applies to
+ * both at the same time, and no request uses a right that a crash could undo.
  *
  * Obligations of publishers: publish only after the commit; a tenant before its roles and users. Obligation of code
  * that keeps a result for an access: hold a reference to the access. An access without references is collected and
@@ -130,8 +130,8 @@ export class Accesses {
   }
 
   /**
-   * `group` undefined: the group was deleted. Rights do not change before the roles that name the group are published
-   * again: a commit that changes members stores these roles after the group.
+   * `group` undefined: the group was deleted. An access does not change before the roles that name the group are
+   * published again: a commit that changes members stores these roles after the group.
    */
   publishGroup(tenant: string, id: string, group: PublishedGroup | undefined): void {
     this.#tenants.get(tenant)?.publishGroup(id, group)
@@ -142,7 +142,7 @@ export class Accesses {
     return this.#tenants.get(tenant)?.grantsOf(role)
   }
 
-  /** `user` undefined: the user was deleted, or is disabled. Returns whether the tenant or the roles changed. */
+  /** `user` undefined: the user was deleted, or is disabled. Returns whether the user's rights changed. */
   publishUser(user: PublishedUser | undefined, id: string): boolean {
     const before = this.user(id)
     if (user) this.#users.set(id, user)
@@ -321,7 +321,7 @@ class LiveAccess implements Access {
   }
 }
 
-/** Role names contain no comma. */
+/** No two sets of roles share a key: role names contain no comma. */
 function keyOf(roles: readonly string[]): string {
   return [...new Set(roles)].sort().join()
 }

@@ -19,7 +19,8 @@ const currentPrefix = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=
  * Low priority, but not idle (sched(7)): with idle priority any busy program on the machine would stop all sign-ins.
  * At nice 10 the process gets a tenth of a contended processor.
  *
- * It closes all inherited descriptors of files. Otherwise files that LevelDB deletes would keep their disk space.
+ * On Linux it closes all inherited descriptors of files. Otherwise files that LevelDB deletes would keep their disk
+ * space.
  */
 const program = `
   import { closeSync, fstatSync, readdirSync } from 'node:fs'

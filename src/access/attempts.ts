@@ -8,7 +8,7 @@ const attemptsWindowMs = 60_000
 const attemptsMax = { accountAndAddress: 10, address: 60, account: 100 } as const
 type Bound = keyof typeof attemptsMax
 
-/** The number of windows of each of the three kinds. A new window evicts the oldest. */
+/** The largest number of windows of each of the three kinds. Beyond it, a new window evicts the oldest. */
 const windowsMax = 65_536
 /** A client may send any text as a name. */
 const accountCharactersMax = 256

@@ -35,8 +35,8 @@ export interface AuthenticatorParts {
 const credentialsPattern = /^(bearer|dpop) +([^\s,]+)$/i
 
 /**
- * Finds the caller of a request by its headers, without a password hash. It waits only for signatures: of each proof,
- * and of a token that is not in the cache. The decision is made after the last wait in one synchronous step, so two
+ * Finds the caller of a request by its headers, without a password hash. It waits only for the check of each proof, and
+ * of a token that is not in the cache. The decision is made after the last wait in one synchronous step, so two
  * requests with the same proof cannot both pass. Contract 2; RFC 6750, RFC 9449.
  */
 export function authenticatorOf(parts: AuthenticatorParts): Authenticate {
@@ -93,7 +93,7 @@ class Authenticator {
     const { proofs, attempts, passwords } = this.#parts
     if (request.path.endsWith(logIn.path)) {
       attempts.check(request.forwarded.address)
-      // If the password cannot be queued for its hash, the two signature checks would be wasted.
+      // If the password cannot be queued for its hash, the check of the proof would be wasted.
       passwords.checkQueueSpace(request.forwarded.address)
     }
     const proof = await proofs.check(request, undefined)

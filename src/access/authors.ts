@@ -40,7 +40,8 @@ export class Authors {
   readonly #parts: AuthorsParts
   readonly #checks = new WeakMap<StoredApiKey, CreatorCheck>()
   /**
-   * Tenants with API keys whose creators belong to another tenant, by the creators' tenant. Only keys that were used.
+   * Tenants with API keys whose creators belong to another tenant, by the creators' tenant. Only of keys that
+   * `isKeyActive` has checked.
    */
   readonly #tenantsByCreator = new Map<string, Set<string>>()
 
@@ -51,7 +52,7 @@ export class Authors {
   /**
    * `author`: `crn#user:…`, or `crn#key:…` of an API key. The scope is empty for a deleted or disabled user, for a key
    * that has ended or is suspended, and for anything made while authentication was off. The operator owns the machine
-   * and keeps all rights.
+   * and keeps all rights in tenant `default`.
    * @throws Problem `storage` while the store is being read
    */
   scopeOf(tenant: string, author: string): Scope {
@@ -60,8 +61,8 @@ export class Authors {
   }
 
   /**
-   * `author` as for `scopeOf`. Keys and the operator have no mail address. Only a stored one is returned: a crash
-   * could take back any other.
+   * `author` as for `scopeOf`. Keys and the operator have no mail address. Only a stored address is returned: a
+   * crash could take back any other.
    *
    * @throws Problem `storage` while the store is being read
    */

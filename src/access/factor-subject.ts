@@ -93,7 +93,10 @@ export function accountOf(parts: SignInParts, { row, version }: FactorSubject): 
   return { ...account, version: credentials.version }
 }
 
-/** Call before a factor is checked. @throws Problem `too_many_requests` after too many wrong factors */
+/**
+ * Call before a factor is checked. @throws Problem `too_many_requests` after too many wrong factors, and the errors of
+ * `accountOf`
+ */
 export function checkFactorLimit(
   parts: SignInParts,
   subject: FactorSubject,
@@ -104,7 +107,7 @@ export function checkFactorLimit(
   if (early) throw early
 }
 
-/** Counts a wrong factor before the answer is sent. */
+/** Counts a wrong factor, and returns the refusal once the count is stored. */
 export async function wrongFactor(
   { attempts, system }: SignInParts,
   { row }: FactorSubject,

@@ -37,8 +37,8 @@ export function fileKeysOf(fileKey: Uint8Array): FileKeys {
 /**
  * Seals secrets that have to be read again: AES-256-GCM under the seal key of the key file.
  *
- * `context` names the owner (`<tenant>/<user>`, a key's id). It is authenticated, so a sealed secret that is moved to
- * another record does not open there.
+ * `context` names purpose and owner (`totp/<tenant>/<user>`, `signing-key/<kid>`). It is authenticated, so a sealed
+ * secret that is moved to another record does not open there.
  */
 
 const algorithm = 'aes-256-gcm'

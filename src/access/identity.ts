@@ -190,11 +190,11 @@ export function openIdentity(options: IdentityOptions) {
     recipientOf: (tenant: string, user: string) => authors.recipientOf(tenant, user),
     /** Whether the creator of an API key may still grant its roles. */
     isKeyActive: (tenant: string, key: StoredApiKey) => authors.isKeyActive(tenant, key),
-    /** Seals secrets that have to be read again. Throws before `open` or `follow` has read the key file. */
+    /** The key that seals secrets for later reading. Throws before `open` or `follow` has read the key file. */
     sealKey: () => fileKeys().seal,
-    /** Signs image URLs. Throws before `open` or `follow` has read the key file. */
+    /** The key that signs image URLs. Throws before `open` or `follow` has read the key file. */
     imageKey: () => fileKeys().images,
-    /** Signs unsubscribe URLs. Throws before `open` or `follow` has read the key file. */
+    /** The key that signs unsubscribe URLs. Throws before `open` or `follow` has read the key file. */
     unsubscribeKey: () => fileKeys().unsubscribe,
 
     /**

@@ -17,9 +17,9 @@ import { proofProblem } from '#http/authentication'
 import { foldEmail } from '#model/user'
 
 /**
- * The largest number of accounts that a sign-in compares, one hash each. Every sign-in computes as many hashes as one
- * with the mail address that is used in the most tenants needs, up to this number: so the time of an answer does not
- * reveal the number of accounts. Contract 2, Login.
+ * The largest number of accounts that a sign-in compares, one hash each. Every sign-in computes at least as many
+ * hashes as the mail address that is used in the most tenants needs, up to this number: so the time of an answer does
+ * not reveal the number of accounts. Contract 2, Login.
  */
 const candidatesMax = 8
 

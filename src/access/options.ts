@@ -33,14 +33,14 @@ export interface IdentitySettings {
   readonly areRateLimitsOn: boolean
   /** The first administrator. Undefined: an administrator is generated if there is no account. Contract 2. */
   readonly administrator?: Administrator
-  /** Called if an account with the name of the administrator exists already. It keeps its password. */
+  /** Called if an account with the name of the administrator exists already. That account keeps its password. */
   readonly administratorExists?: (name: string) => void
   /**
    * Called once the generated administrator is stored. Only a hash of the password is stored, so show the password now.
    */
   readonly administratorGenerated?: (generated: Administrator) => void
   /**
-   * A client that sends this token may do everything while this process runs. A local start of the server creates the
+   * A client that sends this token has all rights while this process runs. A local start of the server creates the
    * token. With it, no administrator is created.
    */
   readonly operatorToken?: string

@@ -36,7 +36,7 @@ const noAccount: MatchCandidate = { hash: undefined }
 
 /**
  * All candidates with this password. Failures count for the client address, the typed text, and each candidate. If the
- * password is right for one candidate only, it still counts as a failure for the others. Otherwise the owner of an
+ * password is right for some candidates, it still counts as a failure for the others. Otherwise the owner of an
  * account in one tenant could try passwords of the same name in another tenant without limit.
  *
  * @throws Problem `too_many_requests`, `overloaded`
@@ -58,7 +58,7 @@ export function usersWithPassword(
   const candidates = () => {
     attempts.check(address, typedAccount)
     const rows = attempt.rows()
-    // A wrong password does not show which of the accounts is meant.
+    // With accounts in several tenants, a wrong password does not show which of them is meant.
     const [row] = rows
     if (row && rows.every(({ tenant }) => tenant === row.tenant)) identifyUser(origin, { ...row, user: row.id })
     const rowCandidates = rows.map(candidateOf)
@@ -80,17 +80,17 @@ function matchesOf(candidates: readonly MatchCandidate[]): readonly Match[] {
   return candidates.flatMap(({ match }) => match ?? [])
 }
 
-/** The key that counts attempts on a typed text: the same for all spellings of a name or mail address. */
+/** The key under which attempts with a typed text are counted: the same for all spellings of a name or mail address. */
 export function attemptKeyOf(text: string): string {
   return `typed ${foldName(text)}`
 }
 
-/** The key that counts attempts on an existing account. */
+/** The key under which attempts on an existing account are counted. */
 export function accountOfId(id: string): string {
   return `id ${id}`
 }
 
-/** All keys that count attempts on a known user. */
+/** All keys under which attempts on a known user are counted. */
 export function accountsOf({ id, name, email }: UserRow): readonly string[] {
   return [...new Set([accountOfId(id), attemptKeyOf(name), ...(email === null ? [] : [attemptKeyOf(email)])])]
 }

@@ -28,7 +28,7 @@ export const dummyHash =
 export interface HashRequester {
   /** The client address. All client addresses of one IPv6 network share one place in the rotation. */
   readonly address: string
-  /** Aborts when no client waits for the answer any more: the hash is then skipped. */
+  /** Aborts when no client waits for the answer any more: a hash that has not begun is then skipped. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -88,10 +88,10 @@ export class Passwords {
   /**
    * Checks a password against all candidates, as one job of the queue. `candidates` is called when the job begins, and
    * may throw a refusal, because other attempts on the account may have failed meanwhile. `onResult` runs before the
-   * next job, so that its counts apply to it.
+   * next job, so that failures it counts apply to that job.
    *
    * @throws Problem `overloaded` when too many wait, or when no client waits for this any more; errors of
-   * `candidates`
+   * `candidates` and `onResult`
    */
   verify<C extends Candidate, T>(
     candidates: () => readonly C[],
@@ -195,6 +195,6 @@ export interface PasswordEngine {
   hash(password: string): Promise<string>
   /** False for a wrong password. Rejects for a text of another engine, which should never have been stored. */
   verify(hash: string, password: string): Promise<boolean>
-  /** Whether it was hashed with the present parameters. */
+  /** Whether this hash has the present parameters. */
   isCurrent(hash: string): boolean
 }

@@ -84,9 +84,9 @@ export class Proofs {
 
   /**
    * Checks everything about a proof except that its key is the right one and that it is new. `token`: the access
-   * token of the request. Adds the next nonce to the answer if the client needs one.
+   * token of the request. Adds the current nonce to the answer if the client needs it.
    *
-   * @throws Problem `unauthorized`, or `bad_request` for a missing or old nonce
+   * @throws Problem `unauthorized`, or `bad_request` for a missing or invalid nonce
    */
   async check(request: ProofRequest, token: string | undefined): Promise<CheckedProof> {
     const text = this.#requireProof(request)
@@ -111,9 +111,9 @@ export class Proofs {
   }
 
   /**
-   * Marks the proof as used, and caches its key. Call last, when the request can no longer be refused.
+   * Marks the proof as used, and caches its key. Call last, when nothing else can refuse the request.
    *
-   * @throws Problem `overloaded` when the replay store is full
+   * @throws Problem `overloaded` when no more proofs can be remembered now
    */
   use(proof: CheckedProof): void {
     this.#parts.replays.record(proof.jkt, proof.jti)
@@ -225,7 +225,7 @@ const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443
  * §4.3 requires). The path is compared byte for byte, because a proxy in front may treat two spellings as two paths.
  */
 function isAddressOf(htu: string, { origins }: ForwardedRequest, path: string): boolean {
-  // Nearly every client spells it exactly like this.
+  // Nearly every client spells `htu` exactly like this.
   if (origins.some((origin) => htu.length === origin.length + path.length && htu === origin + path)) return true
   const claimed = normalUrl(htu)
   return claimed !== undefined && origins.some((origin) => normalUrl(origin + path) === claimed)
@@ -246,11 +246,11 @@ export interface ProofKey {
   readonly key: CryptoKey
 }
 
-/** Cached keys of one generation. A cached key saves an import of 130 µs, and takes about 7 KB. */
+/** The largest number of cached keys in one generation. Each takes about 7 KB, and saves an import of 130 µs. */
 const keysMax = 8_192
 /** Headers of real clients have 230 to 400 characters; longer ones are accepted, but parsed each time. */
 const headerCharactersMax = 1_024
-/** An unused key is evicted after one to two generations. */
+/** The length of a generation. An unused key is evicted after one to two of them. */
 export const keyGenerationMs = 5 * 60_000
 
 export interface ProofKeysOptions {
@@ -260,8 +260,8 @@ export interface ProofKeysOptions {
 }
 
 /**
- * Caches keys by the exact proof header. A client's header never changes, so it is decoded, its thumbprint is computed
- * and its key is imported only once while the client is active. Only headers of fully valid proofs are cached.
+ * Caches keys by the exact proof header. A client sends the same header each time, so its key is imported and the
+ * thumbprint computed only once while the client is active. Only headers of valid proofs are cached.
  */
 export class ProofKeys {
   readonly #now: () => number
@@ -314,7 +314,7 @@ export class Nonces {
     return this.#current
   }
 
-  /** `ageing`: still valid, but the next one should be sent. Undefined: invalid. */
+  /** `ageing`: still valid, but the client should get the current nonce. Undefined: invalid. */
   ageOf(nonce: unknown): 'current' | 'ageing' | undefined {
     this.#move()
     if (nonce === this.#current) return 'current'

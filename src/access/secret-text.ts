@@ -16,7 +16,7 @@ const codeCharacters = 22
 const recoveryBytes = 10
 const recoveryCodeCount = 10
 
-/** The length of each of these texts: a longer one is refused before it is hashed. */
+/** None of these texts is as long as this: a longer text is refused before it is hashed. */
 const textCharactersMax = 256
 
 /** The secret of a device or a key. */
@@ -68,7 +68,7 @@ export function newRecoveryCodes(random: Random): string[] {
   return Array.from({ length: recoveryCodeCount }, () => groupsOf(base32Of(random(recoveryBytes))).join('-'))
 }
 
-/** In canonical form: case, spaces and hyphens do not count. */
+/** A typed recovery code in canonical form: case, spaces and hyphens do not count. */
 export function recoveryCodeOf(typed: string): string {
   if (typed.length > textCharactersMax) return ''
   return groupsOf(typed.replace(/[\s-]/g, '').toUpperCase()).join('-')
@@ -98,8 +98,8 @@ function base32Of(bytes: Uint8Array): string {
 }
 
 /**
- * Compares tokens with a configured one, of which only the hash is stored, in constant time. Without a configured
- * token, no token matches.
+ * Returns a function that compares a token with the expected one, of which only the hash is kept, in constant time.
+ * Without an expected token, no token matches.
  */
 export function tokenMatcher(token: string | undefined): (shown: string) => boolean {
   if (token === undefined) return () => false
@@ -107,7 +107,7 @@ export function tokenMatcher(token: string | undefined): (shown: string) => bool
   return (shown) => timingSafeEqual(hashOf(shown), hash)
 }
 
-/** Identifies a token without revealing it: as `ath` of a proof (RFC 9449 §4.2) and as key of the cache. */
+/** Identifies a token without revealing it: as `ath` of a proof (RFC 9449 §4.2), in the cache, and in the store. */
 export function tokenHash(token: string): string {
   return hash('sha256', token, 'base64url')
 }

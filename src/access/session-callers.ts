@@ -27,8 +27,8 @@ interface CachedCaller {
 }
 
 /**
- * Callers of sessions and API keys, with their present rights. A result is cached as long as its token: while nothing
- * changes, a request costs a few lookups and allocates nothing.
+ * Callers of sessions and API keys, with their present rights. A result is cached as long as its token or key:
+ * while nothing changes, a request costs a few lookups and allocates nothing.
  */
 export class SessionCallers {
   readonly #parts: SessionCallersParts
@@ -39,7 +39,10 @@ export class SessionCallers {
     this.#parts = parts
   }
 
-  /** The caller, or the error of the token. Records the use of the session and the client address. */
+  /**
+   * The caller, or the error of the token. Records the use of the session and the client address.
+   * @throws Problem `storage` while the store is being read
+   */
   ofToken(token: VerifiedToken, request: UsingRequest): SessionCaller | TokenFault {
     // Checked first, because actors of a removed tenant must not be loaded.
     if (!this.#parts.accesses.hasTenant(token.tenant)) return 'session over'

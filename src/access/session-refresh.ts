@@ -26,8 +26,8 @@ export async function refresh(parts: SignInParts, { refreshToken, jkt, origin }:
 }
 
 /**
- * The session of a refresh token of the DPoP scheme, after a check of the key it is bound to. Changes nothing. The user
- * must be allowed to sign in under the host of the request, except for a sign-out.
+ * The session of a refresh token of the DPoP scheme, after a check of the key that the session is bound to. Changes
+ * nothing. The user must be allowed to sign in under the host of the request, except for a sign-out.
  */
 export function boundSession(
   parts: SignInParts,

@@ -23,8 +23,8 @@ export type Logins = ReturnType<typeof loginsOf>
 export type SecondFactors = ReturnType<typeof secondFactorsOf>
 
 /**
- * The flows of passwords and tokens. Sign-ins and refreshes are counted. A synchronous error also becomes a rejection.
- * Contract 2.
+ * The flows of passwords and tokens. Sign-ins, sign-ups and refreshes are counted. A synchronous error also becomes a
+ * rejection. Contract 2.
  */
 export function loginsOf(parts: SignInParts, counts: SignInCounts) {
   return {
@@ -45,7 +45,7 @@ export function loginsOf(parts: SignInParts, counts: SignInCounts) {
   }
 }
 
-/** The flows of second factors. Sign-ins are counted. Contract 2, Second factor. */
+/** The flows of second factors. Each use of a factor is counted. Contract 2, Second factor. */
 export function secondFactorsOf(totp: TotpFlows, webauthn: WebauthnFlows, counts: SignInCounts) {
   return {
     useTotp: counts.countOutcomes('totp', totp.use.bind(totp)),

@@ -30,7 +30,7 @@ export class ImageUrls {
 
   /** Whether the server signed this query for this image, and the URL has not expired. The values are decoded. */
   isValid(sha256: string, { device, exp, sig }: ImageQuery, now: number): boolean {
-    // Checked after the signature, so `exp` is a number in the server's own format.
+    // The expiry is checked after the signature, so `exp` is a number in the server's own format.
     return isSame(sig, this.#signatureOf(sha256, device, exp)) && now < Number(exp)
   }
 

@@ -50,7 +50,7 @@ export class KeyRing {
     return this.#keys
   }
 
-  /** Loads the keys; makes the first one. @throws WrongFileKey */
+  /** Loads the keys; makes one if there is none. @throws WrongFileKey */
   async open(): Promise<void> {
     this.reload()
     if (this.#stored.length === 0) await this.rotate()

@@ -73,7 +73,7 @@ export interface TokensParts {
   readonly cache?: TokenCache
 }
 
-/** 32 roles and 32 names of 64 characters, and all other claims, in Base64url. */
+/** Enough for 32 roles and 32 names of 64 characters, and all other claims, in Base64url. */
 const tokenCharactersMax = 8_192
 /** 128 bits. */
 const jtiBytes = 16
@@ -116,7 +116,7 @@ export class Tokens {
     return this.#sign(tokenTypes.basicRefresh, tenant, user, id, Math.floor(endsAt / 1000), { sid: session })
   }
 
-  /** Undefined for anything but a valid refresh token of this server. */
+  /** Undefined for anything but a valid refresh token of the Basic scheme that this server signed. */
   async readBasicRefresh(
     text: string,
   ): Promise<{ readonly tenant: string; readonly session: string; readonly number: number } | undefined> {
@@ -199,7 +199,7 @@ export class Tokens {
     return base64urlOf(this.#parts.random(jtiBytes))
   }
 
-  /** The time in so many milliseconds, in Unix seconds. */
+  /** The time `ms` milliseconds from now, in Unix seconds. */
   #secondsIn(ms: number): number {
     return Math.floor((this.#parts.now() + ms) / 1000)
   }
@@ -315,15 +315,15 @@ function displayedRights(
 ): Pick<Grant, 'permissions' | 'devices' | 'services'> | Record<string, never> {
   const [grant, ...more] = grants
   if (!grant || more.length > 0 || grant.devices.length + grant.services.length > displayedNamesMax) return {}
-  // Displayed without its groups, the grant would have fewer rights.
+  // Without its groups, the displayed grant would seem to give fewer rights.
   if (grant.groups && grant.groups.length > 0) return {}
   const { permissions, devices, services } = grant
   return { permissions, devices, services }
 }
 
 /**
- * Refresh tokens of the DPoP scheme: `<tenant>.<session>.<number>.<mac>`. Only the number is stored: token n of a
- * session is the same text whenever it is made, so that a lost answer can be repeated. Contract 2, Refresh.
+ * A refresh token of the DPoP scheme, read from `<tenant>.<session>.<number>.<mac>`. Only the number is stored: token n
+ * of a session is the same text whenever it is made, so that a lost answer can be repeated. Contract 2, Refresh.
  */
 export interface RefreshToken {
   readonly tenant: string
@@ -333,7 +333,7 @@ export interface RefreshToken {
   readonly mac: Uint8Array
 }
 
-/** The MAC also covers the key that the session is bound to. */
+/** What the MAC of a refresh token covers: also the key that the session is bound to. */
 export interface RefreshSubject {
   readonly tenant: string
   readonly session: string
@@ -362,12 +362,12 @@ export function readRefreshToken(text: string): RefreshToken | undefined {
   return { tenant, session, number: Number(number), mac }
 }
 
-/** In constant time. `jkt`: of the session, not of the caller's proof. */
+/** Compares in constant time. `jkt`: of the session, not of the caller's proof. */
 export function hasValidMac(key: Uint8Array, { mac, ...token }: RefreshToken, jkt: string): boolean {
   return timingSafeEqual(mac, macOf(key, { ...token, jkt }))
 }
 
-/** Only the last of the four can contain a dot, so no two subjects share a text. */
+/** Of the four fields only the last could contain a dot, so no two subjects share a text. */
 function macOf(key: Uint8Array, { tenant, session, number, jkt }: RefreshSubject): Buffer {
   return createHmac('sha256', key).update(`${tenant}.${session}.${number}.${jkt}`).digest()
 }

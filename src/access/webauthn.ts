@@ -32,7 +32,7 @@ const transportNames = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card
  */
 const attestationFormats = ['none', 'packed']
 
-/** Loaded on first use: half of the library reads certificates, and most servers never see a key. */
+/** Loaded on first use: half of the library reads certificates, and most servers never see a security key. */
 const load = () => import('@simplewebauthn/server')
 const loadReaders = () => import('@simplewebauthn/server/helpers')
 
@@ -71,7 +71,7 @@ export class Webauthn {
     })
   }
 
-  /** The new credential; undefined if the answer does not match this challenge on an allowed page. */
+  /** The new credential; undefined if the answer is not valid for this challenge on an allowed page. */
   async registered(response: unknown, challenge: string): Promise<WebauthnCredential | undefined> {
     const { id, origins } = this.#relyingParty()
     const { verifyRegistrationResponse } = await load()
@@ -106,8 +106,8 @@ export class Webauthn {
   }
 
   /**
-   * The new count; undefined if the answer does not match this credential and challenge on an allowed page, or if the
-   * count did not grow (WebAuthn §6.1.1: the key may have been copied).
+   * The new count; undefined if the answer does not match this credential and challenge on an allowed page, or if a
+   * credential that counts sent no larger count (WebAuthn §6.1.1: the key may have been copied).
    */
   async authenticated(
     response: unknown,

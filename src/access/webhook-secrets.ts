@@ -9,7 +9,7 @@ interface Owner {
   readonly function: string
 }
 
-/** The body of a function, apart from the sealed secrets of its webhooks. */
+/** The body of a function without the secrets of its webhooks, and these secrets, sealed. */
 export interface SealedBody {
   readonly body: FunctionBody
   readonly secrets: readonly StoredWebhookSecret[] | undefined
@@ -31,7 +31,7 @@ export class WebhookSecrets {
     this.#random = random
   }
 
-  /** A node without a secret in `body` keeps its stored secret; without a stored secret, it gets a new one. */
+  /** A node without a secret in `body` keeps its stored secret; without one that can be read, it gets a new one. */
   seal(owner: Owner, body: FunctionBody, before?: StoredFunction): SealedBody {
     const made = new Map<string, string>()
     const secrets = body.graph.nodes.flatMap((node): StoredWebhookSecret[] => {
@@ -52,7 +52,7 @@ export class WebhookSecrets {
     }
   }
 
-  /** The secret of a webhook. Undefined: the node has none, or it was sealed with the key of another server. */
+  /** The secret of a webhook. Undefined: the node has none, or it was sealed with another key. */
   open(owner: Owner, { secrets = [] }: StoredFunction, node: string): string | undefined {
     const stored = secrets.find((secret) => secret.node === node)
     if (!stored) return undefined

@@ -48,7 +48,7 @@ interface Socket {
 }
 
 /**
- * The device link and the stream of events, as AsyncAPI 3.0.
+ * The device link, the event stream and the topics of MQTT, as AsyncAPI 3.0.
  * https://www.asyncapi.com/docs/reference/specification/v3.0.0
  */
 export function asyncApiDocument(): JsonSchema {

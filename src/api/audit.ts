@@ -7,7 +7,7 @@ import { defineRoute } from '#api/route-entry'
 import { crnCharactersMax, ResourceIdentifier } from '#model/crn'
 import { Timestamp } from '#model/identifier'
 
-/** The changes that people and keys made or tried. Contract 12. */
+/** The changes and sign-ins of users and keys, also refused ones. Contract 12. */
 
 /** Query fields of lists that begin with the newest entry. */
 export const logFields = { ...pageFields, from: timeField.optional(), to: timeField.optional() }

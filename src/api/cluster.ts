@@ -4,7 +4,7 @@ import { defineRoute } from '#api/route-entry'
 
 /** The nodes of a cluster. Contract 11. `GET /health/status` shows them. */
 
-/** The path, at the root, where nodes download a copy of each other's database. */
+/** The path, outside `/api/v1`, where nodes download a copy of each other's database. */
 export const imagePath = '/cluster/image'
 
 export const handOver = defineRoute('handOver', {

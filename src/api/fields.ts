@@ -98,7 +98,7 @@ export const codeLifetimeField = z.int().min(lifetimeSMin).max(codeLifetimeSMax)
 export const keyLifetimeField = z.int().min(lifetimeSMin).max(keyLifetimeSMax)
 
 /**
- * The tenant of users, roles and keys: administrators of tenants may name another one than their own. Contract 2,
+ * The tenant of users, roles and keys: administrators of tenants may name a tenant other than their own. Contract 2,
  * Model.
  */
 export const tenantFields = { tenant: TenantReference.optional() }

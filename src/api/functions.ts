@@ -60,7 +60,7 @@ export type Sample = z.infer<typeof Sample>
 /** Why a mail would not be sent; `left_out`: it would be sent, but makes the answer too long. */
 const mailFaults = ['no_template', 'too_large', 'left_out'] as const
 
-/** A mail that would be sent, with its node. */
+/** A mail that would be sent, with its node, or the reason why it is missing. */
 export const TriedMail = z.union([
   z.object({
     node: ShortName,

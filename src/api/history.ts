@@ -12,7 +12,7 @@ import { PropertyValue } from '#model/property-type'
 const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
 type Unit = keyof typeof unitMs
 
-/** `5m` in ms. */
+/** A span such as `5m`, in ms. */
 function spanMs(text: string): number {
   return Number(text.slice(0, -1)) * unitMs[text.slice(-1) as Unit]
 }

@@ -30,8 +30,8 @@ const notePlace = '#/named/'
 
 /**
  * The JSON Schemas of one document, from zod's. Named ones are written to `#/components/schemas/` and referenced
- * elsewhere. A schema whose input differs from its output is written twice, as `Name` and `NameInput`. Objects are
- * open: answers may get more fields later.
+ * elsewhere. If the input of a schema differs from its output, both are written, as `NameInput` and `Name`. Objects that
+ * are not strict are open: answers may get more fields later.
  */
 export class SchemaCollection {
   readonly #options: SchemaCollectionOptions

@@ -146,7 +146,7 @@ function parametersOf(
   })
 }
 
-/** Examples of queries are text, as they are sent. */
+/** Converts an example of a query from text, as it is sent, to the type of its schema. */
 function typedExample({ type }: JsonSchema, text: string): unknown {
   if (type === 'integer') return Number(text)
   if (type === 'boolean') return text === 'true'

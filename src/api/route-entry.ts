@@ -68,7 +68,7 @@ export interface RouteBody<B extends z.ZodType = z.ZodType> {
   readonly schema: B
   /** Default: `application/json`. `any`: any type, or none; the handler gets the body as bytes. */
   readonly contentTypes?: readonly string[] | 'any'
-  /** Default: `BODY_BYTES_MAX`; for a streamed body `IMAGE_BYTES_MAX`. */
+  /** Default: `BODY_BYTES_MAX`; for a streamed body `IMAGE_BYTES_MAX`; for a sign-in route `signInBytesMax`. */
   readonly bytesMax?: number
   /** The handler reads the body from `upload` as it arrives; the schema is not used. Each piece renews the deadline. */
   readonly isStreamed?: true
@@ -141,7 +141,7 @@ export interface RouteEntry<
 > extends RouteDetails<Path, P, Q, B, A> {
   readonly name: string
   readonly method: M
-  /** Below `/api/v1`, parameters as `:name`. */
+  /** With parameters as `:name`. In the API: the part after `/api/v1`. */
   readonly path: Path
 }
 

@@ -158,7 +158,7 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
       examples: [{ error: 'Validation Error', details: [{ path: 'updates.0.value', message: 'must be an integer' }] }],
     },
   ],
-  // Lengths are in characters, which zod counts in UTF-16 units.
+  // Lengths are in characters; those that zod writes are in UTF-16 units.
   [Password, { minLength: passwordCharactersMin, maxLength: passwordCharactersMax }],
   [UserName, { ...note('Shown as it was entered; case does not matter.'), maxLength: 64 }],
   [NewUserName, { ...note(`A user name, except \`${anonymousName}\` in any case.`), maxLength: 64 }],

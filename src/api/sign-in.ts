@@ -160,7 +160,7 @@ export const logOut = defineRoute('logOut', {
   example: { query: { all: 'true' }, status: 204 },
 })
 
-/** The public keys that tokens are verified with, below `/api/v1` and at the root. RFC 7517, contract 2, Tokens. */
+/** The public keys of tokens, below `/api/v1` and at the root of the server. RFC 7517, contract 2, Tokens. */
 export const readJwks = defineRoute('readJwks', {
   route: 'GET /.well-known/jwks.json',
   source: '§5.1.4, contract 2',

@@ -39,7 +39,7 @@ export const ProjectEntry = z.object({
 })
 export type ProjectEntry = z.infer<typeof ProjectEntry>
 
-/** The received bytes of an image. */
+/** How many bytes of an image were received, and how many it has. */
 const Received = z.object({ received: z.int().min(0), size: z.int().min(0) })
 
 /** The image that the example uploads, and its SHA-256. */

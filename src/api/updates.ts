@@ -11,7 +11,7 @@ import { DeviceIdentifier, Sha256 } from '#model/identifier'
 const device = z.object({ deviceIdentifier: DeviceIdentifier })
 /** A project of the embedded update server, for all examples. */
 export const exampleProject = 'boiler'
-/** The version on its device. */
+/** The firmware version of the example device. */
 export const exampleFirmware = '1.4.2'
 const example = {
   deviceIdentifier: exampleDevice,

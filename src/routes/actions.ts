@@ -147,7 +147,7 @@ class ActionDevices implements Pages {
     this.#after = nameOfCursor(call.query.cursor)
   }
 
-  /** Counts all devices that the requester may see, and reads the first ones, up to the size of the page. */
+  /** Counts all devices that the requester may see, and reads the first ones, up to the limit of the query. */
   async readCounts(): Promise<{ readonly counts: ActionCounts; readonly first: Rows; readonly isMore: boolean }> {
     const { world, system } = this.#context
     const { caller, query } = this.#call

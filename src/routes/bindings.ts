@@ -96,7 +96,7 @@ export function bindingsOf(
   return bindings.map((binding) => withNames(context, binding))
 }
 
-/** Routes at the root. Contract 1.1. */
+/** Routes outside `/api/v1`: the public keys of tokens. Contract 1.1. */
 export function rootBindingsOf(identity: Identity | undefined): Binding[] {
   return jwksRoutes(identity?.keys)
 }

@@ -76,7 +76,7 @@ interface CallerOptions {
 
 export interface ClusterRouteOptions extends CallerOptions {
   readonly makeImage: () => AsyncIterable<Uint8Array>
-  /** The last message of the log that this node has stored. */
+  /** The number of the last message of the log that this node has stored. */
   readonly sequence: () => number
 }
 
@@ -142,7 +142,7 @@ export function handOverRoute(begin: ((node: string) => void) | undefined): Bind
 }
 
 export interface OwnersCallersOptions extends CallerOptions {
-  /** Waits until this node has stored a message of the log. */
+  /** Waits until this node has stored the message of the log with this number. */
   readonly reach: (sequence: number) => Promise<void>
   /** The current caller of a session. Undefined: authentication is off. */
   readonly callerOf: ((session: SessionKey) => Caller | undefined) | undefined

@@ -18,7 +18,7 @@ const unusedMs = 900_000
 
 const namesAtATime = 512
 
-/** Reading the clock takes as long as searching a text. */
+/** The clock is read once for this many rows, because reading it takes as long as searching a text. */
 const rowsPerClockRead = 32
 
 interface Parts {
@@ -30,8 +30,8 @@ interface Parts {
 /**
  * Finds devices by words of their identifier, `meta.name`, `meta.site`, `meta.tags` and versions. Contract 12, Names.
  *
- * The first search of a tenant creates the texts of its devices, which then stay in memory. An event about a device
- * removes its text, and the next search reads the device again.
+ * The first search of a tenant lists its devices. The text of a device is made when a search first needs it, and then
+ * stays in memory. An event that may change the text removes it, and the next search reads the device again.
  */
 export class DeviceSearch {
   readonly #parts: Parts
@@ -61,7 +61,7 @@ export class DeviceSearch {
     const mayReadMeta = devicesWithin(scope, 'meta', 'read')
     const mayReadUpdates = devicesWithin(scope, 'updates', 'read')
     const slices = new ReadSlices(this.#parts.world, caller)
-    /** Two searches are mostly enough: most words occur nowhere, or in a part that the caller may read. */
+    /** Searches the text at most twice: most words occur nowhere, or first in a part that the caller may read. */
     const occurs = (word: string, { all, metaAt, versionsAt }: DeviceText, device: string): boolean => {
       const at = all.indexOf(word)
       if (at < metaAt) return at >= 0

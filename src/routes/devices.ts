@@ -122,7 +122,7 @@ async function list(
   })
 }
 
-/** The devices that the query names and searches. */
+/** The devices that the query names or searches; if it does both, the named devices that match the search. */
 function namesIn(context: RouteContext, { caller, query }: Call<unknown, api.DeviceListQuery>): Pages {
   if (!query.search) return deviceNames(context, caller.tenant, query)
   const { deviceIdentifier: named } = query
@@ -182,7 +182,7 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }
 }
 
-/** Contract 10. If the device had another token, connections that were opened with its credentials are closed. */
+/** Contract 10. If the device had another token, connections with credentials of this device are closed. */
 async function setToken(
   context: RouteContext,
   { caller }: Call,

@@ -4,7 +4,7 @@ import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { textReply } from '#routes/streamed-reply'
 
-/** Whether `If-None-Match` contains this entity tag, or `*`. RFC 9110 §13.1.2: weak comparison. */
+/** Whether `If-Match` or `If-None-Match` contains this tag, or is `*`. Weak comparison: RFC 9110 §8.8.3.2. */
 export function matchesEtag(header: string, etag: string): boolean {
   return header === '*' || header.split(',').some((known) => known.trim().replace(/^W\//, '') === etag)
 }

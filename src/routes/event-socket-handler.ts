@@ -80,7 +80,7 @@ export class EventSocketHandler implements SocketHandler<EventsOpening> {
     this.#liveness.watch(socket)
   }
 
-  /** PING is answered with the position; other JSON is ignored, for future clients. */
+  /** PING is answered with the position; other JSON is ignored, for future clients; anything else closes the socket. */
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
     this.#liveness.touch(socket)
     const message = isBinary || data.byteLength > messageBytesMax ? unreadable : parse(data)

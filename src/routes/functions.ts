@@ -161,7 +161,7 @@ function putOf(
 }
 
 /**
- * The only answer with the new secrets. A repeated request gets it without them, because no copy of a secret is stored.
+ * The only answer with the new secrets. A repeated request gets it without them: no secret is stored in clear.
  */
 function withSecrets(reply: Reply, entry: FunctionEntry, made: SealedBody['made']): Reply {
   if (made.size === 0) return reply

@@ -9,8 +9,8 @@ import { ReadSlices } from '#routes/read-slices'
 import type { Position } from '#runtime/journal'
 
 /**
- * Asks history once it has reached the present position. `firstPosition`: the position of the first page, from the link
- * to a further one.
+ * Asks history once it has reached the present position of the stream. `firstPosition`: the position of the first page,
+ * from the link to a further page.
  *
  * @throws Problem `not_found`, `invalid`, `history_behind`, `overloaded`
  */
@@ -52,7 +52,7 @@ function nextLink({ target }: Call, span: { readonly from: number; readonly to: 
   return { Link: `<${target.path}?${query}>; rel="next"` }
 }
 
-/** Breaks off when the caller loses the right to the answer. */
+/** Breaks off when the rights of the caller change or end. */
 async function* whilePermitted(
   context: RouteContext,
   { caller }: Pick<Call, 'caller'>,

@@ -143,7 +143,7 @@ class Import {
   async store(): Promise<void> {
     const series = [...this.#targets.values()].flatMap((target) => (target?.series.times.length ? [target.series] : []))
     const rows = this.#batchRows
-    // Found again for the next batch, because a device may be deleted by then.
+    // The properties are found again for the next batch, because a device may be deleted by then.
     this.#targets = new Map()
     this.#batchRows = 0
     this.#batchCharacters = 0

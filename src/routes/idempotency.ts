@@ -35,8 +35,8 @@ const keyBytes = 512
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Refusals for the request's content, except temporary ones. Other refusals depend on the caller or the time, so a
- * retry may succeed.
+ * Statuses of refusals for the request's content; temporary refusals are not final. Other refusals depend on the caller
+ * or the time, so a retry may succeed.
  */
 const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
 
@@ -44,7 +44,7 @@ const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
  * Executes a request once for each `Idempotency-Key`, in two stored steps: the beginning, before its handler runs, and
  * the answer, before it is sent. A repeated request, even after a crash in between, gets the stored answer. If no
  * answer was stored, the request runs again with the seed of the first attempt, and finds what that attempt created.
- * Contract 1.10.
+ * For a route with secrets nothing is stored: only simultaneous repetitions are refused. Contract 1.10.
  */
 export function idempotencyOf(
   { system, world }: Pick<RouteContext, 'system' | 'world'>,
@@ -68,7 +68,7 @@ type Proceed = (begun?: BegunRequest) => Reply | Promise<Reply>
 
 class IdempotentRequests implements IdempotencyGuard {
   readonly #system: System<Entry>
-  /** Key of the request hashes: a plain hash would allow guessing a password in a request. */
+  /** Key of the hashes of requests with secrets: a plain hash would allow guessing a password. */
   readonly #processKey: Uint8Array
   /** The hashes of running requests, by the address of the key. */
   readonly #running = new Map<string, string>()
@@ -84,7 +84,7 @@ class IdempotentRequests implements IdempotencyGuard {
 
   async run(call: Call, entry: RouteEntry, proceed: Proceed): Promise<Reply> {
     const { tenant, user } = call.caller
-    // A caller known only by the proof of a key has no user to store a key for.
+    // A caller known only by a DPoP proof has no user for whom an Idempotency-Key could be stored.
     if (user === '') return proceed()
     const address = idempotencyAddress(tenant, user, keyOf(call))
     if (entry.isSecret) return this.#alone(address, printOf(call, entry, this.#processKey), proceed)
@@ -99,8 +99,8 @@ class IdempotentRequests implements IdempotencyGuard {
     checkCurrent(call.caller)
     if (begun.outcome === 'other') throw otherRequest()
     if (begun.outcome === 'answered') return repeated(begun.reply)
-    // Only after the commit gate, which releases answers in the order of the turns: each request sees earlier ones
-    // running or stored.
+    // The request begins only after the commit gate, which releases answers in the order of the turns: so it sees an
+    // earlier request with the same key either running or stored.
     return this.#alone(address, print, async () => {
       const reply = await finalReply(() => proceed(begun))
       return isFinal(reply.status) ? this.#keep(address, call.caller, reply) : reply
@@ -122,7 +122,7 @@ class IdempotentRequests implements IdempotencyGuard {
     }
   }
 
-  /** An answer must be repeatable: it is sent only after it is stored, and not if storing fails. */
+  /** An answer that can be stored is sent only after it is stored, and not if storing fails. */
   async #keep(address: ActorAddress, caller: Caller, reply: Reply): Promise<Reply> {
     if (!mayBeStored(reply)) {
       await this.#ask(address, { type: 'forget' }, 0)
@@ -163,7 +163,7 @@ function otherRequest(): Problem {
   return new Problem('unprocessable', 'this Idempotency-Key was used for another request')
 }
 
-/** A refusal for the content is stored like an answer; other errors are rethrown. */
+/** Returns a final refusal as an answer, so that it is stored; other errors are rethrown. */
 async function finalReply(proceed: () => Reply | Promise<Reply>): Promise<Reply> {
   try {
     return await proceed()

@@ -32,7 +32,7 @@ interface ShownKey {
   readonly resourceIdentifier: string
 }
 
-/** The valid keys of a tenant, in the order of their creation. */
+/** The keys of a tenant that have not expired, in the order of their creation. */
 function validKeys<Key extends StoredKey>(
   context: RouteContext,
   tenant: string,

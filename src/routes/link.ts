@@ -20,7 +20,7 @@ import type { RouteContext } from '#routes/context'
  */
 const backpressureBytesMax = 1024 * 1024
 
-/** Identifies a device's credentials; absent with authentication off. */
+/** Finds the caller to whom credentials belong; absent with authentication off. */
 type LinkIdentity = Pick<Identity, 'linkCaller'>
 
 /** Contract 7, POST /link: for devices that report from time to time. */
@@ -53,7 +53,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
         if (!links.declarations.take(tenant, device, newShapeCount(before, post.services ?? []))) {
           throw new Problem('too_many_requests', tooManyShapes(device), { headers: { 'Retry-After': '60' } })
         }
-        // In the commit of the post. The device gets no secret, because the answer has no body.
+        // The device is admitted in the commit of the post. It gets no secret, because the answer has no body.
         const { key } = credentials
         const admit: AdmitDevice = { type: 'admit_device', device, meta: {}, ...(key !== undefined && { key }) }
         if (!before) admitted = system.ask(tenantAddress(tenant), admit)
@@ -79,7 +79,7 @@ function checkFirstPost(
   }
   const fault = faultOfFirstPost(device, post, tenant, memory)
   if (fault) throw fault
-  // The credentials belong to a device that existed before, so it was deleted.
+  // The credentials belong to a device that existed before: it was deleted since.
   if (own !== undefined) throw new Problem('forbidden')
 }
 

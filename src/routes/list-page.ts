@@ -4,7 +4,7 @@ import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
 import { type Pages, pagesIn } from '#runtime/storage'
 
-/** One page of names, and whether there are more. Contract 3.4. */
+/** One page of names, and the header with the link to the next page if there is one. Contract 3.4. */
 export interface Page {
   readonly names: readonly string[]
   readonly headers: Record<string, string>

@@ -39,7 +39,7 @@ export async function listReply(
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }
 
-/** Named objects in memory. */
+/** How a list of named objects in memory is shown. */
 export interface ResourceList<Thing> {
   readonly isShown: (thing: Thing) => boolean
   /** Undefined if the object was deleted meanwhile. */

@@ -51,7 +51,7 @@ class Names {
     return resolved
   }
 
-  /** Validation refuses longer lists. */
+  /** A list with too many nodes is returned as it is: validation refuses it. */
   #graph(graph: Fields): Fields {
     const { nodes } = graph
     if (!Array.isArray(nodes) || nodes.length > graphNodesMax) return graph

@@ -5,7 +5,7 @@ import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
 /**
- * A long answer ends when the caller loses the right to it. A started answer breaks off, so the client notices.
+ * A long answer ends when the rights of its caller change or end. A started answer breaks off, so the client notices.
  * Otherwise the client has to repeat the request and gets the reason.
  *
  * @throws Problem `overloaded`
@@ -15,8 +15,8 @@ export function checkCurrent(caller: Caller): void {
 }
 
 /**
- * The slices of one long answer: other requests wait for at most one slice, and no slice starts after the caller lost
- * the right to the answer.
+ * The slices of one long answer: other requests wait for at most one slice, and no slice starts after the rights
+ * of the caller changed.
  */
 export class ReadSlices extends Slices {
   readonly #caller: Caller

@@ -66,7 +66,7 @@ function existingRelease(context: RouteContext, { tenant }: Caller, project: str
   return release
 }
 
-/** By index, then by hardware, then by precedence. Releases for any hardware come first. */
+/** By index, then by hardware (first the releases for any hardware), then by precedence. */
 function inOrder(one: StoredRelease, next: StoredRelease): number {
   const byHardware = () => byText(one.hardware ?? '', next.hardware ?? '')
   const byFirmware = () => byPrecedence(one.firmware, next.firmware) || byText(one.firmware, next.firmware)
@@ -101,7 +101,7 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
     const isComplete = before !== undefined && (await context.firmware.images.sizeOf(before.sha256)) === before.size
     const received = isComplete ? range.size : await context.firmware.images.receivedOf(name)
     if (isComplete || received !== range.size) return uploadProgress(body, received, range.size)
-    // All bytes are stored, but the request with the last one could not create the release. Nothing is left to send,
+    // All bytes are stored, but the request with the last byte could not create the release. Nothing is left to send,
     // and this request creates it.
   }
   const from = range ? (range.part?.from ?? range.size) : 0
@@ -119,8 +119,8 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
 }
 
 /**
- * Answers with the number of bytes received so far. If the release exists, these are all: the answer to its upload may
- * have been lost.
+ * Answers with the number of bytes received so far. If the release exists with its image, these are all: the answer to
+ * its upload may have been lost.
  */
 async function uploadProgress(body: BodyStream, received: number, size: number): Promise<Reply> {
   for await (const piece of body)

@@ -186,7 +186,7 @@ class ShownServices {
     }
   }
 
-  /** The identifiers of the devices of one service. */
+  /** The identifiers of the requested devices of one service, also of those that the caller may not read. */
   devices(service: string): Pages {
     const { listing } = this.#context
     const entries = listing.entries(serviceIndex, this.#call.caller.tenant, `${service}/`)

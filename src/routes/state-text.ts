@@ -38,8 +38,8 @@ export type TextOrParts = string | Iterable<string>
 const partCharacters = 16 * 1024
 
 /**
- * Longer text is made in parts: this much takes about a millisecond. The length is estimated from the number of
- * properties: each with its longest text besides the value.
+ * Longer text is made in parts: this much takes about a millisecond. The length is estimated from the bytes of
+ * the values and the number of properties: each with its longest text besides the value.
  */
 const wholeCharactersMax = 128 * 1024
 const propertyCharacters = 200

@@ -104,7 +104,7 @@ function checkSubscriberLimit(context: RouteContext, caller: Caller, fn: string)
   throw new Problem('bad_request_message', `a function has at most ${subscribersMax} subscriptions`)
 }
 
-/** The number of the last request so far: the subscriber gets later ones. */
+/** The number of the function's last request for mails so far: the subscriber gets only later mails. */
 function headOf({ system }: RouteContext, tenant: string, fn: string): number {
   return system.peek(deliveryAddress(tenant, fn)).head.seq
 }

@@ -110,7 +110,7 @@ export function isHookSigned(header: string, { path, body }: SignedCall, secret:
   const signature = fields?.get('sha256') ?? ''
   if (!/^\d{1,12}$/.test(time) || !/^[0-9a-f]{64}$/i.test(signature)) return false
   const expected = createHmac('sha256', secret).update(`${time}.${path}.`).update(body).digest()
-  // Both conditions are evaluated, so that the duration reveals nothing.
+  // Compared in constant time and before the time is checked, so that the duration does not help to guess a signature.
   const isMatching = timingSafeEqual(expected, Buffer.from(signature, 'hex'))
   return isMatching && Math.abs(now - Number(time) * 1000) <= skewSecondsMax * 1000
 }

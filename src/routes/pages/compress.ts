@@ -14,9 +14,9 @@ const compressors = [
 ]
 
 /**
- * Writes a compressed file for each file of a folder, recursively, with the slowest and best level, because only the
- * build does this. Compressed files newer than their original are not written again; those without an original are
- * removed.
+ * Writes compressed files for the compressible files of a folder, recursively, if they are smaller: with the slowest
+ * and best level, because only the build does this. Compressed files newer than their original are not written again;
+ * those without an original are removed.
  */
 export async function compressFiles(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })

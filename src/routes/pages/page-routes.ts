@@ -9,8 +9,8 @@ import type { PageFile, PageFiles } from '#routes/pages/page-files'
 const notBuilt = 'the pages were not built: npm run build'
 
 /**
- * Pages at the root: the dashboard at `/`, the API description at `/docs`, and their files. One route for each file
- * found when the server starts. Contract 8.
+ * Pages outside `/api/v1`: the dashboard at `/`, the API description at `/docs`, and their files. One route for each
+ * file found when the server starts. Contract 8.
  */
 export function pageRoutes(files: PageFiles): Binding[] {
   const paths = [...files.keys()].flatMap((name) => pathOf(name) ?? [])

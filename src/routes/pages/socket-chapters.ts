@@ -27,7 +27,7 @@ interface Message {
   readonly examples: readonly { readonly payload: unknown }[]
 }
 
-/** A reference to a message of another channel. */
+/** A reference to another part of the document. */
 interface Reference {
   readonly $ref: string
 }

@@ -14,7 +14,7 @@ export function apiPage(): string {
   })
 }
 
-/** The page at `/docs/websockets.html`: the websocket messages, from the AsyncAPI document, without scripts. */
+/** The page at `/docs/websockets.html`: messages of websockets and MQTT, without scripts. */
 export function socketsPage(document: AsyncDocument): string {
   return page({
     title: 'Websockets',
@@ -26,7 +26,7 @@ export function socketsPage(document: AsyncDocument): string {
 
 interface Page {
   readonly title: string
-  /** The path of the page below the root. */
+  /** The path of the page, without a slash at the beginning. */
   readonly current: string
   readonly head: string
   readonly body: string
