@@ -25,9 +25,9 @@ interface Bucket {
 
 /**
  * How many bytes each user may add to shared storage: `bytesMax` at once, and the same again evenly over `perMs` (a
- * token bucket); each tenant four times as many. A call passes while any bytes are left, and the excess is a debt: so a
- * large record is not refused for ever. Kept in memory; a restart resets it. Callers without a session (authentication
- * is off, devices) cannot be distinguished, and have no limit.
+ * token bucket); each tenant as much as `usersOfTenant` users. A call passes while any bytes are left, and the excess is
+ * a debt: so a large record is not refused for ever. Kept in memory; a restart resets it. Callers without a session
+ * (authentication is off, devices) cannot be distinguished, and have no limit.
  */
 export class ByteAllowance {
   readonly #options: ByteAllowanceOptions

@@ -9,7 +9,7 @@ import { foldName } from '#model/user'
 /**
  * A password given with a name or mail address. Text, status and time of the answer must not reveal whether such an
  * account exists. So 429 depends only on the client address and the typed text, before any lookup; an account with too
- * many failures under another name is treated as unknown; and every attempt costs the same number of hashes.
+ * many failures under another name is treated as unknown; and an attempt costs a hash even if there is no account.
  */
 export interface PasswordAttempt {
   /** The name or mail address, as typed. */

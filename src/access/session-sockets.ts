@@ -6,7 +6,7 @@ import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** The number of sockets that one task of the event loop closes: each closing notifies a module. */
+/** The number of sockets that one task of the event loop closes: each closing calls a handler. */
 const endedAtOnceMax = 200
 
 export interface SessionSocketsParts {

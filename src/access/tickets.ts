@@ -2,9 +2,9 @@ import { ExpiringMap } from '#access/bounded-map'
 import type { Caller, SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
-/** Unused tickets. Each is valid for half a minute, so this allows 3 000 a second. A ticket takes about 300 bytes. */
+/** Unused tickets: by default each is valid for half a minute. So this allows 3 000 a second. Each takes 300 bytes. */
 const ticketsMax = 100_000
-/** 192 bits: cannot be guessed in half a minute. */
+/** 192 bits: cannot be guessed during the lifetime of a ticket. */
 const ticketBytes = 24
 
 export interface TicketsOptions {

@@ -35,7 +35,7 @@ const exampleStatus = {
   acknowledged: null,
 }
 
-/** The state of an alarm on a device on which it is or was active. `since`: the time of the last change, Unix ms. */
+/** The state of an alarm on a device on which it is or was active. `since`: the last change of `active`, Unix ms. */
 export const AlarmStatusRow = z.object({
   resourceIdentifier: ResourceIdentifier,
   deviceIdentifier: DeviceIdentifier,

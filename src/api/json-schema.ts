@@ -30,7 +30,7 @@ const notePlace = '#/named/'
 
 /**
  * The JSON Schemas of one document, from zod's. Named ones are written to `#/components/schemas/` and referenced
- * elsewhere. If the input of a schema differs from its output, both are written, as `NameInput` and `Name`. Objects that
+ * elsewhere. If the input of a schema differs from its output, both are written: `NameInput` and `Name`. Objects that
  * are not strict are open: answers may get more fields later.
  */
 export class SchemaCollection {

@@ -61,7 +61,10 @@ export class DeviceSearch {
     const mayReadMeta = devicesWithin(scope, 'meta', 'read')
     const mayReadUpdates = devicesWithin(scope, 'updates', 'read')
     const slices = new ReadSlices(this.#parts.world, caller)
-    /** Searches the text at most twice: most words occur nowhere, or first in a part that the caller may read. */
+    /**
+     * Searches the text once if the word is missing, or comes first in the identifier or in readable metadata;
+     * otherwise twice.
+     */
     const occurs = (word: string, { all, metaAt, versionsAt }: DeviceText, device: string): boolean => {
       const at = all.indexOf(word)
       if (at < metaAt) return at >= 0

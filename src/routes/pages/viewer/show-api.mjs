@@ -6,7 +6,7 @@ const atRoot = new URL('/api/v1/', document.baseURI).href
 
 globalThis.ui = SwaggerUIBundle({
   url: `${own}openapi.json`,
-  // The document contains the path of the API at this server, without a prefix that a proxy may have added.
+  // The document contains the server's path of the API; a proxy may have added a prefix.
   requestInterceptor: (request) => {
     if (request.url.startsWith(atRoot)) request.url = own + request.url.slice(atRoot.length)
     return request
