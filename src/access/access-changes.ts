@@ -67,7 +67,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     const since = stored?.since ?? hub.publishedTo(tenant)
     const hadSameGrants = isDeepStrictEqual(stored?.grants, accesses.grantsOf(tenant, role))
     this.#redefine(tenant, accesses.publishRole(tenant, role, stored?.grants, since))
-    // The same grants without an offset: the members of a group that they name were edited.
+    // If the grants are the same, the members of their groups were edited.
     if (!hadSameGrants || stored?.since === null) this.#rightsChanged(tenant)
     if (stored?.since === null) this.#settle({ type: 'role', tenant, role, edit: stored.edit }, since)
   }
