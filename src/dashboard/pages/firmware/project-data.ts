@@ -18,7 +18,7 @@ export interface ProjectData {
   readonly rollout: CallState<RolloutEntry | null>
   readonly pins: PagedList<PinEntry>
   readonly devices: readonly FirmwareView[]
-  /** Whether all devices were read. */
+  /** Whether at least one device of the fleet was read, or the server has none. Others may follow. */
   readonly isComplete: boolean
 }
 
@@ -114,7 +114,7 @@ export function useFleetFirmware(project?: string): Pick<ProjectData, 'devices' 
     const wanted = [...updates.values()].filter((device) => project === undefined || device.project === project)
     return wanted.sort((one, next) => (one.deviceIdentifier < next.deviceIdentifier ? -1 : 1))
   }, [updates, project, version])
-  // An empty map does not show whether it is complete, so the server is asked.
+  // Shows whether the map is empty because there are no devices, or because it is not yet read.
   const first = useCall(() => client.call('GET /updates', { query: { limit: 1 } }), [])
   return { devices, isComplete: updates.size > 0 || first.value?.length === 0 }
 }
