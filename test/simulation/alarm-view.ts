@@ -6,7 +6,7 @@ export class AlarmView extends ListView<ReadRow> {
   readonly resource = 'alarms'
   #rows = new Map<string, Pick<ReadRow, 'active' | 'since' | 'acknowledged'>>()
 
-  /** An alarm that ended is sent as inactive, and has no row any more. */
+  /** An ended alarm stays here as inactive; the server may list no row for it any more. */
   protected differences(rows: readonly ReadRow[]): readonly string[] {
     const there = new Map(rows.map((row) => [pairOf(row), shown(row)]))
     const found: string[] = []

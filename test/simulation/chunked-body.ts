@@ -4,7 +4,10 @@ import type { SimulatedRequest } from '#test/simulation/simulated-server'
 
 const pieceBytes = 20
 
-/** A body in chunks that breaks off after a number of bytes if these are not all. */
+/**
+ * A body in chunks. It breaks off before the chunk that would go beyond `goneAt` bytes, unless that is the whole
+ * length.
+ */
 export function chunkedBody(bytes: Uint8Array, goneAt: number, world: World): NonNullable<SimulatedRequest['pieces']> {
   async function* pieces(): AsyncGenerator<Uint8Array> {
     for (let at = 0; at < bytes.length; at += pieceBytes) {

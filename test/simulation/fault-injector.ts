@@ -57,7 +57,7 @@ export class FaultInjector {
     actions.act()
     const tried = this.#random.next()
     const { outcomesSeen } = actions
-    // At the first outcome, or at a random moment.
+    // The fault comes at the first outcome, or at a random moment.
     const roundsMax = tried < 0.3 ? 40 : this.#random.below(4)
     for (let left = roundsMax; left > 0 && actions.outcomesSeen === outcomesSeen; left--) {
       for (const device of this.#devices) device.socket?.read(8)
@@ -91,7 +91,10 @@ export class FaultInjector {
     }
   }
 
-  /** Uploads firmware; now and then a fault occurs while devices install it. */
+  /**
+   * Changes releases, pins or rollouts, or requests updates; now and then a fault occurs while devices install
+   * firmware.
+   */
   async changeFirmware(): Promise<void> {
     for (let left = 1 + this.#random.below(2); left > 0; left--) this.#participants.updates.act()
     if (this.#random.next() < 0.15) await this.breakSoon(8)
@@ -113,13 +116,15 @@ export class FaultInjector {
     else if (tried < 0.12) await this.#crashAtCommit()
   }
 
-  /** Triggers a notification; now and then a fault or a change of permissions occurs while it is delivered. */
+  /**
+   * Triggers notifications; now and then a fault, or a change of who may receive them, occurs while they are delivered.
+   */
   async notify(): Promise<void> {
     const { people, mailServer } = this.#participants
     if (this.#random.next() < 0.3) mailServer.act()
     for (const device of this.#devices) if (this.#random.next() < 0.7) device.report()
     const tried = this.#random.next()
-    // When a mail is handed over, or at a random moment.
+    // The fault or change comes when a mail is handed over, or at a random moment.
     const isAwaited = this.#random.next() < 0.6
     for (let left = this.#random.below(30); left > 0 && !(isAwaited && mailServer.underWay > 0); left--) {
       await this.#run.advance(this.#random.below(4))
@@ -131,7 +136,7 @@ export class FaultInjector {
     else if (tried < 0.6) await this.#changeReceivers()
   }
 
-  /** Changes permissions and addresses while mails are being sent. */
+  /** Changes permissions, addresses, functions and subscriptions while mails are being sent. */
   async #changeReceivers(): Promise<void> {
     const { people, functions, subscribers } = this.#participants
     for (let left = 8; left > 0; left--) {
@@ -158,7 +163,7 @@ export class FaultInjector {
     else await this.#run.crash()
   }
 
-  /** The request is stored, and the process dies before it has any effect. */
+  /** The process dies right after the next commit, or after 20 steps without one. */
   async #crashAtCommit(): Promise<void> {
     const head = () => this.#run.server.assembly.context.system.registry.head(tenant)
     const { committed } = head()

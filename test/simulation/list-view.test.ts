@@ -21,7 +21,7 @@ test('a list has the offset of its read until a later event arrives', () => {
   expect([view.position, view.faults({ listAlarmStatus: [] }, [], { count: () => {} } as never)]).toEqual([21, []])
 })
 
-test('an event that arrives during the read is applied once', () => {
+test('of the events that arrive during the read, those after its offset are applied', () => {
   const view = new AlarmView()
   view.receive(event('ALARM_STATUS_INACTIVE', 16))
   view.receive(event('ALARM_STATUS_ACTIVE', 18))

@@ -11,19 +11,20 @@ export interface ListedRow {
 /** The lists as an administrator reads them, by name. */
 export type Lists = Readonly<Record<string, readonly ListedRow[]>>
 
-/** A client's copy of a further list: read once, then updated by events only. */
+/** A client's copy of a list other than that of devices: read once, then updated by events only. */
 export abstract class ListView<R extends ListedRow = ListedRow> {
-  /** The route of the list, and the permission for it. */
+  /** The name of the list's route. */
   abstract readonly list: string
+  /** The resource that the user needs permission to read. */
   abstract readonly resource: string
   readonly query: object = {}
   needsRead = true
   isReading = false
-  /** The copy has at least this offset. */
+  /** The copy includes the events up to this offset. */
   position = 0
   #waiting: ViewedEvent[] = []
 
-  /** Events may have been missed. */
+  /** Call when events may have been missed: the list must be read again. */
   forget(): void {
     this.needsRead = true
     this.#waiting = []

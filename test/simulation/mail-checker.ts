@@ -26,27 +26,29 @@ interface Open {
 }
 
 /**
- * All mails, when they are handed over and when they arrive. The receiver must be permitted at the time of hand-over; each
- * mail arrives once, except after a crash or a broken connection; and the hourly limit is kept. Contract 5.7.
+ * Checks all mails when they are handed over and when they arrive. The receiver must be permitted at the time of
+ * hand-over; each mail arrives once, except after a crash, a broken connection or a temporary refusal; and the hourly
+ * limit is kept. Contract 5.7.
  */
 export class MailChecker implements MailWatcher {
   readonly #witness: Witness
   readonly #parts: Parts
   readonly #perHourMax: number
   readonly #now: () => number
-  /** By Message-ID, the number of arrivals. */
+  /** The arrivals, by Message-ID. */
   readonly #arrived = new Map<string, MailMessage[]>()
-  /** The number of permitted duplicates. */
+  /** The number of permitted duplicates, by Message-ID. */
   readonly #again = new Map<string, number>()
   readonly #open = new Map<string, Open>()
   readonly #hours = new Map<string, Hours>()
   readonly #refusedAt = new Set<string>()
   readonly #notifications = new Map<string, Notification>()
-  /** Without its time. */
+  /** The keys of notifications, without their times. */
   readonly #notifiedAtAnyTime = new Set<string>()
   readonly #links: string[] = []
-  /** Mails with a known arrival; and the number of those whose sender may not know it. */
+  /** The number of mails that were accepted, according to the answer. */
   takenCount = 0
+  /** The number of accepted mails whose sender died, maybe before it stored the result. */
   forgottenCount = 0
 
   constructor(witness: Witness, parts: Parts, perHourMax: number, now: () => number) {
@@ -92,7 +94,7 @@ export class MailChecker implements MailWatcher {
   handed(message: MailMessage): void {
     const { to, id, subject, text } = message
     const open = this.#open.get(to)
-    // One at a time: the result of the previous one is stored.
+    // An address gets one mail at a time: with another id, the result of the previous mail is stored.
     if (open?.id !== id) this.#open.set(to, { id, isTaken: false })
     this.#checkOwner(message)
     if (isDigest(message)) {
@@ -145,7 +147,7 @@ export class MailChecker implements MailWatcher {
     this.#open.clear()
   }
 
-  /** All results of mails are stored. */
+  /** Call when the results of all mails are stored: checks how often each arrived. */
   settle(): void {
     this.#open.clear()
     for (const [id, messages] of this.#arrived) {
@@ -165,7 +167,7 @@ export class MailChecker implements MailWatcher {
     return `${person?.name} ${account}`
   }
 
-  /** Its link ends one of the receiver's subscriptions. */
+  /** The link of a mail must end one of the receiver's subscriptions. */
   #checkOwner({ to, unsubscribe }: MailMessage): void {
     const known = this.#subscriptionBy(unsubscribe?.url)
     if (!known) return
@@ -175,7 +177,7 @@ export class MailChecker implements MailWatcher {
     if (!isOwn) this.#witness.report(`${to} gets a mail by ${known.id}, which is ${known.account}'s`)
   }
 
-  /** All conditions for the notification hold at this moment. */
+  /** Checks that all conditions for the notification hold at this moment. */
   #check({ to }: MailMessage, { name, device, value }: Notification): void {
     const { people, functions, alarms } = this.#parts
     const { moment } = this.#witness

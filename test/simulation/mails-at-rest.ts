@@ -33,18 +33,21 @@ interface ReadOutbox {
 }
 
 const roundsMax = 60
-/** Two passes find all notified subscribers: a suspend may change a device's status, which triggers a function again. */
+/**
+ * Long enough for two passes, which find all notified subscribers: a leap of time may change a device's status, which
+ * triggers a function again.
+ */
 const everyMs = 2_200
 
 /**
- * Waits for all mails and webhooks, and checks that no notification is missing: computed plainly from counts for which all conditions were
- * unchanged. Also compares the stored indexes with the subscriptions. Contract 5.7.
+ * Waits for all mails and webhooks, and checks that none is missing that had to be sent: by each stored count, if the
+ * conditions for it are unchanged. Also compares the stored indexes with the subscriptions. Contract 5.7.
  */
 export class MailsAtRest {
   readonly #witness: Witness
   readonly #run: RunControl
   readonly #parts: Parts
-  /** No function keeps more requests. */
+  /** The greatest number of requests that a function keeps. */
   readonly #requestsKept: number
   readonly #counted: Counted[] = []
   #expected: { readonly address: string; readonly fn: KnownFunction; readonly counted: Counted }[] = []
@@ -67,7 +70,7 @@ export class MailsAtRest {
     if (counted) counted.isStored = true
   }
 
-  /** For a server without new requests: waits until the queue is empty, for any length of time. */
+  /** Waits until the queue is empty, and checks what arrived. For a server without new requests. */
   async end(): Promise<void> {
     const { mailServer, mails, receivers, webhooks } = this.#parts
     mailServer.isHealthy = true
@@ -106,7 +109,7 @@ export class MailsAtRest {
     if (ending.length > 0) this.#witness.report(`${ending.join(', ')} are never completed`)
   }
 
-  /** No requests are stored, and no subscribers are pending. */
+  /** No mail or webhook is under way, no requests are stored, and no subscribers are pending. */
   async #isOver(): Promise<boolean> {
     const { waiting } = await this.#outbox()
     const { mailServer, receivers } = this.#parts
@@ -114,10 +117,10 @@ export class MailsAtRest {
     return (await this.#entriesOf(deliveringIndex)).length === 0
   }
 
-  /** Every stored count whose conditions are unchanged was notified. */
+  /** Notes the mails and webhooks that stored counts must have caused, if the conditions for them are unchanged. */
   #expectMails(): void {
     const { functions, subscribers, people } = this.#parts
-    // Otherwise excess requests appear as a number.
+    // If there are more requests than a function keeps, some are mailed only as a number.
     const isAllKept = this.#counted.length < this.#requestsKept
     for (const counted of this.#counted) {
       for (const fn of counted.isStored ? functions.there : []) {
@@ -198,7 +201,7 @@ export class MailsAtRest {
       this.#witness.report(`${sent + digests} mails are counted, of ${takenCount} that were accepted`)
   }
 
-  /** At most one per device and interval, unless the device was removed: then it is a new one. */
+  /** At most one notification per device and interval, unless the device was removed, which makes it a new device. */
   #checkThrottles(): void {
     const { functions, mails } = this.#parts
     const last = new Map<string, number>()
@@ -230,7 +233,7 @@ export class MailsAtRest {
   }
 }
 
-/** Until a request takes effect. */
+/** Whether a removal requested at that time may have taken effect between the two others. */
 function isWithin(requested: number, before: number, after: number): boolean {
   return requested > before - everyMs && requested <= after
 }

@@ -20,7 +20,7 @@ export class OfferChecker {
   readonly #refusing = new Set<string>()
   /** Devices with a requested update since the last rest, which may have joined an automatic one. */
   readonly #byHand = new Set<string>()
-  /** Ids of updates that were not running when the deletion of a release was requested. */
+  /** Ids of updates that were not running when the deletion of a release was requested or answered. */
   readonly #unprotected = new Set<string>()
   #server: SimulatedServer
 
@@ -57,7 +57,7 @@ export class OfferChecker {
     this.#byHand.add(device)
   }
 
-  /** Earlier pins do not count any more. */
+  /** Call at rest: earlier pins and requests do not count any more. */
   settle(pins: ReadonlyMap<string, string>): void {
     this.#pins.clear()
     this.#byHand.clear()

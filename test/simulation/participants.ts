@@ -17,7 +17,7 @@ import { SimulatedUpdates } from '#test/simulation/simulated-updates'
 import { SimulatedWrites } from '#test/simulation/simulated-writes'
 import { WebhookChecker } from '#test/simulation/webhook-checker'
 
-/** Moments: the earliest at which it may have been sent, and at which it may have been received. */
+/** The earliest moments at which an event may have been published, and at which it may have been received. */
 interface ReceivedSince {
   readonly publishedAt: number
   readonly from: number
@@ -89,14 +89,14 @@ export class Participants {
     await this.subscribers.begin()
   }
 
-  /** A user with this account received an event that not everyone with read on its resource may receive. */
+  /** Checks an event that a user with this account received, if its type needs more than read on its resource. */
   checkReceived(person: Person, account: string, event: Readonly<Record<string, unknown>>, since: ReceivedSince): void {
     const type = String(event.type)
     if (type === 'ALARM_CONFIG_UPDATE') this.alarms.checkReceived(person, event, since.publishedAt, since.from)
     if (type.startsWith('NOTIFICATION_')) this.subscribers.checkReceived(person, account, event)
   }
 
-  /** Reads the final outcome of all requests. For a server at rest. */
+  /** Reads the final state of users, schema, alarms and functions. For a server at rest. */
   async settle(): Promise<void> {
     await Promise.all([this.people.settle(), this.schema.settle(), this.alarms.settle(), this.functions.settle()])
   }

@@ -6,7 +6,7 @@ import type { Witness } from '#test/simulation/witness'
 
 export interface Author {
   readonly request: SimulatedRequest
-  /** The user sent the request directly, so the permission is needed. */
+  /** If the user sends the request directly: checks that the user has the permissions for it. */
   readonly check: () => void
 }
 

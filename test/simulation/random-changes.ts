@@ -2,7 +2,7 @@ import type { SeededRandom } from '#bench/random'
 import type { SimulatedServer } from '#test/simulation/simulated-server'
 import type { Witness } from '#test/simulation/witness'
 
-/** Sends changes and reads. Refusals are not checked here. */
+/** Sends one random change or read. A refusal is ignored. */
 export function changeSomething(server: SimulatedServer, random: SeededRandom, witness: Witness, device: string): void {
   const parameters = { deviceIdentifier: device, serviceIdentifier: 'climate' }
   const calls = [

@@ -21,13 +21,13 @@ export const viewer: Grant = {
 /** A role with one grant, which names a group of the same name. */
 export const roleByGroup = 'members'
 
-/** The grants of `roleByGroup` while the group has these members, with the members by name. */
+/** The grants of `roleByGroup` while the group has these members, whose names stand in place of the group. */
 export function grantsOfMembers(devices: readonly string[]): readonly Grant[] {
   const permissions: Grant['permissions'] = { service: ['read'], device: ['read'], meta: ['read'], alarms: ['read'] }
   return [{ permissions, devices: [...devices].sort(), services: ['*'] }]
 }
 
-/** Each with its own devices and services; now and then without any read permission. */
+/** Up to three grants, each with its own devices and services; now and then one grant, only to read roles. */
 export function randomGrants(random: SeededRandom, devices: readonly string[]): readonly Grant[] {
   if (random.next() < 0.1) return [{ permissions: { roles: ['read'] }, devices: ['*'], services: ['*'] }]
   const some = (names: readonly string[]) => (random.next() < 0.3 ? ['*'] : names.filter(() => random.next() < 0.5))

@@ -71,7 +71,7 @@ function isBound({ devices, groups }: ReadAlarm, all: readonly ReadGroup[], devi
   return [...(devices ?? []), ...members].includes(device)
 }
 
-/** Undefined: a property in it has no value, so the state is kept. */
+/** Undefined: a property in the condition has no value, so the alarm keeps its state. */
 function verdictOf(condition: unknown, properties: Properties, names: Readonly<Record<number, string>> = {}) {
   let isKnown = true
   const truth = evaluate(condition)

@@ -30,7 +30,7 @@ const concerns: Readonly<Record<string, readonly [resource: string, ...named: Na
   NOTIFICATION_UNSUBSCRIBE: ['notifications'],
 }
 
-/** Resources without events also count for the question whether a client may receive anything. */
+/** The resources with events: a client that may read one of them may receive something. */
 const eventResources = ['service', 'device', 'updates', 'meta', 'schemas', 'alarms', 'notifications']
 
 export function mayReceive(grants: readonly Grant[], event: Readonly<Record<string, unknown>>): boolean {

@@ -19,7 +19,7 @@ export type Need = readonly [what: string, isMet: (grants: readonly Grant[]) => 
 
 const languages = ['en', 'de']
 
-/** The same text in each of them. */
+/** The template of all mails: the same text in each language. */
 export const template = {
   locales: Object.fromEntries(
     languages.map((language) => [
@@ -38,7 +38,7 @@ export function notificationIn(subject: string): Notification {
   return { language, name, device, value, time: Number(time) }
 }
 
-/** The device's metadata in the text. */
+/** The device's note in the text of a mail; empty: none. */
 export function noteIn(text: string): string {
   return /note (\w*)\./.exec(text)?.[1] ?? ''
 }
@@ -69,7 +69,7 @@ export function languageOf(locale: string): string {
   return languages.includes(language) ? language : 'en'
 }
 
-/** To subscribe to a resource bound to these devices; `*` for all. All must be permitted. */
+/** All permissions that are needed to subscribe to a resource bound to these devices; `*` for all devices. */
 export function needsOfSubscribing(bound: readonly string[]): readonly Need[] {
   return bound.flatMap((device): readonly Need[] => [
     [`functions of ${device}`, (grants) => mayRead(grants, 'functions', device)],
@@ -77,7 +77,7 @@ export function needsOfSubscribing(bound: readonly string[]): readonly Need[] {
   ])
 }
 
-/** To be notified about one device. */
+/** All permissions that are needed to be notified about one device. */
 export function needsOfNotification(bound: readonly string[], device: string, cause: Cause): readonly Need[] {
   return [
     ['notifications', (grants) => mayRead(grants, 'notifications')],
@@ -86,7 +86,7 @@ export function needsOfNotification(bound: readonly string[], device: string, ca
   ]
 }
 
-/** Of the author, to send a webhook about one device. */
+/** All permissions that an author needs to send a webhook about one device. */
 export function needsOfSending(device: string, cause: Cause): readonly Need[] {
   return [[`functions of ${device}`, (grants) => mayRead(grants, 'functions', device)], needOfCause(device, cause)]
 }

@@ -84,7 +84,7 @@ function selectFirmware(
   return [...left(fitting.filter((each) => isAbove(each, firmware)))].sort(byNumber).at(-1)
 }
 
-/** A share of all devices or of the groups' members, limited to devices that the rollout's author may update. */
+/** Whether a rollout is for this device: in its share and groups, and one that the rollout's author may update. */
 export function isSelected(
   data: ProjectData,
   { firmware, percent, groups, updatedBy }: ReadRollout,
@@ -110,7 +110,7 @@ export function hasTooManyErrors(
   return failed > 0 && failed * 100 >= errorThresholdPercent * of
 }
 
-/** Compares versions like `1.7.0`. */
+/** Compares versions like `1.7.0`, which differ in the second number only. */
 export function isAbove(firmware: string, than: string): boolean {
   return byNumber(firmware, than) > 0
 }

@@ -3,7 +3,7 @@ export interface Version<T> {
   readonly value: T
   readonly from: number
   until: number
-  /** When the outcome was known, or at least that the request cannot take effect any more. */
+  /** When the outcome was known, or when it was known that the request cannot take effect any more. */
   answered: number
   /** `never`: it was refused, or lost before it was stored. */
   fate: 'requested' | 'stored' | 'never'

@@ -15,6 +15,6 @@ export interface RunControl {
   crash(): Promise<void>
   /** Makes the next write fail. */
   failWrite(): void
-  /** And perhaps the following ones, as on a full disk. */
+  /** Makes the next write fail, and perhaps the following ones, as on a full disk. */
   fillDisk(): void
 }

@@ -1,14 +1,15 @@
 import { type RunSummary, Simulation } from '#test/simulation/simulation'
 
-/** The number of rests, and of steps before each. */
+/** The number of rests. */
 const rests = 2
+/** The number of steps before each rest. */
 const stepsBetween = 45
 
 /**
  * One life of the server from a seed: random devices, users and their clients, crashes, failed writes, slow and broken
  * sockets, changed permissions. Throws at the first violation; the same seed throws at the same one.
  *
- * `isTraced`: errors have stack traces. That costs a fifth of the time, so only a failing seed is run with it.
+ * `isTraced`: errors have stack traces. That costs a fifth of the time, so most runs do without.
  */
 export async function run(seed: number, { isTraced = false } = {}): Promise<RunSummary> {
   // Yields to the event loop between seeds; within a seed nothing does.

@@ -44,7 +44,7 @@ export function testShare(share: number): void {
     }
 
     // A run of few seeds may miss rare situations.
-    test.skipIf(count < 250)('all of it came to pass', () => {
+    test.skipIf(count < 250)('each situation occurred', () => {
       for (const what of [...tried.trim().split(/\s*\|\s*/), 'acknowledged'])
         expect(sums.get(what) ?? 0, what).toBeGreaterThan(0)
     })

@@ -2,7 +2,10 @@ import type { SeedResult } from '#bench/proof/seeds'
 import { runHistory } from '#test/simulation/history-run'
 import { run } from '#test/simulation/run'
 
-/** Runs the seeds from its parent process, one at a time. Ends with the parent, and ignores signals meant for it. */
+/**
+ * Runs the seeds that its parent process sends, one at a time. Ends with the parent; ignores SIGINT, which the parent
+ * handles.
+ */
 
 const isOfHistory = process.argv[2] === 'history'
 let stray: unknown

@@ -37,7 +37,7 @@ interface StartedAction {
   /** The requested value is invalid for every device. */
   readonly isWrong: boolean
   readonly devices: readonly string[]
-  /** Known from the answer or an event. */
+  /** Known from the answer. */
   id: string | undefined
   /** The process that accepted it; a later one may repeat requests. */
   server: SimulatedServer | undefined
@@ -53,13 +53,13 @@ const openMax = 5
 const keptMax = 40
 
 /**
- * Users who start actions on many devices and read their progress. The results are compared with the actions of the devices
- * and with earlier results: an outcome never changes. Contract 3.6.
+ * Users who start actions on many devices and read their progress. The results are compared with what the devices
+ * executed, and with earlier results: an outcome never changes. Contract 3.6.
  */
 export class SimulatedActions extends Participant<Parts> {
   /** The number of outcomes seen for the first time. */
   outcomesSeen = 0
-  /** When the present process began: its permissions are those held since. */
+  /** When the present process began: it decides by permissions held since then. */
   #serverSince = 0
   #all: readonly StartedAction[] = []
   #lastTarget = firstActionTarget
@@ -147,7 +147,7 @@ export class SimulatedActions extends Participant<Parts> {
       surely: this.parts.alarms.surelyBound(bound, action.moment),
       possibly: this.parts.alarms.possiblyBound(bound, action.moment),
     }
-    // The request was abandoned, and repeated under its key.
+    // The action was forgotten here, and its request repeated under the key.
     if (!this.#all.includes(action)) this.#all = [...this.#all, action]
   }
 
@@ -199,7 +199,7 @@ export class SimulatedActions extends Participant<Parts> {
     if (others.length > 0) this.witness.report(`${nameOf(action)} is for ${others.join(', ')} too`)
   }
 
-  /** Reads the counts first: rows may be further, but not after the action is done. */
+  /** The server reads the counts before the rows: rows may be further, but not after the action is done. */
   #checkCounts(action: StartedAction, read: ReadAction, known: StartedAction['shown']): void {
     const { state, counts, devices: rows } = read
     const { total, ...byStatus } = counts
@@ -237,7 +237,9 @@ export class SimulatedActions extends Participant<Parts> {
     this.witness.count(`action ${status}`)
   }
 
-  /** No device may have executed a request twice under one address. A device created again has another. */
+  /**
+   * No device may have executed a request twice under one address. A device that was created again has another address.
+   */
   #checkExecutions(): void {
     for (const { name, heater } of this.parts.devices) {
       const doneUnder = new Map<string, string>()

@@ -38,7 +38,7 @@ const heat = ['0x2000', '0x2000.FLOAT', 'heat']
 export class SimulatedAlarms extends Participant<Parts> {
   readonly #alarms: BindingRegisters = new Map()
   readonly #groups: BindingRegisters = new Map()
-  /** Names of retried requests with unknown outcome: if deleted since, the retry creates the alarm again. */
+  /** Names of retried requests with unknown outcome: if deleted since, the retry creates the alarm or group again. */
   readonly #retried = new Set<string>()
   #named = 0
 
@@ -120,7 +120,7 @@ export class SimulatedAlarms extends Participant<Parts> {
     )
   }
 
-  /** An alarm whose creation was never answered is known from now on. */
+  /** An alarm or group whose creation was never answered is known from now on. */
   #found(registers: BindingRegisters, listed: readonly (Named & { readonly resourceIdentifier: string })[]) {
     const now = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
     for (const [id, register] of registers) {
@@ -138,7 +138,7 @@ export class SimulatedAlarms extends Participant<Parts> {
     return versions.flatMap(({ value }) => (value === null ? [] : [value]))
   }
 
-  /** Devices that were in its groups all the time; `*` for all devices. */
+  /** Devices that were bound all the time since: by name, or in a group of the binding; `*` for all devices. */
   surelyBound({ devices, groups }: BoundTo, from: number): readonly string[] {
     if (!devices && !groups) return ['*']
     const members = (groups ?? []).flatMap((group) => {
@@ -149,12 +149,12 @@ export class SimulatedAlarms extends Participant<Parts> {
     return [...(devices ?? []), ...members]
   }
 
-  /** Whether its meaning was unchanged since that moment. */
+  /** Whether the groups of the binding were unchanged since that moment. */
   isSteadySince({ groups = [] }: BoundTo, moment: number): boolean {
     return groups.every((group) => this.#groups.get(group)?.isSteadySince(moment))
   }
 
-  /** Devices that were in its groups at some moment since. */
+  /** Devices that were in a group of the binding at some moment since. */
   possiblyBound({ groups = [] }: BoundTo, from: number): readonly string[] {
     const versions = groups.flatMap((group) => this.#groups.get(group)?.since(from) ?? [])
     return versions.flatMap(({ value }) => value?.devices ?? [])
@@ -180,7 +180,9 @@ export class SimulatedAlarms extends Participant<Parts> {
     })
   }
 
-  /** On each device: it is active on few. The views of clients show whether it is lost. */
+  /**
+   * Acknowledges an alarm on each device, because it is active on few. The views of clients show lost acknowledgements.
+   */
   #acknowledge(id: string): void {
     for (const deviceIdentifier of this.parts.devices) {
       this.parts.requests.ask({
@@ -220,7 +222,7 @@ export class SimulatedAlarms extends Participant<Parts> {
     })
   }
 
-  /** One more alarm exists; after a retry it may have been deleted again. */
+  /** Records a created alarm or group; not after a retry, because it may have been deleted since. */
   #making(registers: BindingRegisters, body: Named, { isFirst, isOver }: Attempt, check = () => {}) {
     if (!isFirst && !isOver) this.#retried.add(body.name)
     return ({ status, body: answer }: Outcome) => {

@@ -3,7 +3,10 @@ import { DeviceFirmware, type Order, type Piece } from '#test/simulation/simulat
 import { Heater, heaterService } from '#test/simulation/simulated-heater'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
 
-/** A service of every device: its one property counts the device's frames, so each frame has a number. */
+/**
+ * A service of every device: its one property counts the device's reports of this service, so each of these has a
+ * number.
+ */
 export const counterService = 'counter'
 export const counterId = 1
 
@@ -67,8 +70,9 @@ export class SimulatedDevice implements Peer {
   host: FirmwareHost | undefined
   /** Called with each new write to the heater. */
   onWrite: (updates: readonly { readonly propId: number; readonly value: unknown }[]) => void = () => {}
-  /** Called with each count, and when its acknowledgement arrives. */
+  /** Called with each count that the device reports. */
   onCounted: (count: number) => void = () => {}
+  /** Called with a count when its acknowledgement arrives. */
   onAcknowledged: (count: number) => void = () => {}
   readonly #random: SeededRandom
   #count = 0
@@ -155,7 +159,7 @@ export class SimulatedDevice implements Peer {
     if (this.#socket) this.hello(this.#socket)
   }
 
-  /** The same, and the connection breaks. */
+  /** Reboots after an installation: the device loses its connection, now and then after BYE. */
   #restart(): void {
     const socket = this.#socket
     if (this.#random.next() < 0.3) socket?.transmit({ type: 'BYE', flakeAddress: this.#address })
@@ -241,7 +245,7 @@ export class SimulatedDevice implements Peer {
     if (this.#lastAddress !== flakeAddress) this.#unacknowledged = []
     this.#lastAddress = flakeAddress
     this.#address = flakeAddress
-    // Stored, although the acknowledgement did not arrive.
+    // Frames up to this number are stored, even if their acknowledgement did not arrive.
     this.#acked(seq)
     for (const frame of this.#unacknowledged) this.#send(frame)
     this.firmware.welcomed()

@@ -50,7 +50,7 @@ export interface Order extends Omit<FirmwareMessage, 'url'> {
   step: 'received' | 'downloading' | 'whole' | 'installing' | 'installed' | 'over'
   lastStatus: StatusReport | undefined
   image: string
-  /** The device lost power during the installation; it continues at the next offer. */
+  /** The device rebooted before the firmware was installed; it continues at the next offer. */
   isPaused: boolean
   isDownloading: boolean
 }
@@ -161,7 +161,7 @@ export class DeviceFirmware {
     return [...this.orders.values()].some(({ step, behavior }) => step !== 'received' && behavior !== 'refuses')
   }
 
-  /** Whether it ever refused, failed, or returned with another firmware. */
+  /** Whether it ever refused, failed, or rebooted after an installation, perhaps with its old firmware. */
   get hasFailed(): boolean {
     return [...this.orders.values()].some(
       ({ lastStatus, step }) => endings.has(lastStatus?.status ?? '') || step === 'over',

@@ -15,7 +15,7 @@ export interface FunctionNow extends BoundTo {
   readonly enabled: boolean
 }
 
-/** The constant part: its graph. Identified by its unique name. */
+/** The constant part of a function: its graph. Identified by its unique name. */
 export interface Plan {
   readonly name: string
   readonly cause: Cause
@@ -71,7 +71,7 @@ export class SimulatedFunctions extends Participant<Parts> {
     for (const { now } of this.#known.values()) now.lost(this.witness.moment)
   }
 
-  /** One that reports some counts, and one that reports few. */
+  /** Creates the two permanent functions: one reports each third count, the other at most one in 30 s. */
   async begin(): Promise<void> {
     await this.server.call('putTemplate', { parameters: { name: 'mail' }, body: template })
     this.#lasting = [await this.#begin({ every: 3 }), await this.#begin({ throttleMs: 30_000 })]
@@ -118,7 +118,7 @@ export class SimulatedFunctions extends Participant<Parts> {
     }
   }
 
-  /** Its present versions that would report this device. */
+  /** The versions of the function since that moment that may report this device. */
   notifyingVersions({ now }: KnownFunction, device: string, from: number): readonly Version<FunctionNow | null>[] {
     return now.since(from).filter(({ value }) => value?.enabled && this.#mayMean(value, device, from))
   }

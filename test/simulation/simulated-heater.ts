@@ -1,19 +1,26 @@
 import type { SeededRandom } from '#bench/random'
 
 export const heaterService = 'heater'
-/** The measured value, the target, the command that starts the fan for a while, the model, and the fan speed. */
+/** The measured value. */
 export const degreesId = 0x2000
+/** The target value. */
 export const targetId = 0x2001
+/** A command that starts the fan for a while. */
 export const boostId = 0x2002
+/** The model. */
 const makeId = 0x2003
+/** The fan speed. */
 export const fanId = 0x2004
 
-/** Actions use targets above this number, writes to one device those below. */
+/** Actions use targets above this number. */
 export const firstActionTarget = 1_000_000
-/** Desired values are between both. */
+/** Desired values are between this number and the targets of actions; writes to one device use targets below. */
 export const firstDesiredTarget = 500_000
 
-/** A measured property, a constant one, an unknown one: none of these may ever be sent to a device. */
+/**
+ * A constant property, a value of a wrong type, an unknown propId, an unknown name: none of these may ever be sent to a
+ * device.
+ */
 export const invalidUpdates: readonly Readonly<Record<string, unknown>>[] = [
   { [makeId]: 'b' },
   { [degreesId]: 'warm' },
@@ -142,7 +149,7 @@ export class Heater {
     }
   }
 
-  /** Values that changed and are not reported yet. */
+  /** Sends the answers that are late. */
   answerLate(): void {
     const late = this.#late
     this.#late = []

@@ -3,7 +3,7 @@ import type { World } from '#runtime/world'
 import { type ReceiverWatcher, SimulatedReceiver } from '#test/simulation/simulated-receiver'
 
 export interface MailWatcher extends ReceiverWatcher<MailMessage> {
-  /** The sender gets the result. */
+  /** The sender learns that the mail was accepted. */
   taken(message: MailMessage): void
   refused(message: MailMessage, refusal: MailRefused): void
 }
@@ -15,7 +15,7 @@ interface Fate {
   readonly delayMs: number
 }
 
-/** An address without a mailbox: no mail to it arrives. */
+/** The start of addresses without a mailbox: no mail to them arrives. */
 const goneStart = 'gone'
 
 /**

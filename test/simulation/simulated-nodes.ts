@@ -15,8 +15,8 @@ interface Node {
 }
 
 /**
- * The store of a server on one of three nodes, which share a log. After a crash the server continues on another node: on
- * the one that follows it, or on one which has only the log to learn from.
+ * The store of a server on one of three nodes, which share a log. After a crash the server continues on the node that
+ * follows it; if none does, on any node, by its disk and the log.
  */
 export class SimulatedNodes implements MemoryBackend {
   readonly isShared = true
@@ -32,7 +32,7 @@ export class SimulatedNodes implements MemoryBackend {
     const beforeAny = options.faults?.beforeWrite
     this.#log = new SimulatedLog(servers, { lostAnswer: 0.02, lateCopy: 0.02, ignoredOrder: 0.2, stall: 0 })
     this.#nodes = ['a', 'b', 'c'].map((name) => {
-      // A node that fails while it opens its store ends, which is no case of this simulation.
+      // Only the owner's writes fail: a node that fails while it opens its store ends, which is not simulated.
       const beforeWrite: typeof beforeAny = (operations) =>
         this.#owner.name === name ? beforeAny?.(operations) : undefined
       return { name, disk: memoryStorage({ ...options, faults: { beforeWrite } }), process: undefined }

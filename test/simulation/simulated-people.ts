@@ -13,10 +13,10 @@ export const rootAddress = 'root@simulated'
 interface Edit {
   readonly name: string
   readonly request: SimulatedRequest
-  /** The edit it causes. */
+  /** The changes of settings that it causes. */
   readonly makes: readonly Made[]
   readonly ends?: readonly Session[]
-  /** The number of failures when it was refused, although the store took writes. */
+  /** Whether a refusal is legitimate; by default it is not. */
   readonly mayBeRefused?: () => boolean
 }
 
@@ -26,7 +26,7 @@ interface Addressee {
   readonly account: number
 }
 
-/** The new value of a setting, by the outcome of the request. */
+/** Records the outcome of a request for one setting. */
 interface Made {
   stored(moment: number): void
   refused(): void
@@ -99,14 +99,14 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
     return account === this.#root || this.persons.some((person) => person.account === account && person.isThere)
   }
 
-  /** The owner of a token, if recorded. */
+  /** The session with this token, if recorded. */
   sessionBy(authorization: string): Session | undefined {
     for (const { sessions, over } of this.persons)
       for (const session of [...sessions, ...over]) if (session.authorization === authorization) return session
     return undefined
   }
 
-  /** All owners of this address so far. */
+  /** The user, and the account, that got this address. */
   addressed(address: string): Addressee | undefined {
     return this.#addressees.get(address)
   }
@@ -127,7 +127,7 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
     }
   }
 
-  /** Changes a permission at random. */
+  /** Changes a role or a user, or ends a session, at random. */
   act(): void {
     const tried = this.random.next()
     const person = this.random.pick(this.persons)
@@ -307,7 +307,7 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
     this.witness.report(`${person.name} took a code of ${maker.name} without permission to give it`)
   }
 
-  /** Runs requests one after the other, each after the answer to the one before. */
+  /** Runs a task, during which no other one changes the state of the account. */
   #alone(person: Person, task: () => Promise<unknown>): void {
     const server = this.server
     person.isBusy = true
@@ -367,7 +367,7 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
     return address
   }
 
-  /** Unique addresses; some have no mailbox, and some users have none. */
+  /** A random address, which now and then has no mailbox; null: none. */
   #randomAddress(): string | null {
     const tried = this.random.next()
     if (tried < 0.06) return null

@@ -20,15 +20,16 @@ export class Session {
   refreshToken: string | undefined
   /** A used refresh token and its expiry, Unix ms: later ones are not tracked. */
   spent: { readonly token: string; readonly until: number } | undefined
-  /** Unix ms: the known and the latest possible expiry of its newest token. */
+  /** Unix ms: the known expiry of its newest token. */
   #endsAt = Number.POSITIVE_INFINITY
+  /** Unix ms: the latest possible expiry of its newest token. */
   #endsLatestAt = Number.POSITIVE_INFINITY
   #lifetimeMs = 0
   /** The previous access token, and when its successor was received, Unix ms. */
   replaced: { readonly authorization: string; readonly at: number } | undefined
   /** Unix ms: from here on a refresh without a received answer may have replaced the access token. */
   #mayBeReplacedAt = Number.POSITIVE_INFINITY
-  /** Edits that may have ended it. */
+  /** The number of requests that may have ended it. */
   doubts = 0
   isOver = false
 
@@ -118,9 +119,9 @@ export class Person {
   account = ''
   /** How often the account was created again. */
   accountCount = 0
-  /** Pending changes of the account: disable, delete, create again, in this order. */
+  /** Whether a change of the account's state is pending. */
   isBusy = false
-  /** Up to this offset the permissions are stored as they are now; undefined after a further change was requested. */
+  /** Since this offset of the stream the permissions are unchanged; undefined after a further change was requested. */
   sameSince: number | undefined
   readonly #table: Roles
   readonly #witness: Witness
@@ -155,7 +156,7 @@ export class Person {
     return certain !== undefined && certain !== 'gone'
   }
 
-  /** The sign-in name. */
+  /** The request to sign in. */
   get credentials(): SimulatedRequest {
     const authorization = `Basic ${Buffer.from(`${this.name}:${passwordOf(this.name)}`).toString('base64')}`
     return { authorization, query: this.isOffline ? { scope: true } : {} }
@@ -168,7 +169,7 @@ export class Person {
     if (session.isBegun) this.over = [...this.over, session].slice(-overMax)
   }
 
-  /** A sign-out was requested; undone if it is refused. */
+  /** Adds a session that is about to be requested. */
   signIn(): Session {
     const session = new Session()
     this.sessions.add(session)
@@ -193,14 +194,14 @@ export class Person {
       .some(({ value }) => value.every((role) => this.#meanings(role, from).some((meaning) => !allows(meaning.value))))
   }
 
-  /** Whether the permission and the mail address were unchanged since that moment. */
+  /** Whether the state, the permissions and the mail address were unchanged since that moment. */
   isSteadySince(moment: number): boolean {
     return (
       [this.state, this.address].every((register) => register.isSteadySince(moment)) && this.hasSteadyRolesSince(moment)
     )
   }
 
-  /** The same for the permission alone. */
+  /** Whether the roles and their grants were unchanged since that moment. */
   hasSteadyRolesSince(moment: number): boolean {
     const held = (this.roles.certain ?? []).map((role) => this.#table.get(role))
     return [this.roles, ...held].every((register) => register?.isSteadySince(moment))

@@ -6,7 +6,7 @@ export abstract class SimulatedReceiver<Message, Watcher extends ReceiverWatcher
   /** Accepts everything that is valid. */
   isHealthy = false
   protected readonly random: SeededRandom
-  /** Sent and without a result so far, and whether it has arrived. */
+  /** The messages that were sent and have no result so far; true: the message has arrived. */
   protected readonly sent = new Map<Message, boolean>()
 
   constructor(random: SeededRandom) {

@@ -20,9 +20,9 @@ export interface Attempt {
 export interface TrackedRequest {
   readonly name: string
   readonly request: SimulatedRequest
-  /** The caller is gone, so it cannot be repeated. */
+  /** It is sent without a key, and never repeated. */
   readonly isOnce?: boolean
-  /** Sends the request; called back with the answer, if one comes. */
+  /** Called when the request is sent; the returned function is called with the answer, if one comes. */
   readonly sent: (attempt: Attempt) => (outcome: Outcome) => void
 }
 
@@ -87,7 +87,7 @@ export class SimulatedRequests extends Participant<Parts> {
     keyed.final = answer
   }
 
-  /** Another request under the same key: it may have an effect only if the first one was never begun. */
+  /** Another request under the key of an answered one must be refused. */
   async #askOther(keyed: Keyed): Promise<void> {
     if (keyed.final === undefined) return
     const other = { ...keyed.tracked, sent: () => () => {} }

@@ -4,7 +4,7 @@ import { Register, type Version } from '#test/simulation/register'
 import { boostId, degreesId, fanId, heaterService, targetId } from '#test/simulation/simulated-heater'
 import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
 
-/** Names of the heater's properties by propId: two sets that give the same name to different properties; or none. */
+/** Names of the heater's properties by propId: the sets give the same name to different properties, or to none. */
 const namings = [
   { [degreesId]: 'heat', [targetId]: 'aim', [fanId]: 'fan' },
   { [degreesId]: 'heat', [targetId]: 'fan', [fanId]: 'aim', [boostId]: 'boost' },

@@ -25,8 +25,9 @@ import { watchTurns } from '#test/simulation/watched-turns'
 
 export const tenant = 'default'
 export const ticketLifetimeMs = 30_000
-/** How long a device has to answer a write, and the offer limits. */
+/** How long a device has to answer a write. */
 const writeTimeoutMs = 600
+/** How long a device has to answer an offer. */
 const offerTimeoutMs = 900
 const forwarded = { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' }
 

@@ -90,7 +90,7 @@ export class SimulatedSessions extends Participant<{ readonly people: SimulatedP
     const [person, session] = this.#randomSession((each) => each.spent !== undefined)
     const spent = session?.spent
     if (!person || !session || spent === undefined) return
-    // Otherwise the outcome is unknown: it may still be valid.
+    // Without a new refresh token, the outcome of the refresh is unknown: the spent token may still be valid.
     const isUsed = session.refreshToken !== undefined
     const now = this.server.now()
     const wasInDoubt = session.mayBeOver(now) || now > spent.until || !person.isActive

@@ -34,8 +34,9 @@ const locales = ['en', 'de', 'de-CH', 'fr']
 /** Users who subscribe and unsubscribe: directly, in the name of others, or by a link in a mail. §2.6 */
 export class SimulatedSubscribers extends Participant<Parts> {
   readonly #known = new Map<string, KnownSubscription>()
-  /** Owners by subscription id; and receivers of the end of a subscription that is not known yet. */
+  /** Owners, by subscription id. */
   readonly #owners = new Map<string, string>()
+  /** Who received the end of a subscription whose owner was not known yet. */
   #receivedEnds: { readonly account: string; readonly id: string }[] = []
 
   override moveTo(server: SimulatedServer): void {
@@ -164,7 +165,8 @@ export class SimulatedSubscribers extends Participant<Parts> {
           if (isHimself && isFirst) this.#checkAnswer(person, fn, requestedAt, refused ?? status)
           if (status !== 201) return
           const id = idIn(JSON.parse(body).resourceIdentifier)
-          // A retried request may have been ended since; the number of the user's account is unknown.
+          // Not for a retry, because the subscription may have ended since; nor for the user's own request, because it
+          // may be by an earlier account.
           if (isFirst && !isHimself && !this.#known.has(id)) this.#learn(id, person.account, fn.id, locale)
         }
       },

@@ -20,7 +20,7 @@ interface Upload {
   readonly image: string
 }
 
-/** The versions of the devices' first firmwares. */
+/** New releases have versions above this number; the first firmwares of the devices have lower ones. */
 const firstNumber = 3
 const sharedImage = 'an image that several releases have'
 const silentRefusals: ReadonlySet<string | undefined> = new Set(['storage', 'overloaded', 'conflict', 'not_found'])
@@ -35,7 +35,7 @@ export class SimulatedUpdates extends Participant<Parts> {
   readonly images = new Set<string>()
   readonly offers = new OfferChecker(this.server, this.witness, this.parts.devices)
   #lastNumber = firstNumber
-  /** The number of answered deletions: an upload that was answered later may be deleted. */
+  /** The number of requested deletions: one that is requested during an upload may delete its release. */
   #deletions = 0
 
   override moveTo(server: SimulatedServer): void {
@@ -57,7 +57,7 @@ export class SimulatedUpdates extends Participant<Parts> {
     else this.#trigger()
   }
 
-  /** Each change of the rollout, also back to an earlier value, counts as a new request. */
+  /** Sets the rollout, with random values. */
   putRollout(request: SimulatedRequest = this.#author()): void {
     const random = this.random
     const groups = this.parts.alarms.groupsThere.filter(() => random.next() < 0.3).sort()
@@ -72,7 +72,7 @@ export class SimulatedUpdates extends Participant<Parts> {
     this.#ask('putRollout', { ...request, parameters, body }, undefined, () => this.offers.stopped.changed())
   }
 
-  /** Updates of some devices, or of the whole project. */
+  /** Calls the hook for some devices, or for the whole project. */
   hook(devices: readonly string[] | null, by: SimulatedRequest = this.#author()): void {
     const body = devices ? { devices } : {}
     const named = { parameters: { projectIdentifier: project }, bodyBytes: Buffer.from(JSON.stringify(body)) }
@@ -118,7 +118,7 @@ export class SimulatedUpdates extends Participant<Parts> {
     this.#ask('deletePin', { parameters: { project, deviceIdentifier } })
   }
 
-  /** Mostly an existing release; otherwise a future one, or one older than all. */
+  /** Mostly the version of a recent release; otherwise any, also one without a release. */
   #randomVersion(): string {
     const known = [...this.#releases.values()].map(({ firmware }) => firmware)
     if (known.length > 0 && this.random.next() < 0.7) return this.#pick(known.slice(-4))
@@ -142,7 +142,7 @@ export class SimulatedUpdates extends Participant<Parts> {
     this.#ask('triggerUpdate', request, (outcome) => this.#onOutcome(device, outcome), onSend)
   }
 
-  /** Each update is requested and answered once; rest shows that the answer arrives. */
+  /** Checks the answer to a requested update. */
   #onOutcome({ name, firmware }: SimulatedDevice, { status, body, refused }: Outcome): void {
     if (refused !== undefined || status !== 200) {
       const isOver = status === 0 || status === 404 || silentRefusals.has(refused)
@@ -256,7 +256,7 @@ export class SimulatedUpdates extends Participant<Parts> {
   }
 }
 
-/** Its key in the records. */
+/** The name of a release in the records of this simulation. */
 export function nameOf({ firmware, hardware, index }: Omit<Upload, 'image'>): string {
   return `${firmware} for ${hardware ?? 'any'} at ${index}`
 }

@@ -27,8 +27,9 @@ interface Write {
   readonly isWaiting: boolean
   /** The write cannot have left the server: it was refused and not retried. */
   isUnsent: boolean
-  /** The process that was asked last, and its count of failed commits at that time. */
+  /** The process that was asked last. */
   server?: SimulatedServer
+  /** The number of failed commits of that process when it was asked. */
   failures?: number
 }
 
@@ -36,7 +37,7 @@ const keysOfTarget = [`${targetId}`, '0x2001', '0X2001.UINT32', `${targetId}.uin
 /** Refusals before anything is sent to the device. */
 const unsent: ReadonlySet<string | undefined> = new Set(['device_offline', 'overloaded', 'invalid', 'property_unknown'])
 
-/** Users who write to devices. The answers are compared with the actions of the devices. Contract 3.5, 7. */
+/** Users who write to devices. The answers are compared with what the devices executed. Contract 3.5, 7. */
 export class SimulatedWrites extends Participant<Parts> {
   #writes: Write[] = []
   #lastTarget = 1_000
@@ -76,7 +77,7 @@ export class SimulatedWrites extends Participant<Parts> {
     })
   }
 
-  /** Asks for a value that a device gets when it connects, each time another one. */
+  /** Sets a desired value, each time another one. A device that is not connected gets it when it connects. */
   #desire(): void {
     const device = this.#pick(this.parts.devices)
     const body = { [fanId]: ++this.#lastDesired }

@@ -32,7 +32,7 @@ export interface RunSummary {
 
 /** Attempts before a run that does not come to rest is considered stuck. */
 const roundsMax = 4_000
-/** Checks whether actions are complete, with growing intervals. */
+/** The number of checks whether all actions have ended. */
 const actionRoundsMax = 40
 
 /** In every fifth run the server has several nodes. */
@@ -251,7 +251,7 @@ export class Simulation {
     for (const device of this.#devices) this.#stored.check(device)
   }
 
-  /** Fewer if nothing is pending. */
+  /** Takes this number of steps; fewer if nothing is pending. */
   async #steps(count: number): Promise<void> {
     for (let left = count; left > 0; left--) {
       const wasIdle = this.#world.isIdle

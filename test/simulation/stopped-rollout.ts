@@ -1,9 +1,11 @@
 import type { UpdateContext } from '#actors/update/state'
 import type { ReadRollout } from '#test/simulation/reference-updates'
 
-/** A rollout that was seen stopped and not changed since: no new device may get a firmware by it. Contract 6. */
+/**
+ * A rollout that was seen stopped or paused, and not changed since: no new device may get a firmware by it. Contract 6.
+ */
 export class StoppedRollout {
-  /** Unix ms; undefined: it runs, or may run. */
+  /** When it was seen so, Unix ms; undefined: it runs, or may run. */
   #since: number | undefined
 
   /** Call at rest. */

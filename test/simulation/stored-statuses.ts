@@ -1,6 +1,6 @@
 import type { Entry } from '#model/entry'
 
-/** The stored update events, collected from the retained parts of the stream. */
+/** The last stored update event of each device and index, collected from the retained parts of the stream. */
 export class StoredStatuses {
   readonly #last = new Map<string, object>()
   #upTo = 0

@@ -11,7 +11,10 @@ import { watchTurns } from '#test/simulation/watched-turns'
 
 type Member = 'decide' | 'apply' | 'change'
 
-/** Two actors without the server's guard. `where`: the part of the outer one in which the inner one decides. */
+/**
+ * Two actors without the server's guard. `where`: the part of the outer one in which the inner one decides; `behind`:
+ * only after it.
+ */
 function reportsFor(where: Member | 'behind'): readonly string[] {
   const reports: string[] = []
   const actor = (kind: string, run: (member: Member) => void): AnyDefinition<never> => ({
@@ -61,11 +64,15 @@ test.each<[string, change: (state: ReturnType<typeof someState>) => void, place:
   ['a field', (state) => Object.assign(state, { seq: 2 }), '.seq'],
   ['one more field', (state) => Object.assign(state, { more: 1 }), '.more'],
   ['a value in a map', (state) => state.alarms.set('I1', { since: 2 }), '.alarms.I1'],
-  ['a value in a map', (state) => Object.assign(state.alarms.get('I1') ?? {}, { since: 2 }), '.alarms.I1.since'],
+  [
+    'a field of a value in a map',
+    (state) => Object.assign(state.alarms.get('I1') ?? {}, { since: 2 }),
+    '.alarms.I1.since',
+  ],
   ['a member of a set', (state) => state.names.delete('a'), '.names.a'],
   ['the order of a list', (state) => state.list.reverse(), '.list.0'],
   ['a byte', (state) => state.bytes.fill(1), '.bytes.bytes'],
-  ['a name in order', (state) => state.ordered.add('c'), '.ordered.c'],
+  ['a name in an ordered set', (state) => state.ordered.add('c'), '.ordered.c'],
   ['a property of a service', (state) => state.services[0]?.setState(0, 2), '.services.0.0'],
 ])('a decision that changes %s of the state is detected', (_, change, place) => {
   const reports: string[] = []

@@ -13,14 +13,15 @@ interface Message {
 }
 
 /**
- * All webhooks, when they are handed over and when they arrive. The author must be permitted at the time of hand-over, and
- * each arrives once, except after a crash or a failed attempt. Contract 12.
+ * Checks all webhooks when they are handed over and when they arrive. The author must be permitted at the time of
+ * hand-over, and each webhook arrives once, except after a crash or a failed attempt. Contract 12.
  */
 export class WebhookChecker implements WebhookWatcher {
   readonly #witness: Witness
   readonly #parts: Parts
-  /** By id: the number of arrivals, and of permitted ones. */
+  /** The number of arrivals, by id. */
   readonly #arrivals = new Map<string, number>()
+  /** The number of permitted arrivals, by id. */
   readonly #permitted = new Map<string, number>()
   /** Ids whose result may not be stored yet. */
   readonly #open = new Set<string>()
@@ -61,7 +62,7 @@ export class WebhookChecker implements WebhookWatcher {
     this.#open.clear()
   }
 
-  /** All results are stored. */
+  /** Call when all results are stored: checks how often each webhook arrived. */
   settle(): void {
     this.#open.clear()
     for (const [id, count] of this.#arrivals) {

@@ -10,7 +10,7 @@ export type Ground = readonly Version<unknown>[]
 
 /**
  * Records the order of events in a run and reports violations. Moments are counted, not timed: between two of them the
- * server took one step.
+ * server took one step, or time advanced.
  */
 export class Witness {
   moment = 0
@@ -43,7 +43,7 @@ export class Witness {
     this.faults.push(new Error(what))
   }
 
-  /** A user was shown or sent something, which one of these grounds permits. */
+  /** A user was shown or sent something: one of these grounds must permit it. */
   check(what: () => string, grounds: readonly Ground[]): void {
     if (grounds.length === 0) this.report(`${what()}, without permission`)
     else if (!grounds.some((ground) => ground.every(({ fate }) => fate === 'stored'))) {
