@@ -40,7 +40,7 @@ async function readWhole(store: BlobStore, sha256: string, from: number, to: num
 
 const hour = 3_600_000
 
-/** The owners of the tests' images of 9 000 bytes. */
+/** These names own an image of 9 000 bytes; other images have no owners. */
 const owners = (names: readonly string[]) => (size: number) => (size === 9000 ? names : [])
 export const noOwners = owners([])
 
@@ -178,7 +178,7 @@ export function blobSuite(name: string, open: () => Promise<BlobFixture>): void 
 
     test.each<[string, Error, number | null, number]>([
       ['the bytes are wrong', new Problem('bad_request'), 10, 0],
-      ['the user may not', new Problem('forbidden'), 10, 0],
+      ['the user lacks a permission', new Problem('forbidden'), 10, 0],
       ['the release has other bytes, or there are too many releases', new Problem('conflict'), 10, 0],
       ['the disk refuses', new Problem('storage'), 10, 10],
       ['the image was just removed', new Problem('overloaded'), 10, 10],
@@ -199,15 +199,18 @@ export function blobSuite(name: string, open: () => Promise<BlobFixture>): void 
       expect(await store.receivedOf('a')).toBe(0)
     })
 
-    test.each([1, 9999, 10_001])('refuses an upload that continues at %i instead, and loses nothing', async (from) => {
-      const bytes = bytesOf(20_000)
-      await breakOff(bytes, 10_000)
-      await expect(put(bytes, from, 20_000)).rejects.toMatchObject({
-        code: 'conflict',
-        message: 'bytes from 10000 are expected',
-      })
-      expect((await put(bytes, 10_000, 20_000)).image?.sha256).toBe(hashOf(bytes))
-    })
+    test.each([1, 9999, 10_001])(
+      'refuses an upload that continues at %i instead of 10 000, and loses nothing',
+      async (from) => {
+        const bytes = bytesOf(20_000)
+        await breakOff(bytes, 10_000)
+        await expect(put(bytes, from, 20_000)).rejects.toMatchObject({
+          code: 'conflict',
+          message: 'bytes from 10000 are expected',
+        })
+        expect((await put(bytes, 10_000, 20_000)).image?.sha256).toBe(hashOf(bytes))
+      },
+    )
 
     test('keeps uploads of different names apart', async () => {
       await breakOff(bytesOf(20_000), 10_000)

@@ -67,10 +67,13 @@ describe('files', () => {
     }
   })
 
-  test.each(['', '..', '../uploads', 'A'.repeat(64), `${'a'.repeat(63)}/`])('%j is not found', async (sha256) => {
-    await expect(store.sizeOf(sha256)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(store.remove(sha256)).rejects.toMatchObject({ code: 'not_found' })
-  })
+  test.each(['', '..', '../uploads', 'A'.repeat(64), `${'a'.repeat(63)}/`])(
+    'an image with the invalid name %j is not found',
+    async (sha256) => {
+      await expect(store.sizeOf(sha256)).rejects.toMatchObject({ code: 'not_found' })
+      await expect(store.remove(sha256)).rejects.toMatchObject({ code: 'not_found' })
+    },
+  )
 
   test('an image that was truncated on disk cannot be read', async () => {
     const failures: Error[] = []

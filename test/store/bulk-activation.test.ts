@@ -25,7 +25,7 @@ async function crashed(count: number, every: number): Promise<RuntimeFixture> {
   return fixture
 }
 
-/** Counts the snapshots read alone and by scans, of handles opened from now on. */
+/** Counts the snapshots that are read alone, and in the rows of scans, by handles opened from now on. */
 function reads({ backend }: RuntimeFixture): { alone: number; inRows: number } {
   const seen = { alone: 0, inRows: 0 }
   const isSnapshot = (key: string) => key.startsWith('actor/')
@@ -84,7 +84,7 @@ test('the scan stops if most snapshots are useless', async () => {
   const fixture = await crashed(3_000, 300)
   const seen = reads(fixture)
   const again = await fixture.restart({ bulkActivation: always })
-  // The page that shows it, and the next one, which is already being read.
+  // The page that shows that most are useless, and the next page, which is already being read.
   expect(seen.inRows).toBeLessThanOrEqual(1_024)
   expectAll(again, 3_000, 300)
 })
@@ -114,7 +114,7 @@ test('an activation is found by the hash of its name', () => {
   expect(new NameHashIndex().find(0)).toBeUndefined()
 })
 
-test('the marks contain every added name and few others', () => {
+test('a name filter contains every added name and few others', () => {
   const names = new NameFilter()
   const seen = 100_000
   for (let number = 0; number < seen; number++) names.add(textHash(nameOf(number), 0))

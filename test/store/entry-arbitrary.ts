@@ -153,7 +153,7 @@ const storedAlarm: fc.Arbitrary<StoredAlarm> = recordOf({
   edit: fc.nat(2 ** 48 - 1),
 })
 
-/** The times since when alarms wait, or 0. */
+/** Alarms, each with the time since when it waits, or 0. */
 const waits = fc
   .dictionary(alarmId, fc.oneof(time, fc.constant(0)), { minKeys: 1, maxKeys: 4, noNullPrototype: true })
   .map((byAlarm) => Object.entries(byAlarm).flat())
@@ -182,8 +182,9 @@ const desiredItem: fc.Arbitrary<DesiredItem> = recordOf(
   { requiredKeys: ['propId', 'value', 'since', 'id', 'status'] },
 )
 
-/** The fields of an entry; a field that may be missing is among the optional ones. */
+/** The required fields of an entry. */
 type Fields<T> = { readonly [F in keyof T as object extends Pick<T, F> ? never : F]: fc.Arbitrary<T[F]> }
+/** The fields of an entry that may be missing. */
 type OptionalFields<T> = {
   readonly [F in keyof T as object extends Pick<T, F> ? F : never]?: fc.Arbitrary<Exclude<T[F], undefined>>
 }

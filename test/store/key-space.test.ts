@@ -80,7 +80,7 @@ describe('the order of keys', () => {
     })
   })
 
-  test('has each record of a tenant, except its stream, under one of its prefixes, and none of another tenant', () => {
+  test('puts the records of a tenant under its prefixes, except stream, redo mark and shapes, and none of another', () => {
     const tenant = fc.constantFrom('a', 'a-', 'a-1', 'a1', 'b', 'device')
     const kind = fc.constantFrom('device', 'devices', 'tenant')
     forAll([tenant, tenant, kind, name, name], (mine, whose, kind, id, part) => {

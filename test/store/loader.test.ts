@@ -34,11 +34,11 @@ async function fiveCommits(): Promise<RuntimeFixture> {
   return fixture
 }
 
-describe('a stream is damaged by a hole', () => {
+describe('a stream is damaged', () => {
   test.each([
     ['in the middle', 5, 'lacks entries 5 to 6'],
     ['at the beginning of the redo window', 1, 'lacks entries 1 to 2'],
-  ])('%s', async (_, offset, message) => {
+  ])('by a hole %s', async (_, offset, message) => {
     const fixture = await fiveCommits()
     await tamper(fixture, [{ key: keys.chunk('default', offset), value: null }])
     await expect(fixture.restart()).rejects.toMatchObject({
@@ -47,14 +47,14 @@ describe('a stream is damaged by a hole', () => {
     })
   })
 
-  test('with entries stored twice', async () => {
+  test('by entries that are stored twice', async () => {
     const fixture = await fiveCommits()
     const event = { kind: 'meta_set', device: 'A', at: 1, meta: { add: 9 } } as const
     await tamper(fixture, [{ key: keys.chunk('default', 4), value: packChunk([event], 1, 0) }])
     await expect(fixture.restart()).rejects.toMatchObject({ code: 'damaged' })
   })
 
-  test('but not before the redo window', async () => {
+  test('but not by a hole before the redo window', async () => {
     const fixture = await openRuntime()
     for (let commit = 0; commit < 3; commit++) {
       fixture.send(a, { type: 'add', add: [commit], isCheckpointed: true })
@@ -67,7 +67,7 @@ describe('a stream is damaged by a hole', () => {
   })
 })
 
-test('a stream of a deleted tenant continues after its last chunk', async () => {
+test('the stream of a deleted tenant continues at its redo mark', async () => {
   const fixture = await fiveCommits()
   const redo = { key: keys.redo('default'), value: packRecord(redoFormat, 12) }
   await tamper(fixture, [redo, { key: keys.chunk('default', 1), value: null }])

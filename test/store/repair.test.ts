@@ -44,7 +44,9 @@ function commitOf(at: number): readonly Operation[] {
   ]
 }
 
-/** As a killed process leaves it: tables of several runs, in which newer rows replace older ones, and a log. */
+/**
+ * Leaves the database of a killed process: tables of several runs, in which newer rows replace older ones, and a log.
+ */
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'repair-'))
   const live = join(root, 'live')
@@ -145,11 +147,11 @@ test.each([
   ['the manifest is missing', /^MANIFEST/, () => undefined],
   ['the manifest holds other bytes', /^MANIFEST/, () => Buffer.alloc(300, 9)],
   ['the manifest is cut', /^MANIFEST/, (bytes: Buffer) => bytes.subarray(0, bytes.length >> 1)],
-])('keeps every row if %s', async (_, file, change) => {
+])('a repair keeps every row if %s', async (_, file, change) => {
   expect((await repaired(file, change)).rows).toEqual(states.at(-1))
 })
 
-test('of a damaged log keeps exactly the commits before the damage', async () => {
+test('the repair of a damaged log keeps exactly the commits before the damage', async () => {
   const inLog = states.slice(-50)
   for (const share of shares) {
     for (const change of [flip(share), (bytes: Buffer) => bytes.subarray(0, bytes.length * share)]) {
@@ -159,7 +161,7 @@ test('of a damaged log keeps exactly the commits before the damage', async () =>
   }
 })
 
-test('of a damaged table keeps rows as written, and reports the table', async () => {
+test('the repair of a damaged table keeps rows as written, and reports the table', async () => {
   // Index, filter and foot are at the end.
   const ends = Array.from({ length: 12 }, (_, at) => 0.99995 - at * 0.003)
   for (const share of [...shares, ...ends]) {
@@ -177,7 +179,7 @@ test('of a damaged table keeps rows as written, and reports the table', async ()
   }
 })
 
-test('omits unreadable rows, and assigns no device address twice', () => {
+test('a repair omits unreadable rows, and assigns no device address twice', () => {
   const rows = new RebuiltRows()
   const row = (key: string, value: unknown) => ({ key, value: packRecord(format, value) })
   const snapshot = (id: string, flake: number, shapeId: string) => {
@@ -201,7 +203,7 @@ test('omits unreadable rows, and assigns no device address twice', () => {
   })
 })
 
-test('keeps stored records of every kind', () => {
+test('a repair keeps stored records of every kind', () => {
   const rows = new RebuiltRows()
   for (const { key, write } of storedSamples.filter(({ key }) => key.startsWith('shape/')))
     rows.addShape({ key, value: write() })
@@ -210,7 +212,7 @@ test('keeps stored records of every kind', () => {
   expect(rows.end().leftOut).toEqual([])
 })
 
-test('does nothing while another process has the database', async () => {
+test('a repair does nothing while another process has the database', async () => {
   const folder = await copyOfLeft()
   const holding = `
     import { Level } from 'level'
@@ -228,14 +230,14 @@ test('does nothing while another process has the database', async () => {
   expect(await repair()).toMatchObject({ damage: [], damagedFolder: 'damaged-now' })
 })
 
-test('continues a repair that ended early', async () => {
+test('a repair continues an earlier one that was interrupted', async () => {
   const folder = await copyOfLeft()
   const repair = (isForced: boolean) => repairFolder({ folder, name: 'now', isForced })
   const open = () => levelStorage({ folder, headroomBytes: 0 }).open()
   await cp(join(folder, 'db'), join(folder, 'repairing', 'db'), { recursive: true })
   await expect(open()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining('run it again') })
   await repair(true)
-  // Between its last two steps.
+  // As if the repair was interrupted between its last two steps.
   await cp(join(folder, 'db'), join(folder, 'repairing', 'db'), { recursive: true })
   await rm(join(folder, 'db'), { recursive: true })
   expect(await repair(false)).toMatchObject({ damage: [], damagedFolder: undefined })

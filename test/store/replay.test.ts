@@ -56,14 +56,14 @@ const definitions = (journal: StoreJournal) => {
   return [device, tenantActor(noticeBus()), noopUpdates] as unknown as AnyDefinition<Entry>[]
 }
 
-/** Few bytes and events, so that checkpoints are frequent. */
+/** Few events, so that checkpoints are frequent. */
 const options: RuntimeFixtureOptions = {
   definitions,
   redo: { eventsMax: 24, bytesMax: 1_000_000 },
   bulkActivation: { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 1 },
 }
 
-/** Two services, the first in three forms: more properties, another type. */
+/** Two services: the first in three forms, with more properties or another type, the second in two. */
 function shapesOf(fixture: RuntimeFixture): Shape[] {
   const { intern } = fixture.journal.shapes
   const property = (propId: number, name: string, modifier = 0) => {
@@ -280,26 +280,32 @@ const foreignActor: ActorDefinition<object, { readonly type: 'write' }, Entry> =
     ]),
 }
 
-test.each([1, 1_000_000])('a replay applies other entries to no device (bulk wake from %s entries)', async (min) => {
-  const withUpdates = {
-    ...options,
-    redo: { eventsMax: 1_000, bytesMax: 1_000_000 },
-    bulkActivation: { entriesMin: min, actorsMin: min, rowsAhead: 9, rowsPerActor: 9 },
-    definitions: (journal: StoreJournal) => [...definitions(journal), foreignActor as unknown as AnyDefinition<Entry>],
-  }
-  const fixture = await openRuntime(withUpdates)
-  run(fixture, [admit('A')])
-  for (const number of [0, 1, 2]) {
-    const hello: Step = { what: 'hello', device: 'A', number, shapes: [0] }
-    run(fixture, [hello, { what: 'report', device: 'A', number }])
-    fixture.ask({ kind: 'foreign', tenant: 'default', id: 'A' }, { type: 'write' })
-    await fixture.settle()
-  }
-  const { last } = fixture.journal.stream('default')
-  const before = everything(fixture)
-  fixture.crash()
-  const again = await fixture.restart(withUpdates)
-  expect(again.bugs).toEqual([])
-  expect(again.journal.stream('default').last).toBe(last)
-  expect(everything(again)).toEqual(before)
-})
+test.each([1, 1_000_000])(
+  'a replay applies entries of updates and subscriptions to no device (bulk wake from %s entries)',
+  async (min) => {
+    const withUpdates = {
+      ...options,
+      redo: { eventsMax: 1_000, bytesMax: 1_000_000 },
+      bulkActivation: { entriesMin: min, actorsMin: min, rowsAhead: 9, rowsPerActor: 9 },
+      definitions: (journal: StoreJournal) => [
+        ...definitions(journal),
+        foreignActor as unknown as AnyDefinition<Entry>,
+      ],
+    }
+    const fixture = await openRuntime(withUpdates)
+    run(fixture, [admit('A')])
+    for (const number of [0, 1, 2]) {
+      const hello: Step = { what: 'hello', device: 'A', number, shapes: [0] }
+      run(fixture, [hello, { what: 'report', device: 'A', number }])
+      fixture.ask({ kind: 'foreign', tenant: 'default', id: 'A' }, { type: 'write' })
+      await fixture.settle()
+    }
+    const { last } = fixture.journal.stream('default')
+    const before = everything(fixture)
+    fixture.crash()
+    const again = await fixture.restart(withUpdates)
+    expect(again.bugs).toEqual([])
+    expect(again.journal.stream('default').last).toBe(last)
+    expect(everything(again)).toEqual(before)
+  },
+)

@@ -38,7 +38,7 @@ describe('a stream that is too large', () => {
     expect(stream(fixture).bytes).toBeGreaterThan(bytesMax)
     await fixture.world.advance(10_000)
     expect(stream(fixture).bytes).toBeLessThanOrEqual(bytesMax)
-    // By no more than a chunk.
+    // The stream is smaller than the limit by no more than a chunk.
     expect(stream(fixture).bytes).toBeGreaterThan(bytesMax - 400)
     await expectRetained(fixture)
   })

@@ -39,7 +39,7 @@ test.each(['', '{', 'null', '[]', '{}', ...invalid])('%j is not a server file', 
   expect(await readServerFile(folder)).toBeUndefined()
 })
 
-test('the proof is an HMAC-SHA256 of the key and the challenge', () => {
+test('the proof is the HMAC-SHA256 of the challenge under the key', () => {
   const challenge = 'A'.repeat(43)
   const proofs = [proofOf(file.key, challenge), proofOf(file.key, 'B'.repeat(43)), proofOf('k'.repeat(43), challenge)]
   expect(new Set(proofs).size).toBe(3)

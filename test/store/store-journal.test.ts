@@ -181,7 +181,7 @@ describe('reading', () => {
     expect((await journal.load('default', 2))?.events).toHaveLength(3)
   })
 
-  test('the size of a stream is the difference of two counts', async () => {
+  test('the size of a stream is that of its chunks', async () => {
     const rows = (await rowsOf(storage)).filter(({ key }) => key.startsWith('stream/'))
     const bytes = rows.reduce((sum, { value }) => sum + value.length, 0)
     expect(journal.stream('default').bytes).toBe(bytes)
@@ -229,7 +229,7 @@ describe('a dropped stream', () => {
     expect([...journal.eventsSince('default', 5)].map(({ offset }) => offset)).toEqual([5, 6])
   })
 
-  test('is not dropped if it is empty', async () => {
+  test('is never an empty stream', async () => {
     expect(journal.dropStream('default')).toBe(false)
     await append(2)
     expect(journal.dropStream('default')).toBe(true)

@@ -23,8 +23,8 @@ import { entryKinds } from '#test/store/entry-arbitrary'
 import { storedSamples } from '#test/store/stored-samples'
 
 /**
- * Samples as the first release wrote them: the key, and the value in hexadecimal. They never change. A format that
- * changes must still read its old sample, and gets an additional one.
+ * Samples as the release that introduced them wrote them: the key, and the value in hexadecimal. They never change. A
+ * format that changes must still read its old sample, and gets an additional one.
  */
 const folder = new URL('samples/', import.meta.url)
 

@@ -26,7 +26,7 @@ class Recorder implements Projection {
   #epoch = ''
   confirmAfter = Number.POSITIVE_INFINITY
   failNext = false
-  /** Chunks with this offset are never applied. */
+  /** The chunk that begins at this offset is never applied. */
   unreadable: number | undefined
 
   constructor(stored: Stored) {

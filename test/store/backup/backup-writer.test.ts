@@ -14,7 +14,7 @@ const keyFile = Buffer.from(`${'k'.repeat(43)}\n`)
 const ann = { user: 'ann', hasHistory: true }
 const ben = { user: 'ben', hasHistory: false }
 
-/** Yields to the event loop after every block. */
+/** A counter of turns, each of which is over at once, so that a backup yields after every block. */
 function countedTurns() {
   const turns = { count: 0, isOver: true, next: async () => void turns.count++ }
   return turns
@@ -81,7 +81,7 @@ describe('backups', () => {
   test.each([
     ['closed', { name: 'Problem', code: 'storage' }],
     ['io', { name: 'StorageFailure', code: 'io', message: 'a block is damaged' }],
-  ] as const)('of a store that is %s end with an error that names the reason', async (code, expected) => {
+  ] as const)('of a store that fails with %s end with an error', async (code, expected) => {
     const failing = () => Promise.reject(new StorageFailure(code, 'a block is damaged'))
     const made = backups({ snapshot: () => ({ next: failing, close: async () => {} }) })
     const all = async () => {
@@ -202,7 +202,7 @@ describe('backups', () => {
   test.each([
     ['contain', true, ['history/db/000005.ldb', 'history/db/CURRENT', 'identity.key']],
     ['leave out', false, ['identity.key']],
-  ])('%s the history as it was before the snapshot, if the caller wants it: %s', async (_, hasHistory, names) => {
+  ])('%s the history, which is copied before the snapshot (the caller wants it: %s)', async (_, hasHistory, names) => {
     const folder = mkdtempSync(join(tmpdir(), 'history-copy-'))
     for (const name of ['CURRENT', '000005.ldb', 'LOG']) writeFileSync(join(folder, name), name)
     const remove = async () => rmSync(folder, { recursive: true })

@@ -112,7 +112,7 @@ describe('a backup', () => {
     ['rows out of order', { rows: ['b', 'a'].map((key) => [key, bytes(1)]), files: [] }],
     ['a row twice', { rows: ['a', 'a'].map((key) => [key, bytes(1)]), files: [] }],
     ['a file outside the folder', { rows: [], files: [['../identity.key', bytes(1)]] }],
-    ['a file at the root', { rows: [], files: [['/etc/passwd', bytes(1)]] }],
+    ['a file with an absolute path', { rows: [], files: [['/etc/passwd', bytes(1)]] }],
     ['a file in the database', { rows: [], files: [['db/CURRENT', bytes(1)]] }],
     ['an image with an invalid name', { rows: [], files: [['images/a', bytes(1)]] }],
     ['a file twice', { rows: [], files: [keyFile, keyFile] }],

@@ -205,7 +205,7 @@ describe('inspecting', () => {
     expect(await readdir(join(home, 'empty'))).toEqual([])
   })
 
-  test('a folder that another process has open is not backed up', async () => {
+  test('a folder whose database is open is not backed up', async () => {
     const storage = await levelStorage({ folder, headroomBytes: 0 }).open()
     await expect(backedUp(folder)).rejects.toMatchObject({ code: 'locked' })
     await storage.close()

@@ -12,7 +12,7 @@ import type { StoredWebhook, WebhookResult } from '#model/webhook'
 import { at, device, shape } from '#test/store/sample-records/entries'
 import { subscription } from '#test/store/sample-records/subscription'
 
-/** Every kind of node, with and without optional fields. */
+/** Every kind of node except webhooks, with and without optional fields. */
 const storedFunction: StoredFunction = {
   name: 'Zu heiß, per Mail',
   enabled: true,
