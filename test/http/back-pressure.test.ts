@@ -136,7 +136,7 @@ test.each(['end', 'unsubscribe', 'send', 'publish', 'cork'] as const)(
 describe.each([
   ['with something in its buffer', (socket: Socket) => socket.bufferedBytes() > 0, [0]],
   ['over its limit', (socket: Socket) => !socket.send(padding), []],
-] as const)('one that is ended %s', (_, isReached, published) => {
+] as const)('a socket that is ended %s', (_, isReached, published) => {
   /** Tasks of the delayed world. */
   const held: (() => void)[] = []
   let cancelled = 0
@@ -165,7 +165,7 @@ describe.each([
     while (!isReached(socket)) socket.send(padding)
     held.length = 0
     cancelled = 0
-    // Published in the same turn, so it is still queued.
+    // Published at the same moment, so it is still queued.
     http.server.publisher.publish('topic', numbered(0))
     socket.end(4408, 'dead')
   })

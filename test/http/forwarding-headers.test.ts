@@ -76,7 +76,7 @@ test.each(tables.flatMap(([setting, cases]) => cases.map(([name, ...row]) => ({ 
   ({ setting, row: [lines, forwarded, own] }) => {
     const forwarding = forwardingOf(setting)
     const headers = headersOf(lines === '' ? [] : lines.split(';'))
-    // The second turn reads the cache.
+    // The second round reads the cache.
     for (let turn = 0; turn < 2; turn++) expect(forwarding.requestOf(headers, () => peer)).toMatchObject(forwarded)
     if (own !== undefined) expect(forwarding.ownOrigin(headers)).toBe(own)
   },

@@ -82,7 +82,7 @@ describe('a request with a key', () => {
     ['a wrong query', '/body?depth=10', json, '{"a":1}', 400],
     ['another type', '/body', { 'idempotency-key': 'k', 'content-type': 'text/plain' }, '{"a":1}', 415],
     ['a body that does not fit', '/body', json, '{"a":"1"}', 400],
-    ['no JSON', '/body', json, '{', 400],
+    ['a body that is not JSON', '/body', json, '{', 400],
   ])('for %s is refused before the key is used', async (_, path, headers, body, status) => {
     expect((await send('POST', path, headers, body)).status).toBe(status)
     expect(guarded).toEqual([])

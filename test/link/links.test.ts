@@ -97,7 +97,7 @@ describe('UPDATE', () => {
     ],
     ['property', ['U', 1, 4, 0, [9, 1]], 'UNKNOWN_PROPERTY'],
     ['value', ['U', 1, 4, 0, [1, 'x']], 'BAD_VALUE'],
-    ['pair', ['U', 1, 4, 0, [1]], 'BAD_MESSAGE'],
+    ['list of pairs', ['U', 1, 4, 0, [1]], 'BAD_MESSAGE'],
   ])('with a wrong %s does not affect others', async (_, frame, code) => {
     const link = await setup.connected()
     link.update(1, 3)

@@ -169,7 +169,7 @@ describe('a status change follows the state that the connection has when it is p
   const last = nameOf(devicesMax - 1)
 
   test.each([
-    ['before its turn', 1],
+    ['before its change is requested', 1],
     ['before it is published', devicesMax],
   ])('a device that moves to another connection %s does not get the old status', async (_, changes) => {
     const link = await gateway()

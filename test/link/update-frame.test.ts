@@ -202,7 +202,7 @@ test.each([
   ['seq 0', ['U', 1, 0, 0, [0, 1]], 'bad_request'],
   ['address 0', ['U', 0, 1, 0, [0, 1]], 'bad_request'],
   ['no updates', ['U', 1, 1, 0, []], 'bad_request'],
-  ['half a pair', ['U', 1, 1, 0, [0]], 'bad_request'],
+  ['a property without a value', ['U', 1, 1, 0, [0]], 'bad_request'],
   ['too many pairs', ['U', 1, 1, 0, pairsOf(1_025)], 'bad_request'],
   ['too few elements', ['U', 1, 1, 0], 'bad_request'],
   ['too many elements', ['U', 1, 1, 0, [0, 1], 1, 1], 'bad_request'],

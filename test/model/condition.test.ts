@@ -73,7 +73,7 @@ describe('a condition', () => {
     ['a default that is an array', { var: ['a', []] }, `var.1: ${notScalar}`],
     ['an invalid missing name', { missing: ['a', 1] }, `missing.1: ${notName}`],
     ['missing names in an array', { missing: [['a']] }, `missing.0: ${notName}`],
-    ['a value without JSON', { '+': [1, Number.POSITIVE_INFINITY] }, `+.1: ${notScalar}`],
+    ['a value that JSON lacks', { '+': [1, Number.POSITIVE_INFINITY] }, `+.1: ${notScalar}`],
     ['a lone surrogate', { in: ['\udc00', 'a'] }, 'in.0: must be well-formed Unicode'],
     [
       'several faults',

@@ -102,7 +102,7 @@ describe('a graph', () => {
     ['a property of an invalid service', trigger({ serviceIdentifier: 'a b' }), fault('0.serviceIdentifier', 'heat')],
     ['a property without an id', trigger({ propId: undefined }), `nodes.0.propId: node "heat": ${property}`],
     ['a property by a name', trigger({ propId: 'Temperature' }), `nodes.0.propId: node "heat": ${property}`],
-    ['a property with half an id', trigger({ propId: 0.5 }), fault('0.propId', 'heat')],
+    ['a property with a fraction as id', trigger({ propId: 0.5 }), fault('0.propId', 'heat')],
     ['a property id of five bytes', trigger({ propId: 2 ** 32 }), fault('0.propId', 'heat')],
     ['a property with an alarm', trigger({ alarmId: '8Hj4wRt6Zp' }), fault('0', 'heat', 'alarmId')],
     ['a property with a list as value', trigger({ to: [1] }), `nodes.0.to: node "heat": ${scalar}`],
@@ -164,7 +164,7 @@ describe('a graph', () => {
     ['an edge of three elements', { nodes: [heat], edges: [[...loop, 'heat']] }, expect.stringMatching(/^edges\.0: /)],
     ['an unknown field', { ...good, name: 'a' }, expect.stringMatching(/^: .*name/)],
     ['a text instead', 'graph', expect.stringMatching(/^: /)],
-    ['null instead', undefined, expect.stringMatching(/^: /)],
+    ['nothing instead', undefined, expect.stringMatching(/^: /)],
     // Connections.
     ['a duplicate id', graphOf([heat, { ...hot, id: 'heat' }]), 'nodes.1.id: node "heat": has the id of another node'],
     ['an edge to an unknown node', graphOf([heat], 'heat hot'), 'edges.0.1: node "hot": does not exist'],

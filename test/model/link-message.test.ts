@@ -146,7 +146,7 @@ describe('a message is refused', () => {
     ['firmware without index', { ...hello, firmwares: [{ firmware: '1.0.0' }] }],
     ['firmware index too high', { ...hello, firmwares: [{ firmware: '1.0.0', index: 256 }] }],
     ['firmware index negative', { ...hello, firmwares: [{ firmware: '1.0.0', index: -1 }] }],
-    ['firmware index broken', { ...hello, firmwares: [{ firmware: '1.0.0', index: 0.5 }] }],
+    ['firmware index that is a fraction', { ...hello, firmwares: [{ firmware: '1.0.0', index: 0.5 }] }],
     ['firmware index twice', { ...hello, firmwares: [firmwares[1], firmwares[1]] }],
     ['hardware with a space', { ...hello, firmwares: [{ firmware: '1.0.0', index: 0, hardware: 'a b' }] }],
     ['seq 0', { ...update, seq: 0 }],
@@ -158,7 +158,7 @@ describe('a message is refused', () => {
     ['a time before 1970', { ...update, timestamp: -1 }],
     ['a short update of an unknown kind', ['X', 1, 1, 0, [1, 1]]],
     ['a short update without updates', ['U', 1, 1, 0, []]],
-    ['a short update with half a pair', ['U', 1, 1, 0, [1, 1, 2]]],
+    ['a short update with a property without a value', ['U', 1, 1, 0, [1, 1, 2]]],
     ['a short update with a bad id', ['U', 1, 1, 0, [1, 1, '2', 2]]],
     ['a short update of service 64', ['U', 1, 1, 64, [1, 1]]],
     ['a short update of service -1', ['U', 1, 1, -1, [1, 1]]],
@@ -167,7 +167,7 @@ describe('a message is refused', () => {
     ['a short update with an additional element', ['U', 1, 1, 0, [1, 1], 1, 1]],
     ['a short update with a bad time', ['U', 1, 1, 0, [1, 1], 'now']],
     ['progress above 100', { ...firmwareStatus, progress: 101 }],
-    ['two results', { ...result, results: [...result.results, ...result.results] }],
+    ['two results for one property', { ...result, results: [...result.results, ...result.results] }],
     ['a result of another type', { ...result, results: [{ propId: 1, status: 'SENT' }] }],
   ])('for %s', (_name, message) => {
     expect(DeviceMessage.safeParse(message).success).toBe(false)

@@ -100,7 +100,7 @@ test.each<[template: string, data: JsonObject, output: string]>([
   expect(render(template, data)).toBe(output)
 })
 
-describe('finds no name outside the data', () => {
+describe('a lookup finds no name outside the data', () => {
   const names = [
     ...['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', 'isPrototypeOf', '__defineGetter__'],
     ...['length', 'name', 'call', 'map', 'cache', 'view', 'parent', 'lookup', 'push', 'at', 'prototype'],

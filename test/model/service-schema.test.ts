@@ -148,7 +148,7 @@ describe('a schema is refused', () => {
     ['__proto__ at the top', JSON.parse('{"name":"S","properties":{},"__proto__":{}}'), []],
     ['__proto__ among properties', JSON.parse('{"name":"S","properties":{"__proto__":{"name":"p"}}}'), ['properties']],
     ['__proto__ in an unknown field', JSON.parse('{"name":"S","properties":{},"a":[{"__proto__":1}]}'), ['a', 0]],
-    ['half a pair', { name: '\ud800', properties: {} }, ['name']],
+    ['half a surrogate pair', { name: '\ud800', properties: {} }, ['name']],
     ['unknown fields too deep', { name: 'S', properties: {}, a: nested(16) }, ['a', ...Array(15).fill('a')]],
   ])('for %s', (_name, schema, path) => {
     const issues = ServiceSchema.safeParse(schema).error?.issues

@@ -69,17 +69,17 @@ describe('a subscriber', () => {
 
   test.each([
     ['with full access, for a deleted group', [...everything.grants], gone, true],
-    ['one device, of it', [both(['A'])], A, true],
+    ['with one device, for that one', [both(['A'])], A, true],
     ['with functions only', [grant('functions', ['A'])], A, false],
     ['with services only', [grant('service', ['A'])], A, false],
-    ['some devices, of all', [both(['A', 'B', 'C'])], all, false],
+    ['with some devices, for all', [both(['A', 'B', 'C'])], all, false],
     ['with all functions and some services', [grant('functions', ['*']), grant('service', ['A'])], all, false],
     ['with all members', [both(['A', 'B', 'C'])], grouped, true],
     ['without one member', [both(['A', 'B'])], grouped, false],
     ['with all listed devices, for a deleted group', [both(['A', 'B', 'C'])], gone, false],
-    ['nothing, of none', [], none, false],
+    ['with nothing, for no device', [], none, false],
     ['with any access, for an unknown group', [both(['X'])], { devices: null, groups: ['none'] }, true],
-  ] as const)('may read %s', (_, grants, bound, isAllowed) => {
+  ] as const)('may subscribe, or may not: %s', (_, grants, bound, isAllowed) => {
     expect(maySubscribe(scopeOf(grants), bound, membersOf)).toBe(isAllowed)
   })
 })

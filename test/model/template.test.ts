@@ -12,13 +12,13 @@ function issuesOf(body: unknown): { path: string; message: string }[] {
 test.each<[what: string, body: unknown]>([
   ['with texts in en', { locales: { en: text } }],
   ['with HTML', { locales: { en: { ...text, html: '<p>{{value}}</p>' } } }],
-  ['several locales', { locales: { en: text, de: text, 'de-CH': text } }],
-  ['64 of them', { locales: localesOf(64) }],
+  ['with several locales', { locales: { en: text, de: text, 'de-CH': text } }],
+  ['with 64 locales', { locales: localesOf(64) }],
   ['with every tag', { locales: { en: { subject: '{{value}}', text: '{{#a}}{{b.c}}{{/a}}{{^a}}-{{/a}}{{! x }}' } } }],
   ['with a subject only', { locales: { en: { subject: 'Too hot', text: '' } } }],
-  ['256 characters of subject', { locales: { en: { ...text, subject: '🔥'.repeat(256) } } }],
-  ['32 KiB of text', { locales: { en: { ...text, text: 'ä'.repeat(16_384) } } }],
-  ['lines and tabs', { locales: { en: { ...text, text: 'a\n\tb\r\nc' } } }],
+  ['with 256 characters of subject', { locales: { en: { ...text, subject: '🔥'.repeat(256) } } }],
+  ['with 32 KiB of text', { locales: { en: { ...text, text: 'ä'.repeat(16_384) } } }],
+  ['with lines and tabs', { locales: { en: { ...text, text: 'a\n\tb\r\nc' } } }],
 ])('a template is accepted %s', (_, body) => {
   expect(TemplateBody.parse(body)).toEqual(body)
 })
@@ -59,7 +59,7 @@ test.each<[what: string, body: unknown, path: string, fragment?: string]>([
   ['of more than 32 KiB', one({ text: 'ä'.repeat(16_385) }), 'locales.en.text', '32768 bytes'],
   ['of more than 128 KiB', { locales: localesOf(10, 'a'.repeat(60_000)) }, '', '131072 bytes'],
   ['unescaped', one({ subject: '{{{value}}}' }), 'locales.en.subject', 'line 1: {{{value}}: values'],
-])('a template is refused %s', (_, body, path, fragment = '') => {
+])('a template is refused: %s', (_, body, path, fragment = '') => {
   expect(issuesOf(body)).toEqual([{ path, message: expect.stringContaining(fragment) }])
 })
 

@@ -42,10 +42,10 @@ async function connect(username: string | undefined, password?: string, clientId
 
 test.each<[string, string, () => string, string, number]>([
   ['a device speaks for itself', 'PUMP-1', () => secret, 'PUMP-1', 0],
-  ['a device of another tenant', 'acme/pump-1', () => secret, 'PUMP-1', 0],
-  ['not for another', 'PUMP-1', () => secret, 'PUMP-2', 0x87],
-  ['a gateway for many', 'acme/*', () => keyText, 'PUMP-2', 0],
-  ['not for one with a secret', 'acme/*', () => keyText, 'PUMP-1', 0x87],
+  ['a device of another tenant speaks for itself', 'acme/pump-1', () => secret, 'PUMP-1', 0],
+  ['a device does not speak for another', 'PUMP-1', () => secret, 'PUMP-2', 0x87],
+  ['a gateway speaks for many devices', 'acme/*', () => keyText, 'PUMP-2', 0],
+  ['a gateway does not speak for a device with a secret', 'acme/*', () => keyText, 'PUMP-1', 0x87],
 ])('%s', async (_, username, password, device, reason) => {
   const { client, reasonCode } = await connect(username, password())
   expect(reasonCode).toBe(0)
@@ -97,9 +97,9 @@ test.each<[string, string | undefined, string | undefined]>([
   ['an unknown device', 'PUMP-9', 'x'],
   ['an unknown tenant', 'other/PUMP-1', 'x'],
   ['a person', 'root', 'correct horse'],
-  ['no token', 'token', 'x'],
-  ['no API key', 'key', 'x'],
-  ['neither', 'key', undefined],
+  ['a text that is not a token', 'token', 'x'],
+  ['a text that is not an API key', 'key', 'x'],
+  ['no API key', 'key', undefined],
 ])('wrong credentials are refused: %s', async (_, username, password) => {
   const { client, reasonCode } = await connect(username, password)
   expect([reasonCode, client.isClosed]).toEqual([0x86, true])
@@ -109,7 +109,7 @@ test.each([
   ['a program by token', 'token', true],
   ['a program by key', 'key', true],
   ['a device', 'PUMP-1', false],
-])('wrong credentials of %s in the audit', async (_, username, isAudited) => {
+])('wrong credentials are in the audit if they are those of a program: %s', async (_, username, isAudited) => {
   await connect(username, 'wrong')
   const newest = await fixture.newestAudit()
   if (!isAudited) expect(newest).toBeUndefined()

@@ -110,7 +110,7 @@ test('a report without seq continues the numbering of the session, also on the n
 })
 
 test.each([
-  ['no JSON', '{', 'BAD_MESSAGE'],
+  ['a text that is not JSON', '{', 'BAD_MESSAGE'],
   ['an unknown device', JSON.stringify(update(4_000_000_000, 1, 1)), 'UNKNOWN_DEVICE'],
   ['an unknown device, without seq', JSON.stringify(update(4_000_000_000, 1)), 'UNKNOWN_DEVICE'],
 ])('a refusal is a reason of PUBACK, and an ERROR: %s', async (_, payload, code) => {

@@ -219,7 +219,7 @@ export class TestClient implements Transport {
   }
 }
 
-/** Type and numbers of a message of the server. */
+/** Type, code and number of a JSON message of the server; another payload as text. */
 function messageOf(payload: unknown): string | undefined {
   if (!(payload instanceof Uint8Array)) return undefined
   const text = Buffer.from(payload).toString()

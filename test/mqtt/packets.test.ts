@@ -127,7 +127,11 @@ describe('a packet that violates the standard is refused', () => {
       0x81,
     ],
     ['MQTT-1.5.4-2 U+0000 in a client identifier', () => readConnect(0x10, connect(0x02, text('a\0'))), 0x81],
-    ['MQTT-1.5.4-1 no UTF-8 in a client identifier', () => readConnect(0x10, connect(0x02, text([0xc0, 0x80]))), 0x81],
+    [
+      'MQTT-1.5.4-1 invalid UTF-8 in a client identifier',
+      () => readConnect(0x10, connect(0x02, text([0xc0, 0x80]))),
+      0x81,
+    ],
     ['another protocol', () => readConnect(0x10, body(text('HTTP'), 4, 2, 0, 0, text('a'))), 0x81],
     ['a CONNECT that ends early', () => readConnect(0x10, connect(0x02, []).subarray(0, 8)), 0x81],
     ['a name that is longer than the packet', () => readConnect(0x10, connect(0x82, [...text('a'), 0xff, 0xff])), 0x81],
@@ -141,7 +145,7 @@ describe('a packet that violates the standard is refused', () => {
     ['a PUBLISH without its identifier', () => readPublish(0x32, body(text('a'), 0), 4), 0x81],
     ['a topic longer than its packet', () => readPublish(0x30, body(0, 9, 97), 4), 0x81],
     ['U+0000 in a topic', () => readPublish(0x30, body(text('a\0')), 4), 0x81],
-    ['no UTF-8 in a topic', () => readPublish(0x30, body(text([0xed, 0xa0, 0x80])), 4), 0x81],
+    ['invalid UTF-8 in a topic', () => readPublish(0x30, body(text([0xed, 0xa0, 0x80])), 4), 0x81],
     ['properties longer than their packet', () => readPublish(0x30, body(text('a'), 9, 1, 0), 5), 0x81],
     ['no properties', () => readPublish(0x30, body(text('a')), 5), 0x81],
     [

@@ -280,7 +280,7 @@ describe('v1/set', () => {
     ['an unknown device', 'PUMP-2/svc/1', '1', 0x90],
     ['an unknown property', 'PUMP-1/svc/9', '1', 0x90],
     ['another type', 'PUMP-1/svc/1', 'text', 0x99],
-    ['no UTF-8', 'PUMP-1/svc/2', Buffer.from([0xff]), 0x99],
+    ['invalid UTF-8', 'PUMP-1/svc/2', Buffer.from([0xff]), 0x99],
     ['a read-only property', 'PUMP-1/svc/4', 'true', 0x99],
   ])('is refused: %s', async (_, topic, payload, reason) => {
     const { reasonCode, properties } = await set(topic, payload)

@@ -81,11 +81,11 @@ test.each<[string, unknown, Record<string, unknown>]>([
 })
 
 test.each<[string, unknown]>([
-  ['no JSON', '{'],
+  ['a text that is not JSON', '{'],
   ['__proto__', '{"__proto__":1}'],
   ['a number', '1'],
   ['a list in a list', '[[]]'],
-  ['no UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+  ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22])],
   ['a name without characters', { '': 1 }],
   ['a name of 257 characters', { ['n'.repeat(257)]: 1 }],
   ['half a surrogate pair', '{"\\ud800":1}'],
@@ -182,9 +182,9 @@ describe('writes', () => {
 
   test.each<[string, string, unknown]>([
     ['an answer', '{"success":true}', { status: 'OK' }],
-    ['an empty one', '', { status: 'OK' }],
+    ['an empty answer', '', { status: 'OK' }],
     ['an error', '{"error":"too hot"}', { status: 'REJECTED', message: 'too hot' }],
-    ['an error that is no text', '{"error":{"code":7}}', { status: 'REJECTED', message: '{"code":7}' }],
+    ['an error that is not a text', '{"error":{"code":7}}', { status: 'REJECTED', message: '{"code":7}' }],
   ])('telemetry is written by RPC: %s', async (_, answer, result) => {
     await telemetry({ setpoint: 20 })
     await subscribe('v1/devices/me/rpc/request/+')
@@ -268,10 +268,10 @@ describe('a gateway', () => {
   })
 
   test.each<[string, string, unknown]>([
-    ['a name that is no identifier', 'connect', { device: 'no identifier' }],
+    ['a name that is not an identifier', 'connect', { device: 'no identifier' }],
     ['no name', 'connect', {}],
     ['a list', 'telemetry', []],
-    ['values that are no object', 'attributes', { 'TB-7': 1 }],
+    ['values that are not an object', 'attributes', { 'TB-7': 1 }],
     ['another topic', 'claim', {}],
     ['300 devices', 'attributes', Object.fromEntries(Array.from({ length: 300 }, (_, place) => [`D${place}`, {}]))],
   ])('is refused: %s', async (_, topic, payload) => {

@@ -37,7 +37,7 @@ const change = (device: string, method: string, body?: unknown) =>
 const untilDesired = (device: string, expected: object) =>
   until(async () => JSON.stringify(await desired(device)) === JSON.stringify(expected), `${JSON.stringify(expected)}`)
 
-/** The values of the next WRITE; the answer of the device. */
+/** Answers the next WRITE with this status, if any; returns its values. */
 async function written(link: LinkClient, status?: string): Promise<unknown> {
   const { flakeAddress, id, updates } = (await link.take({ type: 'WRITE' })) as Fields & { updates: Fields[] }
   expect(id).toMatch(/^d:[\w-]+$/)

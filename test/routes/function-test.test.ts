@@ -85,7 +85,13 @@ test('the result has the path to a mail, and the mail with escaped HTML', async 
 
 describe('a run stops with a reason', () => {
   test.each<[string, object[], object, string[], object[]]>([
-    ['it is false', [onProperty, hot, mail], { value: 3 }, ['value', 'hot'], [{ node: 'hot', because: 'false' }]],
+    [
+      'a condition is false',
+      [onProperty, hot, mail],
+      { value: 3 },
+      ['value', 'hot'],
+      [{ node: 'hot', because: 'false' }],
+    ],
     ['there is no value', [onProperty, hot, mail], {}, ['value', 'hot'], [{ node: 'hot', because: 'no value: value' }]],
     [
       'there was no value before',
@@ -94,7 +100,7 @@ describe('a run stops with a reason', () => {
       ['value', 'rising'],
       [{ node: 'rising', because: 'no value: previous' }],
     ],
-    ['it is another status', [onStatus, mail], { value: 'online' }, [], []],
+    ['the status is another one', [onStatus, mail], { value: 'online' }, [], []],
     [
       'the chosen trigger expects another value',
       [onStatus, mail],

@@ -21,7 +21,7 @@ export interface Asked {
   readonly key?: string
   readonly tenant?: string
   readonly user?: string
-  /** The user whose stored answers are counted. */
+  /** The id of the session that the caller signed in with, if any. Stored answers are limited only then. */
   readonly session?: string
   readonly method?: Method
   readonly path?: string
@@ -31,7 +31,7 @@ export interface Asked {
   readonly isCurrent?: () => boolean
 }
 
-/** Requests at the same time. */
+/** The number of requests that may run at the same time. */
 export const runningMax = 100
 /** Bytes of stored answers of one user in a day: three of 1 000 bytes. */
 export const userBytesMax = 4_000
@@ -45,7 +45,7 @@ export class IdempotencyFixture {
   /** Called for each write with its number; returns the failure. */
   onWrite: (count: number) => WriteFault | undefined = () => undefined
   writes = 0
-  /** The number of calls that reached an answerer. */
+  /** The calls that reached an answerer. */
   readonly calls: Call[] = []
   #fixture: RuntimeFixture
   #guard: IdempotencyGuard

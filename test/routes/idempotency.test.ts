@@ -174,7 +174,7 @@ describe('a stored answer', () => {
   })
 })
 
-test('is computed again above the size limit, from the resource of the first request', async () => {
+test('an answer above the size limit is computed again, from the resource of the first request', async () => {
   const large = () => ({ status: 201, text: `"${'ä'.repeat(storedBytesMax / 2)}"` })
   const first = seen(await fixture.reply(same, large))
   expect(seen(await fixture.reply(same, large))).toEqual(first)
@@ -268,7 +268,7 @@ describe('a route with secrets', () => {
 test.each([
   ['first', 0],
   ['again', 1],
-])('answers a closed session that ended while the key was stored with an error: %s', async (_, times) => {
+])('a request whose session ended while its key was stored is answered with 503: %s', async (_, times) => {
   for (let count = 0; count < times; count++) await fixture.send(same, counting())
   let isCurrent = true
   const reply = fixture.run({ isCurrent: () => isCurrent }, counting())

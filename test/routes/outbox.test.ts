@@ -30,14 +30,14 @@ test.each<[string, Grant[], string[], number]>([
   ['operators', [everywhere({ notifications: ['*'] })], ['operator'], 403],
   ['viewers', [everywhere({ notifications: ['*'] })], ['viewer'], 403],
   ['the role without the right', [everywhere({ notifications: ['read'] })], ['admin'], 403],
-])('%s may read them or gets 403', async (_, grants, roles, status) => {
+])('%s: the caller may read the counters, or gets 403', async (_, grants, roles, status) => {
   http.give('eve', grants, roles)
   const answer = await http.call('eve', 'GET', path)
   expect(answer.status).toBe(status)
   if (status === 403) expect(answer.text).toBe('')
 })
 
-test('every caller may read them when sign-in is off', async () => {
+test('every caller may read the counters when sign-in is off', async () => {
   expect((await http.call('anonymous', 'GET', path)).status).toBe(200)
 })
 

@@ -74,7 +74,7 @@ test('a caller finds nothing by data that it may not read', async () => {
   expect(await found('boiler', 'one')).toBe('A2')
 })
 
-test('combines with pages, filter and names', async () => {
+test('a search combines with pages, filter and names', async () => {
   expect(await found('1', 'root', '&deviceIdentifier=A1&deviceIdentifier=A2')).toBe('A1')
   expect(await found('1', 'root', `&filter=${encodeURIComponent('{"in":["B",{"var":"deviceIdentifier"}]}')}`)).toBe(
     'B1',
@@ -83,7 +83,7 @@ test('combines with pages, filter and names', async () => {
   expect(pages.map(({ json }) => json)).toEqual(['A1', 'B1', 'C1'].map((name) => [{ deviceIdentifier: name }]))
 })
 
-test('follows changes of metadata, new devices and removed ones', async () => {
+test('a search follows changes of metadata, new devices and removed ones', async () => {
   expect(await found('zebra')).toBe('')
   await server.call('root', 'PATCH', '/meta/B2', { name: 'Zebra' })
   await server.call('root', 'POST', '/devices', { deviceIdentifier: 'AA', meta: { tags: ['zebra'] } })
@@ -94,7 +94,7 @@ test('follows changes of metadata, new devices and removed ones', async () => {
   expect(await found('zebra')).toBe('')
 })
 
-test.each([['x'.repeat(257)], ['x '.repeat(17)]])('%s is refused', async (search) => {
+test.each([['x'.repeat(257)], ['x '.repeat(17)]])('the search %s is refused', async (search) => {
   const { status, json } = await server.call('root', 'GET', `/devices?search=${encodeURIComponent(search)}`)
   expect([status, (json as { details: { path: string }[] }).details.map(({ path }) => path)]).toEqual([400, ['search']])
 })

@@ -25,8 +25,8 @@ export interface Answer {
 }
 
 /**
- * The whole server in memory, over a real socket, with users whose grants a test sets. `X-User` names the caller; `anonymous` is the
- * caller when sign-in is off.
+ * The whole server in memory, behind a real socket, with users whose grants a test sets. `X-User` names the caller;
+ * `anonymous` is the caller when sign-in is off.
  */
 export class ServerWithUsers {
   readonly #assembly: Assembly

@@ -9,7 +9,7 @@ import { world } from '#test/http/http-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during } from '#test/runtime/runtime-fixture'
 
-/** The server interface of a long answer, without pending writes. */
+/** The part of the server that a long answer uses, without pending writes. */
 const context = { world, system: { gate: { closedCount: 0, whenStored: async () => {} } } } as unknown as RouteContext
 const frame = { before: '[', after: ']' }
 const thousand = Array.from({ length: 1_000 }, (_, index) => `N${index}`)
@@ -21,7 +21,7 @@ function callerFor(times: number) {
   return { ...anonymous, isCurrent: () => asked++ < times }
 }
 
-/** Remembers whether the values were released. */
+/** Pages of these names, which remember whether they were closed. */
 function kept(names: readonly string[]): Pages & { isClosed: boolean } {
   const all = namesOf(names)
   const given = {

@@ -70,7 +70,7 @@ async function subscribe(user: string, fn: string, locale?: string): Promise<str
   return headers.get('location')?.split('/').at(-1) ?? ''
 }
 
-/** The stored subscriptions, read without the API. */
+/** Stores a subscription without the API. */
 async function recordOnly(
   user: string,
   more: Partial<StoredSubscription> & { id: string; function: string },
@@ -114,7 +114,7 @@ describe('errors are checked in order, and the first one is answered', () => {
       (asking) => withPermissions(asking, (all) => ({ ...all, notifications: ['read', 'update', 'delete'] })),
     ],
     [
-      'no JSON',
+      'a text that is not JSON',
       [415, { error: 'Unsupported Media Type' }],
       (asking) => {
         asking.contentType = 'text/plain'

@@ -43,7 +43,7 @@ const found = (user: string, name: string) => {
   return answered(user, 'GET', `/devices?filter=${filter}`)
 }
 
-test('a caller who may read it uses the names', async () => {
+test('a caller who may read the schema uses its names', async () => {
   expect(await answered('reader', 'GET', `${path}?raw=false`)).toEqual([200, { level: 'full' }])
   expect(await found('reader', 'level')).toEqual([200, [{ deviceIdentifier: 'A' }]])
   expect(await answered('reader', 'PUT', path, { level: 'full' })).toEqual([409, { error: 'DEVICE_OFFLINE' }])

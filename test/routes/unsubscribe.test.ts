@@ -79,7 +79,7 @@ describe('one click', () => {
   })
 })
 
-test.each(['GET', 'HEAD'])('by %s changes nothing, because mail scanners follow links', async (method) => {
+test.each(['GET', 'HEAD'])('a request by %s changes nothing, because mail scanners follow links', async (method) => {
   const { entryCount } = http
   const answer = await send(method, path)
   expect(answer.status).toBe(200)
