@@ -6,7 +6,10 @@ import type { AlarmSet } from '#model/entry'
 import { type Grant, type Scope, scopeOf } from '#model/scope'
 import { readAll, TestStream } from '#test/events/test-stream'
 
-/** Events without a device that are bound to some: received with access to all of these. Contract 5.1. */
+/**
+ * Events that have no device of their own and are bound to some: only users with access to all of these receive them.
+ * Contract 5.1.
+ */
 
 let stream: TestStream
 

@@ -171,7 +171,7 @@ class Dashboard {
   }
 }
 
-/** All in the same turn. */
+/** Gives all these dashboards another access at once. */
 function redefine(stream: TestStream, dashboards: readonly Dashboard[], scope: Scope): void {
   for (const dashboard of dashboards) dashboard.changed(scope)
   stream.hub.redefine(tenant, new Map(dashboards.map(({ access }) => [access, scope])))

@@ -73,7 +73,7 @@ describe('resuming', () => {
     }
   })
 
-  test('takes turns of about two milliseconds with others', async () => {
+  test('yields to other work after slices of about two milliseconds', async () => {
     reports(40)
     const sockets = [1, 2, 3].map(() => stream.connect({ after: 0 }))
     const { recent } = stream

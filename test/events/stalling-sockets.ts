@@ -86,7 +86,7 @@ export class StallingSocket implements Socket {
     this.close()
   }
 
-  /** Into the buffer, or lost. */
+  /** Puts the message into the buffer, or loses it. */
   take(message: string): boolean {
     if (this.#unreadBytes > this.#limitBytes) {
       this.lostCount++

@@ -61,7 +61,6 @@ export class TestStream implements StreamReader<Entry> {
   /** Members of each group, for the hub. */
   readonly groups = new Map<string, readonly string[]>()
 
-  /** Personal messages, to the user's own sockets or to others. */
   constructor(highWaterBytes?: number, publisher?: SocketPublisher) {
     this.hub = new Hub({
       world: this.world,

@@ -155,7 +155,7 @@ const newer = { firmware: '1.3.0', ...image }
 /** Addresses, paths and names of errors. */
 const internals = /\d+\.\d+\.\d+\.\d+|:\d|localhost|\.invalid|\/|E[A-Z]{5,}|Error/
 
-describe('failed', () => {
+describe('a query fails for', () => {
   test.each<[name: string, answering: UpdateServerAnswer]>([
     ...[201, 206, 304, 400, 401, 403, 404, 500, 502, 504].map((status): [string, UpdateServerAnswer] => [
       `status ${status}`,
@@ -165,7 +165,7 @@ describe('failed', () => {
       `redirect ${status}`,
       { status, headers: { location: '/projects/boiler/devices/OTHER/update?firmware=1.2.0&index=0' } },
     ]),
-    ['no JSON', { text: '<html>' }],
+    ['a text that is not JSON', { text: '<html>' }],
     ['an empty answer', { text: '' }],
     ['null', { text: 'null' }],
     ['a list', { text: '[]' }],
@@ -255,10 +255,10 @@ test('an answer of 64 KiB and a URL of 2 048 characters are read', async () => {
 })
 
 test.each<[name: string, answerings: readonly UpdateServerAnswer[], attempts: number, isAnswered: boolean]>([
-  ['once', ['none', 'reset', { offer: newer }], 3, true],
-  ['twice', ['none', 'reset', 'reset', { offer: newer }], 3, false],
-  ['at the first query', ['reset', { offer: newer }], 1, false],
-])('a closed connection is replaced: %s', async (_, answerings, attempts, isAnswered) => {
+  ['a reused connection closes', ['none', 'reset', { offer: newer }], 3, true],
+  ['the new connection closes too', ['none', 'reset', 'reset', { offer: newer }], 3, false],
+  ['not if the closed connection was new', ['reset', { offer: newer }], 1, false],
+])('a query whose reused connection closes is sent again, once: %s', async (_, answerings, attempts, isAnswered) => {
   server.answerTo = () => answerings[server.queries.length - 1] ?? 'none'
   if (answerings[0] === 'none') await client.check(query)
   const error = await refusal()

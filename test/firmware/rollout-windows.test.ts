@@ -61,7 +61,7 @@ describe('when a window opens', () => {
       () => fleet.ask({ type: 'pause', author: ada }).then(() => fleet.ask({ type: 'resume', author: ada })),
       1,
     ],
-  ])('%s', async (_, change, count) => {
+  ])('devices are scanned: %s', async (_, change, count) => {
     await fleet.putRollout({ window: night })
     await change()
     await advanceTo('01:59:59')
@@ -95,7 +95,7 @@ test.each([
   ['is over', '03:00:00', 0],
   ['ends within a second', '02:59:59', 1],
   ['has not opened', '01:59:59', 0],
-])('of a server that was down the window %s at %s', async (_, time, count) => {
+])('when a server starts again, the window %s at %s', async (_, time, count) => {
   await fleet.putRollout({ window: night })
   await advanceTo('23:00:00')
   scanCount()

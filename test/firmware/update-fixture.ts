@@ -213,7 +213,7 @@ export class TestDevice {
   }
 }
 
-/** A trigger by hand; its outcome is `STARTED`, `STARTED already running`, or the code of a refusal. */
+/** A trigger by hand; its outcome is the status of the answer with its message, if any, or the code of a refusal. */
 export class RecordedTrigger {
   outcome: string | undefined
 

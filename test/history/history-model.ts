@@ -11,7 +11,7 @@ type Removal = Extract<Entry, { kind: 'declared' | 'undeclared' }>
 export class HistoryModel {
   readonly #series = new Map<string, ModelSeries>()
 
-  /** A point that is not in the stream. */
+  /** Adds a point that is not in the stream. */
   set(name: string, time: number, value: number | string): void {
     this.#of(name).set(time, value)
   }
@@ -46,7 +46,7 @@ export class HistoryModel {
     }
   }
 
-  /** As sorted lists, without empty ones. */
+  /** The points of each series, sorted by time; without empty series. */
   get points(): Record<string, [number, number | string][]> {
     const sorted = [...this.#series].map(([name, points]) => [name, [...points].sort(([a], [b]) => a - b)] as const)
     return Object.fromEntries(sorted.filter(([, points]) => points.length > 0))

@@ -51,7 +51,7 @@ test('a bounded number of questions is asked at once, others wait in turn by gro
   expect(begun.filter((group) => group === 'greedy').length).toBe(67)
 })
 
-test('a question waits for the position without taking the turn of others', async () => {
+test('a question waits for the position without taking the place of others', async () => {
   const world = new ManualWorld()
   const waits: (() => void)[] = []
   const reads = new HistoryRequests({

@@ -11,7 +11,7 @@ export function commandOf<const Type extends string, Fields = object, Optional =
   return fc.record({ ...required, ...optional }, { requiredKeys }) as never
 }
 
-/** Chosen this often, compared with others of weight 1. */
+/** An arbitrary that is chosen this often, compared with others of weight 1. */
 export function weighted<Value>(weight: number, arbitrary: fc.Arbitrary<Value>): fc.WeightedArbitrary<Value> {
   return { weight, arbitrary }
 }

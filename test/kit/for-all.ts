@@ -5,7 +5,7 @@ type Arbitraries<T extends Values> = { readonly [K in keyof T]: fc.Arbitrary<T[K
 type Check<T extends Values, Result> = (...values: T) => Result
 type Rest<T extends Values, Result> = [check: Check<T, Result>] | [numRuns: number, check: Check<T, Result>]
 
-/** Asserts that the check passes for any values; `numRuns`: for so many. */
+/** Asserts that the check passes for any values. `numRuns`: the number of tried values. */
 export function forAll<T extends Values>(arbitraries: Arbitraries<T>, ...rest: Rest<T, void>): void {
   const [check, options] = partsOf(rest)
   fc.assert(

@@ -39,13 +39,13 @@ const harmless: UserTexts = {
 const attempts: readonly (readonly [name: string, text: string])[] = [
   ['a line break', 'a\nBcc: bob@evil.example'],
   ['a carriage return', 'a\rBcc: bob@evil.example'],
-  ['both', 'a\r\nBcc: bob@evil.example'],
+  ['a carriage return and a line break', 'a\r\nBcc: bob@evil.example'],
   ['a folded line', 'a\r\n Bcc: bob@evil.example'],
   ['a folded line with a tab', 'a\r\n\tBcc: bob@evil.example'],
   ['the end of headers', 'a\r\n\r\nanother body'],
   ['the end of the mail', 'a\r\n.\r\nMAIL FROM:<bob@evil.example>\r\nRCPT TO:<bob@evil.example>\r\nDATA\r\n'],
   ['a bare dot', '\n.\n'],
-  ['a zero', 'a\0Bcc: bob@evil.example'],
+  ['a NUL character', 'a\0Bcc: bob@evil.example'],
   ['a line separator', 'a\u2028Bcc: bob@evil.example'],
   ['a paragraph separator', 'a\u2029Bcc: bob@evil.example'],
   ['a next line', 'a\u0085Bcc: bob@evil.example'],
@@ -57,7 +57,7 @@ const attempts: readonly (readonly [name: string, text: string])[] = [
   ['a boundary', '--0123-Part_1\r\nContent-Type: text/html\r\n\r\n<script>'],
   ['an address', '"Ann" <bob@evil.example>, bob@evil.example;'],
   ['10 000 characters', 'x'.repeat(10_000)],
-  ['10 000 large ones', '🔥'.repeat(10_000)],
+  ['10 000 large characters', '🔥'.repeat(10_000)],
   ['a tag', '{{{value}}}{{meta}}'],
 ]
 

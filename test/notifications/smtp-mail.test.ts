@@ -138,9 +138,9 @@ describe('a failing server', () => {
   })
 
   test.each<[name: string, drops: readonly number[], kind: MailFault | undefined]>([
-    ['once', [2], undefined],
-    ['twice', [2, 3], 'transport'],
-  ])('a closed connection is replaced: %s', async (_, drops, kind) => {
+    ['the reused connection was closed', [2], undefined],
+    ['the new connection was closed too', [2, 3], 'transport'],
+  ])('a mail whose connection was closed is sent again, once: %s', async (_, drops, kind) => {
     server.answerTo = (step, nth) => (step === 'MAIL' && drops.includes(nth) ? 'drop' : undefined)
     const mail = mailTo(url())
     expect(await refusalOf(mail)).toBeUndefined()

@@ -43,7 +43,7 @@ describe('deleting a function', () => {
     expect(ended()).toEqual(allOfF)
   })
 
-  test('ends those of another function deleted at the same time, and drops pending requests', async () => {
+  test('ends the subscriptions of two functions deleted at the same time, and drops pending requests', async () => {
     await open()
     for (let value = 0; value < 3; value++) fixture.requestSoon(value, 'G')
     const both = ['F', 'G'].map((id) => fixture.askTenant({ type: 'delete_function', id }))

@@ -33,7 +33,7 @@ test('a receiver gets one at a time at first, and more with each quick answer, u
   expect(counts).toEqual([1, 2, 4, 8, 8, 8, 8, 8, 8, 5])
 })
 
-test.each([slow, never])('one at a time after an answer in %s ms', (tookMs) => {
+test.each([slow, never])('a receiver gets one at a time after an answer in %s ms', (tookMs) => {
   lanes = new WebhookLanes()
   add('a', 'x', ...many(60))
   const started = next(next(startAll(), quick), quick)

@@ -177,7 +177,7 @@ describe('a receiver that answers 410', () => {
   })
 })
 
-describe('the access of the author counts when it is sent', () => {
+describe('the access of the author counts when a webhook is sent', () => {
   const grant = (devices: string[], services = ['svc'], permissions: Grant['permissions'] = both): Grant => {
     return { devices, services, permissions }
   }

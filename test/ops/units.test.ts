@@ -11,7 +11,7 @@ const noAnalyze = spawnSync('systemd-analyze', ['--version']).error
   ? 'Skipped, units were not verified: systemd-analyze is not installed (apt-get install systemd)'
   : undefined
 
-/** The highest exposure by `systemd-analyze security`, in tenths. It was 15 at first. */
+/** The highest exposure that is allowed, by `systemd-analyze security`, in tenths. */
 const exposureMax = 20
 
 test('the folder has the units of the guide', () => {

@@ -42,7 +42,7 @@ function copyPackage(name: string): void {
 
 const makeDevice = () => admin.makeDevice(newName('PACKED').toUpperCase())
 
-test('is small, needs no other package, and contains nothing of the server', () => {
+test('the packed client is small, needs no other package, and contains nothing of the server', () => {
   expect(packed.bytes).toBeLessThan(300_000)
   console.info(`the packed client is ${(packed.bytes / 1000).toFixed(0)} kB`)
   expect(
@@ -117,7 +117,7 @@ describe('in Node', () => {
       env: outsideEnvironment(),
     })
 
-  test('20 without ws, an error names it in one sentence', async (context) => {
+  test('20 without ws: an error names that package in one sentence', async (context) => {
     const node = await nodeOf(20, project)
     if ('reason' in node) return context.skip(node.reason)
     const child = start(node.path)

@@ -31,7 +31,7 @@ beforeEach((context) => {
 
 const healthStarted = 60_000
 
-/** Starts it with npx until it answers; `check` then asks it, and Ctrl-C ends it. Returns what it printed. */
+/** Starts the server with npx. When it answers, `check` asks it, and Ctrl-C ends it. Returns what it printed. */
 async function runUntilInterrupted(args: readonly string[], check: (base: string) => Promise<void>): Promise<string> {
   const port = await freePort()
   const environment = { ...outsideEnvironment(), PORT: String(port), STORAGE_HEADROOM_MB: '0' }
@@ -70,7 +70,7 @@ async function runUntilInterrupted(args: readonly string[], check: (base: string
   return output
 }
 
-test('contains the built server without sources, tests and scripts that run when it is installed', () => {
+test('the packed file has the built server, and no sources, tests or scripts that run at installation', () => {
   console.info(`the packed server is ${(packed.bytes / 1e6).toFixed(1)} MB`)
   expect(packed.bytes).toBeLessThan(4e6)
   expect(packed.paths).toEqual(

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import { FrameComparison } from '#bench/proof/event-checker'
 
-/** Two devices: the first sent 5 frames, of which 4 were acknowledged; the second none. Frame k of it has number 2k − 2. */
+/**
+ * Two devices: the first sent 5 frames, of which 4 were acknowledged; the second none. Frame k of the first has number
+ * 2k − 2.
+ */
 const sent = { prefix: 'A', sent: [5, 0], acknowledged: [4, 0] }
 const devices = 2
 
@@ -35,7 +38,7 @@ test.each(cases)('a stream %s', (_, events, expected) => {
   expect(comparison.report()).toEqual({ ...found, ...expected })
 })
 
-test('a slow subscriber may miss frames that a later one overrides, and not the newest', () => {
+test('a slow subscriber may miss frames that a later one overrides, but not the newest', () => {
   const comparison = new FrameComparison(() => [sent], 'newest')
   comparison.mark()
   comparison.add(frame(1))

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { JsonValue } from '#model/json-value'
 
-/** Names of built-in properties, and ordinary names. */
+/** Names of members that every object has, and ordinary names. */
 export const names = ['a', 'b.c', '__proto__', 'toString', '0x2000', '0x2000.FLOAT'] as const
 
 /** Values of every type, few enough to be equal at times. */
@@ -29,7 +29,9 @@ const variable: fc.Arbitrary<JsonValue> = fc.oneof(
   fc.array(name, { minLength: 1, maxLength: 3 }).map((texts) => ({ missing: texts })),
 )
 
-/** An independent copy, so that an operator that was added by mistake is detected. */
+/**
+ * The operators with their numbers of arguments: an independent list, so that an operator added by mistake is detected.
+ */
 const arities: readonly (readonly [operator: string, min: number, max: number])[] = [
   ...['==', '===', '!=', '!==', '/', '%', 'in'].map((operator) => [operator, 2, 2] as const),
   ...['<', '<=', '>', '>='].map((operator) => [operator, 2, 3] as const),

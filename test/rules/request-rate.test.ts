@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Overflows, RequestRate, rateOfAll, rateOfFunction } from '#rules/request-rate'
 
-/** The number of granted requests: half of the wanted ones in one turn, the others in a turn each. */
+/** The number of granted requests: half of the wanted ones are taken at once, the others one by one. */
 function takenAt(rate: RequestRate, now: number, wanted = 10_000): number {
   let taken = 0
   while (taken < wanted / 2 && rate.mayTake(now, taken, taken)) taken++

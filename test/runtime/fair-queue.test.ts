@@ -69,19 +69,19 @@ describe('a full queue', () => {
   })
 })
 
-test('gets a free place when a waiting entry leaves', () => {
+test('a queue gets a free place when a waiting entry leaves', () => {
   const queue = queueOf(3, 'a1', 'a2', 'b1')
   expect(['a1', 'b1', 'b1', 'c1'].map((item) => queue.remove(groupOf(item), item))).toEqual([true, true, false, false])
   expect([queue.size, queue.hasRoom('c')]).toEqual([1, true])
   expect(takeAll(queue)).toEqual(['a2'])
 })
 
-test('stays within its maximum, loses no entry, and lets no group pass a waiting one twice', () => {
+test('a queue stays within its maximum, loses no entry, and lets no group pass a waiting one twice', () => {
   const steps = fc.array(fc.tuple(fc.constantFrom('add', 'add', 'add', 'take', 'remove'), fc.constantFrom(...'abcde')))
   forAll([steps], (moves) => {
     const queue = new FairQueue<string>(6)
     let held: string[] = []
-    /** The groups that had a turn since, for each group that waits. */
+    /** For each group that waits: the groups of the entries that were taken since. */
     const overtakers = new Map<string, string[]>()
     const gone = (item: string | undefined) => {
       held = held.filter((other) => other !== item)

@@ -51,7 +51,10 @@ export class RuntimeFixture {
   readonly journal: StoreJournal
   readonly system: System<Entry>
   readonly database: Database
-  /** `event <tenant> <offset>`, `answered <label> <value>`, `refused <label> <code>`, in order. */
+  /**
+   * `event <tenant> <offset>`, `lost <tenant> <offset>`, `answered <label> <value>`, `refused <label> <code>`, in
+   * order.
+   */
   readonly outputs: string[] = []
   readonly events: { readonly tenant: string; readonly offset: number; readonly event: Entry }[] = []
   readonly commits: SealedCommit<Entry>[] = []

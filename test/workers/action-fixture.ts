@@ -37,7 +37,7 @@ interface Frame extends Omit<ReceivedWrite, 'device'> {
   readonly deviceIdentifier: string
 }
 
-/** Devices with the service `svc`: property 1 is a number, 2 a text. They answer in the next turn of the loop. */
+/** Devices with the service `svc`: property 1 is a number, 2 a text. They answer in a later task of the world. */
 class AnsweringLink extends TestLink {
   readonly devices = new Map<number, string>()
   readonly #soon: (task: () => void) => void

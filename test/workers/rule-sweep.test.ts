@@ -287,7 +287,7 @@ describe('a device that refuses its evaluation because of overload', () => {
   })
 })
 
-test('no tenant actor runs after its deletion', async () => {
+test('the tenant actor of a deleted tenant gets no turn', async () => {
   await openAsleep(() => fleet.identity.addTenant('acme'))
   const { system } = fleet.identity.assembly.context
   const author = fleet.ann
