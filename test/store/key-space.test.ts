@@ -80,7 +80,7 @@ describe('the order of keys', () => {
     })
   })
 
-  test('puts the records of a tenant under its prefixes, except stream, redo mark and shapes, and none of another', () => {
+  test("puts a tenant's records under its prefixes, except stream, redo mark and shapes, and none of another", () => {
     const tenant = fc.constantFrom('a', 'a-', 'a-1', 'a1', 'b', 'device')
     const kind = fc.constantFrom('device', 'devices', 'tenant')
     forAll([tenant, tenant, kind, name, name], (mine, whose, kind, id, part) => {
