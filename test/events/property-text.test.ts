@@ -46,7 +46,7 @@ describe('the text of a property', () => {
           timestamp: 7,
         })
         expect(written).not.toHaveProperty('value')
-        // The next one without an error has none.
+        // The error does not stay in later texts.
         expect(JSON.parse(propertyText(which, 0, null)).modifier.isError).toBe(false)
       }),
     )

@@ -124,7 +124,7 @@ test.each(['end', 'unsubscribe', 'send', 'publish', 'cork'] as const)(
     }
     socket.subscribe('topic')
     await publishUntilDropped(http.recorder, 10)
-    // The socket of such a handler is closed after the turn.
+    // The socket of such a handler is closed in a later tick.
     await until(() => http.recorder.count('closed') === 1)
     expect(http.recorder.get('closed')?.code).toBe(1011)
     expect(http.log.lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({

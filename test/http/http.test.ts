@@ -104,7 +104,7 @@ describe('answers', () => {
     expect(await response.json()).toEqual({ address: '127.0.0.1', target: '/api/v1/seen', query: 'a=%20b', x: 'y' })
   })
 
-  test('routes at the root', async () => {
+  test('a route at the root of the server is reached', async () => {
     expect(await (await fetch(`http://127.0.0.1:${http.port}/`)).json()).toBe('root')
   })
 })

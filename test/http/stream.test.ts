@@ -157,7 +157,7 @@ describe('a client that', () => {
       before = yielded
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    // Only the buffers of the two kernels fill up: /endless has 25 GB.
+    // Only the buffers of the two sockets fill up: /endless has 26 GB.
     expect(yielded * piece.length).toBeLessThan(24 * 1024 * 1024)
     expect(process.memoryUsage().arrayBuffers).toBeLessThan(200 * 1024 * 1024)
     const held = yielded

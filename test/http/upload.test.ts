@@ -235,7 +235,7 @@ describe('a slow reader', () => {
       settled = sent
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    // The rest is in the buffers of the two kernels, or still with the sender.
+    // The rest is in the buffers of the two sockets, or still with the sender.
     expect(sent).toBeLessThan(24 * 1024 * 1024)
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8 * 1024 * 1024)
     client.socket.destroy()

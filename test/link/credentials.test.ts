@@ -57,7 +57,7 @@ describe('HELLO for a device', () => {
   const made = 'WELCOME with a secret'
   const no = 'NOT_ALLOWED'
   const expected: Record<keyof typeof devices, Record<keyof typeof credentials, string>> = {
-    // A device with its own secret exists, unless it was just removed.
+    // A connection with the secret of A finds A unknown only if A was just removed.
     'is unknown': { none: yes, 'own secret': no, 'another secret': no, 'a key': made },
     'has a secret': { none: yes, 'own secret': yes, 'another secret': no, 'a key': no },
     'has no secret': { none: yes, 'own secret': yes, 'another secret': no, 'a key': yes },

@@ -22,7 +22,7 @@ const entries = bindingsOf({} as never, {} as never, {} as never)
   .map(({ entry }) => entry)
   .filter(({ body, name, access }) => {
     const isProven = access === 'proof' || access === 'user or proof' || access === 'link'
-    // Raw bytes, and answers of an update server.
+    // Streamed bodies, and calls of an update server, are raw bytes.
     if (body?.isStreamed || access === 'hook') return false
     const isOwn =
       /^(write(Device|Service)Properties|(put|patch)(Device|Service)Desired|putSchema|patchMeta|subscribe)$/.test(name)

@@ -87,7 +87,7 @@ describe('attempts to sign in', () => {
     for (let time = 0; time < 57; time++) expect((await post('/iam/signup', { name: 7 })).status).toBe(400)
     for (const body of [keys, { name: 7 }]) held(await post('/iam/signup', body))
     held(await basic(bob, '192.0.2.3'))
-    // Earlier sessions are not affected.
+    // Refreshes of a valid shape and other addresses are not held up.
     expect((await post(refresh, { refreshToken: 'x' })).status).toBe(401)
     expect((await basic(bob, '192.0.2.4')).status).toBe(200)
   })

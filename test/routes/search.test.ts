@@ -54,7 +54,7 @@ test.each([
   ['WEISSGASSE', 'A2'],
   ['weißgasse', 'A2'],
   ['hot', 'A1'],
-  // Longer texts and more tags are not searched.
+  // The text beyond 256 characters and the tags after the 32nd are not searched.
   ['deep', ''],
   ['last', ''],
   ['hamburg', 'A1'],

@@ -24,7 +24,7 @@ describe('a rate', () => {
     expect(takenAt(rate, start + 3_600_000)).toBe(256)
   })
 
-  test('grants each of many mails an hour', () => {
+  test('grants twice the number of mails if that exceeds the minimum', () => {
     const rate = rateOfFunction(rateOfAll(), 4_096, 90_000)
     expect(takenAt(rate, start)).toBe(4_096)
     expect(takenAt(rate, start + 1_000)).toBe(50)

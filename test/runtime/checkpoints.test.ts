@@ -119,10 +119,10 @@ describe('checkpoints', () => {
       if (next % 20 === 19) await fixture.settle()
     }
     const perCommit = snapshotKeys(fixture).slice(before)
-    // None in the first quarter. Then each actor once in 5 600 events: 20 events save a 280th of them.
+    // None in the first quarter of the limit. Then each actor once in 5 600 events: 20 events save a 280th of them.
     for (const keys of perCommit.slice(0, 49)) expect(keys).toEqual([])
     for (const keys of perCommit.slice(51)) expect([3, 4]).toContain(keys.length)
-    // 18 000 events are three rounds and a fifth.
+    // The remaining 19 000 events are three rounds and a third.
     const keys = perCommit.flat()
     const times = Array.from({ length: 1_000 }, (_, n) => keys.filter((key) => key.endsWith(`/T${n}`)).length)
     expect(Math.min(...times)).toBeGreaterThanOrEqual(3)

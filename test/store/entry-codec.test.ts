@@ -180,7 +180,7 @@ test('a replay reads the entries of a chunk, except those that a woken activatio
     [fc.array(fc.oneof(entryOf.reported, entry), { minLength: 1, maxLength: 20 }), known, fc.nat(25)],
     150,
     (drawn, device, from) => {
-      // Half of them belong to one device.
+      // Half of the entries belong to one device.
       const entries = drawn.map((each, index) =>
         index % 2 === 0 && 'device' in each ? { ...each, device: device.id } : each,
       )
