@@ -70,7 +70,7 @@ const grant: fc.Arbitrary<Grant> = fc.record({
   groups: fc.subarray(Object.keys(groups)),
   services: names(services),
 })
-/** Generates mostly events that have receivers. */
+/** Grants that may read everything in their scope, so that most events have receivers. */
 const readsMuch = grant.map((given): Grant => ({ ...given, permissions: { ...given.permissions, '*': ['read'] } }))
 const grants = fc.array(fc.oneof(grant, readsMuch), { maxLength: 4 })
 

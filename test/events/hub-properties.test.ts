@@ -157,13 +157,13 @@ class Dashboard {
     this.#begunAt = stream?.offset ?? 0
   }
 
-  /** The client's access changes, and the hub is notified. */
+  /** The client's access changes. The caller notifies the hub. */
   changed(scope: Scope): void {
     this.scope = scope
     this.scopeSince = this.#stream.last
   }
 
-  /** The client's own access: every change creates another. */
+  /** Moves the client to a new access that only it has. */
   move(scope: Scope): void {
     this.changed(scope)
     this.access = `${this.access}'`
@@ -171,7 +171,7 @@ class Dashboard {
   }
 }
 
-/** Gives all these dashboards another access at once. */
+/** Changes the scope of the accesses of these dashboards at once. */
 function redefine(stream: TestStream, dashboards: readonly Dashboard[], scope: Scope): void {
   for (const dashboard of dashboards) dashboard.changed(scope)
   stream.hub.redefine(tenant, new Map(dashboards.map(({ access }) => [access, scope])))

@@ -22,7 +22,7 @@ const withoutNotifications = scopeOf([grant('service')])
 
 const lines = ({ received }: StallingSocket) => received.map(({ type, offset }) => `${type} ${offset}`)
 
-/** One event for each user: offsets 1 to 6. */
+/** Six events, in turn for ann and bob. */
 function publishSix(): void {
   stream.publish(subscribed(ann), subscribed(bob), localeSet(ann), localeSet(bob), unsubscribed(ann), unsubscribed(bob))
 }

@@ -193,7 +193,7 @@ describe('stripped', () => {
   })
 })
 
-test('a device report is numbered', () => {
+test('the fields of a discovered device are properties with fixed numbers', () => {
   const given: Entry = {
     kind: 'discovered',
     device: '#$A',

@@ -50,7 +50,7 @@ describe('a property is named', () => {
     ...['0x2000.UINT8', '0x3000', 'Gone', '8192', 'temperature', 'Set', 'toString', '__proto__'].map(
       (name): [string, number] => [name, -1],
     ),
-  ])('%s', (name, index) => {
+  ])('%s: index %i (-1: not found)', (name, index) => {
     const { rule, service } = listed({ '!': { var: name } }, named)
     expect(rule.shaped(climate, 0).places).toEqual([index])
     expect(service.readers.findIndex((readers) => readers !== undefined)).toBe(index)

@@ -3,7 +3,7 @@ import { type BindingChange, Bindings } from '#rules/bindings'
 import { atOnce } from '#test/rules/synchronous-slices'
 
 const devices = Array.from({ length: 50 }, (_, number) => `D-${number}`).sort()
-/** 100 groups, each without some of the devices: no two devices are in the same groups. */
+/** 100 groups, each without one of the devices: no two devices are in the same groups. */
 const groups = Array.from({ length: 100 }, (_, number) => `g${number}`)
 const membersOf = (group: string) => devices.filter((_, number) => (number * 7 + Number(group.slice(1))) % 50 !== 0)
 const named = (isNamed: boolean): BindingChange[] =>

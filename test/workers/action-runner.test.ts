@@ -249,7 +249,7 @@ describe('a killed process', () => {
 })
 
 test('a failed write loses no outcome', async () => {
-  // As many as are asked at once.
+  // As many as are asked without a pause.
   const devices = namesOf(16)
   await openWith(...devices)
   const begun = fixture.requestBegin('J', devices)
@@ -267,7 +267,7 @@ test('a failed write loses no outcome', async () => {
 })
 
 test('devices that are disconnected because nothing can be stored are asked again afterwards', async () => {
-  // More than are asked at once.
+  // More than an action asks at once.
   const devices = namesOf(70)
   await openWith(...devices)
   await fixture.identity.world.advance(graceMs)
