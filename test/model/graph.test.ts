@@ -169,7 +169,7 @@ describe('a graph', () => {
     ['a duplicate id', graphOf([heat, { ...hot, id: 'heat' }]), 'nodes.1.id: node "heat": has the id of another node'],
     ['an edge to an unknown node', graphOf([heat], 'heat hot'), 'edges.0.1: node "hot": does not exist'],
     ['an edge from nowhere', graphOf([heat, hot], 'heat hot, cold hot'), 'edges.1.0: node "cold": does not exist'],
-    ['an edge to a property of every object', graphOf([heat], 'heat constructor'), 'edges.0.1: node "constructor": does not exist'],
+    ['an edge to a prototype', graphOf([heat], 'heat constructor'), 'edges.0.1: node "constructor": does not exist'],
     ['a duplicate edge', graphOf([heat, hot], 'heat hot, heat hot'), 'edges.1: node "heat": leads to hot twice'],
     ['an edge to a trigger', graphOf([heat, gone], 'heat gone'), `edges.0: node "gone": is a trigger: ${noneTo}`],
     [
