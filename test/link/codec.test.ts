@@ -33,7 +33,7 @@ function fieldsOf(schema: unknown): string[] {
   return [...Object.keys(properties), ...[...Object.values(properties), ...Object.values(rest)].flatMap(fieldsOf)]
 }
 
-test('the codec encodes every field of device messages', () => {
+test('the codec knows every field of device messages', () => {
   const fields = fieldsOf(z.toJSONSchema(DeviceMessage, { unrepresentable: 'any', io: 'input' }))
   expect([...new Set([...fields, 'e'])].sort()).toEqual([...deviceFields].sort())
 })

@@ -231,7 +231,7 @@ describe('while the store is read-only', () => {
     expect(back.shortAcks).toEqual([[1, 2]])
   })
 
-  test('devices of a node of a cluster are closed with 1012', async () => {
+  test('the connections of a node of a cluster are closed with 1012', async () => {
     const world = new ManualWorld()
     const { backend, faults } = faultyStorage(world)
     setup = await LinkFixture.open({ world, backend, hasOtherNodes: true })

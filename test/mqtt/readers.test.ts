@@ -217,7 +217,7 @@ describe('a persistent session', () => {
     expect(messages(second)).toEqual(['v1/state/PUMP-1/telemetry/a 2 QoS 1'])
   })
 
-  test('events that are no longer kept are replaced by one message', async () => {
+  test('one message replaces the missed events if the position of the client is unknown', async () => {
     const first = await fixture.connected(lasting)
     await subscribe('v1/events/#', {}, first)
     await report({ a: 1 })
@@ -226,7 +226,7 @@ describe('a persistent session', () => {
     await first.settle()
     const second = await fixture.connected(lasting)
     await fixture.settle()
-    // The present values were not acknowledged, so the position of the client is unknown.
+    // The client did not acknowledge the present values, so its position is unknown.
     expect(messages(second)).toEqual([
       'v1/events/$resync {"type":"RESYNC"}',
       'v1/state/PUMP-1/telemetry/a 1 QoS 1 retained',
