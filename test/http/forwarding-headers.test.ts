@@ -21,7 +21,7 @@ const publicOrigins = ['https://one.example/prefix', 'http://two.example:8080']
 
 const direct: readonly Case[] = [
   ['Host', 'host: Inside:8080', inside, 'http://Inside:8080'],
-  ['the default port is none', 'host: a:80', { origins: ['http://a'], host: 'a:80' }],
+  ['no default port in the origin', 'host: a:80', { origins: ['http://a'], host: 'a:80' }],
   ['IPv6', 'host: [2001:DB8::1]:8080', { origins: ['http://[2001:db8::1]:8080'], host: '[2001:db8::1]:8080' }],
   ['headers of an untrusted proxy are ignored', proxyHeaders, inside, 'http://inside:8080'],
   ['an invalid Host: user information', 'host: a@b', { origins: [], host: 'a@b' }],

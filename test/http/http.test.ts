@@ -139,7 +139,7 @@ describe('access', () => {
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   })
 
-  test('OPTIONS lists them too, without authentication', async () => {
+  test('OPTIONS lists the allowed methods too, without authentication', async () => {
     const response = await get('/guarded', { method: 'OPTIONS' })
     expect([response.status, response.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS'])
     expect((await get('/unknown', { method: 'OPTIONS' })).status).toBe(404)
