@@ -26,7 +26,7 @@ export function followDesired(
       try {
         const { status, body } = await source.read(requestOf(route, { parameters, signal }))
         if (status === 200 && !signal.aborted) changed(body as Desired)
-        if (status < 500) return
+        if (status < 500 && status !== 429) return
       } catch (error) {
         failed = error
       }

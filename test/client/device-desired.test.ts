@@ -93,8 +93,10 @@ test('an answer that arrives after an event is dropped', async () => {
 
 test('a read that fails is repeated, unless the caller may not read', async () => {
   const client = followed()
-  await client.answer(503)
-  await client.wake()
+  for (const status of [503, 429]) {
+    await client.answer(status)
+    await client.wake()
+  }
   await client.answer(404)
   await client.wake()
   expect([client.seen, client.waiting]).toEqual([[], 0])

@@ -86,7 +86,10 @@ export class AccessFixture {
     await this.#http.close()
   }
 
-  /** Restores everything that an earlier call removed or created, and sets the grants of role `eve`, and so her token. */
+  /**
+   * Restores everything that an earlier call removed or created, signs the callers in, and sets the grants of role
+   * `eve`.
+   */
   async restore(grants: readonly Grant[]): Promise<void> {
     await this.#restoreOther()
     await this.#removeUser('bob')
@@ -96,7 +99,7 @@ export class AccessFixture {
     await this.restoreGrants(grants)
   }
 
-  /** As `restore`, if no call has changed anything else. */
+  /** Like `restore`: enough if no call has changed anything but these grants. */
   async restoreGrants(grants: readonly Grant[]): Promise<void> {
     // Keys are rotated at most once a minute.
     this.#http.pass(61_000)
@@ -124,12 +127,12 @@ export class AccessFixture {
     while (isDue()) await tick()
   }
 
-  /** User `bob` of the examples: invited if an operation needs this user, absent if it creates the user. */
+  /** Invites a user, such as `bob` of the examples, whom some operations need. */
   async inviteUser(name: string): Promise<void> {
     await this.#ensureUser(defaultTenant, name, ['viewer'])
   }
 
-  /** The device of the examples on its own link. It accepts every write. */
+  /** Connects the device of the examples, on its own link. It accepts every write. */
   async link(): Promise<void> {
     this.#device?.terminate()
     const authorization = await this.deviceAuthorization()
@@ -277,7 +280,7 @@ export class AccessFixture {
     return this.#http.assembly.context.system.registry.head(tenant).taken
   }
 
-  /** The audit of all tenants: entries that are newer than a known one of each. */
+  /** The audit of both tenants: of the last three entries of each, those that are newer than a known one. */
   async audit(known: readonly (string | undefined)[] = []): Promise<readonly string[][]> {
     const { listing, system } = this.#http.assembly.context
     await system.gate.whenStored()
@@ -504,7 +507,7 @@ export class AccessFixture {
     return this.#ask(accountAddress(tenant, user), { type: 'begin_session', session, version })
   }
 
-  /** Acts as an administrator, without the API. */
+  /** Calls an operation directly, as an administrator. */
   async #callDirectly(name: string, parameters: object, body: unknown): Promise<void> {
     const { context } = this.#http.assembly
     const open = [...linkRoutes(context), ...metaRoutes(context), ...schemaRoutes(context)]

@@ -34,7 +34,7 @@ const limited: Caller = {
 const isReadable = (caller: Caller, device: string, service: string) =>
   caller === all || (device === 'A' && service === 'one')
 
-/** Reported times are at most so old; history keeps them longer. */
+/** The greatest age of a reported time; history keeps points longer. */
 const oldestMs = 20 * dayMs
 const limits = {
   ...{ unstoredMax: 60, runsMax: 3, blockPointsMin: 12 },
@@ -58,8 +58,9 @@ interface ShownSeries {
 }
 
 /**
- * One life of a server with history, from a seed: late and repeated times, kills, power losses that cut the stream, full
- * disks, imports, compactions. The answers of history are compared with plain lists of the points in the stream.
+ * One life of a server with history, from a seed: late and repeated times, kills, power losses that cut the stream,
+ * full disks, imports, compactions. The answers of history are compared with plain lists of the points in the stream
+ * and in the imports.
  */
 class HistoryRun {
   readonly #world: SimulatedWorld
@@ -178,13 +179,13 @@ class HistoryRun {
     if (answer === undefined) for (const service of services) this.#declared.delete(`${device} ${service}`)
   }
 
-  /** A value of an earlier system, often for a time that has one already. */
+  /** Imports one value, as if from an earlier system, often for a time that already has one. */
   async #import(device: string): Promise<void> {
     const { random } = this.#world
     const service = random.pick(services) as string
     const propId = 1 + random.below(3)
     const type = this.#declared.get(`${device} ${service}`)?.[propId - 1]
-    // History is not in the middle of a failure.
+    // The import must not meet an injected fault.
     this.#allowWrites()
     const parameters = { deviceIdentifier: device, serviceIdentifier: service }
     if (!type || !(await this.#text('readDeviceHistory', { parameters, query: {} }))) return
@@ -215,7 +216,7 @@ class HistoryRun {
     await this.#asked('deleteDevice', { parameters: { deviceIdentifier: device } })
   }
 
-  /** A refusal is an answer too. */
+  /** The body of the answer; undefined: refused. */
   async #asked(name: string, request: SimulatedRequest): Promise<string | undefined> {
     try {
       return (await this.#pumped(this.#server.call(name, request))).body
@@ -327,7 +328,7 @@ class HistoryRun {
     return text === undefined ? undefined : (JSON.parse(text) as { series: ShownSeries[] }).series
   }
 
-  /** The answer of history, as soon as it is open; undefined if the caller may not read it, or there is nothing. */
+  /** The answer, as soon as history is open; undefined if the caller may not read the series, or there is none. */
   async #text(name: string, request: SimulatedRequest): Promise<string | undefined> {
     for (let round = 0; round < 20; round++) {
       try {
@@ -343,7 +344,7 @@ class HistoryRun {
     throw this.#server.errors[0] ?? new Error('history does not get to the end of the stream')
   }
 
-  /** The points in the stream of a span of time, and those that were imported; and the status of each device. */
+  /** The points within a span of time, from the stream and from imports; and the status of each device. */
   async #points(from: number, to: number): Promise<{ readonly points: Points; readonly status: Points }> {
     const stream = await this.#pumped(this.#server.stream())
     if (stream[0] && stream[0].offset !== 1) throw new Error('the stream does not hold everything')
@@ -387,7 +388,7 @@ function addShown(found: Points, device: string, service: string, series: ShownS
   if (marks.length > 0) found[`${name} marks`] = marks
 }
 
-/** The rows of an export of everything, in any order. */
+/** The expected rows of an export, sorted. */
 function rowsIn(points: Points): readonly string[] {
   return Object.entries(points)
     .filter(([name]) => !name.endsWith(' marks'))

@@ -30,7 +30,7 @@ export class SimulatedDashboard implements Peer {
   readonly #participants: ReceivedChecker
   readonly #witness: Witness
   #server: SimulatedServer
-  /** It should be open, with a buffer of this size. */
+  /** The buffer size of the connection to open; undefined: no connection is to be opened. */
   #limitBytes: number | undefined
   #isEntering = false
   #session: Session | undefined
@@ -100,7 +100,7 @@ export class SimulatedDashboard implements Peer {
     for (const task of tasks) task.catch((error) => this.#witness.faults.push(error))
   }
 
-  /** Sends PING: an idle socket keeps its position by it. */
+  /** Sends PING: by the PONG, an idle client learns its position. */
   askPosition(): void {
     this.#socket?.transmit({ type: 'PING' })
   }
@@ -127,7 +127,7 @@ export class SimulatedDashboard implements Peer {
     else this.#receive(event)
   }
 
-  /** Differences from the expected state: `entries` are all resources, `lists` the further lists by name. */
+  /** Differences from the expected state: `entries` are all devices, `lists` the other lists by name. */
   differences(entries: readonly DeviceEntry[], lists: Lists): readonly string[] {
     const { grants } = this.person
     const there = new FoldedState()
@@ -219,7 +219,7 @@ export class SimulatedDashboard implements Peer {
     return Math.min(this.#position, ...read.map(({ position }) => position))
   }
 
-  /** The permissions are unchanged since the last event, and everything since is stored. */
+  /** The permissions are unchanged since the last event, and all later events are retained. */
   #isRecoverable({ assembly: { context } }: SimulatedServer, offset: number): boolean {
     const { sameSince } = this.person
     if (sameSince === undefined || offset <= sameSince) return false
@@ -310,7 +310,7 @@ export class SimulatedDashboard implements Peer {
     for (const view of this.#views) view.forget()
   }
 
-  /** False if it may retry later; a client without permission may have lost its session. */
+  /** False: the client may retry later, perhaps with a new session. */
   #isForbidden(session: Session, refused: string): boolean {
     if (refused === 'unauthorized') {
       const now = this.#server.now()

@@ -2,7 +2,8 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
 import { type GroupOption, groupOf } from '#dashboard/binding/binding'
 import { answerOrDefault, serverErrorOf, statusOf } from '#dashboard/components/problem-text'
-import { type CallState, useCall } from '#dashboard/components/use-call'
+import type { CallState } from '#dashboard/components/use-call'
+import { useIsComplete } from '#dashboard/components/use-observable'
 import type { PagedList } from '#dashboard/components/use-pages'
 import { client, mayUser } from '#dashboard/session'
 import { liveState } from '#dashboard/state'
@@ -18,7 +19,7 @@ export interface ProjectData {
   readonly rollout: CallState<RolloutEntry | null>
   readonly pins: PagedList<PinEntry>
   readonly devices: readonly FirmwareView[]
-  /** Whether at least one device of the fleet was read, or the server has none. Others may follow. */
+  /** Whether all devices were read. */
   readonly isComplete: boolean
 }
 
@@ -114,7 +115,5 @@ export function useFleetFirmware(project?: string): Pick<ProjectData, 'devices' 
     const wanted = [...updates.values()].filter((device) => project === undefined || device.project === project)
     return wanted.sort((one, next) => (one.deviceIdentifier < next.deviceIdentifier ? -1 : 1))
   }, [updates, project, version])
-  // Shows whether the map is empty because there are no devices, or because it is not yet read.
-  const first = useCall(() => client.call('GET /updates', { query: { limit: 1 } }), [])
-  return { devices, isComplete: updates.size > 0 || first.value?.length === 0 }
+  return { devices, isComplete: useIsComplete(updates) }
 }
