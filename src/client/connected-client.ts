@@ -172,7 +172,7 @@ export class ConnectedClient {
   state(options: StateOptions = {}): State {
     const { WebSocket } = this.#platform
     if (!WebSocket) {
-      throw new TypeError('Node 20 has no WebSocket: install the package ws (npm install ws), or pass one to connect()')
+      throw new TypeError('Node 20 has no WebSocket: run npm install ws, or pass one to connect()')
     }
     const state = new LiveState(options, {
       platform: this.#platform,

@@ -47,7 +47,7 @@ export function nextOf(headers: Headers): string | undefined {
   const [, link] = /<([^>]*)>\s*;\s*rel="next"/.exec(headers.get('link') ?? '') ?? []
   if (link === undefined) return undefined
   const [, below] = /^[^?#]*\/api\/v1(\/.*)$/s.exec(link) ?? []
-  if (below === undefined) throw new ConnectionLost(`the next page is outside of the API: ${link}`)
+  if (below === undefined) throw new ConnectionLost(`next page is not in the API: ${link}`)
   return below
 }
 

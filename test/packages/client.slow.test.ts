@@ -128,9 +128,7 @@ describe('in Node', () => {
     const code = await new Promise((resolve) => child.once('close', resolve))
     expect([code, errors]).toEqual([
       1,
-      expect.stringContaining(
-        'TypeError: Node 20 has no WebSocket: install the package ws (npm install ws), or pass one to connect()',
-      ),
+      expect.stringContaining('TypeError: Node 20 has no WebSocket: run npm install ws, or pass one to connect()'),
     ])
   })
 
