@@ -63,7 +63,7 @@ export interface UpdateContext {
   /** The time and progress of the last published event. */
   readonly toldAt: number
   readonly toldProgress: number
-  /** How often the update was offered again, counted anew once the device has accepted the offer. */
+  /** How often the update was offered again; 0 again when the device has accepted the offer. */
   readonly resends: number
 }
 

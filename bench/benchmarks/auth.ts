@@ -3,7 +3,15 @@
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { identityOn } from '#bench/harness/identity'
 import { costsOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
-import { type RunningLoad, standardLoad, started, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
+import {
+  type RunningLoad,
+  runInAlternatingOrder,
+  standardLoad,
+  started,
+  timesOf,
+  underLoad,
+  withRemote,
+} from '#bench/harness/running-load'
 import { placeOf } from '#bench/harness/server-target'
 import { ownServer, type RunningServer, type StartServer } from '#bench/harness/servers'
 import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
@@ -110,10 +118,7 @@ function withLogins(round: Round): Promise<Figures> {
         came.push(arrived)
       }
       const windowWithout = async () => void without.push(await window())
-      for (let pair = 0; pair < pairs; pair++) {
-        const both = [windowWithout, windowWith]
-        for (const one of pair % 2 === 0 ? both : both.reverse()) await one()
-      }
+      await runInAlternatingOrder(pairs, windowWithout, windowWith)
       const perSecond = (status: string) => {
         const times = came.reduce((sum, ends) => sum + (ends[`${loginKinds.right.what}: ${status}`] ?? 0), 0)
         return (times * 1000) / (windowMs * pairs)

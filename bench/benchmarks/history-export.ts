@@ -1,6 +1,6 @@
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { eventLatencies, eventLatencyForms } from '#bench/harness/load-figures'
-import { standardLoad, underLoad, withRemote } from '#bench/harness/running-load'
+import { runInAlternatingOrder, standardLoad, underLoad, withRemote } from '#bench/harness/running-load'
 import { placeOf } from '#bench/harness/server-target'
 import { ownServer } from '#bench/harness/servers'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
@@ -33,10 +33,7 @@ function duringExports({ isQuick }: Round): Promise<Figures> {
         during.push(result)
         reads.push(read)
       })
-    for (let pair = 0; pair < pairs; pair++) {
-      const both = [windowWithout, windowWith]
-      for (const one of pair % 2 === 0 ? both : both.reverse()) await one()
-    }
+    await runInAlternatingOrder(pairs, windowWithout, windowWith)
     const sumOf = (figure: 'bytes' | 'seconds') => reads.reduce((sum, read) => sum + read[figure], 0)
     return { ...eventLatencies(without, during), megabytesPerSecond: sumOf('bytes') / 1e6 / sumOf('seconds') }
   })

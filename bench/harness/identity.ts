@@ -57,7 +57,7 @@ export interface NewUser {
   readonly email?: string
 }
 
-/** Creates a user with this role, who accepts the invitation. `person`: authorization of the inviting user. */
+/** Creates a user with this role, and accepts the invitation for them. `person`: authorization of the inviting user. */
 export async function createUser(
   port: number,
   person: string,

@@ -137,7 +137,7 @@ function eventSocket(
       title: isByTicket ? 'Events, by ticket' : 'Events, with credentials',
       description: `${eventsText} ${closeCodeText}`,
       ...(isByTicket && {
-        parameters: { ticket: { description: 'From `GET /events/ticket`: valid once, for half a minute.' } },
+        parameters: { ticket: { description: 'From `GET /events/ticket`: valid once, for half a minute by default.' } },
       }),
       bindings: { ws: { method: 'GET', query: queryOf(collection) } },
     },

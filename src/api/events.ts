@@ -7,7 +7,7 @@ import { defineRoute } from '#api/route-entry'
 export const createTicket = defineRoute('createTicket', {
   route: 'GET /events/ticket',
   source: '§4.2, contract 4.1',
-  summary: 'Create a ticket for the event socket: valid once, for half a minute',
+  summary: 'Create a ticket for the event socket: valid once, for half a minute by default',
   access: 'session',
   isSecret: true,
   answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) }, ...errorAnswers(401) },

@@ -34,16 +34,17 @@ export async function aggregateSeries(
   store: Pick<HistoryStore, 'storage' | 'pause'>,
 ): Promise<{ readonly aggregation: Aggregation; readonly marks: Points }> {
   const aggregation = new Aggregation(buckets, names, now, charactersMax)
-  const options = { buckets, mayBeSummed: mayBeSummed && !names.includes('duration'), marksMax }
   const marks =
     id === undefined
       ? new Points(1)
       : await feed(aggregation, {
-          ...options,
           store,
           series: id,
           values: fresh.get(id) ?? [],
           marks: fresh.get(id + 1) ?? [],
+          buckets,
+          mayBeSummed: mayBeSummed && !names.includes('duration'),
+          marksMax,
         })
   aggregation.end()
   return { aggregation, marks }

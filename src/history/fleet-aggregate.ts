@@ -84,6 +84,7 @@ async function addAll(
             value !== null && typeof value === 'object' && isOwnValue(value) ? numberOfValue(value.value) : Number.NaN,
           )
     total.add(aggregation.times, numbers)
+    aggregation.release()
   }
 }
 

@@ -36,11 +36,11 @@ export class TextPieces {
       this.add('null')
       return
     }
-    if (!isShort(value)) {
+    const scaled = Math.round(value * scale)
+    if (!isShort(value, scaled)) {
       this.#addLarge(value)
       return
     }
-    const scaled = Math.round(value * scale)
     this.#reserve(numberBytesMax)
     if (scaled < 0) this.#bytes[this.#at++] = minus
     const amount = Math.abs(scaled)
@@ -154,8 +154,7 @@ export class TextPieces {
 }
 
 /** Whether a number has at most `digitsMax` decimal digits, and nine digits before them. */
-function isShort(value: number): boolean {
-  const scaled = Math.round(value * scale)
+function isShort(value: number, scaled = Math.round(value * scale)): boolean {
   return scaled / scale === value && scaled < wholeMax && scaled > -wholeMax
 }
 
