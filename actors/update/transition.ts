@@ -52,6 +52,8 @@ export function decideTransition(
   reply?: unknown,
 ): Decision<Entry> {
   const { device, stored: before } = actor
+  // The effects run when other turns have already used the same object.
+  const { tenant } = turn
   let step: Step | undefined
   for (const event of events) {
     const { state, context } = step ??
@@ -82,10 +84,10 @@ export function decideTransition(
     records,
     indexes: updatingRows(device, before, isRunning(state)),
     ...(reminder !== turn.reminder() && { reminder }),
-    tells: stageReports(turn.tenant, before?.counted ?? null, next.counted),
+    tells: stageReports(tenant, before?.counted ?? null, next.counted),
     effects: [
-      () => parts.notices.updateMoved(turn.tenant, device, next),
-      ...effectsOf(turn.tenant, device, context, actions, parts.notices),
+      () => parts.notices.updateMoved(tenant, device, next),
+      ...effectsOf(tenant, device, context, actions, parts.notices),
     ],
     answer: reply,
   })
@@ -102,7 +104,6 @@ function reminderOf({ state, context, attempts }: StoredUpdate): number | null {
   return isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
 }
 
-/** Effects run after the turn, and later turns use the same `Turn` object again, so effects must not read it. */
 function effectsOf(
   tenant: string,
   device: string,

@@ -30,10 +30,17 @@ export function turnAt(at = now, tenant = 'default', reminder: number | null = n
   }
 }
 
+/** A turn that throws when it is read after `revoke`. */
+function revocableTurn(turn: Turn): { turn: Turn; revoke: () => void } {
+  const { proxy, revoke } = Proxy.revocable(turn, {})
+  return { turn: proxy, revoke }
+}
+
 /**
  * An actor without a runtime. It applies each decision at once, runs the effects and keeps the records as bytes. After
- * each turn it checks that the decision did not change the state; for an actor with write-through it also checks that
- * the records restore the same state.
+ * each turn it checks that the decision did not change the state, and that effects do not read the `Turn` object, which
+ * the system uses again for the turns of other actors. For an actor with write-through it also checks that the records
+ * restore the same state.
  */
 export class ActingActor<State, Command> {
   readonly definition: ActorDefinition<State, Command, Entry>
@@ -59,7 +66,9 @@ export class ActingActor<State, Command> {
 
   decide(command: Command): Decision<Entry> {
     const changed = watchState(this.state)
-    const decision = this.definition.decide(this.state, command, turnAt(this.at, this.address.tenant, this.reminder))
+    const { turn, revoke } = revocableTurn(turnAt(this.at, this.address.tenant, this.reminder))
+    const decision = this.definition.decide(this.state, command, turn)
+    revoke()
     expect(changed(), 'the decision changed the state').toBeUndefined()
     return decision
   }
