@@ -74,7 +74,9 @@ test('the comparison has seven servers', () => {
 })
 
 test('the comparison of systems that store has the figures of the report', () => {
-  const comparison = readFileSync(join(projectRoot, 'docs/comparison.md'), 'utf8').split('### Systems that store\n')[1]
+  const comparison = readFileSync(join(projectRoot, 'docs/comparison.md'), 'utf8').split(
+    '### Compared with systems that store\n',
+  )[1]
   const report = readFileSync(join(projectRoot, 'bench/results/peers.md'), 'utf8').split(
     '## Stored and acknowledged',
   )[1]
