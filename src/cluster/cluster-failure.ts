@@ -1,2 +1,2 @@
-/** The cluster cannot be used; the message names the remedy. In its own file, so that importing it does not load NATS. */
+/** The cluster cannot be used. The message names the remedy. This file imports nothing, so it does not load NATS. */
 export class ClusterFailure extends Error {}

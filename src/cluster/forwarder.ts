@@ -30,8 +30,8 @@ const readMsMax = 1_000
 const wholeBytesMax = 8 * 1024
 
 /**
- * Sends requests to the owner. Contract 11: if the owner dies, requests that may be repeated are sent to the next one;
- * any other request that was already sent may have taken effect, and is answered with 503.
+ * Sends requests to the owner. If the owner dies, requests that may be repeated are sent to the next owner. Any other
+ * request that was already sent may have taken effect, and is answered with 503. Contract 11.
  */
 export class Forwarder implements OtherNodes {
   readonly #node: ClusterNode
@@ -114,7 +114,7 @@ export class Forwarder implements OtherNodes {
     for (const [attempt] of former.filter(isWaiting)) attempt.abort()
   }
 
-  /** Ends a read once there is no owner: an owner without the log waits for the log, but this node can answer. */
+  /** Ends a read once there is no owner. The former owner may wait for the log, but this node can answer the read. */
   async #abandonRead(attempt: AbortController): Promise<void> {
     await this.#node.until(
       () => !this.#waiting.has(attempt) || this.#node.place === undefined,
@@ -148,8 +148,8 @@ export class Forwarder implements OtherNodes {
     more: readonly string[] = [],
   ): Promise<IncomingMessage> {
     const { method, target, body, signal } = request
-    // The length that is sent, not the one that the client announced: otherwise the next request would be read as a
-    // body.
+    // The length of the bytes that are sent may differ from the length that the client announced. With a wrong length,
+    // the next request would be read as a part of this body.
     const framing =
       body instanceof Uint8Array ? ['Content-Length', `${body.byteLength}`] : ['Transfer-Encoding', 'chunked']
     const headers = [...passedOn(request.headers, 'content-length'), ...framing, ...more, nodeKeyHeader, this.#node.key]
@@ -244,7 +244,7 @@ function passedOn(headers: readonly string[], without: string): string[] {
   return lines
 }
 
-/** Contract 11: each node can answer these from its own store. */
+/** Whether each node can answer the request from its own store. Contract 11. */
 function isStateRead({ method, path }: Pick<ForwardableRequest, 'method' | 'path'>): boolean {
   return (method === 'GET' || method === 'HEAD') && /^\/(?:devices|services|meta|schemas)(?:\/|$)/.test(path)
 }

@@ -14,7 +14,7 @@ import type { Operation } from '#runtime/storage'
  * the servers of the log accept them.
  *
  * An owner appends each part only after the previous one has come back, and a claim always follows the last message
- * that counts. So a part that is ahead of the chain, or a claim after one that does not count here, shows that a
+ * that counts. So a part that is ahead of the chain of this node, or a claim that skips a generation, shows that a
  * message was lost or changed: in the log, or in the copy of this node.
  */
 
@@ -97,7 +97,7 @@ export function claimAfter({ generation, hash }: ChainPosition, node: string): U
   return packr.pack([formatVersion, generation + 1, 0, hash, node])
 }
 
-/** The messages of a commit after this position, each with at most `partBytesMax` bytes of it. */
+/** The messages of a commit after this position, each with at most `partBytesMax` bytes of the commit. */
 export function commitAfter(
   position: ChainPosition,
   operations: readonly Operation[],

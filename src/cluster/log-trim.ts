@@ -19,7 +19,7 @@ export interface LogTrimOptions {
     /** Deletes all messages before this one. */
     trim(before: number): Promise<void>
   }
-  /** Called when messages could not be deleted; the next attempt follows. */
+  /** Called when messages could not be deleted. Another attempt follows. */
   readonly failed: (error: unknown) => void
 }
 

@@ -8,7 +8,7 @@ export interface NodeAddress {
 }
 
 interface LeaseEntry extends NodeAddress {
-  /** Another node has written the entry, and the node that it names has to renew it. */
+  /** The former holder wrote this entry. The node that the entry names has to renew the entry. */
   readonly isHandedOver?: true
 }
 
@@ -28,11 +28,11 @@ export class NatsLease implements Lease {
   readonly #bucket: KV
   readonly #node: NodeAddress
   #holder: NodeAddress | undefined
-  /** The revision of the last entry that was read, of any holder; 0: there is none. */
+  /** The revision of the last entry that was read, of any holder. 0 if there is no entry. */
   #holderRevision = 0
   /** When this revision was first read, by `World.monotonic`. */
   #holderRenewedAt: number
-  /** The revision of this node's entry; undefined: another node has the lease, or none. */
+  /** The revision of this node's entry. Undefined if this node does not have the lease. */
   #revision: number | undefined
   #heldUntil = Number.NEGATIVE_INFINITY
   #isWanted = false
@@ -60,7 +60,7 @@ export class NatsLease implements Lease {
     return this.#isExpired ? undefined : this.#holder
   }
 
-  /** Whether this node has the lease, by its own clock: until it ends, no other node can get it. */
+  /** Whether this node has the lease, by its own clock. As long as this is true, no other node can get the lease. */
   get isHeld(): boolean {
     return this.#world.monotonic() < this.#heldUntil
   }

@@ -54,7 +54,7 @@ export class NatsNodes {
     return [this.#own(), ...others.map(({ state }) => state)].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** The last published state of every other known node, also of stopped ones. */
+  /** The last published state of every other known node, including stopped nodes. */
   get others(): readonly NodeState[] {
     return [...this.#others.values()].map(({ state }) => state)
   }

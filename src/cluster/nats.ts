@@ -40,7 +40,7 @@ export interface NatsCluster {
   close(): Promise<void>
 }
 
-/** The timeout of one request for the lease; after it the request is repeated. */
+/** The timeout of one request for the lease. The request is repeated after this time. */
 const bucketMsMax = 1_000
 /** The status of JetStream while it has no leader. */
 const unavailableStatus = 503

@@ -31,7 +31,7 @@ type ClusterStatus = NonNullable<HealthStatus['cluster']>
 /** How long a request waits for an owner. Contract 11. */
 const ownerMsMax = 15_000
 const askAgainMs = 20
-/** If another node takes this one for the owner: how long its request waits for this node to become the owner. */
+/** How long a request that another node sent here waits for this node to become the owner. */
 const becomeOwnerMsMax = 1_000
 /** How long a node answers reads while the servers of the log are silent. Contract 11. */
 const silentMsMax = 60_000
@@ -48,7 +48,7 @@ export const nodeKeyHeader = 'x-node-key'
 /** If this is sent with the key, the node answers from its own store if it can. */
 export const ownStateHeader = 'x-own-state'
 
-/** This node among the others: which one is the owner, and which one answers a request. */
+/** The cluster as this node sees it: which node is the owner, and which node answers a request. */
 export class ClusterNode {
   readonly #parts: ClusterNodeParts
   #isHandingOver = false
@@ -61,7 +61,10 @@ export class ClusterNode {
     this.key = createHmac('sha256', parts.fileKey).update('requests between nodes').digest('base64url')
   }
 
-  /** Whether this node decides: it owns the log, no other node can have the lease, and no hand-over is in progress. */
+  /**
+   * Whether this node applies changes: it owns the log, no other node can have the lease, and no hand-over is in
+   * progress.
+   */
   get isOwner(): boolean {
     return this.#parts.isWritable() && this.#parts.lease.isHeld && !this.#isHandingOver
   }
@@ -141,7 +144,7 @@ export class ClusterNode {
     return this.#parts.world.monotonic()
   }
 
-  /** The time, by `World.monotonic`, until which something that began at `since` may wait. */
+  /** The time, by `World.monotonic`, until which a request that began at `since` may wait. */
   deadline(since: number): number {
     return since + ownerMsMax
   }

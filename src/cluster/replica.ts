@@ -20,7 +20,7 @@ export interface ReplicaOptions {
   readonly log: SharedLog
   /** The store of this node. */
   readonly storage: Storage
-  /** How many bytes of a commit one message of the log contains at most. */
+  /** The limit of bytes of a commit in one message of the log. */
   readonly partBytesMax: number
   /** Seconds until all messages of a commit have come back from the log. */
   readonly logSeconds: Histogram
@@ -119,7 +119,7 @@ export class Replica {
     if (this.#failure) throw this.#failure
   }
 
-  /** If it rejects, the commit may be in the log or not, and the replica accepts no later commit. */
+  /** If the promise rejects, the commit may be in the log or not, and the replica accepts no later commit. */
   commit(operations: readonly Operation[]): Promise<void> {
     const result = this.#commits.then(() => this.#commit(operations))
     this.#commits = result.catch(() => {})
@@ -175,7 +175,7 @@ export class Replica {
         }
         cancels.push(world.after(answerMsMax, () => repeatAfter(0)))
         log.append(message, this.#arrived).then(
-          // Not the end: the message counts only when it comes back.
+          // The append is not settled yet, because the message counts only when it comes back.
           () => {},
           () => repeatAfter(refusedMs),
         )

@@ -14,12 +14,12 @@ import {
 import { everyKey, keys } from '#store/key-space'
 import { firstRowOf } from '#store/pages'
 
-/** Seconds. A majority of servers takes one or two milliseconds, and some seconds while it elects a leader. */
+/** In seconds. The log usually takes a commit in one or two milliseconds, or in some seconds without a leader. */
 export const logSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10]
 
 /**
  * A commit costs each node several times what the change of one frame costs: messages, a write to its store, and an
- * acknowledgement to each device connection. A change waits for others at most this long.
+ * acknowledgement to each device connection. A change waits at most this long for others to join its commit.
  */
 const commitEveryMs = 10
 
@@ -31,7 +31,7 @@ export interface ReplicatedStorageOptions extends Omit<ReplicaOptions, 'storage'
   readonly lease: Lease
 }
 
-/** Metrics of all handles of a backend, also of closed ones. */
+/** Metrics of all stores that a backend has opened, including closed stores. */
 export interface LogMetrics {
   /** How often this node became the owner. */
   takeOvers: number

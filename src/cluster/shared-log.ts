@@ -20,7 +20,10 @@ export interface SharedLog {
   follow(after: number, receive: (sequence: number, message: Uint8Array) => Promise<void> | undefined): () => void
 }
 
-/** Permits a node to claim the log. Two nodes may still hold it at once; then only the commits of one count. */
+/**
+ * Permits a node to claim the log. If two nodes nevertheless hold the lease at the same time, only the commits of one
+ * of them count.
+ */
 export interface Lease {
   /** Waits until this node holds the lease. Rejects if `release` is called before. */
   acquire(): Promise<void>

@@ -60,7 +60,7 @@ export interface TunnelRecord {
 const headBytes = 4 + 1 + 4
 const batchBytes = 16 * 1024
 const startBytes = 2 * batchBytes
-/** The time in which records are combined, if the last batch was sent less than this ago. */
+/** If the last batch was sent less than this time ago, further records are combined for this time. */
 const batchMs = 4
 
 /** The records of a batch. Their data is a part of the batch. @throws RangeError if the batch is cut off */

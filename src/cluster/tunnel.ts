@@ -167,7 +167,7 @@ export class TunnelledLink {
       throw new Problem(code as ProblemCode, message, headers ? { headers } : {})
     }
     for (const [name, value] of JSON.parse(text) as [string, string][]) addReplyHeader(name, value)
-    // The device may have gone meanwhile.
+    // The device may be gone by now.
     this.#cancelWait = this.#world.after(joinMsMax, () => this.leave(1006))
     return this
   }

@@ -170,8 +170,8 @@ const current = new DaySummary()
 
 /**
  * Returns the changes that store points of a series, and its marks, in blocks. If these points and marks are later than
- * all others of their day, they are added to its summary; otherwise the whole day is read and stored again. So it
- * changes nothing to store the same points again.
+ * all others of their day, they are added to its summary; otherwise the whole day is read and stored again. So
+ * storing the same points again changes nothing.
  *
  * For each of its times, a block holds the newest point of all runs up to its sequence.
  */

@@ -9,7 +9,7 @@ export interface Buckets {
   readonly count: number
   /** Whether all buckets begin at full hours. */
   readonly areOfHours: boolean
-  /** The index of the bucket that contains a time; some bucket must contain it. */
+  /** The index of the bucket that contains a time. The time must be between `from` and `to`. */
   indexOf(time: number): number
   /** The start of a bucket. For the index after the last bucket, the end of the span. */
   startOf(index: number): number

@@ -23,8 +23,8 @@ const reported = codeOf('reported')
 const reader = new EntryReader()
 
 /**
- * Adds the points of a chunk to the columns, from an offset on. Most reports contain only numbers; they are read
- * without creating an entry.
+ * Adds the points of a chunk to the columns, from an offset on. Reports are the most frequent entries, so they are read
+ * without creating an `Entry`.
  */
 export function walkChunk(
   { tenant, firstOffset, bytes }: { readonly tenant: string; readonly firstOffset: number; readonly bytes: Uint8Array },

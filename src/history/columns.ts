@@ -47,7 +47,7 @@ export class Columns {
     this.push(series, time, Number.NaN)
   }
 
-  /** Appends the points of some series to their lists. */
+  /** Appends the points of the wanted series to their lists. */
   collect(wanted: ReadonlyMap<number, Points>): void {
     for (let index = 0; index < this.count; index++) {
       const points = wanted.get(this.#series[index] as number)

@@ -6,7 +6,7 @@ import { Summary } from '#history/summary'
 
 /** The summaries of one day of a series, and the blocks with its points. */
 export class DaySummary {
-  /** A summary for each hour with points, in order. If `isWhole`, the first summary is of the day up to some time. */
+  /** A summary for each hour with points, in order. If `isWhole`, the first summary covers the day up to some time. */
   readonly hours: Summary[] = []
   /** Whether the first summary is that of the day, not of an hour. */
   isWhole = false

@@ -26,7 +26,7 @@ const keptShare = 0.9
 /** The sizes of rows only estimate their space on the disk, so more than one cut is sometimes needed. */
 const cutAttemptsMax = 3
 
-/** Deletes the oldest data until all takes at most this space on the disk, as far as possible. */
+/** Deletes the oldest data until the history takes at most this space on the disk, as far as possible. */
 export async function limitDiskBytes(bytesMax: number, expiry: Expiry): Promise<void> {
   const { storage, retentions, now, pause } = expiry
   for (let attempt = 0; attempt < cutAttemptsMax; attempt++) {

@@ -95,7 +95,7 @@ class Total {
   readonly #sums: Float64Array
   readonly #mins: Float64Array
   readonly #maxs: Float64Array
-  /** The number of devices that had values. */
+  /** The number of devices that have values. */
   devices = 0
 
   constructor(buckets: Buckets) {

@@ -1,8 +1,9 @@
 import { sortableHex } from '#store/key-space'
 
 /**
- * The key space of the history's own database. Series, days since 1970 and sequences are numbers that sort as such.
- * Sequences give the order in which the data of a series came in the stream.
+ * The key space of the history's own database. Series, days (since 1970), sequences and times are written in
+ * hexadecimal with a fixed length, so that keys sort by these numbers. Sequences give the order in which the data of a
+ * series came in the stream.
  *
  * | key | value |
  * |---|---|

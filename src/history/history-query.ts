@@ -11,7 +11,7 @@ export interface QueriedProperty {
   readonly isEnum?: boolean
 }
 
-/** A service of a device, and the properties of it that a question is about. */
+/** A service of a device, and the properties that a query asks for. */
 export interface QueriedService {
   readonly device: string
   readonly service: string
@@ -31,7 +31,7 @@ export interface QueriedBuckets {
   readonly since?: number
 }
 
-/** A question about the history of some services of one tenant. */
+/** A query of the history of some services of one tenant. */
 export interface HistoryQuery {
   readonly tenant: string
   readonly services: readonly QueriedService[]
@@ -43,12 +43,12 @@ export interface HistoryQuery {
   readonly from: number
   readonly to: number
   readonly now: number
-  /** Points, at most `limit` of each series; without `limit`, as many as the limits of an answer allow. */
+  /** Asks for points, at most `limit` of each series. Without `limit`, as many as the limits of an answer allow. */
   readonly raw?: { readonly limit: number | undefined; readonly isDescending: boolean }
   readonly buckets?: QueriedBuckets
 }
 
-/** A question about one property of many devices. */
+/** A query of one property of many devices. */
 export interface FleetAggregateQuery {
   readonly tenant: string
   /** The names of the devices, one on each line. */

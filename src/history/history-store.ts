@@ -30,7 +30,7 @@ import { keysBelow, numberOf } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
-/** Points are stored earlier if their texts have more characters, because these take memory. */
+/** Points are stored earlier if their texts have more characters, because the texts take memory. */
 const unstoredCharactersMax = 8 * 1024 * 1024
 
 const keySpace = { name: 'key space of the history', version: 1, upgrades: {} }
@@ -253,7 +253,7 @@ export class HistoryStore {
     this.#runs = [...this.#runs, run]
   }
 
-  /** The sequence of the newest run; pass it to `confirm` when the store certainly holds the entries of that run. */
+  /** The sequence of the newest run. Pass it to `confirm` when the entries of that run are durable in the streams. */
   get flushed(): number {
     return this.#sequence
   }

@@ -137,7 +137,8 @@ export class History implements HistoryService {
   }
 
   /**
-   * Merges confirmed runs, then calls `after`. Rejects on a failure; `failed` gets it too, unless history was closed.
+   * Merges confirmed runs, then calls `after`. Rejects on a failure, and passes the failure to `failed` unless history
+   * was closed.
    */
   #merge(all: boolean, after: (store: HistoryStore, pause: () => Promise<void>) => Promise<void>): Promise<void> {
     const { store } = this

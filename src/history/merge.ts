@@ -52,7 +52,7 @@ export async function mergeRuns(options: MergeOptions): Promise<Run | undefined>
     const oldest = Math.min(values.oldest, marks.oldest)
     if (
       values.count + marks.count >= blockPointsMin ||
-      // In the merged run, some points would replace points of a block that came later in the stream.
+      // In the merged run, some points would hide points of a block, although these came later in the stream.
       (hasMerged && newestBlock(storage, series, points, markPoints) > oldest)
     ) {
       const pieces = () => [values.pieces(), marks.pieces()] as const
@@ -124,7 +124,7 @@ class SeriesInRuns {
   }
 }
 
-/** The lowest series of all cursors; for a series of marks, the series that they belong to. */
+/** The lowest series of all cursors. If it is a series of marks, returns the series that the marks belong to. */
 function firstOf(cursors: readonly RunCursor[]): number | undefined {
   let first: number | undefined
   for (const { series } of cursors) {

@@ -42,7 +42,7 @@ export class PageWriter {
     if (this.#writer.at >= pageBytes) this.end()
   }
 
-  /** Completes the last page. */
+  /** Completes the current page. */
   end(): void {
     if (this.#writer.at === 0) return
     this.pages.push({ key: historyKeys.page(this.#run, this.firsts.at(-1) as number), value: this.#writer.takeRow() })

@@ -38,7 +38,7 @@ export async function answerQuery(store: HistoryStore, query: HistoryQuery): Pro
 }
 
 /**
- * The series of a service that the query asks for, also those of former properties with history. Undefined if the
+ * The series of a service that the query asks for, including former properties with history. Undefined if the
  * service has neither declared properties nor history. Adds a fault for each unknown property.
  */
 function askedSeries(

@@ -75,7 +75,7 @@ export class SeriesOfDevice {
 export class SeriesTable {
   readonly #tenants = new Map<string, Map<string, SeriesOfDevice>>()
   /**
-   * By tenant and by the hash of the name, so that a device is found without making its name. The hash is a signed
+   * By tenant and by the hash of the name, so that a device is found without decoding its name. The hash is a signed
    * number, which a map finds faster.
    */
   readonly #byHash = new Map<string, Map<number, SeriesOfDevice>>()
@@ -83,7 +83,7 @@ export class SeriesTable {
   readonly #changed = new Set<SeriesOfDevice>()
   /** Devices that were removed since the last `changes`, by the key of their row. */
   readonly #removed = new Map<string, SeriesOfDevice>()
-  /** Whether each series has an owner. The index is half of its id. */
+  /** Whether the device of each series exists. The index is half of the id of the series. */
   #alive = new Uint8Array(1024)
   nextId = 2
 

@@ -153,7 +153,7 @@ export class TextPieces {
   }
 }
 
-/** Whether a number has at most `digitsMax` decimal digits, and nine digits before them. */
+/** Whether a number has at most `digitsMax` decimal digits, and at most nine digits before them. */
 function isShort(value: number, scaled = Math.round(value * scale)): boolean {
   return scaled / scale === value && scaled < wholeMax && scaled > -wholeMax
 }

@@ -5,8 +5,8 @@ import type { PropertyType, PropertyValue } from '#model/property-type'
 /** The wire format of the messages of a link. Other code knows the messages only, not their bytes. Contract 7. */
 export interface LinkCodec {
   /**
-   * Reads one frame. The caller may overwrite the bytes afterwards: the result shares no memory with them. Integers
-   * that a number cannot hold exactly are bigint; binary values are bytes.
+   * Reads one frame. The caller may overwrite the bytes afterwards: the result shares no memory with them. In
+   * msgpack, integers that a number cannot hold exactly become bigint, and binary values become bytes.
    * `isNumbered` false: an UPDATE may leave out `seq`, which is 0 then.
    * @throws Problem `bad_request` if the bytes are no frame of this codec, or exceed a limit of `FrameCost`
    */
@@ -33,26 +33,26 @@ export interface WrittenValue {
 }
 
 /**
- * Limit for the levels of a frame. The declared properties of a HELLO are five levels deep; the rest is reserved for
- * fields of newer devices.
+ * Limit for the levels of a frame. In a HELLO, the modifiers of declared properties are at level six. The other levels
+ * are reserved for fields of newer devices.
  */
 export const frameDepthMax = 8
 
 /**
  * Limit for the values in one frame, elements of lists included. A JSON frame of the default `LINK_FRAME_BYTES_MAX`
- * cannot hold more, and an array value of 64 KiB holds 32 767. Reading this many takes up to 10 ms.
+ * cannot hold more, and an array value of 64 KiB holds 32 767. Reading this many values takes up to 10 ms.
  */
 export const frameValuesMax = 131_072
 
 /**
- * Limit for the lists and objects in one frame, which cost about ten times as much as numbers. A HELLO of the default
- * length has at most 20 000.
+ * Limit for the lists and objects in one frame. Each of them costs about ten times as much as a number. A HELLO of the
+ * default `LINK_FRAME_BYTES_MAX` has at most 20 000.
  */
 export const frameListsMax = 65_536
 
 /**
- * Limit for the binary values in one frame, each of which costs half a microsecond, even an empty one. A HELLO of the
- * default length has at most 10 000.
+ * Limit for the binary values in one frame. Each of them costs half a microsecond, even if it is empty. A HELLO of the
+ * default `LINK_FRAME_BYTES_MAX` has at most 10 000.
  */
 export const frameBinariesMax = 16_384
 

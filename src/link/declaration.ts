@@ -61,8 +61,9 @@ function shapeProperty({
 }
 
 /**
- * New shapes that a device may declare: at once, four times the services of a device, so that a first boot and firmware
- * updates are never refused; then one a minute. Each shape is stored while retained entries refer to it.
+ * The limit of new shapes that a device may declare at once. It is four times the largest number of services, so that a
+ * first boot and firmware updates are never refused. After that, the device may declare one more each minute. A shape
+ * stays stored as long as a device or a retained entry uses it.
  */
 export const newShapesMax = 256
 const newShapeEveryMs = 60_000

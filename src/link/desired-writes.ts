@@ -22,8 +22,8 @@ export interface DesiredWritesOptions {
 const idPrefix = 'd:'
 
 /**
- * Sends desired values to connected devices: after WELCOME and after each change, each change once to a connection.
- * Delivery is at least once, with the same id. Contract 12.
+ * Sends desired values to connected devices, after WELCOME and after each change. Each change is sent once on a
+ * connection. Delivery is at least once, with the same id. Contract 12.
  */
 export class DesiredWrites {
   readonly #options: DesiredWritesOptions
@@ -80,7 +80,10 @@ export class DesiredWrites {
   }
 }
 
-/** After a failed commit the connection ends, and the device gets the values after its next HELLO. */
+/**
+ * Ignores a `Problem`, because the connection ends after a failed commit. The device then gets the values after its
+ * next HELLO.
+ */
 function ignoreProblem(failed: (error: unknown) => void): (error: unknown) => void {
   return (error) => {
     if (!(error instanceof Problem)) failed(error)

@@ -102,7 +102,7 @@ export class DevicePort {
     this.#system.gate.afterCommit({ committed: task, failed: task })
   }
 
-  /** Runs the task after the commit of everything taken before; not if that commit fails. */
+  /** Like `inOrder`, but does not run the task if that commit fails. */
   whenStored(task: () => void): void {
     this.#system.gate.afterCommit({ committed: task, failed: () => {} })
   }
@@ -134,8 +134,8 @@ export class DevicePort {
 
   /**
    * Activates the actor of the device, and creates the device on the first contact of a permitted connection. Returns
-   * undefined if the device is not admitted. Credentials of a device imply that it existed: if it does not exist now,
-   * it was removed with them. Contract 3.11.
+   * undefined if the device is not admitted. A device with its own credentials existed before. If such a device does
+   * not exist now, it was removed together with its credentials. Contract 3.11.
    */
   admit(
     { tenant, device: own, key }: ConnectionCredentials,
@@ -176,7 +176,7 @@ export class DevicePort {
   }
 }
 
-/** A report until its answer: the only object that the port creates for a report. */
+/** Receives the answer to a report. It is the only object that the port creates for a report. */
 class PendingReport extends QueuedResponder {
   readonly #to: PortDevice
   readonly #seq: number

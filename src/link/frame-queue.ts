@@ -108,8 +108,8 @@ export class FrameQueue {
   }
 
   /**
-   * Runs the task when all queued frames of the link are processed, synchronously after the last of them; at once if
-   * there are none; never if the link ends before.
+   * Runs the task synchronously after the last queued frame of the link, or at once if no frames are queued. The task
+   * never runs if the link ends before.
    */
   after(link: Link, task: () => void): void {
     const queue = this.#queues.get(link)
@@ -175,7 +175,7 @@ export class FrameQueue {
   }
 }
 
-/** The size of a page, which holds some hundred HELLOs. */
+/** The size of a page, which holds a few hundred HELLOs. */
 const pageBytes = 64 * 1024
 /** Pages reused by the next burst: 4 MiB at most. */
 const freePagesMax = 64
@@ -195,9 +195,9 @@ export interface FrameCopy {
 }
 
 /**
- * Stores queued frames in pages, which are reused when all their frames are released. With one buffer a frame, or
- * Node's pool, the garbage collector frees the buffers late, because they have outlived its young generation: a hundred
- * thousand HELLOs fragmented 40 MB of the heap.
+ * Stores queued frames in pages, which are reused when all their frames are released. With one buffer for each frame,
+ * or with Node's pool, the buffers would outlive the young generation of the garbage collector, and would be freed
+ * late. A hundred thousand HELLOs then fragmented 40 MB of the heap.
  */
 export class FramePages {
   readonly #free: Page[] = []

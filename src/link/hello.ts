@@ -47,7 +47,8 @@ export class HelloHandler {
   }
 
   /**
-   * Checks one service per step, because a whole HELLO may take too long. `bytes`: its weight in the queue of commits.
+   * Checks one service per step, because a whole HELLO may take too long. `bytes`: the weight of the HELLO in the queue
+   * of commits.
    */
   *take(link: Link, hello: HelloHead, bytes: number): Generator<undefined, void> {
     const about = { deviceIdentifier: hello.deviceIdentifier }
@@ -66,9 +67,9 @@ export class HelloHandler {
   }
 
   /**
-   * Connects a device as with its last HELLO: the client continues a session, and may send reports again before its
-   * next HELLO. `services` are in the order of the last HELLO. Does nothing if the device is not permitted, does not
-   * exist, or does not have these services any more.
+   * Connects a device as after its last HELLO, because the client continues an MQTT session: it may send reports before
+   * its next HELLO. `services` are in the order of the last HELLO. Does nothing if the device is not permitted, does
+   * not exist, or does not have these services any more.
    */
   restore(link: Link, device: string, services: readonly string[]): void {
     const { port } = this.#options
@@ -86,8 +87,8 @@ export class HelloHandler {
   }
 
   /**
-   * Connects a device with the services that it has, and creates it if necessary: its protocol has no HELLO. A refusal
-   * is sent as after HELLO.
+   * Connects a device whose protocol has no HELLO, with the services that it has. Creates the device if necessary. A
+   * refusal is sent as after HELLO.
    */
   connect(link: Link, device: string): void {
     const { port } = this.#options

@@ -27,8 +27,8 @@ export interface LinkOpening extends ConnectionCredentials {
 export type LinkedDeviceParts = Pick<LinkedDevice, 'link' | 'device' | 'session' | 'services' | 'activation'>
 
 /**
- * A device on a link. BYE, another HELLO of the device, its removal, a change of its credentials, or the close of the
- * link ends it.
+ * A device on a link. The object is in use until BYE, another HELLO of the device, its removal, a change of its
+ * credentials, or the close of the link.
  */
 export class LinkedDevice implements PortDevice {
   readonly link: Link

@@ -60,7 +60,7 @@ export class Links implements SocketHandler<LinkOpening> {
   #firmwareListener: FirmwareListener = noopFirmwareListener
   readonly writes: Writes
   readonly offers: Offers
-  /** `updates`: UPDATE frames and free MQTT messages, passed to their devices. `changes`: properties in these. */
+  /** `updates`: UPDATE frames and free MQTT messages, passed to their devices. `changes`: the properties in them. */
   readonly counts = { frames: 0, bytes: 0, updates: 0, changes: 0, refused: 0, hellos: 0 }
   readonly errors = zeroErrorCounts()
 
@@ -233,8 +233,8 @@ export class Links implements SocketHandler<LinkOpening> {
   }
 
   /**
-   * The store was read again, and some credentials may be gone, so all links with credentials are closed and
-   * authenticate again. `storageFailed` closed all links before, and no message was taken on later links.
+   * The store was read again, and some credentials may be gone, so all links with credentials are closed, and their
+   * devices authenticate again. `storageFailed` closed all links before, and no message was taken on later links.
    */
   recheckCredentials(): void {
     endLinks(this.#world, this.#byCredential.all(), closeCodes.tryLater)
@@ -389,7 +389,7 @@ export class Links implements SocketHandler<LinkOpening> {
     this.#fanout.restart(link)
   }
 
-  /** Refusals keep their order behind the answers of earlier frames. */
+  /** Sends the refusal after the answers to earlier frames. */
   #refuse(link: Link, problem: Problem, about: FrameAbout = {}, isFrame = false): void {
     this.counts.refused++
     this.port.inOrder(() => link.refuse(problem, about, isFrame))

@@ -2,9 +2,9 @@ import { deviceFieldAt, FrameCost, notFrame } from '#link/codec'
 
 /**
  * Reads the message of a frame: null, booleans, numbers, texts, bytes, lists, and objects with known fields. Unknown
- * fields are skipped. Extensions and invalid UTF-8 become `unreadable`, which no field and no type accepts. Made for
- * untrusted bytes, unlike a general decoder: shares no memory, allocates nothing for a declared length alone, and keeps
- * to the limits of `FrameCost`. https://github.com/msgpack/msgpack/blob/master/spec.md
+ * fields are skipped. Extensions and invalid UTF-8 become `unreadable`, which no field and no type accepts. Unlike a
+ * general decoder, this one is made for untrusted bytes: it shares no memory, allocates nothing for a declared length
+ * alone, and checks the limits of `FrameCost`. https://github.com/msgpack/msgpack/blob/master/spec.md
  *
  * @throws Problem `bad_request`
  */
@@ -138,8 +138,8 @@ function fieldAt(depth: number): string | undefined {
 }
 
 /**
- * Texts up to this length are decoded here: a Buffer call costs a quarter of a microsecond, and a frame may contain a
- * hundred thousand short texts.
+ * Texts up to this length are decoded by `utf8Text`: a call of Buffer costs a quarter of a microsecond, and a frame may
+ * contain a hundred thousand short texts.
  */
 const shortTextMax = 8
 
@@ -180,7 +180,7 @@ function utf8Text(from: number): string | typeof unreadable {
   return text
 }
 
-/** The smallest code point of two, three and four bytes: longer encodings of a character are invalid. */
+/** The smallest code points of two, three and four bytes, by `more`. A smaller code point must use fewer bytes. */
 const pointMin = [0, 0x80, 0x800, 0x10000]
 
 function bytesOf(length: number): Uint8Array {
@@ -195,7 +195,7 @@ function extensionOf(length: number): typeof unreadable {
   return unreadable
 }
 
-/** A number if it is exact: 2⁵³ could be 2⁵³ + 1. */
+/** Returns a number if it is exact. 2⁵³ stays a bigint, because 2⁵³ + 1 would become the same number. */
 function numberOf(value: bigint): number | bigint {
   return value >= -maxSafe && value <= maxSafe ? Number(value) : value
 }

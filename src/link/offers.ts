@@ -30,8 +30,8 @@ interface OpenOffer {
 /**
  * Open firmware offers by link. Contract 7, FIRMWARE.
  *
- * An offer is not repeated automatically: after another HELLO, the owner of the update offers it again. If a link has
- * too many unsent bytes, the offer waits until they are sent.
+ * An offer is not repeated automatically: after another HELLO, the caller of `send` offers it again. If a link has too
+ * many unsent bytes, the offer waits until they are sent.
  */
 export class Offers {
   readonly #options: OffersOptions
@@ -39,7 +39,7 @@ export class Offers {
   readonly #open = new Map<Link, Map<string, OpenOffer>>()
   /** The link of the open offer of each device. */
   readonly #links = new Map<string, Link>()
-  /** Offers that wait for unsent bytes of their link. */
+  /** Offers that wait until the unsent bytes of their link are sent. */
   readonly #waitingForDrain = new Map<Link, Set<OpenOffer>>()
   /** FIRMWARE messages sent, including repeated ones. */
   sentCount = 0
@@ -167,7 +167,7 @@ export const noopFirmwareListener: FirmwareListener = { welcomed() {}, statusRec
 /** Returns the image URL of an offer; undefined if the server's own address is unknown. */
 export type OfferUrl = (opening: LinkOpening, device: string, offer: OfferedFirmware) => string | undefined
 
-/** A device may use a URL for a day: it may resume the download of a large image on a slow network. */
+/** A URL is valid for a day, so that a device can resume the download of a large image on a slow network. */
 export const imageUrlLifetimeMs = 86_400_000
 
 const imagesPath = '/api/v1/updates/images/'

@@ -5,7 +5,7 @@ import { tenantKey } from '#model/tenant'
 import type { World } from '#runtime/world'
 
 /**
- * Limit for the open writes of one device, above any normal use: until its answer, a write may take a quarter of a
+ * Limit for the open writes of one device, above any normal use. Until it is answered, a write may take about half a
  * megabyte of memory.
  */
 export const openWritesOfDeviceMax = 64
@@ -28,7 +28,7 @@ export interface WriteResult {
   readonly message?: string
 }
 
-/** A write without a complete RESULT, or that could not be sent yet. */
+/** A write that was not sent yet, or has no complete RESULT. */
 export interface OpenWrite {
   readonly tenant: string
   readonly device: string

@@ -41,7 +41,7 @@ export class Presence {
   readonly #options: PresenceOptions
   /** The latest status of each device, in the order of the first change. */
   readonly #changes = new Map<string, StatusChange>()
-  /** When devices without a link become offline (World.monotonic), in ascending order. */
+  /** When devices that report by HTTP become offline, unless they have a link (World.monotonic), in ascending order. */
   readonly #httpDevices = new Map<
     string,
     { readonly tenant: string; readonly device: string; readonly until: number }
@@ -85,7 +85,7 @@ export class Presence {
     this.#options.system.world.soon(() => this.#run())
   }
 
-  /** A device without a link sent a message. */
+  /** A device sent a message by HTTP. */
   reportedByHttp(tenant: string, device: string): void {
     const { world } = this.#options.system
     const key = tenantKey(tenant, device)
@@ -167,7 +167,7 @@ export interface PresenceFanoutOptions {
  */
 export class PresenceFanout {
   readonly #options: PresenceFanoutOptions
-  /** The progress for each link, in the order of the changes. */
+  /** The remaining devices of each link, in the order of the changes. */
   readonly #progress = new Map<Link, Iterator<LinkedDevice>>()
   #isRunning = false
   #isStopped = false

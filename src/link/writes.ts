@@ -44,7 +44,7 @@ export interface WriteRequest {
 }
 
 /**
- * Writes to devices, from the turn that checks a write to its RESULT. Contract 3.5, 7.
+ * Handles writes to devices: from the turn that checks a write, until its RESULT. Contract 3.5, 7.
  *
  * - Writes are not stored: they wait in memory, up to the time limit. They are lost if the process dies; the caller may
  *   then repeat the request with the same id.
@@ -56,11 +56,11 @@ export interface WriteRequest {
 export class Writes {
   readonly #options: WritesOptions
   readonly #open: OpenWrites
-  /** Devices with writes that wait for unsent bytes of their link. */
+  /** Devices with writes that wait until the unsent bytes of their link are sent. */
   readonly #waitingForDrain = new WeakMap<Link, Set<LinkedDevice>>()
   readonly desired: DesiredWrites
   #isStopped = false
-  /** `sent` includes repeated WRITEs; `answered` are complete writes. */
+  /** `sent` includes repeated WRITEs. `answered` counts writes with a complete RESULT. */
   readonly counts = { sent: 0, answered: 0, timedOut: 0 }
 
   constructor(options: WritesOptions) {
@@ -123,7 +123,7 @@ export class Writes {
     return true
   }
 
-  /** The protocol of the device has no answer to this write: it is answered as if the caller did not wait. */
+  /** The protocol of the device has no answer to this write, so the caller is answered as if it did not wait. */
   sent(linked: LinkedDevice, id: string): void {
     const write = this.#open.get(linked.tenant, linked.device, id)
     if (write && this.#open.remove(write)) write.answered(sentOutcome(write))

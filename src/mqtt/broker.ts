@@ -45,7 +45,7 @@ interface RetainedMessage {
   readonly message: FreeMessage
 }
 
-/** A comparison of the retained messages with a new subscription. */
+/** The retained messages that are still to be compared with a new subscription. */
 interface RetainedScan {
   readonly client: Client
   readonly subscription: Subscription
@@ -65,7 +65,7 @@ const bytesMax = 64 * 1024 * 1024
 const subscriptionsMax = 50_000
 const levelsMax = 200_000
 /**
- * The limit of the levels of all filters from their first `+` on. To compare a topic with all of them takes some
+ * The limit of the levels of all filters from their first `+` on. Comparing a topic with this many levels takes some
  * milliseconds.
  */
 const openLevelsMax = 20_000
@@ -96,7 +96,7 @@ export class Broker {
   readonly #publications: Iterator<undefined, void>[] = []
   /** The memory of messages in `#publications`, of retained messages, and of messages for disconnected clients. */
   #bytes = 0
-  /** For each shared subscription a counter, which selects its members in rotation. */
+  /** A counter for each shared subscription, which selects the next member in rotation. */
   readonly #turns = new Map<string, number>()
 
   constructor(options: BrokerOptions) {

@@ -10,7 +10,7 @@ import type { CloseReason } from '#runtime/close-codes'
 import type { LocalTopics } from '#runtime/local-topics'
 import type { Socket } from '#runtime/socket'
 
-/** The device, gateway or program that signed in. With authentication off, a client may act as any of these. */
+/** The device, gateway, person or program that signed in. With authentication off, a client may act as any of these. */
 export interface Principal {
   /** Identifies the principal among the principals of all tenants. A client identifier belongs to one principal. */
   readonly key: string

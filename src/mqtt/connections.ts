@@ -15,7 +15,7 @@ export interface ConnectionsOptions
   readonly sessions?: Pick<SessionSockets, 'add' | 'remove'> | undefined
 }
 
-/** The limit of connections of all clients together. Each may hold some kilobytes before it has signed in. */
+/** The limit of connections of all clients together. Each may hold some kilobytes before its client has signed in. */
 export const connectionsMax = 100_000
 const tickMs = 1_000
 /** The number of connections closed before other work runs. */

@@ -40,7 +40,7 @@ export class PacketFraming {
   /**
    * Passes on all packets that are complete now. If `take` asks for a break, returns the bytes after the last packet
    * that was taken; otherwise undefined.
-   * @throws PacketFault for a remaining length of more than four bytes, or of a packet that is too large
+   * @throws PacketFault for a remaining length of more than four bytes, or for a packet that is too large
    */
   add(chunk: Uint8Array, take: TakePacket): Uint8Array | undefined {
     let at = 0

@@ -57,8 +57,9 @@ export class LinkExchange {
   }
 
   /**
-   * Frees an identifier of QoS 2. If the session is persistent, `released` runs when the change is stored, even after a
-   * repeated PUBREL, because the client then uses the identifier for another message.
+   * Frees an identifier of QoS 2, and then calls `released`, after which the client may use the identifier for another
+   * message. So if the session is persistent, `released` runs only when the change is stored, also for a repeated
+   * PUBREL.
    */
   release(client: Client, packetId: number, released: (isKnown: boolean) => void): void {
     const isKnown = client.open.delete(packetId)

@@ -17,8 +17,8 @@ export interface LinkTopicsParts {
 }
 
 /**
- * Native devices. They publish the messages of the device link on `v1/link`, and receive messages of the server on
- * `v1/link/down`. To `Links` the client is a socket. Contract 10.
+ * The topics of native devices. They publish the messages of the device link on `v1/link`, and receive messages of the
+ * server on `v1/link/down`. For `Links`, the client is a socket. Contract 10.
  */
 export class LinkTopics {
   readonly #parts: LinkTopicsParts
@@ -62,7 +62,7 @@ export class LinkTopics {
   }
 
   /**
-   * After a HELLO or BYE, stores the devices in the session, in the same commit; not if the session ends with the
+   * Stores the devices in the session, in the commit of the HELLO or BYE. Does nothing if the session ends with the
    * connection, or if there are too many devices.
    */
   #noteDevices(client: Client, { link, frames }: ClientLink): void {

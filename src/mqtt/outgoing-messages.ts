@@ -108,7 +108,7 @@ export class OutgoingMessages {
     }
   }
 
-  /** Sends the kept messages: those sent before again, with the same packet identifiers. MQTT-4.4.0-1. */
+  /** Sends the kept messages. Messages that were sent before keep their packet identifiers. MQTT-4.4.0-1. */
   resume({ sent, queue }: UnacknowledgedMessages): void {
     for (const [packetId, message] of sent) {
       this.#add(packetId, message)

@@ -64,7 +64,7 @@ export class PacketReader {
     this.#parts.transport.pause()
   }
 
-  /** Reads again, first the bytes that arrived meanwhile. @throws PacketFault, and what `take` throws */
+  /** Continues to read, first the bytes that arrived during the pause. @throws PacketFault, and what `take` throws */
   resume(): void {
     this.#isPaused = false
     if (!this.#isWaiting) this.takeBacklog()

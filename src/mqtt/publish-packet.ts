@@ -125,7 +125,7 @@ export function writeDelivery(message: Delivery, version: ProtocolVersion): Uint
   return packet
 }
 
-/** For each message, the packet written last: many clients get the same message. */
+/** The packet that was written last for each message, because many clients get the same message. */
 const packets = new WeakMap<Delivery, { readonly version: ProtocolVersion; readonly packet: Uint8Array }>()
 
 /** Like `writeDelivery`, for a message without packet identifier. Successive clients of a version share the packet. */

@@ -44,8 +44,8 @@ export interface Session {
 }
 
 /**
- * Persistent sessions, which their actors store. A change of a session is in the commit of the message that caused it,
- * because both turns run synchronously. Contract 10, Delivery.
+ * The persistent sessions of connected clients. An actor stores each session. A change of a session is in the commit of
+ * the message that caused it, because both turns run synchronously. Contract 10, Delivery.
  */
 export class Sessions {
   readonly #system: System<Entry>

@@ -74,7 +74,10 @@ export function* changeMessages(system: System<Entry>, caller: Caller, event: St
   }
 }
 
-/** Names properties by the schema if the caller may read the schema, and otherwise by their hexadecimal ids. */
+/**
+ * Names properties by the schema. A property gets its hexadecimal id as its name if the schema does not name it, if
+ * there is no schema, or if the caller may not read the schema.
+ */
 function namesFor(system: System<Entry>, { tenant, scope }: Caller, service: string): (propId: number) => string {
   const mayRead = servicesWithin(scope, 'schemas', 'read')(service)
   const schema = mayRead ? system.wake(tenantAddress(tenant)).schemas.get(service) : undefined

@@ -34,7 +34,7 @@ interface Peer extends ClientLink {
   readonly socket: ClientSocket
   /** The names of the gateway's devices as the gateway writes them, by device identifier. */
   readonly names: Map<string, string>
-  /** Writes that the client has not answered, by the number in their topic, the oldest first. */
+  /** Writes that the client has not answered, by the number of their request, the oldest first. */
   readonly requests: Map<number, PendingRequest>
 }
 

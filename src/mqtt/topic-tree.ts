@@ -15,7 +15,7 @@ export class TopicTree<Value> {
   }
 
   /**
-   * The number of levels of all filters; the levels that filters begin with in common count once. A level takes half a
+   * The number of levels of all filters. Levels with which several filters begin count once. A level takes half a
    * kilobyte.
    */
   get levels(): number {
@@ -23,8 +23,8 @@ export class TopicTree<Value> {
   }
 
   /**
-   * The number of levels of all filters from their first `+` on; the levels that filters begin with in common count
-   * once. A search may visit all of them.
+   * The number of levels of all filters from their first `+` on. Levels with which several filters begin count once. A
+   * search may visit all these levels.
    */
   get openLevels(): number {
     return this.#openLevels

@@ -128,7 +128,7 @@ export class Topics {
     else answer({ reason: reasons.topicNameInvalid, message: `${topic} is not a topic of this server` })
   }
 
-  /** Publishes the will when a connection ends. The will of a device is sent before the device is offline. */
+  /** Publishes the will when a connection ends. The will of a device is published before the device is offline. */
   publishWill(client: Client, { topic, payload, qos, retain, properties = {} }: NonNullable<Connect['will']>): void {
     if (!isTopicName(topic)) return
     const { willDelayInterval = 0, ...passed } = properties

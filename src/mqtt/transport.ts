@@ -26,7 +26,7 @@ export interface Transport {
 /** The time for a client to read what was sent before the connection was closed. */
 const lingerMs = 5_000
 
-/** When more bytes than this wait, they are sent at once. */
+/** When this many bytes wait, they are sent in the next cycle of the event loop. */
 const waitingBytesMax = 16 * 1024
 const waitPerWriteTime = 3
 /** The longest wait. A pause of the process during the writes must not delay the next writes for long. */
@@ -35,7 +35,7 @@ const waitMsMax = 100
 const flushedAtOnce = 16
 
 /**
- * Sends packets that may wait, for all connections together. A write costs as much as some hundred packets in it. So
+ * Sends packets that may wait, for all connections together. A write costs as much as several hundred packets in it. So
  * the next packets wait three times as long as the last writes took, up to `waitMsMax`. With few connections this wait
  * is negligible.
  */

@@ -3,7 +3,7 @@ import { malformed } from '#mqtt/reason-codes'
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * A UTF-8 string without U+0000. MQTT 5.0 §1.5.4.
+ * Reads a UTF-8 string without U+0000. MQTT 5.0 §1.5.4.
  * @throws PacketFault
  */
 export function readUtf8(bytes: Uint8Array, from: number, end: number): string {
