@@ -30,7 +30,7 @@ import type { Mail } from '#notifications/mail'
 import { smtpMail } from '#notifications/smtp-mail'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
-import { identityIsOff } from '#routes/identity'
+import { identityOffProblem } from '#routes/identity'
 import { metricsRoutes } from '#routes/metrics'
 import { descriptionRoutes } from '#routes/pages/description-routes'
 import { readPageFiles } from '#routes/pages/page-files'
@@ -181,7 +181,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
         ],
         sockets: socketsOf(context, identity, eventSocketHandler, linkFrameBytesMax, cluster?.socketsOf(assembly)),
         rootSockets: mqtt.sockets,
-        ...(!identity && { notFound: identityIsOff }),
+        ...(!identity && { notFound: identityOffProblem }),
       },
       authentication: identity ?? { authenticate: anonymousCallers(config.updateHookSecret) },
       origins: {

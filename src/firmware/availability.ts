@@ -17,13 +17,13 @@ interface Row {
   readonly isAvailable: boolean
   /** World.monotonic, ms. */
   readonly answeredAt: number
-  /** Number of the query: answers to queries from before the project became doubtful do not count. */
+  /** The number of the query. The answer does not count if its query began before the project became doubtful. */
   readonly number: number
 }
 
 /**
- * Whether updates are available, from the last answer of the update server for each device and index. Above the limit,
- * rows that were not read or written lately are dropped.
+ * Whether updates are available, from the last answer of the update server for each device and index. When a
+ * generation is full, rows that were not read or written lately are dropped.
  */
 export class Availability {
   readonly #world: World

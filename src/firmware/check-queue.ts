@@ -28,8 +28,10 @@ export interface CheckQueueParts {
 }
 
 /**
- * Position in the queue. `random`: so that devices are not checked in the order of their connections. `next`: for a
- * waiting caller, before all queries that are not overdue. `last`: after all others; no caller waits.
+ * The position of a query in the queue.
+ * - `random`: a random position, so that devices are not checked in the order of their connections.
+ * - `next`: after the overdue queries and before all others, because a user waits.
+ * - `last`: after all others, because no caller waits.
  */
 export type QueuePosition = 'random' | 'next' | 'last'
 
@@ -46,9 +48,9 @@ interface QueuedCheck {
 }
 
 /**
- * Sends queries to an update server at a limited rate: all queries except checks by hand. Each firmware index of a
- * device is in the queue once. While the server fails, one query at a time is sent, after a growing pause. A failed
- * query is retried some times.
+ * Sends all queries except checks by hand to an update server, at a limited rate. Each firmware index of a device is in
+ * the queue once. While the server fails, one query at a time is sent, after a growing pause. A query is sent at most
+ * `triesMax` times.
  *
  * A waiting query resolves to undefined if a query for another version, hardware or project at the same firmware index
  * replaces it.

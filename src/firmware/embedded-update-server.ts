@@ -79,7 +79,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
 
 type Window = NonNullable<RolloutBody['window']>
 
-/** Whether a window is open from one moment to another, the latter excluded. Unix ms. */
+/** Whether a window is open from `from` until before `until`. Unix ms. */
 interface Span {
   readonly isOpen: boolean
   readonly from: number

@@ -43,8 +43,8 @@ export interface ExternalUpdateServerOptions {
  * An external update server, asked over HTTP for one firmware of one device at a time: `GET
  * {url}/projects/:project/devices/:deviceIdentifier/update?firmware=&hardware=&index=`. Contract 6, External.
  *
- * An offer counts only if it is newer, or if it is pinned and another version. Errors never contain the token; the
- * server's address and the connection error are only in the cause of an error.
+ * An offer counts only if its version is newer, or pinned and different. Errors never contain the token; the server's
+ * address and the connection error are only in the cause of an error.
  */
 export class ExternalUpdateServer implements UpdateServer {
   readonly isEmbedded = false

@@ -198,15 +198,16 @@ class Download implements AsyncIterableIterator<Uint8Array> {
 
 const over = { done: true, value: undefined } as const
 
-/**
- * Bytes may be sent this much too early: timers fire late and in whole milliseconds, and that must not reduce the rate.
- */
+/** Bytes may be sent this much too early. Otherwise timers, which fire late and in whole ms, would reduce the rate. */
 const aheadMs = 50
 
 /** Above this load, bytes take twice the time, so that the event loop serves device reports first. */
 const busyFrom = 1 / 3
 
-/** Limits the total bytes per second, to half while the event loop is busy, in the order of the requests. */
+/**
+ * Limits the total bytes per second, and grants them in the order of the requests. The limit is halved while the event
+ * loop is busy.
+ */
 class BytePace {
   readonly #world: World
   readonly #bytesPerMs: number

@@ -98,7 +98,7 @@ export class ImageUses {
       await this.#sweep
       if (isLate()) return
       this.#sizes.clear()
-      // A recently uploaded image is not swept.
+      // The sweep keeps images that were uploaded recently, even without a release.
       this.#removeUnsure()
     } catch (error) {
       // After a failed write, `open` is called again when the store has been read.
@@ -142,8 +142,8 @@ export class ImageUses {
   }
 
   /**
-   * Keeps an uploaded image while its release is being stored, which is `work`: other releases may end their use of the
-   * same bytes meanwhile. Afterwards removes the image if no release refers to it.
+   * Keeps an uploaded image while `work` stores its release, because other releases may end their use of the same bytes
+   * meanwhile. Afterwards the image is removed if no release refers to it.
    * @throws Problem `overloaded` if the image was just removed, `storage`; errors of `work`
    */
   async keepWhile<Value>(sha256: string, work: () => Promise<Value>): Promise<Value> {
@@ -196,7 +196,7 @@ export class ImageUses {
     }
   }
 
-  /** Names of the stored parts that may belong to images of this size which are complete and still in use. */
+  /** Names of uploads of this size that may still be stored, although their images are complete and in use. */
   *#partsOf(bytes: number): Iterable<string> {
     for (const [sha256, size] of this.#sizes) {
       if (size !== bytes || this.#lost.has(sha256)) continue

@@ -127,7 +127,7 @@ export class UpdateSchedule {
 
 /** Times of schedules, in UTC on every machine. Contract 6, Options. */
 
-/** 29 February comes within eight years. A search to the end of the calendar takes 27 ms if there is no match. */
+/** Includes the next 29 February. Without this limit, a search without a match would take 27 ms. */
 const yearsAhead = 10
 
 /**

@@ -13,7 +13,7 @@ const byHandMax = 64
 export interface UpdateChecksParts {
   readonly server: UpdateServer
   readonly world: World
-  /** The update server starts to fail, or fails in another way. */
+  /** Called when the update server begins to fail, and when it fails for another reason than before. */
   readonly failing?: (error: unknown) => void
 }
 
@@ -48,7 +48,7 @@ export class UpdateChecks {
 
   /**
    * An automatic check: queued, or synchronous with the embedded server. A device that reconnects is not checked again
-   * if there was no update some minutes ago.
+   * if a recent check found no update (`isRecentlyNone`).
    * @throws UpdateServerBusy, UpdateServerFailed, after some attempts; Problem `stopping`
    */
   soon(query: UpdateQuery, by: Trigger): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {

@@ -15,9 +15,9 @@ export const waitingMax = 100_000
 export const silentMs = 60_000
 
 /**
- * The number of updates started per second, and of those started at once after a pause. The cost of an update, from the
- * offer to the reconnected device, must not delay device reports. With long downloads, updates start more slowly,
- * because slots become free more slowly.
+ * The largest number of updates that start in a second. As many may start at once after a pause. The cost of an update,
+ * from the offer to the reconnected device, must not delay device reports. With long downloads, updates start more
+ * slowly, because slots become free more slowly.
  */
 export const startsPerSecond = 128
 
@@ -49,7 +49,7 @@ export class UpdateSlots<T extends SlotRequest> {
   /** World.monotonic of the last message of each update, by tenant and device; the oldest first. */
   readonly #slots = new Map<string, number>()
   readonly #waiting = new Map<string, T>()
-  /** World.monotonic at which all starts until now fit the permitted rate. */
+  /** The starts so far use up the permitted rate until this time, by World.monotonic. */
   #pacedUntil = Number.NEGATIVE_INFINITY
   #isBeginning = false
   #cancel: (() => void) | undefined

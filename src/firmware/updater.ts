@@ -42,8 +42,8 @@ export interface TriggerRequest {
 }
 
 /**
- * How long a request by hand waits in addition to the time for an offer: the update server's time limit and a margin.
- * Ms.
+ * How long a request by hand waits in addition to the time for an offer, in ms: `checkingMsMax` of the update, and a
+ * margin.
  */
 const waitedMoreMs = 40_000
 const resuming = { sliceMs: 1, underWayMax: 64 }
@@ -341,8 +341,8 @@ export class Updater implements FirmwareListener, UpdateNotices {
 }
 
 /**
- * Whether an update needs the reconnection of its device: the update is running, a failed update succeeded after all,
- * or a completed update was reverted.
+ * Whether the reconnection of the device changes the update: the update is running, a failed update succeeded after
+ * all, or a completed update was reverted.
  */
 function concernsReturn({ state, context }: StoredUpdate, reported: readonly Firmware[]): boolean {
   if (isRunning(state)) return true

@@ -301,7 +301,7 @@ function functionOf({ allInputs }: Moment, pending: PendingSubscription): Stored
   return allInputs.get(pending)?.[0]
 }
 
-/** Requests in between that were never stored are counted for the next digest. */
+/** Moves the cursor to `to`. Requests up to `to` that were never stored are counted for the next digest. */
 export function moveTo(pending: PendingSubscription, to: number): CursorMove {
   const gap = gapUpTo(pending, to)
   const move = { subscription: pending.subscription.id, to }

@@ -261,8 +261,8 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   }
 
   /**
-   * `busy` if the subscriber is queued, has a mail in progress, or is paused with an unknown mail state; the mail state
-   * of another paused subscriber; otherwise undefined.
+   * `busy` if the subscriber is queued, has a mail in progress, or is paused with an unknown mail state. If the mail
+   * state of a paused subscriber is known, returns this state. Otherwise undefined.
    */
   #stateOf(subscriber: Subscriber): 'busy' | MailState | undefined {
     const key = keyOf(subscriber)

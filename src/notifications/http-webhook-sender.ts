@@ -16,7 +16,7 @@ export interface HttpWebhookSenderOptions {
   readonly world: World
   /** `WEBHOOK_ALLOW`. */
   readonly allowed?: readonly string[]
-  /** The addresses of a host; for tests. */
+  /** Replaces the lookup of a host's addresses, for tests. */
   readonly resolve?: (host: string) => Promise<readonly Resolved[]>
 }
 

@@ -26,10 +26,10 @@ export type MailChoice =
   | { readonly type: 'digest'; readonly pendings: readonly PendingSubscription[] }
 
 /**
- * Chooses one mail at a time, in the order of events: by time, then by function. A subscriber gets up to `mailsPerHourMax`
- * mails in an hour, which begins with the first mail after the previous hour. Later requests go into one digest when the
- * hour is over; that digest is the first mail of the next hour. Requests that were only counted appear in digests alone.
- * Contract 5.7.
+ * Chooses one mail at a time, in the order of events: by time, then by function. A subscriber gets up to
+ * `mailsPerHourMax` mails in an hour, which begins with the first mail after the previous hour. Later requests go into
+ * one digest when the hour is over; that digest is the first mail of the next hour. Requests that were counted but not
+ * stored appear only in digests. Contract 5.7.
  *
  * `pendings` holds only subscriptions that have something to report.
  */

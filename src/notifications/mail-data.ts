@@ -55,8 +55,8 @@ export function dataOf({ device, at, value, previous, cause }: RunData, of: RunC
 }
 
 /**
- * The data of a webhook: identifiers, and names where the contract has them. `truncated` names the values that are not
- * complete. Contract 12.
+ * The data of a webhook: the identifiers of device, service and alarm, and the names of function, alarm and property.
+ * `truncated` lists the values that are not complete. Contract 12.
  */
 export function webhookDataOf({ device, value, previous, cause }: RunData, of: RunContext): JsonObject {
   const plain = { value: plainValue(value), previous: plainValue(previous) }

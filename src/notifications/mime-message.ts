@@ -37,7 +37,7 @@ export function mimeOf({ id, date, from, to, subject, text, html, listId, unsubs
   return composer.compile().build()
 }
 
-/** RFC 2047. nodemailer's encoder passes text that looks encoded already, and mail clients would decode it. */
+/** RFC 2047. nodemailer does not encode text that looks encoded already, and mail clients would decode that text. */
 function headerText(text: string): string {
   return /^[ -~]*$/.test(text) && !text.includes('=?') ? text : encodeWord(text, 'Q', encodedWordCharactersMax)
 }

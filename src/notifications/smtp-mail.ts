@@ -164,8 +164,9 @@ function mailRefusedOf({ code = '', responseCode, command }: SmtpError, hasBegun
 }
 
 /**
- * Relays also answer 421 and 454 for a single recipient: a rate limit of the recipient's host, or a deferred delivery. One
- * address must not delay all others; a server that is shutting down refuses the next connection in its greeting.
+ * Relays also answer 421 and 454 for a single recipient: a rate limit of the recipient's host, or a deferred delivery.
+ * These answers count as `later`, because one address must not delay all others. A server that is shutting down also
+ * refuses the next connection, in its greeting.
  */
 function kindOfReply(reply: number, command: string | undefined): MailFault {
   if (sessionReplies.has(reply)) return 'transport'

@@ -6,9 +6,9 @@ const windowMax = 8
 const poolMax = 128
 /** The limit of attempts of one tenant in one pool at a time. */
 const tenantMax = 32
-/** A tenant with more receivers forgets slow receivers when they are idle. */
+/** For a tenant with more receivers than this, slow receivers are forgotten when they are idle. */
 const slowKeptMax = 1_000
-/** A receiver that takes longer to answer counts as slow, in ms. */
+/** A receiver that takes longer than this to answer counts as slow. */
 const slowMs = 2_000
 
 const pools = ['fast', 'slow'] as const

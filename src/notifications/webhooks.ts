@@ -173,7 +173,7 @@ export class Webhooks implements WebhookNotices {
     })
   }
 
-  /** Oldest first. Webhooks that end meanwhile are skipped at their attempt. */
+  /** Finds stored webhooks by tenant, oldest first. Webhooks that end meanwhile are skipped at their attempt. */
   async #resume(): Promise<void> {
     const { system, log } = this.#parts
     try {
@@ -283,7 +283,7 @@ export class Webhooks implements WebhookNotices {
     if (!prepared.isStillAllowed()) return { waitMs: 0 }
     const begunAt = system.world.monotonic()
     const result = await webhookSender.post(prepared.post)
-    // A closed connection is no answer. The webhook is sent again after the next start.
+    // The stop closed the connection, so there was no answer. The webhook is sent again after the next start.
     if (this.#isStopped && typeof result === 'string') return {}
     const tookMs = typeof result === 'string' ? Number.POSITIVE_INFINITY : system.world.monotonic() - begunAt
     return { ...(await this.#finish(waiting, webhook, prepared.node, result)), tookMs }

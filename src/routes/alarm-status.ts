@@ -16,7 +16,7 @@ import { listReply, streamHeaders } from '#routes/list-reply'
 import { logReply } from '#routes/log-reply'
 import { namesOf, type Pages } from '#runtime/storage'
 
-/** The state of alarms on devices, and its history. Contract 5.3, 12. Access is that of the device, as for events. */
+/** The state of alarms on devices, and its history. As for events, access depends on the device. Contract 5.3, 12. */
 export function alarmStatusRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
@@ -47,9 +47,9 @@ interface StatusRow {
 }
 
 /**
- * The devices on which alarms are or were active: the state that results from the events of the alarms, for callers
- * that receive these events. Like an event, a row depends only on its device. So a client that applies the events to
- * the list gets the list as it is afterwards.
+ * Lists the devices on which alarms are or were active. This is the state that results from the events of the alarms,
+ * for callers that receive these events. Access to a row depends only on its device, as for an event. So a client that
+ * applies the events to the list has the same list as a later request returns.
  */
 function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>): Promise<Reply> {
   const { caller, query } = call

@@ -33,7 +33,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
     bind(api.createAlarm, async ({ caller, body, bodyBytes, seed }) => {
       const id = randomId(seededRandom(seed))
       const stored = await system.askAtOnce(() => {
-        mustBind(context, caller, 'create', body)
+        checkMayBind(context, caller, 'create', body)
         mustReadNames(caller, body)
         context.streamShare.take(caller, bodyBytes.byteLength)
         const put: PutAlarm = { type: 'put_alarm', id, isNew: true, body, ...authorOf(caller, 'alarms') }
@@ -53,7 +53,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       const { alarmId: id } = call.parameters
       const stored = await system.askAtOnce(() => {
         const before = existingAlarm(context, caller, 'update', id)
-        mustBind(context, caller, 'update', body)
+        checkMayBind(context, caller, 'update', body)
         if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
         mustMatch(call, () => textOf(id, before))
         context.streamShare.take(caller, bodyBytes.byteLength)
@@ -96,7 +96,7 @@ function mustReadNames({ scope }: Caller, { serviceIdentifier, condition }: Alar
 }
 
 /** @throws Problem `not_found` */
-function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: AlarmBody): void {
+function checkMayBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: AlarmBody): void {
   const { serviceIdentifier, devices = null, groups = null } = body
   const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
   checkBindings(scope, 'alarms', action, { devices, groups }, membersOf, [serviceIdentifier])

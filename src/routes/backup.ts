@@ -8,7 +8,7 @@ import type { RouteContext } from '#routes/context'
 import { mustBeLocal } from '#routes/local-request'
 import { ReadSlices } from '#routes/read-slices'
 
-/** Creates backups, one at a time; `turns` divides the work. */
+/** Creates backups, one at a time. `turns` lets other work run in between. */
 export interface BackupMaker {
   make(
     request: { readonly user: string; readonly hasHistory: boolean },
@@ -20,7 +20,7 @@ export interface BackupMaker {
 export function backupRoutes({ world }: RouteContext, backups: BackupMaker): Binding[] {
   return [
     bind(api.readBackup, (call) => {
-      mayHaveAll(call)
+      mustHaveAll(call)
       const { caller, query } = call
       const request = { user: caller.user, hasHistory: query.history ?? true }
       return {
@@ -39,7 +39,7 @@ export function backupRoutes({ world }: RouteContext, backups: BackupMaker): Bin
  *
  * @throws Problem `forbidden`
  */
-function mayHaveAll(call: Call): void {
+function mustHaveAll(call: Call): void {
   if (!covers(call.caller.scope, everything.grants)) throw new Problem('forbidden')
   if (call.caller === anonymous) mustBeLocal(call)
 }

@@ -60,7 +60,7 @@ export function checkBindings(
   if (!allOf(bound, membersOf, may)) throw new Problem('not_found')
 }
 
-/** Checks the set of all devices first: an object may name a million of them. */
+/** Checks `*` first, because an object may name a million devices. */
 function allOf(bound: DeviceBinding, membersOf: MembersOf, isIncluded: (devices: BindingDevices) => boolean): boolean {
   if (isIncluded('*')) return true
   const lists = bindingLists(bound, membersOf)

@@ -16,9 +16,9 @@ export interface MailedCode {
 }
 
 /**
- * Mails a link with the code to the user, once. Resolves to whether the mail server accepted the mail in time; later it
- * may still accept it. Undefined if no mail is sent: there is no mail server, no `PUBLIC_URL`, or no address that can
- * receive mail. The caller has the code too.
+ * Mails a link with the code to the user, once. Resolves to whether the mail server accepted the mail in time. If not,
+ * the server may still accept it later. Undefined if no mail is sent: there is no mail server, no `PUBLIC_URL`, or no
+ * address that can receive mail. In each case, the answer to the caller contains the code.
  */
 export async function mailCode(
   context: RouteContext,
@@ -76,7 +76,7 @@ function invitation(name: string, link: string, expiresAt: number) {
 function reset(name: string, link: string, expiresAt: number) {
   return {
     subject: 'Choose a new password',
-    text: `Hello ${name},\n\nan administrator created this link for you to choose a new password:\n\n${link}\n\nYour present password works until then. ${validity(expiresAt)}`,
+    text: `Hello ${name},\n\nan administrator created this link for you to choose a new password:\n\n${link}\n\nYour present password works until you choose another one. ${validity(expiresAt)}`,
   }
 }
 

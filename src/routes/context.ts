@@ -62,7 +62,7 @@ export interface RouteContext {
   readonly intern: InternShape
   readonly memory: MemoryLimits
   readonly hub: Hub
-  /** The topics of event sockets that the websocket server does not know. */
+  /** For clients that receive events over MQTT: the websocket server does not know their sockets. */
   readonly localTopics: LocalTopics
   readonly links: Links
   readonly actions: Pick<ActionRunner, 'begin'>

@@ -46,7 +46,7 @@ async function readDesired(context: RouteContext, { caller, parameters }: Call<S
   return textReply(context, JSON.stringify(desiredValuesOf(desiredOf(state, serviceIdentifier))))
 }
 
-/** The id is derived from the seed of the request, so that a repeated request sends no other WRITE. */
+/** The id is derived from the seed of the request, so that a repeated request sends no second WRITE. */
 async function setDesired(
   context: RouteContext,
   { caller, parameters, bodyBytes, seed }: Call<ServicePath>,

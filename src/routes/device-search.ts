@@ -156,7 +156,7 @@ export class DeviceSearch {
         for (const device of page) texts.rows.push({ device, text: undefined })
         if (slices.isOver) await slices.next()
       }
-      texts.isLoaded()
+      texts.finishLoading()
     } catch (error) {
       this.#tenants.delete(tenant)
       throw error
@@ -174,7 +174,7 @@ interface DeviceText {
 
 interface TextRow {
   readonly device: string
-  /** What the search reads. Undefined: not read yet, or changed since. */
+  /** The text of the device. Undefined: not made yet, or out of date. */
   text: DeviceText | undefined
 }
 
@@ -187,7 +187,7 @@ class TenantTexts {
   /** Events that were published while the rows were loaded. */
   #waiting: EntryExceptReport[] | undefined = []
 
-  isLoaded(): void {
+  finishLoading(): void {
     const waiting = this.#waiting ?? []
     this.#waiting = undefined
     for (const entry of waiting) this.published(entry)

@@ -221,7 +221,7 @@ const filtersMax = 64
 export class DeviceFilters {
   readonly #compiled = new BoundedMap<string, DeviceFilter>(filtersMax)
 
-  /** @throws Problem `invalid` for names that no device has */
+  /** @throws Problem `invalid` for unknown names in the condition */
   of(condition: Condition): DeviceFilter {
     const text = JSON.stringify(condition)
     const filter = this.#compiled.get(text) ?? compileFilter(condition)

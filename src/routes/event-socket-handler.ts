@@ -80,7 +80,7 @@ export class EventSocketHandler implements SocketHandler<EventsOpening> {
     this.#liveness.watch(socket)
   }
 
-  /** PING is answered with the position; other JSON is ignored, for future clients; anything else closes the socket. */
+  /** Answers PING with the position. Ignores other JSON, for future clients. Closes the socket after other bytes. */
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
     this.#liveness.touch(socket)
     const message = isBinary || data.byteLength > messageBytesMax ? unreadable : parse(data)

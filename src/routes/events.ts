@@ -15,7 +15,7 @@ import type { EventSocketHandler, EventsOpening } from '#routes/event-socket-han
 
 /**
  * The limit of unsent bytes of one subscriber. Above it messages are lost, and the subscriber gets a RESYNC. The hub
- * usually stops far below, at half a megabyte; the rest is for the last events of one release.
+ * usually stops far below, at half a megabyte; the rest is for the events that one commit publishes.
  */
 const backpressureBytesMax = 16 * 1024 * 1024
 

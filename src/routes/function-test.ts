@@ -26,7 +26,7 @@ const mailsBytesMax = 786_432
 /** The device of a sample that names none. */
 const sampleDevice = 'TEST'
 
-interface TriedThing {
+interface FunctionWithId {
   readonly id: string
   readonly stored: StoredFunction
 }
@@ -40,7 +40,7 @@ interface TriedThing {
 export async function tryFunction(
   context: RouteContext,
   caller: Caller,
-  { id, stored }: TriedThing,
+  { id, stored }: FunctionWithId,
   sample: Sample,
 ): Promise<Reply> {
   const triggers = triggersOf(stored.graph, sample)

@@ -45,9 +45,9 @@ export function functionRoutes(context: RouteContext): Binding[] {
       const id = randomId(seededRandom(seed))
       let made: SealedBody['made'] = new Map()
       const stored = await system.askAtOnce(() => {
-        mustBind(context, caller, 'create', body)
+        checkMayBind(context, caller, 'create', body)
         mustSeeAlarms(context, caller, body.graph)
-        mustReachReceivers(context, body.graph)
+        checkReceivers(context, body.graph)
         const put = putOf(context, caller, id, body)
         made = put.made
         return { to: tenantAddress(caller.tenant), command: put.command, bytes: bodyBytes.byteLength }
@@ -72,12 +72,12 @@ export function functionRoutes(context: RouteContext): Binding[] {
       const stored = await system.askAtOnce(() => {
         const before = existingFunction(context, caller, 'update', id)
         const body = bodyAfter(before, change)
-        mustBind(context, caller, 'update', body)
+        checkMayBind(context, caller, 'update', body)
         // Checked only for a changed graph: the existing one may name deleted alarms, and receivers that are no longer
         // allowed.
         if (!isDeepStrictEqual(body.graph, before.graph)) {
           mustSeeAlarms(context, caller, body.graph)
-          mustReachReceivers(context, body.graph)
+          checkReceivers(context, body.graph)
         }
         mustMatch(call, () => textOf(id, before))
         const put = putOf(context, caller, id, body, before)
@@ -126,15 +126,18 @@ function isThere(context: RouteContext, { tenant, scope }: Caller, action: Actio
   return isVisible(scope, resource, action, stored, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
-/** The caller must also be allowed to read the services whose values the function sends. @throws Problem `not_found` */
-function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: FunctionBody): void {
+/**
+ * Checks that the caller may bind a function to these devices, and may read the services whose values it sends.
+ * @throws Problem `not_found`
+ */
+function checkMayBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: FunctionBody): void {
   const { devices = null, groups = null } = body.binding
   const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
   checkBindings(scope, resource, action, { devices, groups }, membersOf, servicesNamed(body.graph))
 }
 
 /** @throws Problem `invalid` that names the webhooks whose receivers are not allowed. Contract 12 */
-function mustReachReceivers({ notifications: { webhookSender } }: RouteContext, graph: Graph): void {
+function checkReceivers({ notifications: { webhookSender } }: RouteContext, graph: Graph): void {
   const details = graph.nodes.flatMap((node, place) => {
     const fault = node.type === 'webhook' ? webhookSender.faultOf(node.url) : undefined
     return fault === undefined ? [] : [nodeFault(graph, place, fault)]
@@ -161,7 +164,7 @@ function putOf(
 }
 
 /**
- * The only answer with the new secrets. A repeated request gets it without them: no secret is stored in clear.
+ * The only answer with the new secrets. A repeated request gets no secrets, because none is stored in clear.
  */
 function withSecrets(reply: Reply, entry: FunctionEntry, made: SealedBody['made']): Reply {
   if (made.size === 0) return reply

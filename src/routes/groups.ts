@@ -28,7 +28,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
     ),
 
     bind(api.createGroup, async ({ caller, body, bodyBytes, seed }) => {
-      mustBind(caller, 'create', body.devices)
+      checkMayBind(caller, 'create', body.devices)
       const id = randomId(seededRandom(seed))
       const put: PutGroup = { type: 'put_group', id, isNew: true, body, ...authorOf(caller, resource) }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
@@ -47,7 +47,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
       const stored = await system.askAtOnce(() => {
         const before = existingGroup(context, caller, 'update', id)
         const body = { name: change.name ?? before.name, devices: change.devices ?? before.devices }
-        mustBind(caller, 'update', body.devices)
+        checkMayBind(caller, 'update', body.devices)
         mustHoldGrants(
           context,
           caller,
@@ -90,7 +90,7 @@ function isVisible({ scope }: Caller, action: Action, { devices }: StoredGroup):
 }
 
 /** @throws Problem `not_found` */
-function mustBind({ scope }: Caller, action: Action, devices: readonly string[]): void {
+function checkMayBind({ scope }: Caller, action: Action, devices: readonly string[]): void {
   if (!mayBind(scope, resource, action, devices)) throw new Problem('not_found')
 }
 

@@ -25,8 +25,8 @@ const detailsMax = 100
 const futureMsMax = 86_400_000
 
 /**
- * Stores the rows of a CSV file as points. They replace reported values, so the caller needs the right to report for
- * the device: `update` on `device`, which also allows setting a new secret. Rows of other devices are refused as
+ * Stores the rows of a CSV file as points. The points replace reported values, so the caller needs the right to report
+ * for the device: `update` on `device`, which also allows setting a new secret. Rows of other devices are refused as
  * unknown.
  */
 export async function importHistory(context: RouteContext, call: Call): Promise<Reply> {

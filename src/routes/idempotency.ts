@@ -20,7 +20,10 @@ import type { System } from '#runtime/system'
 
 /** The limit of concurrent requests with a key; further requests get 503. */
 const runningMax = 100_000
-/** The limit of a stored answer, and the default limit of a request: the answer to a creation is hardly larger. */
+/**
+ * The limit of a stored answer. It is the default limit of a request, because the answer to a creation is hardly larger
+ * than its request.
+ */
 export const storedBytesMax = 1024 * 1024
 
 /**
@@ -35,8 +38,8 @@ const keyBytes = 512
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Statuses of refusals for the request's content; temporary refusals are not final. Other refusals depend on the caller
- * or the time, so a retry may succeed.
+ * Statuses that refuse the content of a request. Such refusals are final, unless they are temporary. Other refusals
+ * depend on the caller or the time, so a retry may succeed.
  */
 const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
 
@@ -99,8 +102,8 @@ class IdempotentRequests implements IdempotencyGuard {
     checkCurrent(call.caller)
     if (begun.outcome === 'other') throw otherRequest()
     if (begun.outcome === 'answered') return repeated(begun.reply)
-    // The request begins only after the commit gate, which releases answers in the order of the turns: so it sees an
-    // earlier request with the same key either running or stored.
+    // The commit gate has released the answer to `begin`. It releases answers in the order of the turns, so an earlier
+    // request with the same key is either running or stored by now.
     return this.#alone(address, print, async () => {
       const reply = await finalReply(() => proceed(begun))
       return isFinal(reply.status) ? this.#keep(address, call.caller, reply) : reply

@@ -24,6 +24,6 @@ export function identityRoutes(context: RouteContext): Binding[] {
 }
 
 /** The error for routes of identity and access management while authentication is off. Contract 2. */
-export function identityIsOff(path: string): Problem | undefined {
+export function identityOffProblem(path: string): Problem | undefined {
   return /^\/api\/v1\/(auth|iam)(\/|$)/.test(path) ? new Problem('not_found', 'IAM is off') : undefined
 }

@@ -19,7 +19,7 @@ import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { authorOf } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mayGive, mustCover } from '#routes/roles'
+import { checkMayGive, mustCover } from '#routes/roles'
 import { textReply } from '#routes/streamed-reply'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
@@ -74,7 +74,7 @@ export function apiKeyRoutes(context: RouteContext, { isKeyActive }: Pick<Identi
 
     bindForTenant(context, api.createApiKey, async ({ caller, query, body }, tenant) => {
       const { name, roles, expiresIn } = body
-      mayGive(context, caller, tenant, roles)
+      checkMayGive(context, caller, tenant, roles)
       refuseChainOfKeys(context, caller)
       const id = randomId((bytes) => world.random(bytes))
       const key = apiKeyText(

@@ -19,7 +19,7 @@ export interface ListOf {
   readonly isMatching?: ((name: string) => boolean) | undefined
   /** Undefined if the object was deleted meanwhile or does not match. */
   readonly textOf: (name: string) => TextOrParts | undefined
-  /** A shorter text for the place of a name, for cursors. Default: the name. */
+  /** The text that a cursor contains instead of a name, to be shorter. Default: the name. */
   readonly placeOf?: (name: string) => string
 }
 

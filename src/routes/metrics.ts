@@ -34,7 +34,7 @@ const readMetrics = defineRoute('readMetrics', {
   answers: {
     200: { description: 'The metrics, as text' },
     401: { description: '`METRICS_TOKEN` is set and was not sent as Bearer token' },
-    403: { description: 'It is not set and the request does not come from this machine' },
+    403: { description: '`METRICS_TOKEN` is not set and the request does not come from this machine' },
   },
   example: { status: 200 },
 })

@@ -13,8 +13,8 @@ import { isVisible, membersIn, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 
 /**
- * Names in request bodies: a service by the name of its schema, a property, an alarm and a group by their names. They
- * are replaced by identifiers before the body is validated, so everything behind knows identifiers only.
+ * Replaces names in request bodies by identifiers. A service has the name of its schema; properties, alarms and groups
+ * have names of their own. The body is validated afterwards, so validation and handlers only see identifiers.
  *
  * The identifier of an existing object is not replaced. Only names that the caller may read are found.
  */

@@ -20,9 +20,9 @@ export function outboxRoutes(context: RouteContext): Binding[] {
 }
 
 /**
- * The mail of all users requires the administrator role itself: operators and viewers have all permissions for
- * notifications, but these are meant for their own. With authentication off there are no roles, so full permissions
- * count.
+ * The mail of all users requires the administrator role itself. Operators and viewers have all permissions for
+ * notifications, but these are meant for their own subscriptions. With authentication off there are no roles, so full
+ * permissions count.
  */
 function isAdministrator({ roles, scope }: Caller): boolean {
   return roles.includes('admin' satisfies BuiltInRole) || scope === everything

@@ -5,8 +5,8 @@ import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
 /**
- * A long answer ends when the rights of its caller change or end. A started answer breaks off, so the client notices.
- * Otherwise the client has to repeat the request and gets the reason.
+ * Ends a long answer when the rights of its caller have changed or ended. An answer that has begun breaks off, so the
+ * client notices. Before that, the client gets this error, and has to repeat the request.
  *
  * @throws Problem `overloaded`
  */

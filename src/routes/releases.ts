@@ -119,12 +119,12 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
 }
 
 /**
- * Answers with the number of bytes received so far. If the release exists with its image, these are all: the answer to
- * its upload may have been lost.
+ * Answers with the number of bytes received so far. If the release exists with its image, all bytes were received, and
+ * the answer to the upload may have been lost.
  */
 async function uploadProgress(body: BodyStream, received: number, size: number): Promise<Reply> {
   for await (const piece of body)
-    if (piece.byteLength > 0) throw new Problem('bad_request', 'the body must be empty: the image is complete')
+    if (piece.byteLength > 0) throw new Problem('bad_request', 'the body must be empty: Content-Range names no bytes')
   return { status: 202, json: { received, size } }
 }
 

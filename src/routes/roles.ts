@@ -91,7 +91,7 @@ function textOf(tenant: string, name: string, grants: readonly Grant[]): string 
  *
  * @throws Problem `invalid` that names each missing role, `forbidden` for more rights than the caller's own
  */
-export function mayGive(context: RouteContext, caller: Caller, tenant: string, roles: readonly string[]): void {
+export function checkMayGive(context: RouteContext, caller: Caller, tenant: string, roles: readonly string[]): void {
   const state = context.system.wake(tenantAddress(tenant))
   const details = roles.flatMap((role, index) =>
     grantsOfRole(state, role) ? [] : [{ path: `roles.${index}`, message: 'the role does not exist' }],

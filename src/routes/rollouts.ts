@@ -38,8 +38,8 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
       // The existing rollout is checked too: callers that may not change it may not replace it.
       if (rollout) mustReach(context, caller, 'update', rollout.body)
       mustReach(context, caller, rollout ? 'update' : 'create', body)
-      mustKnow(context, caller, body)
-      mustOpen(context, body)
+      checkGroupsExist(context, caller, body)
+      checkWindowOpens(context, body)
       const id = randomId(seededRandom(seed))
       const put = { type: 'put_rollout', body, id, author: caller.user } as const
       return shown(caller, await context.system.ask(projectAddress(caller.tenant, project), put, bodyBytes.byteLength))
@@ -75,8 +75,8 @@ function entryOf({ rollout, counts }: Pick<RolloutAnswer, 'rollout' | 'counts'>)
 }
 
 /**
- * A rollout for groups is visible to callers that may access all devices of the groups. A deleted group may have had
- * any device.
+ * A rollout for groups is visible to callers that may access all devices of the groups. If a group is deleted,
+ * access to all devices is needed, because the group may have had any device.
  * @throws Problem `not_found`; `forbidden` for a rollout that concerns any device
  */
 function mustReach(context: RouteContext, caller: Caller, action: Action, { groups }: RolloutBody): void {
@@ -89,13 +89,13 @@ function mustReach(context: RouteContext, caller: Caller, action: Action, { grou
 }
 
 /** @throws Problem `not_found` for a missing group */
-function mustKnow(context: RouteContext, { tenant }: Caller, { groups = [] }: RolloutBody): void {
+function checkGroupsExist(context: RouteContext, { tenant }: Caller, { groups = [] }: RolloutBody): void {
   const known = context.system.wake(tenantAddress(tenant)).groups
   if (!groups.every((group) => known.has(group))) throw new Problem('not_found')
 }
 
 /** @throws Problem `invalid` for a window that never opens */
-function mustOpen({ world }: RouteContext, { window }: RolloutBody): void {
+function checkWindowOpens({ world }: RouteContext, { window }: RolloutBody): void {
   if (!window || nextTime(window.cron, world.now()) !== undefined) return
   const details = [{ path: 'window.cron', message: 'must be a cron expression that names a time within ten years' }]
   throw new Problem('invalid', undefined, { details })

@@ -38,8 +38,8 @@ export type TextOrParts = string | Iterable<string>
 const partCharacters = 16 * 1024
 
 /**
- * Longer text is made in parts: this much takes about a millisecond. The length is estimated from the bytes of
- * the values and the number of properties: each with its longest text besides the value.
+ * Longer text is made in parts: this much takes about a millisecond. The length is estimated: the bytes of the values,
+ * and for each property `propertyCharacters`, its longest text without the value.
  */
 const wholeCharactersMax = 128 * 1024
 const propertyCharacters = 200
@@ -86,7 +86,7 @@ export class StateText {
     return before + shown.map((service) => this.serviceOfDevice(service)).join(',') + after
   }
 
-  /** Each service is read synchronously: one UPDATE is about one service. */
+  /** Each service is read synchronously. So an UPDATE, which is about one service, is shown entirely or not at all. */
   *#servicesInParts(before: string, services: readonly ServiceState[], after: string): Iterable<string> {
     let separator = before
     for (const service of services) {

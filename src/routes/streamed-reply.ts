@@ -14,7 +14,7 @@ const namesAtATime = 256
 /**
  * Streams a long answer in pieces. Each object is read just before its piece is sent. The last piece waits until all
  * state that was read is stored. No piece is sent after the caller's session ended or the caller's rights changed.
- * Architecture, Reading all devices.
+ * See ARCHITECTURE.md, "Reading all devices".
  */
 export async function* streamObjects(
   { world, system }: RouteContext,

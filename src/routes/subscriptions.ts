@@ -95,8 +95,8 @@ function topicOf(context: RouteContext, { tenant, scope }: Caller, { type, topic
 }
 
 /**
- * Refuses a function with too many subscriptions, unless the caller has one already: that is reported first. @throws
- * Problem `bad_request_message`
+ * Refuses a function with too many subscriptions. A caller that already has one gets 409 instead.
+ * @throws Problem `bad_request_message`
  */
 function checkSubscriberLimit(context: RouteContext, caller: Caller, fn: string): void {
   if (ownOf(context, caller).some((stored) => stored.function === fn)) return

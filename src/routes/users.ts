@@ -20,7 +20,7 @@ import { mailCode } from '#routes/code-mail'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { listReply } from '#routes/list-reply'
-import { mayGive, mustCover } from '#routes/roles'
+import { checkMayGive, mustCover } from '#routes/roles'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Pages } from '#runtime/storage'
 
@@ -36,7 +36,7 @@ export function userRoutes(context: RouteContext): Binding[] {
       const { text, code } = makeCode(context, caller, expiresIn, false)
       const user = { id: randomId((bytes) => context.world.random(bytes)), tenant, name, email, roles }
       const row = await system.askAtOnce(() => {
-        mayGive(context, caller, tenant, roles)
+        checkMayGive(context, caller, tenant, roles)
         return { to: directoryAddress, command: { type: 'add_user', user, code } }
       })
       const Location = locationOf(`/iam/users/${encodeURIComponent(name)}`, query)
@@ -71,7 +71,7 @@ export function userRoutes(context: RouteContext): Binding[] {
       const { email, roles, state } = call.body
       const row = await system.askAtOnce(() => {
         const before = userToEdit(context, caller, tenant, parameters.name)
-        if (roles) mayGive(context, caller, tenant, roles)
+        if (roles) checkMayGive(context, caller, tenant, roles)
         mustMatch(call, () => textOf(before))
         const command: UpdateUser = {
           type: 'update_user',

@@ -121,8 +121,8 @@ export class ShapedRule {
   }
 
   /**
-   * The value of the first property that the condition reads without a default, or else of its first property; null if
-   * this property has no value.
+   * The value of the first property that the condition reads without a default. If all have a default, the value of the
+   * first property. Null if this property has no value.
    */
   valueIn(source: ValueSource): JsonValue {
     const [place = -1] = this.places
@@ -158,7 +158,7 @@ export class ShapedRule {
 }
 
 /** A condition, independent of the schema. Parsed and compiled once, because it may have hundreds of nodes. */
-export class ReadCondition {
+export class ParsedCondition {
   /** The names by slot, in the order in which `compile` assigns slots. */
   readonly names: readonly string[]
   readonly #condition: StoredAlarm['condition']
@@ -179,14 +179,14 @@ export class ReadCondition {
 
 /** The meaning of a condition's names under a schema. */
 export interface ResolvedNames {
-  readonly condition: ReadCondition
+  readonly condition: ParsedCondition
   /** The properties by slot. */
   readonly places: readonly (PropertyReference | undefined)[]
   /** Equal if the places are equal. */
   readonly text: string
 }
 
-export function resolveNames(condition: ReadCondition, schema: ServiceSchema | undefined): ResolvedNames {
+export function resolveNames(condition: ParsedCondition, schema: ServiceSchema | undefined): ResolvedNames {
   const places = condition.names.map((name) => readPropertyName(name, schema))
   const text = places.map((place) => (place ? `${place.propId}.${place.type?.name ?? ''}` : '')).join()
   return { condition, places, text }

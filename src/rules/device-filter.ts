@@ -16,9 +16,9 @@ import { filterUnitsMax, ruleBudget, serviceUnits } from '#rules/rule-budget'
  * (`meta.site.floor`), properties (`services.<serviceIdentifier>.<name or 0x-id>`), and whether the device has a
  * service (`services.<serviceIdentifier>`). Contract 3.7.
  *
- * Identifiers, names and keys may contain dots. So `services.` is followed by the longest identifier of a service of
- * the device after which a dot comes, and then by one whole name. In `meta`, at every level, the whole rest is tried as
- * a key first, then the longest key after which a dot comes.
+ * Identifiers, names and keys may contain dots. So after `services.`, the longest identifier of a service of the device
+ * that is followed by a dot is the service, and the whole rest is the name. In `meta`, at every level, the whole rest
+ * is tried as a key first, then the longest key that is followed by a dot.
  */
 export interface DeviceFilter {
   /** False if the condition reads only device identifiers: then `deviceWithName` is enough. */

@@ -2,13 +2,13 @@ import type { Condition } from '#model/condition'
 import { isPropertyError, type PropertyState } from '#model/entry'
 import type { EmailNode, Graph, GraphNode, WebhookNode } from '#model/graph'
 import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
-import { ReadCondition } from '#rules/alarm-rule'
+import { ParsedCondition } from '#rules/alarm-rule'
 import type { CompiledCondition } from '#rules/compiled-condition'
 import { ruleBudget, throttleUnits } from '#rules/rule-budget'
 
 /**
  * The graph of a function, in the form in which it runs. After a trigger, nodes are visited in topological order. A
- * node is entered, once, if an earlier node let the run through to it. Contract 5.4.
+ * node is entered at most once, if a node with an edge to it let the run through. Contract 5.4.
  *
  * A run itself allocates nothing; conditions and the sink may. The graph must have been validated by `Graph`.
  */
@@ -201,7 +201,7 @@ const metaStart = 'meta.'
  * `meta`.
  */
 class GraphCondition {
-  readonly #condition: ReadCondition
+  readonly #condition: ParsedCondition
   /** By slot: the path after `meta.`, undefined for all other names. */
   readonly #paths: readonly (string | undefined)[]
   #compiled: CompiledCondition | undefined
@@ -209,7 +209,7 @@ class GraphCondition {
   lacking = ''
 
   constructor(condition: Condition) {
-    this.#condition = new ReadCondition(condition)
+    this.#condition = new ParsedCondition(condition)
     this.#paths = this.#condition.names.map((name) =>
       name.startsWith(metaStart) ? name.slice(metaStart.length) : undefined,
     )

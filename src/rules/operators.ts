@@ -10,7 +10,7 @@ import { ruleBudget } from '#rules/rule-budget'
  * 5.0.7, have errors:
  * - all comparisons of a condition share one variable `prev`, which is written before the right side is evaluated and
  *   read after it: with a comparison inside, as in `{"<":[1,{"if":[{"<":["a","b"]},10,20]}]}`, the left side of the
- *   inner comparison is read;
+ *   inner comparison is read instead;
  * - a literal that is not a number makes arithmetic fail at compile time, even in a branch that is never taken;
  * - `==` treats `null` as 0, so that floor 0 would count as no floor;
  * - `min` and `max` reject text that is a number, and allocate an array each time;
@@ -26,7 +26,8 @@ type Compile = (args: readonly unknown[], state: BuildState) => Compiled | strin
 type Apply = (...args: never[]) => unknown
 
 /**
- * Maximum number of character comparisons by `in` in one evaluation: a third of a millisecond, a few times in a turn.
+ * Maximum number of character comparisons by `in` in one evaluation. They take a third of a millisecond, and a turn may
+ * have a few such evaluations.
  */
 export const searchesMax = 1_048_576
 
@@ -39,7 +40,7 @@ const linearCharactersMax = 250
 /** Texts up to this length are compared as fast as numbers. */
 const shortCharacters = 64
 
-/** Longer texts are not parsed as numbers, which every evaluation would repeat. */
+/** Longer texts are not parsed as numbers, because every evaluation would parse them again. */
 export const numberCharactersMax = 128
 
 /** Thrown if there is no result. Created once: it is only caught and counted, so its stack is not needed. */

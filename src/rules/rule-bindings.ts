@@ -61,7 +61,7 @@ export class RuleBindings<T> {
     })
   }
 
-  /** Changes the binding of a rule. Undefined: the rule was or is bound to no device. */
+  /** Changes the binding of a rule. `before` or `after` undefined: the rule was, or is, bound to no device. */
   bind(id: string, before: DeviceBinding | undefined, after: DeviceBinding | undefined): void {
     if (after && isBoundToAll(after)) this.#common.add(id)
     else this.#common.delete(id)

@@ -106,11 +106,11 @@ export const coldNodeUnits = 1_000
 export const coldRuns = 16
 /** The cost of a changed alarm: its entry, its event and its index row. */
 export const transitionUnits = 5_000
-/**
- * The cost of each checked trigger, request above the rate, throttle that lets a run through, and other request of a
- * mail or webhook, which is a turn of another actor.
- */
+/** The cost of checking a trigger. */
 export const triggerUnits = 50
+/** The cost of a request above the rate. */
 export const overflowUnits = 200
+/** The cost of a throttle that lets a run through. */
 export const throttleUnits = 1_000
+/** The cost of any other request of a mail or webhook, which is a turn of another actor. */
 export const requestUnits = 20_000

@@ -10,7 +10,7 @@ import { type StoredRules, TenantRules } from '#rules/tenant-rules'
 export interface RuleViewsParts {
   /** The current permissions of an author, by resource name; empty for a deleted author. */
   scopeOf(tenant: string, author: string): Scope
-  /** Called for an alarm by which devices must be evaluated again, or whose state they must lose. */
+  /** Called for an alarm that must be evaluated again on its devices, or whose state must be removed from them. */
   sweep(tenant: string, alarm: string): void
   readonly runInSlices: RunInSlices
   readonly log: { info(fields: object, message: string): void }

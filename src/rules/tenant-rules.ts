@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
-import { AlarmRule, type EvaluationCounts, ReadCondition, resolveNames } from '#rules/alarm-rule'
+import { AlarmRule, type EvaluationCounts, ParsedCondition, resolveNames } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
 import type { Profile, RunInSlices } from '#rules/bindings'
 import { RuleBindings } from '#rules/rule-bindings'
@@ -151,7 +151,7 @@ export class TenantRules {
   #viewOf(id: string, stored: StoredAlarm, before: AlarmView | undefined): AlarmView {
     const schema = this.#schemas.get(stored.serviceIdentifier)
     const old = before?.stored === stored ? before.rule : undefined
-    const resolved = resolveNames(old?.resolved.condition ?? new ReadCondition(stored.condition), schema)
+    const resolved = resolveNames(old?.resolved.condition ?? new ParsedCondition(stored.condition), schema)
     const isSame = old?.resolved.text === resolved.text
     const rule =
       old && isSame

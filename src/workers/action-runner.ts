@@ -57,7 +57,7 @@ const storingPace = { sliceMs: 1, underWayMax: 64 }
 const outcomeDelayMs = 50
 const retryMs = 1_000
 const listedAtATime = 256
-/** The weight of a device name while it waits to be stored. */
+/** The bytes that a device name counts for while it waits to be stored. */
 const deviceBytes = 32
 
 /**

@@ -10,8 +10,8 @@ import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 /**
- * An idempotency key is valid for 24 hours, and is removed within an hour and this interval afterwards. Expired keys
- * are never returned.
+ * An idempotency key is valid for 24 hours. It is removed at most an hour and this interval later. Expired keys are
+ * never returned.
  */
 export const expireKeysEveryMs = 10 * 60_000
 /** Each removal costs a read and a record; this many take less than a millisecond. */
