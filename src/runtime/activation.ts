@@ -6,7 +6,7 @@ export type AnyDefinition<Event> = ActorDefinition<unknown, unknown, Event>
  * The state of an actor in memory. Anyone who keeps a reference must check `isAlive` before use: an exception in a
  * turn, a failed commit or idleness ends an activation, and the next command creates another.
  *
- * There is one for each active device, so its parts are plain fields to save memory.
+ * There is one for each active device. To save memory, its place in the redo queue is kept in its own fields.
  */
 export class Activation<Event> {
   readonly definition: AnyDefinition<Event>
@@ -39,8 +39,8 @@ export class Activation<Event> {
   }
 
   /**
-   * World.monotonic of the sweep before the last turn; 0 before the first turn. Whole seconds: a small integer needs no
-   * heap object.
+   * World.monotonic of the sweep before the last turn; 0 before the first turn. Kept in whole seconds, because a small
+   * integer needs no heap object.
    */
   get touchedAtMs(): number {
     return this.#touchedAtS * 1000
@@ -116,7 +116,7 @@ export class ActivationIndex<Event> {
       if (!activations) continue
       for (const activation of activations.values()) deleted.push(activation)
       tenants.delete(tenant)
-      // Ends iterations that are in progress.
+      // An iteration in progress must not yield these activations.
       activations.clear()
     }
     this.#size -= deleted.length

@@ -10,8 +10,8 @@ import type { ValueReader, ValueWriter } from '#runtime/value-codec'
  * and memory used within one turn, are not state.) `apply` depends only on its arguments, because a replay calls it
  * again with the same events.
  *
- * The results of a turn (answer, effects, events) are released only after the commit that contains them. A turn may
- * send commands to other actors (`tells`), but cannot wait for their answers.
+ * The results of a turn (answer, effects, events) are released only after the commit of the turn. A turn may send
+ * commands to other actors (`tells`), but cannot wait for their answers.
  */
 export interface ActorDefinition<State, Command, Event> {
   readonly kind: string
@@ -36,8 +36,8 @@ export interface ActorDefinition<State, Command, Event> {
    */
   writeSnapshot?(state: State, writer: ValueWriter): boolean
   /**
-   * The ids of the shared records that a snapshot refers to. A shared record stays stored while any snapshot refers to
-   * it.
+   * The ids of the shared records that a snapshot refers to. A shared record stays stored while a stored snapshot or a
+   * stored event refers to it.
    */
   sharedIn?(snapshot: unknown): readonly string[]
   /**
@@ -55,10 +55,10 @@ export interface ActorDefinition<State, Command, Event> {
   /** Applies a change that is not an event. */
   change?(state: State, change: unknown): void
   /**
-   * For written-through actors: a record was stored. Called after the commit of a turn, for each of its records in
-   * their order, before the effects of the turn. Also called on a node that applies the commits of another one. Not
-   * called when the server starts and reads all records. The actor may have newer records that are not stored, so this
-   * method must not read it.
+   * For written-through actors: a record was stored. Called after the commit of a turn, for each record of the turn in
+   * order, before the effects of the turn. Also called on a node that applies the commits of another one. Not called
+   * when the server starts and reads all records. This method must not read the actor, which may have newer records
+   * that are not stored.
    */
   recordStored?(address: ActorAddress, change: RecordChange): void
   /**
@@ -74,9 +74,9 @@ export interface ActorDefinition<State, Command, Event> {
    */
   readonly formats: Readonly<Record<string, RecordFormat>>
   /**
-   * For written-through kinds with very many actors: all names of records that an actor can have. Their existence is
-   * then neither tracked nor read when the server starts (350 B an actor); `wake` looks up each of them. `formats` must
-   * have exactly these names, so that every record is found again.
+   * For written-through kinds with very many actors: all names of records that an actor can have. The names of stored
+   * records are then neither read at the start nor tracked, which saves 350 B an actor; an activation looks up each
+   * name of this list. `formats` must have exactly these names: a record with another name would not be found again.
    */
   readonly fixedRecords?: readonly string[]
   /**
@@ -88,7 +88,7 @@ export interface ActorDefinition<State, Command, Event> {
 
 /**
  * The address of an actor. `id` is unique within kind and tenant. `Seen` is the type of the state that `System.peek`
- * returns, `Command` the type of its commands.
+ * returns, `Command` the type of the actor's commands.
  */
 export interface ActorAddress<Seen = unknown, Command = unknown> {
   readonly kind: string
@@ -129,7 +129,7 @@ export interface Recorded<Event> {
   readonly events: readonly Event[]
   /**
    * Changes that are not events, applied before the events. For a written-through actor, the records of the same turn
-   * store them. For a `redo` actor, the next snapshot does: a crash before it loses them.
+   * store them. For a `redo` actor, the next snapshot stores them, and a crash before it loses them.
    */
   readonly changes?: readonly unknown[]
   readonly records?: readonly RecordChange[]
@@ -140,7 +140,7 @@ export interface Recorded<Event> {
   readonly tells?: readonly Tell[]
   /** Run after the commit, in order, never during a replay. Dropped if the commit fails. */
   readonly effects?: readonly (() => void)[]
-  /** When the next reminder is due, Unix ms; null for never. Absent if that does not change. */
+  /** When the next reminder is due, Unix ms; null for never. Absent if it does not change. */
   readonly reminder?: number | null
   readonly answer?: unknown
 }

@@ -16,8 +16,8 @@ export interface BlobStore {
    * Returns how much is received now, or the image after the last part.
    *
    * If the pieces fail, the bytes before the failure are kept for a day, and the upload may be resumed, also after a
-   * restart. After a failed write, the bytes that were on the disk before are kept, unless the disk is full. Of an
-   * upload of unknown size nothing is kept.
+   * restart. After a failed write, the bytes that were on the disk before are kept, unless the disk is full. Nothing
+   * is kept of an upload of unknown size.
    *
    * A part without pieces turns an upload that is already complete into the image: the process may have died before it
    * had stored the image.

@@ -8,15 +8,15 @@ export interface RedoLimits {
   readonly eventsMax: number
   readonly bytesMax: number
   /**
-   * With many actors these limits leave little for each, and nearly every event would need a snapshot. So both limits
-   * are multiplied until each unsaved actor has `eventsPerActor`, but at most by `timesMax`.
+   * With many actors these limits leave few events for each, and nearly every event would need a snapshot. So both
+   * limits are multiplied, at most by `timesMax`, until they allow `eventsPerActor` for each unsaved actor.
    */
   readonly growth?: { readonly eventsPerActor: number; readonly timesMax: number }
 }
 
 /**
- * Actors are saved from `youngRatio` of the limit on, at a rate that saves all waiting ones while the stream grows by
- * `spreadRatio` of the limit.
+ * An actor may be saved when the stream has grown by `youngRatio` of the limit since its first unsaved event. The rate
+ * saves all waiting actors while the stream grows by `spreadRatio` of the limit.
  */
 const youngRatio = 0.25
 const spreadRatio = 0.7
@@ -41,6 +41,7 @@ export class RedoPace {
   #bytes = 0
   /** The present factor of the limits; 0 before the first update. */
   #times = 0
+  /** The assumed number of waiting actors. */
   #waiting = 0
   /** Snapshots due now, with a fraction. */
   #owed = 0
@@ -51,8 +52,8 @@ export class RedoPace {
   }
 
   /**
-   * Updates the pace. `taken` and `bytes` are the length of the stream, `waiting` the number of waiting actors,
-   * `oldest` what was added since the first event of the actor that waits longest.
+   * Updates the pace. `taken` and `bytes` are the length of the stream, `waiting` is the number of waiting actors, and
+   * `oldest` is the growth of the stream since the first unsaved event of the actor that waits longest.
    */
   advance(taken: number, bytes: number, waiting: number, oldest: StreamLength): void {
     const { eventsPerActor, timesMax } = this.#limits.growth ?? { eventsPerActor: 0, timesMax: 1 }
@@ -82,7 +83,7 @@ export class RedoPace {
     this.#owed = 0
   }
 
-  /** Whether an actor must be saved now. `since`: what was added to the stream since its first unsaved event. */
+  /** Whether an actor must be saved now. `since`: the growth of the stream since its first unsaved event. */
   isDue(since: StreamLength): boolean {
     const share = this.#share(since)
     return share >= 1 || (share >= youngRatio && this.#owed >= 1)
@@ -221,7 +222,7 @@ export class Checkpoints<Event> {
 
   /**
    * Adds the present snapshot to the open commit, and returns its size in bytes. Throws for an ended activation,
-   * because another one has its place in the queue.
+   * because another one may have its place in the queue.
    */
   save(activation: Activation<Event>, snapshot = this.#registry.snapshot(activation)): number {
     if (!activation.isAlive) throw new Error(`${nameOf(activation)} is dead, and can't be saved`)
@@ -234,7 +235,7 @@ export class Checkpoints<Event> {
   }
 }
 
-/** The length of the stream since the first event of the actor that no snapshot includes. */
+/** The growth of the stream since the first event of the actor that no snapshot includes. */
 function lengthSince<Event>(head: StreamHead<Event>, { unsavedFrom, bytesBefore }: Activation<Event>): StreamLength {
   return { events: head.taken - unsavedFrom, bytes: head.bytesTaken - bytesBefore }
 }

@@ -2,12 +2,12 @@ import { type Caller, principalKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
 export interface ConcurrencyLimits {
-  /** The plural noun for the refusal. */
+  /** The plural noun in the text of a refusal. */
   readonly things: string
   readonly perUserMax: number
   /**
-   * Above `perUserMax`, so that a user does not block a tenant; below the total, so that no tenant blocks the
-   * others.
+   * Above `perUserMax`, so that a user does not block a tenant; below the capacity of the server, so that no tenant
+   * blocks the others.
    */
   readonly perTenantMax: number
 }

@@ -153,7 +153,7 @@ export class Gate<Event> {
     this.#schedule()
   }
 
-  /** @throws Error if the gate is closed; RangeError for an empty value: see {@link Operation} */
+  /** @throws Error if the gate is closed; RangeError for an empty value: see `Operation` in `storage.ts` */
   put(recordKey: string, value: Uint8Array | null): void {
     if (this.#isClosed) throw new Error('cannot put a record while the store accepts no writes')
     if (value?.byteLength === 0) throw new RangeError(`the value of a record must not be empty: ${recordKey}`)

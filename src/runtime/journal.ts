@@ -39,7 +39,10 @@ export interface Journal<Event> {
   packer(): EventPacker<Event>
   /** Resolves with the bytes of each stream part, in the order of `streams`. */
   write(commit: SealedCommit<Event>): Promise<readonly number[]>
-  /** Reads stored events of a tenant synchronously, to recreate an activation. Only within the redo window. */
+  /**
+   * Reads stored events of a tenant from this offset on, synchronously, to recreate an activation. The offset must not
+   * be before the stored redo position.
+   */
   eventsSince(tenant: string, offset: number): Iterable<StreamEvent<Event>>
 }
 
@@ -77,8 +80,8 @@ export interface StreamPart<Event> {
 /**
  * Reads the streams of tenants for clients that resume. Implemented in `src/store`.
  *
- * Obligations: a chunk contains consecutive events. `recent` and `load` return the chunk with the offset, or undefined
- * if it is not retained; `recent` also if it is not in memory. Only committed events are returned.
+ * Obligations: a chunk contains consecutive events. `recent` and `load` return the chunk that contains the offset, or
+ * undefined if it is not stored; `recent` also if it is not in memory. Only committed events are returned.
  */
 export interface StreamReader<Event> {
   /** The present epoch. */

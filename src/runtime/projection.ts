@@ -5,9 +5,9 @@
  * Obligations:
  * - A checkpoint is stored in one batch with all data computed from the entries before it. After a crash the projection
  *   continues from a checkpoint, so it loses and repeats nothing that the streams still have.
- * - After a power loss the streams may end before a checkpoint, and later offsets are then given to other entries. The
- *   projection offers an older checkpoint for this case, and forgets everything after it. It keeps older ones until
- *   `confirm`.
+ * - After a power loss the streams may end before a checkpoint, and the offsets after their end are given to other
+ *   entries. So the projection keeps older checkpoints until `confirm`. It can continue from one of them, and then
+ *   forgets everything after it.
  * - The methods are called one after the other.
  */
 export interface Projection {
@@ -26,7 +26,7 @@ export interface Projection {
   /** Adds chunks of the streams, in order. Their bytes are valid during the call only. */
   apply(chunks: readonly StreamChunk[]): Promise<Applied>
   /**
-   * All entries of the state that `apply` numbered `stored` are durable in the streams, so older checkpoints may be
+   * The streams have synced all entries of the state with this number (`Applied.stored`), so older checkpoints may be
    * dropped.
    */
   confirm(stored: number): Promise<void>

@@ -105,7 +105,7 @@ export class Registry<Event> {
 
   /**
    * Activates a `redo` actor from its stored snapshot while the server starts, when nothing is pending. The caller must
-   * ensure that it is not active: with a check, waking a million actors would take 1.5 times as long.
+   * ensure that the actor is not active. A check here would make waking a million actors take 1.5 times as long.
    */
   wakeFrom(address: ActorAddress, snapshot: Uint8Array): Activation<Event> {
     return this.#add(this.#reviveFrom(this.definition(address.kind), address, snapshot))
@@ -230,8 +230,8 @@ export class Registry<Event> {
   }
 
   /**
-   * Ends an activation that need not be kept, or whose actor does not exist: reads of unknown names must cost no
-   * memory.
+   * Ends an activation of a brief kind, or of a `redo` actor without a state to store: commands for unknown names must
+   * leave nothing in memory.
    */
   releaseIfEmpty(activation: Activation<Event>): void {
     const { definition, state } = activation

@@ -1,7 +1,7 @@
 import { type ActorAddress, addressFrom, addressKey } from '#runtime/actor'
 import type { World } from '#runtime/world'
 
-/** Small, about 160 bytes, because many reminders wait for a day. */
+/** Kept small (about 160 bytes), because many reminders wait for a day. */
 interface Reminder {
   /** `addressKey` of the actor. */
   readonly key: string

@@ -4,7 +4,7 @@
  *
  * Obligations:
  * - A `SocketHandler` gets `opened`, then any other calls, then `closed` exactly once. After `closed`, only
- *   `bufferedBytes` (0) may be called.
+ *   `bufferedBytes` of the socket may be called, which then returns 0.
  * - `subscribe` and `unsubscribe` affect later calls of `publish` only.
  * - Messages sent and published to one socket arrive in the order of the calls.
  * - Above its limit of buffered bytes a socket loses messages. `dropped` is called for the first lost message, and may
@@ -27,7 +27,10 @@ export interface Socket {
   /** Stops reading for a time, if the socket can. The receiver must keep messages that still arrive. */
   pause?(): void
   resume?(): void
-  /** For a client at another node: the message to send if that node stops, or does not reach this one any more. */
+  /**
+   * For a client that is connected to another node: the message that the other node sends to the client when that node
+   * stops, or when it loses its connection to this one.
+   */
   setFarewell?(message: Uint8Array): void
   /** Closes with a code and a reason of at most 123 bytes. */
   end(code: number, reason: string): void

@@ -78,8 +78,8 @@ export interface Row {
 /** Opens the handles of one store. A backend stays valid when a handle is closed. */
 export interface StorageBackend {
   /**
-   * Whether other nodes have the store too. Each opening then continues where the last one ended, on whichever node it
-   * was, so positions of earlier openings stay valid. Default: false.
+   * Whether other nodes have the store too. Each opening then continues where the last one ended, on whichever node
+   * that was, so positions of earlier openings stay valid. Default: false.
    */
   readonly isShared?: boolean
   /**
@@ -101,7 +101,7 @@ export interface StorageBackend {
 }
 
 /**
- * - `full`: no space left; may be reopened when there is space.
+ * - `full`: no space left; the store may be reopened when there is space.
  * - `io`: the disk failed; no writes until the process restarts.
  * - `locked`: another process uses the store.
  * - `damaged`: the store can't be read.

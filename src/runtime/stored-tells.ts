@@ -11,8 +11,9 @@ export const tellsPerCommitMax = 10_000
 export const tellFormat = { name: 'tell', version: 1, upgrades: {} }
 
 /**
- * Messages between actors, above the limit `tellsPerCommitMax`. The commit stores them, and the following commits
- * deliver them. A message is removed in the commit of the turn that receives it. A crash loses none and repeats none.
+ * The messages between actors that exceed `tellsPerCommitMax` in one commit. That commit stores them, and the following
+ * commits deliver them. The commit of the turn that receives a message also removes it, so a crash loses none and
+ * repeats none.
  */
 export class StoredTells<Event> {
   readonly #gate: Gate<Event>
@@ -48,6 +49,7 @@ export class StoredTells<Event> {
     this.#askForMore()
   }
 
+  /** Adds a stored message. Null: the message was delivered, and no longer waits. */
   load(sequence: number, tell: Tell | null): void {
     if (tell) this.#waiting.push({ sequence, tell })
     else this.#waiting.splice(0, 1 + this.#waiting.findIndex((waiting) => waiting.sequence === sequence))

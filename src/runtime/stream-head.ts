@@ -45,7 +45,7 @@ export class StreamHead<Event> {
 }
 
 /**
- * The actors of one tenant with events that no snapshot includes, ordered by the first of these. Redo begins at the
+ * The actors of one tenant with events that no snapshot includes, ordered by their first such event. Redo begins at the
  * head of the queue, so the head is saved first. Actors are saved only as fast as the stream grows: the time of a
  * restart depends on the number of events to apply, and a later snapshot includes more of them.
  *

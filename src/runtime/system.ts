@@ -30,7 +30,7 @@ export interface SystemOptions<Event>
   extends Pick<GateOptions<Event>, 'world' | 'journal' | 'listener' | 'uncommittedBytesMax' | 'commitEveryMs'> {
   readonly definitions: readonly AnyDefinition<Event>[]
   readonly log: SystemLog
-  /** Called by `storageFailed`, also after a failed commit. Turns are refused until the store has been read again. */
+  /** Called by `storageFailed`, so also after a failed commit. Turns are refused until the store was read again. */
   readonly commitFailed: (error: unknown) => void
   /** Default: `redoLimits`. */
   readonly redo?: RedoLimits
@@ -45,13 +45,14 @@ export interface ReminderDue {
 
 /** An activation without a turn for this long is ended: reading its state again takes 10 µs. */
 export const forgetAfterMs = 5 * 60_000
-/** The interval of the sweep, the activations checked at once, and the pause after a complete sweep. */
+/** Every `sweepEveryMs`, `sweepCountMax` activations are checked. After the last ones, the sweep pauses for `sweepRestMs`. */
 const sweepEveryMs = 250
 const sweepCountMax = 2_000
 const sweepRestMs = 1_000
 /** The value of an index entry. Its key has all the information. */
 const present = Uint8Array.of(1)
 
+/** The default weight of a command. */
 const turnBytes = 256
 
 /**
@@ -79,7 +80,7 @@ export class System<Event> {
   #turning: Activation<Event> | undefined
   #isRunningTells = false
   #isServing = false
-  /** World.monotonic of the last sweep. Exact enough for idleness, and cheaper than a clock read in each turn. */
+  /** World.monotonic of the sweep's last step. Exact enough for idleness, and cheaper than a clock read in each turn. */
   #sweptAtMs = 0
   #cancelSweep: (() => void) | undefined
 
@@ -139,7 +140,7 @@ export class System<Event> {
     if (!wasAwake) this.registry.releaseIfEmpty(activation)
   }
 
-  /** Like `turn`, for an activation that the caller has. It must be alive: changes of an ended one would be lost. */
+  /** Like `turn`, for an activation of the caller, which must be alive: changes of an ended one would be lost. */
   turnOf(activation: Activation<Event>, command: unknown, responder: Responder, bytes = turnBytes): void {
     if (this.#isTurning) {
       this.#isNested = true
@@ -179,7 +180,7 @@ export class System<Event> {
   }
 
   /**
-   * The present state of an actor, perhaps not stored yet, without an activation. Use the state within `askAtOnce`, or
+   * The present state of an actor, perhaps not stored yet. Adds no activation. Use the state within `askAtOnce`, or
    * wait for `gate.whenStored` before the state leaves the server. @throws Problem `storage`
    */
   peek<Seen>(address: ActorAddress<Seen>): Seen {
@@ -187,7 +188,7 @@ export class System<Event> {
     return visibleState(this.registry.peek(address))
   }
 
-  /** Like `peek`, with an activation, for frequent reads. The tenant must exist. @throws Problem `storage` */
+  /** Like `peek`, but adds an activation, for frequent reads. The tenant must exist. @throws Problem `storage` */
   wake<Seen>(address: ActorAddress<Seen>): Seen {
     if (!this.#isServing) throw new Problem('storage')
     return visibleState(this.registry.wake(address))

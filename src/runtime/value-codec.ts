@@ -30,6 +30,6 @@ export interface ValueWriter {
   null(): void
   /** A value of any other type, or one that is rare. */
   any(value: unknown): void
-  /** Entries follow, a name and a value for each. At most 15. */
+  /** `size` entries follow, a name and a value for each. At most 15. */
   object(size: number): void
 }

@@ -11,7 +11,7 @@ import { addressOf, numberOf, partNameOf, tenantOfChunk } from '#store/key-space
 import { unpackRecord } from '#store/record-codec'
 import { beginFormat, redoFormat, type StoreJournal } from '#store/store-journal'
 
-/** The part of the system that commits are applied to. */
+/** What stored commits are applied to, when the server starts or when this node follows another one. */
 export interface Follower {
   readonly journal: StoreJournal
   readonly system: System<Entry>
@@ -26,7 +26,7 @@ export interface Follower {
 
 /**
  * Applies a stored operation of a commit to memory: streams, states of actors, reminders and stored messages. It
- * decides nothing. Each operation is in the store already, and is applied once.
+ * decides nothing. Each operation must be in the store already, and must be applied only once.
  *
  * A starting server applies the rows that it finds. A node that follows another one applies commit by commit, and
  * within a commit in the order of `putSnapshotsFirst`.

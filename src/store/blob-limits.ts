@@ -2,7 +2,6 @@ import { Problem } from '#model/problem'
 import type { BlobPart } from '#runtime/blobs'
 
 /** An incomplete upload without progress for this time cannot be resumed, and is deleted. */
-
 export const partAgeMsMax = 24 * 3_600_000
 /** A new image is not swept for this time. */
 export const freshMsMax = 3_600_000
@@ -30,17 +29,17 @@ export function checkGrowth(received: number, part: BlobPart, bytesMax: number):
   if (received > bytesMax) throw tooLarge(bytesMax)
 }
 
-/** Whether a part is useless once its upload is interrupted: only a part of declared size can be resumed. */
+/** Whether an upload cannot be resumed after this part is interrupted: its size is unknown. */
 export function isUnresumable({ size }: BlobPart): boolean {
   return size === null
 }
 
-/** Whether a part is useless after this error: its image will never have an owner. */
+/** Whether an upload is useless after this error: it can't be resumed, or its image will never have an owner. */
 export function isRefusedForGood(error: unknown, part: BlobPart): boolean {
   return isUnresumable(part) || (error instanceof Problem && !['storage', 'overloaded', 'bug'].includes(error.code))
 }
 
-/** Whether the part is complete. Call it after the last piece. */
+/** Whether the upload is complete. Call it after the last piece of the part. */
 export function isWhole(received: number, part: BlobPart): boolean {
   return part.size === null || received === part.size
 }

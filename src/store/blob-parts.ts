@@ -37,7 +37,7 @@ export class BlobParts {
   }
 
   fileOf(name: string): string {
-    // A name contains text that a user chose.
+    // Hashed, because a name contains text that a user chose.
     return join(this.#folder, `${createHash('sha256').update(name).digest('hex')}.part`)
   }
 
@@ -118,8 +118,8 @@ export class BlobParts {
   }
 
   /**
-   * Deletes parts that are too old, and complete parts whose image has an owner: `owned` returns the names of the
-   * uploads with this full length whose image has an owner. The parts of the names in `keep` stay.
+   * Deletes parts that are too old, and complete parts whose image has an owner: `owned(bytes)` returns the names of
+   * such uploads with this length. The parts of the names in `keep` stay.
    */
   async sweep(keep: ReadonlySet<string>, owned: (bytes: number) => Iterable<string> = () => []): Promise<void> {
     const entries = await readdir(this.#folder)

@@ -34,7 +34,7 @@ export interface FileBlobsOptions {
   readonly bytesMax: number
   readonly headroomBytes: number
   now(): number
-  /** Called for the log when the disk refuses a read or write. The caller only receives `storage`. */
+  /** Called for the log when the disk refuses a read or write. The caller only receives Problem `storage`. */
   failed?(error: Error): void
 }
 
@@ -224,7 +224,7 @@ class FileBlobs implements BlobStore {
   /** The file is synced before it gets its name, and named before any client is informed. */
   async #finish(name: string, opened: OpenPart): Promise<BlobReceived> {
     const sha256 = opened.hash.copy().digest('hex')
-    // The length too, before the part is linked to an image: a file that has both names is never made shorter.
+    // Also records the length, before the part is linked to the image: otherwise `cutOff` could shorten the image.
     await this.#parts.sync(name, opened)
     this.#fresh.set(sha256, this.#options.now())
     await this.#parts.linkTo(name, this.#fileOf(sha256))
@@ -319,7 +319,7 @@ function callerError(error: unknown): unknown {
   return error instanceof DiskError ? error.problem : error
 }
 
-/** `failureFrom` reads this as a full disk. */
+/** `failureFrom` takes this error for a full disk, because of its code. */
 class DiskFullError extends Error {
   readonly code = 'ENOSPC'
 

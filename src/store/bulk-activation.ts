@@ -12,11 +12,12 @@ import type { StoreJournal } from '#store/store-journal'
 
 export interface BulkActivationLimits {
   /**
-   * Below either number there is no scan of snapshots: each actor's snapshot is read when its first entry is applied.
+   * With fewer entries or fewer actors, there is no scan of snapshots: each actor's snapshot is read when its first
+   * entry is applied.
    */
   readonly entriesMin: number
   readonly actorsMin: number
-  /** The scan stops after this number of snapshots, plus `rowsPerActor` for each useful one. */
+  /** The scan stops after this number of snapshots, plus `rowsPerActor` for each snapshot that is needed. */
   readonly rowsAhead: number
   readonly rowsPerActor: number
 }
@@ -145,7 +146,7 @@ function bitOf(hash: number): number {
 }
 
 const slotsAtFirst = 1024
-/** Numbers in a slot: a hash, and the index of its activation plus one; 0 for an empty slot. */
+/** A slot has two numbers: a hash, and the index of its activation plus one; 0 for an empty slot. */
 const perSlot = 2
 
 /**

@@ -167,7 +167,7 @@ export interface ShapesById {
 
 /**
  * Reads a chunk with `read`, which gets the ids of its shapes and reads `count` entries. Undefined if the general
- * decoder must read it.
+ * decoder (`unpack`) must read the chunk.
  */
 export function readChunk<Value>(
   reader: EntryReader,

@@ -63,7 +63,7 @@ const shapeSweepEveryMs = 3_600_000
 /**
  * Opens, reads, writes and closes the store. After a failed write it only reads. Unless the disk itself failed (`io`),
  * it closes and reopens the store when there is space. A storage handle never writes again after a failure, because it
- * would lose later batches; so the only way back is a new handle, read from the beginning.
+ * would lose later batches. So writes need a new handle, from which the store is read from the beginning.
  */
 export class Database {
   readonly #options: DatabaseOptions
@@ -138,7 +138,8 @@ export class Database {
     shared.whenEnded((failure) => {
       if (!this.#isClosed()) system.storageFailed(failure)
     })
-    // After a reopening, the node answers reads from its own data, even if it cannot reach the log. Contract 11.
+    // After a reopening, views are loaded before the node follows: reads are answered from its own data, even if it
+    // cannot reach the log. Contract 11.
     const isAgain = this.#reopening !== undefined
     if (isAgain) await this.#loadViews()
     await shared.follow((operations) => this.#apply(operations))
@@ -204,7 +205,7 @@ export class Database {
   }
 
   /**
-   * The rows in this range (default: all but `keys.replica`) after the last commit. The caller must close the scan.
+   * The rows in this range (default: all but `keys.replica`) as of the last commit. The caller must close the scan.
    * @throws StorageFailure `closed` while the store is being reopened
    */
   snapshot(range: Pick<ScanRange, 'after' | 'before'> = everyKey): Scan {

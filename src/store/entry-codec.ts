@@ -72,7 +72,7 @@ function optional<Name>(name: Name): StoredField<Name> {
   return { name, pack: (value) => value ?? null, unpack: (stored) => stored ?? undefined }
 }
 
-/** A field that, if the entry lacks it, is stored as null before a later field, and not at all otherwise. */
+/** A field that an entry may lack. It is then stored as null if a later field is stored, and not at all otherwise. */
 function omittable<Name>(name: Name): StoredField<Name> {
   return { name, pack: (value) => value, unpack: (stored) => stored ?? undefined }
 }
@@ -249,7 +249,7 @@ export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter
 }
 
 /**
- * Reads the next entry, with the result of `unpackEntry`.
+ * Reads the next entry, with the same result as `unpackEntry`.
  * @throws Error for a kind that this release does not know; errors of `shapes`
  */
 export function readEntry(reader: EntryReader, shapes: ShapePlaces): Entry {

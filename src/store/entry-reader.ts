@@ -21,13 +21,13 @@ export interface KnownReport<Known extends KnownDevice> {
 }
 
 /**
- * Reads consecutive entries. Reports are read without the general decoder, which first makes a list of each: a starting
- * server reads hundreds of thousands of them.
+ * Reads consecutive entries. A starting server reads hundreds of thousands of reports, so reports are read without the
+ * general decoder, which first makes a list of each.
  */
 export class EntryReader extends MsgpackReader {
   /**
    * Reads a report in the form of `reported` in `entry-codec`. Returns undefined, and reads nothing, for any other
-   * entry, and for the few reports with one or two further fields, for waiting alarms and throttles.
+   * entry, and for the few reports with the fields `alarms` or `throttles`.
    */
   readReported(code: number, shapeAt: (place: number) => Shape): Reported | undefined {
     const before = this.place

@@ -7,8 +7,8 @@ import { isMissing } from '#store/file-system'
 const stepBytes = 1024 * 1024
 
 /**
- * Disk space reserved by a file, which is deleted before the store is reopened after a failed write: opening needs
- * space (LevelDB writes its log out as tables, and a manifest).
+ * Disk space reserved by a file. After a failed write, the file is deleted before the store is reopened, because the
+ * opening needs space: LevelDB writes its log out as tables, and a manifest.
  *
  * Calls run one at a time, in order.
  */

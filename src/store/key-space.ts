@@ -1,9 +1,9 @@
 import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/actor'
 
 /**
- * The whole key space. Parts are separated by `/`, which names never contain; `0` is the next character, so a prefix is
- * the range from `prefix/` to `prefix0`. Offsets and other numbers have 14 hexadecimal digits (2⁵³ and more), so that
- * they sort as numbers.
+ * The whole key space. Parts of a key are separated by `/`, which only the last part may contain. `0` is the character
+ * after `/`, so a prefix is the range from `prefix/` to `prefix0`. Offsets and other numbers have 14 hexadecimal digits
+ * (2⁵³ and more), so that they sort as numbers.
  *
  * No key begins with a digit. Such keys (`1/stream/…`) are reserved for further partitions of the store, of which there
  * are none yet.
@@ -19,7 +19,7 @@ import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/acto
  * | `redo/<tenant>` | the offset from which a restarted server applies entries again; it stays after its tenant is
  * deleted: no offset is assigned twice |
  * | `begin/<tenant>` | a tenant of this name was deleted: the offset at which the stream of the next one begins |
- * | `whole/<tenant>` | after a repair: the offset from which no entry is missing. Earlier positions are not recovered |
+ * | `whole/<tenant>` | after a repair: the offset from which no entry is missing. No client resumes before it |
  * | `shape/<id>` | content of a shape, for all tenants |
  * | `epoch/<number>` | an epoch: its name and each stream's last offset when it began |
  * | `\u{10ffff}replica` | of a node of a cluster: the last message of the shared log that is in this store. It follows

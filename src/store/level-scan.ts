@@ -65,8 +65,8 @@ export class LevelScan implements Scan {
   async #read(count: number): Promise<readonly Entry[]> {
     const { hasValues } = this.#range
     const { entries, isCut } = await this.#entries(count, hasValues)
-    // The size limit cut the page, so its iterator did not reach an end and reported no errors. A second iterator,
-    // which ends after these rows, does.
+    // If the size limit cut the page, its iterator did not reach its end, so it reported no errors. A second iterator,
+    // limited to these rows, reaches its end.
     if (isCut && (await this.#entries(entries.length, false)).entries.length !== entries.length) {
       throw new Error('rows are missing that were there before')
     }
@@ -75,7 +75,7 @@ export class LevelScan implements Scan {
     return entries
   }
 
-  /** Reads the next rows. Unless the size limit cuts the page, LevelDB was asked whether there are more. */
+  /** Reads the next rows. Unless the size limit cuts the page (`isCut`), the iterator has reached its end. */
   async #entries(count: number, hasValues: boolean): Promise<{ readonly entries: Entry[]; readonly isCut: boolean }> {
     const { after, before, isReverse = false } = this.#range
     const iterator = this.#database.iterator({
@@ -91,7 +91,7 @@ export class LevelScan implements Scan {
     const raw = iterator as unknown as RawIterator
     try {
       const entries = await raw._nextv(count, {})
-      // At the end of the range this reads nothing; otherwise it also frees the buffers of these rows.
+      // At the end of the iterator this reads nothing; otherwise it also frees the buffers of these rows.
       const more = await raw._nextv(1, {})
       entries.push(...more)
       return { entries, isCut: more.length > 0 }

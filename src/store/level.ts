@@ -20,16 +20,16 @@ import { LevelScan, PageReads } from '#store/level-scan'
 const MIB = 1024 * 1024
 
 /**
- * Measured with 30 000 batches of one stream chunk (1–64 KiB, in key order, the chunk 8 000 before it deleted) and four
- * snapshots of 400 B among 100 000; two cores, ext4. LevelDB's defaults: 5 300 batches/s, 7.0 s of CPU, 277 MiB and 142
- * files afterwards. These settings: 6 000–8 000 batches/s, 5.3 s, 160 MiB, 20 files; p99 1.3–2.0 ms; 120 000–230 000
- * `get`/s.
+ * Measured with 30 000 batches on two cores and ext4. Each batch writes a stream chunk of 1–64 KiB, in key order, and
+ * four of 100 000 snapshots of 400 B, and deletes an old chunk, so that 8 000 remain. LevelDB's defaults: 5 300
+ * batches/s, 7.0 s of CPU, 277 MiB and 142 files afterwards. These settings: 6 000–8 000 batches/s, 5.3 s, 160 MiB, 20
+ * files; p99 1.3–2.0 ms; 120 000–230 000 `get`/s.
  */
 const tuning = {
   /**
    * Less is rewritten than with the default of 4 MiB. Not 32 MiB (10 000 batches/s): a reopening may have to write out
-   * two full logs as tables, which must fit in a headroom of 64 MiB with space to spare. With 32 MiB opening takes 95
-   * ms, with 16 MiB 40 ms.
+   * two full logs as tables, which must fit in a headroom of 64 MiB with space to spare. Opening takes 40 ms with 16
+   * MiB, and 95 ms with 32 MiB.
    */
   writeBufferSize: 16 * MIB,
   /** A seventh of the files that the default of 2 MiB would give, so 16 GB of data stay within `maxOpenFiles`. */
@@ -60,7 +60,7 @@ export interface LevelStorageOptions {
    * MiB.
    */
   readonly roomBytes?: number
-  /** Called with a text when an opening drops the end of a log, whose write was interrupted. */
+  /** Called with a text when `open` drops the end of a log, because its write was interrupted. */
   readonly torn?: (message: string) => void
   /** Whether the folder is that of a node of a cluster. Default: false. */
   readonly isShared?: boolean
@@ -100,7 +100,7 @@ async function openLevel(folder: string, isShared: boolean, torn: (message: stri
     // LevelDB renames CURRENT without a sync. After a power loss, the old manifest could be in use again, and the next
     // log would be read after the previous one, whose end may be lost. On ext4 any fsync is enough.
     await syncFolder(join(found, 'db'))
-    // Before other files are created next to the database: those files prove that it existed.
+    // Synced before other files are created next to the database: those files prove that the database existed.
     await syncFolder(found)
     return new LevelStorage(database, found)
   } catch (error) {
@@ -213,7 +213,7 @@ class LevelStorage implements Storage {
 
   /** A chained batch: 2 ms of this thread for 5 000 operations; an array takes 4.7 ms. */
   async #commit(operations: readonly Operation[], sync: boolean): Promise<void> {
-    // LevelDB 1.20 advances in its log even when an append failed; records appended later are not found on reopening.
+    // LevelDB 1.20 advances in its log even when an append failed: after a reopening, later records are not found.
     if (this.#isPoisoned) throw new StorageFailure('poisoned', `${this.#folder}: an earlier write failed; reopen it`)
     const batch = this.#database.batch()
     try {

@@ -71,8 +71,8 @@ export async function loadBeginning(journal: StoreJournal, tenant: string): Prom
 }
 
 /**
- * Reads the record names of write-through actors without a fixed list of them. Other actors may be as many as devices
- * or sessions, and their names are not needed.
+ * Reads the record names of write-through actors without `fixedRecords`. Other actors may be as many as devices or
+ * sessions, and the names of their records are not needed.
  */
 async function loadPartNames(follower: Follower): Promise<void> {
   const { storage } = follower.journal

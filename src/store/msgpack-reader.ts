@@ -2,9 +2,9 @@ import type { ValueReader } from '#runtime/value-codec'
 import { unpack } from '#store/record-codec'
 
 /**
- * Reads consecutive msgpack values with the same result as the general decoder (property tests compare the two),
- * without making a list of them. It knows the forms that `MsgpackWriter` writes. If `any` finds another form, the
- * general decoder reads that value; if another method does, it reads all bytes given to `whole`.
+ * Reads consecutive msgpack values with the same result as the general decoder, `unpack` (property tests compare the
+ * two), without making a list of them. It knows the forms that `MsgpackWriter` writes. If `any` finds another form, the
+ * general decoder reads that value. If another method finds one, `whole` returns undefined.
  */
 export class MsgpackReader implements ValueReader {
   #bytes: Buffer = noBytes
@@ -272,7 +272,7 @@ function uint32At(bytes: Buffer, at: number): number {
   return (((bytes[at] as number) << 24) | low) >>> 0
 }
 
-/** A double in the machine's order, which is little endian wherever Node's binaries run. */
+/** A double in the machine's order, which is little endian on all platforms of uWebSockets.js. */
 const double = new Float64Array(1)
 const words = new Uint32Array(double.buffer)
 const lowWord = 0

@@ -2,8 +2,8 @@ import type { ValueWriter } from '#runtime/value-codec'
 import { pack } from '#store/record-codec'
 
 /**
- * Writes consecutive msgpack values into a buffer that is reused: the bytes are those of the general encoder (property
- * tests compare the two), without an object or a buffer for each.
+ * Writes consecutive msgpack values into a buffer that is reused, without an object or a buffer for each. The bytes are
+ * those of the general encoder, `pack` (property tests compare the two).
  */
 export class MsgpackWriter implements ValueWriter {
   readonly #bytesKeptMax: number
@@ -181,13 +181,13 @@ function oneByteOf(value: unknown): number | undefined {
   return 0x80
 }
 
-/** The largest size in the shortest head. */
+/** The largest number of entries of an object whose head is one byte. */
 const objectSizeMax = 0xf
-/** The largest length in one byte. */
+/** The largest length of a text whose head has the length in one byte. */
 const shortTextMax = 0xff
 /** A tag and a double. */
 const numberBytesMax = 9
 
-/** A double in the machine's order, which is little endian wherever Node's binaries run. */
+/** A double in the machine's order, which is little endian on all platforms of uWebSockets.js. */
 const double = new Float64Array(1)
 const doubleBytes = new Uint8Array(double.buffer)

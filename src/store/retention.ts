@@ -62,7 +62,7 @@ export class Retention {
     })
   }
 
-  /** Resolves to true when there is more to delete. */
+  /** Resolves to true when there may be more to delete. */
   async #check(): Promise<boolean> {
     if (this.#journal.isTrimming) return true
     let isMore = false

@@ -2,7 +2,10 @@ import { createHmac } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** The file is in the data folder while a server uses the folder. Only its owner can read it. */
+/**
+ * A file in the data folder. A server writes it once it listens, and removes it when it stops. After a crash the file
+ * remains until the next server replaces it.
+ */
 const serverFileName = 'server.json'
 const ownerOnly = 0o600
 
@@ -10,9 +13,10 @@ const ownerOnly = 0o600
 export const serverKeyBytes = 32
 
 /**
- * The address at which a server listens, and the key that proves its identity. Any user of the machine can take a free
- * port, but only the owner can read this folder. So a command of the same user can make the process on that port prove
- * that it has the key, before the command sends it a secret.
+ * The address at which a server listens, and the key with which it proves that it uses the data folder. While the
+ * server is down, any user of this machine can listen on its port, and would receive the secrets that a command sends.
+ * So a command first sends a challenge, and checks the answer with the key (`proofOf`). Other users do not know the
+ * key, because only the owner can read the file.
  */
 export interface ServerFile {
   readonly host: string
@@ -21,7 +25,7 @@ export interface ServerFile {
   readonly key: string
 }
 
-/** Writes the whole file, and replaces one left by a server that died. @throws errors of the file system */
+/** Writes the file, and replaces one that a crashed server left. @throws errors of the file system */
 export async function writeServerFile(folder: string, file: ServerFile): Promise<void> {
   const path = join(folder, serverFileName)
   const draft = `${path}.new`
@@ -40,7 +44,7 @@ export async function readServerFile(folder: string): Promise<ServerFile | undef
   }
 }
 
-/** To be called when the server ends. @throws errors of the file system */
+/** Call it when the server stops. @throws errors of the file system */
 export async function removeServerFile(folder: string): Promise<void> {
   await rm(join(folder, serverFileName), { force: true })
 }

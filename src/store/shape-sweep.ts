@@ -16,9 +16,9 @@ const newShapesMin = 1_000
  * Deletes stored shapes that no snapshot of a device and no chunk of a retained stream names, if enough shapes are new.
  * Resolves to the number of shapes that were deleted. Does nothing while another sweep runs.
  *
- * A shape in use is never deleted. Shapes that are named by any entry packed since the sweep began are noted while it
- * runs. Entries that were packed before are stored before the chunks are read. Chunks are read before snapshots: an
- * entry that no snapshot holds yet is still in a chunk.
+ * A shape in use is never deleted. While the sweep runs, the shapes that newly packed entries name are noted. Entries
+ * that were packed before are stored before the chunks are read. Chunks are read before snapshots: a chunk is only
+ * deleted after snapshots include its entries.
  */
 export async function sweepShapes(
   journal: StoreJournal,
@@ -62,7 +62,7 @@ async function deleteOthers(
   const range = keysBelow('shape')
   let deletedCount = 0
   for await (const page of pagesOf(storage, { ...range, hasValues: false })) {
-    // A failed commit reverts packed entries: the store may name other shapes than those that were noted.
+    // A failed commit discards packed entries, so the store may name other shapes than those that were noted.
     if (!gate.isOpen || gate.closedCount !== closedCount) return deletedCount
     for (const { key } of page) {
       if (named.has(key.slice(range.after.length))) continue

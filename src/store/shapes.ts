@@ -8,9 +8,9 @@ import { unpackRecord } from '#store/record-codec'
 export const shapeFormat = { name: 'shape', version: 1, upgrades: {} }
 
 /**
- * The number of properties of shapes that stay in memory in addition to those of devices: some tens of megabytes. The
- * shapes used longest ago are read again when needed. The limit counts properties and not shapes, because one device
- * could declare ever new shapes.
+ * The limit of properties of the shapes that this cache holds: some tens of megabytes. The shapes used longest ago are
+ * dropped, because one device could declare ever new shapes; they are read again when needed. Shapes that an active
+ * device uses stay in memory anyway.
  */
 const propertiesMax = 250_000
 /** 96 bits of SHA-256: two contents never have the same id by chance. */

@@ -18,7 +18,7 @@ export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
 export const beginFormat = { name: 'begin', version: 1, upgrades: {} }
 export const wholeFormat = { name: 'whole', version: 1, upgrades: {} }
 
-/** The number of unpacked chunks in memory: many clients that missed the same moment read the same chunks. */
+/** The number of unpacked chunks in memory: clients that were disconnected at the same time read the same chunks. */
 const unpackedMax = 16
 const unpackedBytesMax = 8 * chunkBytesMax
 
@@ -44,9 +44,9 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   #storage: Storage | undefined
   epochs = new Epochs()
   /**
-   * Buffers for records that are written piece by piece: one for the open commit, one for the commit that is being
-   * stored, and a third one, because records written between the sealing of a commit and its writing belong to the
-   * commit after it.
+   * Buffers for records that are written piece by piece: one for the open commit, and one for the commit that is being
+   * stored. The latter may also have records of the next commit, if they were written between the sealing of a commit
+   * and its writing. It must stay until that commit is stored too, which takes a third buffer.
    */
   #recordWriters = [recordWriter(), recordWriter(), recordWriter()] as const
   readonly #packers: ChunkPacker[] = []
@@ -355,7 +355,7 @@ function redoFromOf({ redoFrom }: StreamPart<Entry>, stream: TenantStream): numb
 /** The number of packers that are kept. Most commits append to fewer streams. */
 const idlePackersMax = 16
 
-/** The size of records in one commit: some thousands of snapshots. */
+/** A larger buffer of records is not kept. The limit is enough for some thousands of snapshots. */
 const recordBytesKeptMax = 4 * 1024 * 1024
 
 function recordWriter(): MsgpackWriter {

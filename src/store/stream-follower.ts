@@ -13,8 +13,8 @@ export interface StreamFollowerOptions {
   /** Called to log that the projection starts empty. */
   readonly begunAnew: () => void
   /**
-   * Gives the projection the present state whenever it begins or continues, and after a gap, because it may lack
-   * earlier entries.
+   * Gives the projection the present state whenever it begins or continues, and after a gap, because the projection may
+   * lack earlier entries.
    */
   readonly prepare?: () => Promise<void>
 }
@@ -72,8 +72,8 @@ export class StreamFollower {
   }
 
   /**
-   * Called when the store is open. If the projection cannot be opened, the follower tries again and again; the server
-   * does not wait.
+   * Called when the store is open. If the projection cannot be opened, the follower tries again every `failedMs`; the
+   * server does not wait.
    */
   open(): void {
     this.#isStopped = false
@@ -196,7 +196,7 @@ export class StreamFollower {
         continue
       }
       if (journal.retainedFrom(tenant) > this.positionOf(tenant) + 1) await this.#skip(tenant)
-      // The bytes in memory are valid only until the next wait; the projection copies them before it.
+      // The bytes in memory are valid only until the next `await`; the projection copies them before that.
       const found = this.#recent(tenant) ?? (await this.#readStoredChunks(tenant))
       const chunks = this.#isOneByOne ? found.slice(0, 1) : found
       const newest = chunks.at(-1)

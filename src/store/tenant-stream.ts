@@ -79,12 +79,12 @@ export class TenantStream {
       this.#redoChunks = this.#redoChunks.slice(Math.max(keep, 0))
   }
 
-  /** First offsets of the chunks that hold the entries from this offset on, which must be in the redo window. */
+  /** First offsets of the chunks that hold the entries from this offset on, which must not be before `redoFrom`. */
   chunksFrom(offset: number): readonly number[] {
     return this.#redoChunks.slice(Math.max(lastIndexUpTo(this.#redoChunks, offset), 0))
   }
 
-  /** The chunk that holds this offset, if it is in memory. Its bytes are valid only until the caller waits. */
+  /** The chunk that holds this offset, if it is in memory. Its bytes are valid until the caller's next `await`. */
   recent(offset: number): RecentChunk | undefined {
     return this.#recent.find(offset)
   }
@@ -102,7 +102,7 @@ function lastIndexUpTo(numbers: readonly number[], offset: number): number {
   return low - 1
 }
 
-/** A chunk in memory, as stored. Its bytes are valid only until its reader waits: later chunks overwrite them. */
+/** A chunk in memory, as stored. Its bytes are valid until the reader's next `await`: later chunks overwrite them. */
 export interface RecentChunk {
   readonly firstOffset: number
   readonly count: number
@@ -128,7 +128,7 @@ const slabBytesMax = 1024 * 1024
  * The latest chunks of one stream, in slabs that are reused: when there are enough slabs, the next chunk overwrites the
  * oldest ones. So a lasting high load allocates no memory outside the heap. V8 reacts to such allocations with full
  * garbage collections, however large the heap is (measured: half of all CPU time with 10⁶ devices). Until there are
- * enough slabs, this still happens for about every 8 MB of new ones. Shared memory, which V8 does not count, can't be
+ * enough slabs, V8 still collects once for about every 8 MB of new ones. Shared memory, which V8 does not count, can't be
  * used: from shared memory, the native part of msgpackr reads an invalid address.
  */
 export class ChunkRing {

@@ -27,7 +27,7 @@ export class SweepStopped extends Error {
  *
  * First it ends the stream, so that a restarted server applies none of its entries again, and then it deletes the data.
  * At most the rows `redo`, `begin` and `whole` of the tenant remain. The next tenant of the same name continues its
- * offsets, with one left out, so that no position of the old tenant is recovered, not even its last.
+ * offsets, with one left out, so that no client resumes from a position of the old tenant, not even from its last.
  */
 export class TenantSweep {
   readonly #options: TenantSweepOptions

@@ -6,7 +6,7 @@ import { BackupError } from '#store/backup/format'
 import type { HistoryCopy } from '#store/backup/history-copy'
 import { refuseWhileClosed } from '#store/store-listing'
 
-/** During a backup the store keeps all data that is overwritten, so a backup that never ends would fill the disk. */
+/** During a backup, the store also keeps overwritten data, so a backup that never ends would fill the disk. */
 export const backupMsMax = 3_600_000
 
 export interface BackupsParts {
@@ -60,7 +60,7 @@ export class Backups {
     const { world, images, keyFile, log } = this.#parts
     if (this.#isUnderWay) throw new Problem('conflict', 'another backup is under way')
     this.#isUnderWay = true
-    // Before the snapshot, so that images deleted after it are kept.
+    // Before the snapshot, so that the images that it names are kept until the backup has read them.
     const releaseImages = this.#parts.keepImages()
     let bytes = 0
     let isDone = false

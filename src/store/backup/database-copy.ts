@@ -13,12 +13,12 @@ const triesMax = 10
  * Copies a LevelDB folder, which another process may be writing to, and calls `use` with the folder that holds the copy
  * as `db`.
  *
- * Every table that is added or removed is appended to the manifest. So a copy is consistent if the manifest is the same
- * before and after the copying: the copy has all tables that the manifest names, and the log up to some moment. Opening
- * the copy drops a record that was being written at that moment. The files are copied, not linked: a process that opens
- * the copy may overwrite a table that it does not know, and through a link it would overwrite the original. Where the
- * file system supports it, blocks are shared until they change. `LOCK` is not copied: a process that closes any
- * descriptor of its lock file loses the lock.
+ * LevelDB appends each addition and removal of a table to the manifest. So a copy is consistent if the manifest is the
+ * same before and after the copying: the copy has all tables that the manifest names, and the log up to some moment.
+ * Opening the copy drops a record that was being written at that moment. The files are copied, not linked: a process
+ * that opens the copy may overwrite a table that it does not know, and through a link it would overwrite the original.
+ * Where the file system supports it, blocks are shared until they change. `LOCK` is not copied: a process that closes
+ * any descriptor of its lock file loses the lock.
  *
  * @throws BackupError, StorageFailure; errors of `use`
  */

@@ -8,9 +8,9 @@
  * | 4 | 0: no block follows |
  * | 32 | SHA-256 of everything before it |
  *
- * The blocks together hold records; a record may span several blocks.
+ * The blocks together hold records; a record may span several blocks. A record begins with one byte, its kind.
  *
- * | record | content |
+ * | kind | content |
  * |---|---|
  * | 1 | 4 bytes of length, JSON: `BackupHead`. The first record, once |
  * | 2 | 2 bytes of key length, 4 of value length, key in UTF-8, value: a row of the store; keys ascend |

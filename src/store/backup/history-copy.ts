@@ -18,8 +18,8 @@ export interface HistoryCopy {
 }
 
 /**
- * Copies the history's database as it is on the disk, while history goes on. Undefined if there is no database. The
- * store must be copied after the history: history that is behind the store reads the rest from the stream.
+ * Copies the history's database as it is on the disk, while history stays in use. Undefined if there is no database.
+ * The store must be copied after the history: history that is behind the store reads the rest from the stream.
  *
  * @throws BackupError, StorageFailure
  */

@@ -18,8 +18,8 @@ export interface DatabaseCheck {
 }
 
 /**
- * `ends`: all logs, the whole manifest, and each table except its blocks of rows, of which only the last is checked:
- * some milliseconds. `whole`: every block of every table too.
+ * `ends`, for each opening: all logs, the whole manifest, and the footer, the filters and the last block of rows of
+ * each table. `whole`: every block of every table too.
  */
 export type CheckDepth = 'ends' | 'whole'
 

@@ -35,7 +35,7 @@ import { type RebuildResult, RebuiltRows } from '#store/repair/rebuilt-rows'
 export interface RepairResult extends RebuildResult {
   /** Each is a sentence. Empty: no damage was found. */
   readonly damage: readonly string[]
-  /** The folder of the damaged database, in the data folder. Undefined: the repair changed nothing. */
+  /** The folder of the damaged database, in the data folder. Undefined: no damage was found, nothing was replaced. */
   readonly damagedFolder: string | undefined
 }
 
@@ -64,7 +64,7 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
   const staging = join(folder, repairingFolder)
   try {
     const names = await readdir(folder)
-    // The last repair was interrupted between its two last steps.
+    // The last repair was interrupted between its last two renames.
     if (names.includes(repairingFolder) && !names.includes('db')) await moveIntoPlace(folder, staging)
     else if (names.includes(repairingFolder)) await rm(staging, { recursive: true, force: true })
     else if (!names.includes('db')) throw new BackupError(`${folder} holds no database: set DATA_DIR`)
