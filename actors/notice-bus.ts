@@ -108,8 +108,8 @@ export interface IdentityNotices {
 }
 
 /**
- * Notices for alarms and functions about stored records that affect them, in the order of commits. If the last argument
- * is undefined, the record was deleted.
+ * Notices about stored records that affect alarms and functions, in the order of commits. If the last argument is
+ * undefined, the record was deleted.
  */
 export interface RuleNotices {
   alarmChanged(tenant: string, id: string, stored: StoredAlarm | undefined): void
@@ -123,7 +123,7 @@ export interface RuleNotices {
 export interface ProjectNotices {
   /**
    * `before` and `after`: the SHA-256 of the image of the release before and after the change; null: no release.
-   * `release`: its `releaseName`.
+   * `release`: the `releaseName` of the release.
    */
   releasesChanged(tenant: string, project: string, before: string | null, after: string | null, release: string): void
   /** The next scan of the project's devices is stored, and has to run. */
@@ -143,7 +143,7 @@ export interface UpdateNotices {
   triggerSettled(tenant: string, device: string, outcome: TriggerOutcome): void
   /** The update may be tried again. */
   updateRetryDue(tenant: string, device: string): void
-  /** An update is done; the firmwares with the indexes in `rest` were not checked yet. */
+  /** An update is done. The firmwares with the indexes in `rest` were not checked yet. */
   nextUpdateWanted(tenant: string, device: string, by: Trigger, rest: readonly number[]): void
 }
 

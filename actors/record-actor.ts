@@ -13,14 +13,17 @@ import {
 /** An actor whose state is exactly its records: applying them to an empty state restores it. */
 interface RecordActor<State, Command extends { readonly type: string }>
   extends Pick<ActorDefinition<State, Command, Entry>, 'kind' | 'isBrief' | 'isForgettable' | 'recordStored'> {
-  /** By record name, or by prefix with `*`. A text is the name of a format in version 1. */
+  /**
+   * The format of each record, by the name of the record or by a prefix with `*`. A string stands for version 1 of the
+   * format with this name.
+   */
   readonly records: Readonly<Record<string, string | RecordFormat>>
   empty(address: ActorAddress): State
   /** Applies a record, also while the actor wakes. The value null deletes the record. */
   put(state: State, change: RecordChange): void
-  /** Default: the actor has no entries. */
+  /** Default: the actor has no entries, so an entry throws. */
   apply?(state: State, entry: Entry): void
-  /** By type of command. */
+  /** The decisions by type of command. */
   readonly decisions: {
     readonly [Type in Command['type']]: (state: State, command: CommandOf<Command, Type>, turn: Turn) => Decision<Entry>
   }
@@ -69,7 +72,10 @@ function rejectEntry(_: unknown, entry: Entry): never {
   throw new Error(`this actor takes no entries, but got ${entry.kind}`)
 }
 
-/** A decision with changed records and without an entry. Every entry is an event, but many changes cause no event. */
+/**
+ * A decision that changes records and has no entry. It is for changes about which clients receive no event: every entry
+ * is sent as an event.
+ */
 export function recordOnly(
   records: readonly RecordChange[],
   more: Omit<Recorded<Entry>, 'type' | 'events' | 'changes' | 'records'> = {},
@@ -77,7 +83,9 @@ export function recordOnly(
   return record<Entry>([], { ...more, changes: records, records })
 }
 
-/** A random id for an edit. The command that settles an edit names it, so that it cannot settle a later edit. */
+/**
+ * A random id for an edit. A later command about this edit contains the id, so that it has no effect on a newer edit.
+ */
 export function newEditId(turn: Turn): number {
   return Buffer.from(turn.random(6)).readUIntBE(0, 6)
 }

@@ -20,8 +20,8 @@ export interface Credentials {
   readonly hash: string | null
   /**
    * Raised when the password changes, when a factor is added, replaced or removed, and when the account is disabled.
-   * Comparing a password takes long, so the caller names the version it compared with, and is refused if the version
-   * has changed.
+   * Comparing a password takes long and runs before the turn, so the caller sends the version whose hash it compared.
+   * The command is refused if the version has changed.
    */
   readonly version: number
   readonly code: AccessCode | null

@@ -5,7 +5,7 @@ import type { ReminderDue } from '#runtime/system'
 /** Commands of an action. Contract 3.6. */
 export type ActionCommand = BeginAction | { readonly type: 'done' } | ReminderDue
 
-/** The devices of an action are stored in pages before it begins. */
+/** The devices of an action are stored in pages before the action begins. */
 export interface BeginAction {
   readonly type: 'begin'
   readonly action: Omit<StoredAction, 'createdAt' | 'isDone'>

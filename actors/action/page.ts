@@ -8,7 +8,8 @@ import { type ActorDefinition, answer, type Decision, type RecordChange, type Tu
 export const pageDevicesMax = 100
 
 /**
- * A page is stored before its action, and must exist as long as the action does. Only the action refers to its pages.
+ * How much longer a page is retained than its action. A page is stored before its action, and must exist as long as the
+ * action does.
  */
 const extraRetentionMs = 10 * 60_000
 
@@ -46,8 +47,8 @@ function put(state: PageState, { value }: RecordChange): void {
 }
 
 /**
- * Replaces a page that was stored before, by an attempt that ended before the action began: its list of devices may
- * differ.
+ * Replaces the page of an earlier attempt, if that attempt ended before the action began: that page may have other
+ * devices.
  */
 function decidePut({ devices }: PutActionPage, { now }: Turn): Decision<Entry> {
   const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }

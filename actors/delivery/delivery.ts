@@ -227,7 +227,7 @@ function resultRecords(results: DeliveryState['results'], added: WebhookResult):
 }
 
 /**
- * The decision of a turn that changes the head: it writes the head, and the index row if that changes, and notifies the
+ * The decision of a turn that changes the head: stores the head, updates the index row if necessary, and notifies the
  * mailer.
  */
 function headDecision(

@@ -6,7 +6,7 @@ import type { IndexChange } from '#runtime/actor'
 /** A log of what happened to the alarms of a tenant, with texts `<alarm>/<device>/<JSON>`. Contract 12, Alarms. */
 export const alarmLogIndex = 'alarm-log'
 
-/** What happened, as the API returns it; the API adds the alarm and the device. */
+/** The JSON of a row. The API returns it with the alarm and the device. */
 export interface AlarmLogRow {
   readonly type: 'ACTIVE' | 'INACTIVE' | 'ACKNOWLEDGED'
   /** Unix ms. */

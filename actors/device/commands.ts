@@ -45,10 +45,7 @@ export interface SetSecret {
   readonly hash: Uint8Array
 }
 
-/**
- * Contract 10. Hashes are the SHA-256 of tokens, in base64url. `before`: the hash that is stored in the device's
- * record.
- */
+/** Contract 10. Hashes are the SHA-256 of tokens, in base64url. `before`: the stored hash of the previous token. */
 export interface SetToken {
   readonly type: 'set_token'
   readonly hash: string
@@ -56,8 +53,9 @@ export interface SetToken {
 }
 
 /**
- * Ends some alarms of a device before its removal, if it has too many to end in one turn. The answer is true if more
- * alarms may be active. If the device is then not removed, a reminder evaluates the alarms again.
+ * Ends some alarms of a device before its removal, if the device has too many alarms to end them in one turn. The
+ * answer is true if more alarms may be active. If the device is not removed afterwards, a reminder evaluates the alarms
+ * again.
  */
 interface EndAlarms {
   readonly type: 'end_alarms'
@@ -92,7 +90,7 @@ export interface Hello {
   readonly project: string | undefined
   readonly firmwares: readonly Firmware[] | undefined
   readonly isAutoUpdated: boolean
-  /** False if the device repeats a HELLO on the same link. */
+  /** False if the device repeats a HELLO on the same connection. */
   readonly isConnect: boolean
 }
 

@@ -9,7 +9,7 @@ import {
   desiredEnds,
   endReachedValues,
 } from '#actors/device/desired'
-import { endingsMax, evaluateWhole } from '#actors/device/evaluation'
+import { endingsMax, evaluateAllAlarms } from '#actors/device/evaluation'
 import { firmwareRows } from '#actors/device/firmware-index'
 import { withRuns } from '#actors/device/function-runs'
 import { decideHello } from '#actors/device/hello'
@@ -56,8 +56,8 @@ export interface DeviceOptions {
   readonly memory?: MemoryLimits
 }
 
-// The records of the device's secret and token (hashes), and of its provisioning key (the id). They are outside of the
-// snapshot: they use no memory of the device, and the upgrade request of a link reads them without waking the device.
+// The records of the device's secret and token (hashes), and of its provisioning key (the id). They are not part of the
+// snapshot: they use no memory of the device, and a new device connection reads them without waking the device.
 export const secretRecord = 'secret'
 export const registrarRecord = 'registrar'
 export const tokenRecord = 'token'
@@ -200,7 +200,7 @@ function decideSetToken(state: DeviceState, { hash, before }: SetToken, { tenant
 function decideEndAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
   const { device, alarms } = state
   if (alarms.size <= endingsMax) return answer(false)
-  const ended = evaluateWhole(state, undefined, turn.now, turn.reminder())
+  const ended = evaluateAllAlarms(state, undefined, turn.now, turn.reminder())
   const recorded = record<Entry>([], { answer: true })
   return ended ? withEvaluation(recorded, ended, { tenant: turn.tenant, device }, rules) : recorded
 }
@@ -248,9 +248,9 @@ function decideRemove(
         : [tell(deviceTokenAddress(token), { type: 'disown', tenant: turn.tenant, device })]),
     ],
   })
-  const ended = evaluateWhole(state, undefined, turn.now, null, Number.POSITIVE_INFINITY)
+  const ended = evaluateAllAlarms(state, undefined, turn.now, null, Number.POSITIVE_INFINITY)
   if (!ended) return removal
-  // Alarm states without events are dropped with the device.
+  // Changes of alarm states without an event are left out, because the device and its alarm states are deleted.
   const where = { tenant: turn.tenant, device }
   const evaluated = withEvaluation(removal, { ...ended, waiting: [], forgotten: [] }, where, rules)
   return { ...evaluated, events: [...ended.entries, ...removal.events] }

@@ -10,24 +10,24 @@ import type { TenantRules } from '#rules/tenant-rules'
 import type { IndexChange } from '#runtime/actor'
 
 /**
- * The result of evaluating a device by its alarms. It is unfinished if rules were skipped, or if more alarms have to
- * end. Contract 5.2, 5.3.
+ * The result of evaluating the alarms of a device. The evaluation is unfinished if rules were skipped, or if some
+ * alarms still have to end. Contract 5.2, 5.3.
  */
 export interface Evaluation {
   readonly entries: readonly AlarmChanged[]
-  /** Alarms that start or stop waiting without an entry. */
+  /** Inactive alarms whose `waitingSince` changes. They have no entry. */
   readonly waiting: AlarmWaits
-  /** Ids of inactive alarms that no longer apply to the device. */
+  /** Ids of inactive alarms that were active once and no longer apply to the device. They have no entry. */
   readonly forgotten: readonly string[]
   readonly indexes: readonly IndexChange[]
   /**
-   * When to evaluate again, because an alarm waits or the evaluation is unfinished, Unix ms; undefined: none is needed,
-   * or the current reminder is early enough.
+   * When to evaluate again, because an alarm waits or the evaluation is unfinished, Unix ms. Undefined: no reminder is
+   * needed, or the current reminder is early enough.
    */
   readonly reminder: number | undefined
   /** The rules by which the device counts as evaluated; undefined: unchanged. */
   readonly known: RulesKnown | undefined
-  /** Rules that were not evaluated, because the work of the turn is limited: the number, and some ids for the log. */
+  /** Rules that were not evaluated because the work of a turn is limited: their number, and some ids for the log. */
   readonly skipped: { readonly count: number; readonly ids: readonly string[] } | undefined
 }
 
@@ -43,8 +43,8 @@ export function withKnownRules(evaluation = noEvaluation, known: RulesKnown | un
 }
 
 /**
- * Delay after which an unfinished evaluation continues, or a reminder that came before the alarms were loaded is
- * repeated.
+ * Delay until an unfinished evaluation continues. Also the delay until a reminder is repeated that was due before the
+ * alarms were loaded.
  */
 export const evaluateAgainMs = 1_000
 
@@ -59,7 +59,10 @@ const skippedIdsMax = 10
 
 const unknownRules: RulesKnown = { type: 'rules_known', rules: undefined }
 
-/** The change that marks a device as evaluated by its current rules; undefined if it is marked already. */
+/**
+ * The change that sets `DeviceState.rules` to the current rules of the device, or to undefined if the tenant has no
+ * alarms. Undefined if the version of the rules is the same.
+ */
 export function rulesKnownChange(
   { rules }: DeviceState,
   view: TenantRules | undefined,
@@ -70,11 +73,11 @@ export function rulesKnownChange(
 }
 
 /**
- * The next state of an alarm after a verdict; the same object if nothing changes.
- * @param verdict undefined: the condition has no result, so the state stays
+ * The state of an alarm after an evaluation of its condition; the same object as `current` if nothing changes.
+ * @param verdict whether the condition holds; undefined: there is no result, so the state stays
  * @param rule how long its condition has to hold, and since when the rule has had this condition
  */
-export function nextOf(
+export function nextAlarmState(
   verdict: boolean | undefined,
   current: AlarmState,
   now: number,
@@ -86,7 +89,8 @@ export function nextOf(
     if (isActive) return { isActive: false, since: now, waitingSince: 0 }
     return waitingSince === 0 ? current : { isActive, since, waitingSince: 0 }
   }
-  // The new `since` is in the past if the server was down when the time was over.
+  // `since` is the time at which the condition had held for long enough. It is in the past if nothing was evaluated
+  // then, for example because the server was down.
   const holdsSince = waitingSince === 0 ? now : Math.max(waitingSince, conditionAt)
   if (now >= holdsSince + forMs) return { isActive: true, since: holdsSince + forMs, waitingSince: 0 }
   return holdsSince === waitingSince ? current : { isActive, since, waitingSince: holdsSince }
@@ -110,7 +114,7 @@ export class EvaluationBuilder {
     this.#now = now
   }
 
-  /** Records the new state of an alarm, if it differs. */
+  /** Records the new state of an alarm if it differs. If the alarm waits, a reminder is set for the end of the wait. */
   changeAlarm(shaped: ShapedRule, current: AlarmState, next: AlarmState, source: ValueSource): void {
     const { id, forMs } = shaped.rule
     if (next !== current) ruleBudget.charge(transitionUnits)
@@ -129,7 +133,7 @@ export class EvaluationBuilder {
     if (since > 0) this.#indexes.push(alarmRow(this.#device, id, false))
   }
 
-  /** Some alarms still have to end; a later turn ends them. */
+  /** Some alarms still have to end. A later turn ends them. */
   deferEndings(): void {
     this.#isUnfinished = true
     this.#deadline = Math.min(this.#deadline, this.#now + evaluateAgainMs)
@@ -142,9 +146,9 @@ export class EvaluationBuilder {
   }
 
   /**
-   * Undefined if nothing changes. If rules were skipped, the next report evaluates all rules. So does a reminder, if
-   * this turn made progress.
-   * @param remindedAt only called if a reminder is needed
+   * Undefined if there is no change, no new reminder and no skipped rule. If rules were skipped, the next report
+   * evaluates all rules. If this evaluation made progress, a reminder does so too.
+   * @param remindedAt returns the time of the current reminder; only called if a reminder is needed
    */
   outcome(remindedAt: () => number | null): Evaluation | undefined {
     const isSkipping = this.#skippedCount > 0
@@ -176,15 +180,15 @@ export class EvaluationBuilder {
 }
 
 /**
- * Evaluates a device by all of its alarms, using the values in `after`. An alarm ends if it no longer applies to the
- * device or if the device no longer declares its service.
+ * Evaluates all alarms of a device with the values in `after`. An alarm ends if it no longer applies to the device or
+ * if the device no longer declares the service of the alarm.
  *
- * @param endings how many alarms may end; the others end a second later
- * @param rules undefined: the tenant has no alarms, so all active alarms end
+ * @param rules undefined: no alarm applies to the device, so all of its alarms end
  * @param remindedAt the next reminder of the device's actor, Unix ms
- * @returns undefined if nothing changes
+ * @param endings how many alarms may end; the others end after `evaluateAgainMs`
+ * @returns see `EvaluationBuilder.outcome`
  */
-export function evaluateWhole(
+export function evaluateAllAlarms(
   after: DeviceState,
   rules: TenantRules | undefined,
   now: number,
@@ -201,7 +205,7 @@ export function evaluateWhole(
       const current = after.alarms.get(rule.id) ?? neverActive
       const verdict = shaped.evaluate(source)
       if (verdict === 'skipped') builder.skipRule(rule)
-      else builder.changeAlarm(shaped, current, nextOf(verdict, current, now, rule), source)
+      else builder.changeAlarm(shaped, current, nextAlarmState(verdict, current, now, rule), source)
     }
   }
   ruleBudget.end()

@@ -24,8 +24,8 @@ const runs = new TurnRuns()
 
 /**
  * Runs the functions that are bound to the device on each entry of a decision, in order. Alarm changes follow the
- * report that caused them. The results are part of the same commit. Throttle times are stored with the report. Without
- * a report, or if throttles are removed, the snapshot is stored at once. Contract 5.4.
+ * report that caused them. The results are part of the same commit. New throttle times are stored in the entry of the
+ * report. New throttle times without a report, and removed throttles, are stored with the snapshot. Contract 5.4.
  */
 export function withRuns(
   state: DeviceState,
@@ -91,7 +91,10 @@ function runBy(state: DeviceState, { events, changes }: Recorded<Entry>, list: F
   }
 }
 
-/** Whether a report follows another entry about properties and may contain the same property. Only a POST does that. */
+/**
+ * Whether a report follows another entry about properties, so that both may contain the same property. Only the
+ * decision for a POST has such entries.
+ */
 function mayRepeatProperty(events: readonly Entry[]): boolean {
   const first = events.findIndex(({ kind }) => kind === 'reported' || kind === 'declared')
   return first >= 0 && events.some(({ kind }, at) => at > first && kind === 'reported')

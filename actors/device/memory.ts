@@ -66,7 +66,7 @@ export function limitMemory(
   if (decision.type !== 'record' || isReportOfSameSize(state, decision)) return decision
   const after = sizeAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   if (after === undefined) return decision
-  // For a new device, the route has checked this already, and the tenant has counted it.
+  // A new device is not refused: the caller has checked the limits, and the tenant has counted the device already.
   const fault = state.exists ? growthProblem(state, after, tenant, limits) : undefined
   return fault ? refuse(fault) : withSizeReport(state.device, decision, after, tenant, limits)
 }

@@ -18,8 +18,8 @@ export interface PropertyItem {
 export function isOverridden(state: DeviceState, lastOffset: number, item: PropertyItem, published: number): boolean {
   const found = serviceOf(state, item.service)
   const index = found?.shape.indexOf.get(item.propId)
-  // The property does not exist any more, so a later entry removed this value. That entry is certainly published if all
-  // entries are. A removal is not skipped, because it may be the last entry about the property.
+  // The property does not exist any more, so a later entry removed this value. The later entry is certainly published
+  // if all entries are published. A removal is not skipped, because it may be the last entry about the property.
   if (!found || index === undefined) return !item.isRemoval && lastOffset > item.offset && lastOffset <= published
   const last = found.offsetOf(index)
   return last > item.offset && last <= published

@@ -4,8 +4,8 @@ import {
   type Evaluation,
   EvaluationBuilder,
   evaluateAgainMs,
-  evaluateWhole,
-  nextOf,
+  evaluateAllAlarms,
+  nextAlarmState,
   rulesKnownChange,
   withKnownRules,
 } from '#actors/device/evaluation'
@@ -25,11 +25,10 @@ export interface DeviceRules {
   of(tenant: string): TenantRules | undefined
   /** False until the rules are loaded; nothing is evaluated before. */
   readonly isLoaded: boolean
-  /** Numbers since the start of the process. */
+  /** Counted since the start of the process. */
   readonly counts: { transitions: number }
   /**
-   * Some alarms were not evaluated on a device, because the work of a turn is limited. `ids` lists some of these
-   * alarms.
+   * Some alarms were not evaluated on a device because the work of a turn is limited. `ids` lists some of these alarms.
    */
   skipped(tenant: string, device: string, alarms: { readonly count: number; readonly ids: readonly string[] }): void
 }
@@ -48,14 +47,14 @@ export function evaluateReport(
   const view = rules.of(turn.tenant)
   if (view === undefined) {
     if (state.alarms.size === 0 || !rules.isLoaded) return undefined
-    return evaluateWhole(state, undefined, turn.now, turn.reminder())
+    return evaluateAllAlarms(state, undefined, turn.now, turn.reminder())
   }
   if (state.rules?.version === view.version)
     return evaluateChangedProperties(state.rules.list, state, service, entry, turn)
   const list = view.listOf(state.device)
   const isOther = list !== state.rules?.list && (list !== noRules || state.alarms.size > 0)
   const evaluation = isOther
-    ? evaluateWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
+    ? evaluateAllAlarms(stateAfter(state, [entry]), view, turn.now, turn.reminder())
     : evaluateChangedProperties(list, state, service, entry, turn)
   return withKnownRules(evaluation, rulesKnownChange(state, view, list))
 }
@@ -110,7 +109,7 @@ function evaluateChanged(
         if (!verdict && alarms.unsettled === 0) continue
         const { rule } = shaped
         const current = alarms.get(rule.id) ?? neverActive
-        const next = nextOf(verdict, current, turn.now, rule)
+        const next = nextAlarmState(verdict, current, turn.now, rule)
         // The state stays. If the alarm waits, its reminder is set already.
         if (next === current) continue
         builder ??= new EvaluationBuilder(state.device, turn.now)
@@ -214,7 +213,7 @@ export function evaluatedAfter(
   const known = rulesKnownChange(state, view, list)
   if (state.alarms.size === 0 && list === noRules && !known) return decision
   const after = stateAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
-  const evaluation = evaluateWhole(after, view, turn.now, turn.reminder())
+  const evaluation = evaluateAllAlarms(after, view, turn.now, turn.reminder())
   if (!evaluation && !known) return decision
   return withEvaluation(
     decision,
@@ -234,7 +233,7 @@ export function decideDueAlarms(state: DeviceState, turn: Turn, rules: DeviceRul
 export function decideEvaluate(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (!rules.isLoaded) return answer(undefined)
   const view = rules.of(turn.tenant)
-  const evaluation = evaluateWhole(state, view, turn.now, turn.reminder())
+  const evaluation = evaluateAllAlarms(state, view, turn.now, turn.reminder())
   if (!evaluation) return answer(undefined)
   const { device } = state
   const known = rulesKnownChange(state, view, view?.listOf(device) ?? noRules)

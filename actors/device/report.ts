@@ -14,8 +14,8 @@ import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor
 export const aheadMsMax = 24 * 60 * 60_000
 
 /**
- * Handles reported values. Hot path: the link has validated the values against `shape`, so this only checks that the
- * device still declares the shape and that the report is not a repetition. Contract 7, numbering.
+ * Handles reported values. Hot path: the link has validated the values against `shape`, so this function only checks
+ * that the device still declares the shape and that the report is not a repetition. Contract 7, numbering.
  */
 export function decideReport(state: DeviceState, report: Report, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (!state.exists) return refuse(new Problem('device_unknown'))
@@ -40,7 +40,7 @@ export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt
   if (!state.exists) return refuse(new Problem('device_unknown'))
   const { now } = turn
   const online = markOnline(state, now, startedAt, false)
-  // Only the status of the device, its times and its count of connects may change.
+  // A repeated POST may only change the status of the device, its times and its count of connects.
   if (isRepeated(state, post)) return record(online.entries, online)
   const declaration = declare(state, post.services ?? declaredNow(state), now)
   const reports = reportsOf(state, post, now)

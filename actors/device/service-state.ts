@@ -7,7 +7,7 @@ const perProperty = 3
 const timePlace = 1
 const offsetPlace = 2
 
-/** Marks a property without a number. No property has this value. */
+/** Marks a property whose value is not a number. No value of a property is NaN. */
 const noNumber = Number.NaN
 
 /**

@@ -43,8 +43,8 @@ export function applyChange(state: DeviceState, change: DeviceChange): void {
 /**
  * Applies one entry to a device. Also runs at replay, so it depends only on the state, the entry and its offset.
  *
- * A replay may contain entries of a device that was removed later. Its snapshot is deleted already, so its entries are
- * ignored until an entry adds the device.
+ * A replay may contain entries of a device that was removed later. The snapshot of this device is deleted already, so
+ * its entries are ignored until an entry adds the device.
  */
 export function applyEntry(state: DeviceState, entry: Entry, offset: number): void {
   if (!state.exists && entry.kind !== 'device_added') return
@@ -166,7 +166,7 @@ export interface RulesKnown {
   readonly rules: KnownRules | undefined
 }
 
-/** Changes that functions make to a device without an event. */
+/** Results of the functions of a turn that are in no event. */
 export interface FunctionsRun {
   readonly type: 'functions_run'
   /** The functions bound to the device; undefined: unchanged. */

@@ -30,11 +30,11 @@ export interface DeviceState {
   throttles: DeviceThrottles
   desired: DeviceDesired
   /**
-   * The rules by which the device was last evaluated completely. Recomputed if missing; not stored, not visible, and
-   * not read by `apply`.
+   * The rules by which the device was last evaluated completely. If undefined, the next report evaluates all rules. Not
+   * stored, not returned by the API, and not read by `apply`.
    */
   rules: KnownRules | undefined
-  /** The functions that are bound to the device. Recomputed if missing; not stored. */
+  /** The functions that are bound to the device. If undefined, the next turn finds them. Not stored. */
   functions: KnownFunctions | undefined
 }
 
@@ -58,7 +58,7 @@ export interface AlarmState {
   readonly isActive: boolean
   /** Time of the last change to active or inactive, Unix ms; 0: never active. */
   readonly since: number
-  /** Since when the condition has held, while that is not long enough, Unix ms; 0: the alarm is not waiting. */
+  /** Since when the condition has held, if that is not long enough yet, Unix ms; 0: the alarm is not waiting. */
   readonly waitingSince: number
   /** Absent: the alarm was not acknowledged since it last became active. */
   readonly acknowledged?: Acknowledgement

@@ -12,8 +12,8 @@ import { answer, type Decision, type IndexChange, record, refuse, type Turn } fr
 export const presentIndex = 'present'
 
 /**
- * The device sent a HELLO, or a message without a link (`POST /link`, or MQTT without HELLO). Causes no event unless
- * the status changes.
+ * The device sent a HELLO, or a message without a link (`POST /link`, or MQTT without HELLO). This change causes no
+ * event. If the status changes too, the decision also has an entry.
  */
 export interface Connected {
   readonly type: 'connected'

@@ -2,8 +2,8 @@ import { type DeviceState, type DeviceThrottles, noThrottles } from '#actors/dev
 import type { Stamps } from '#model/entry'
 
 /**
- * Limit for the throttle times of one device. Beyond it the oldest time is dropped, so its throttle may let a run pass
- * too early.
+ * Maximum number of throttle times of one device. If there are more, the oldest time is dropped, so its throttle may
+ * let a run pass too early.
  */
 export const throttlesMax = 256
 
@@ -29,7 +29,7 @@ export function applyStamps(state: DeviceState, stamps: Stamps): void {
   const throttles = state.throttles as Map<string, number>
   for (let at = 0; at < stamps.length; at += 2) {
     const key = stamps[at] as string
-    // Deleted first, so that it moves to the end: the map is ordered by time.
+    // Deleted first, so that the key moves to the end: the map is ordered by time.
     throttles.delete(key)
     throttles.set(key, stamps[at + 1] as number)
   }

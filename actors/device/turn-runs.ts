@@ -26,7 +26,7 @@ export type TriggeringEntry = Reported | Declared | StatusChanged | AlarmChanged
 export interface DeviceFunctions {
   /** The functions of a tenant. Undefined: it has no enabled ones. */
   of(tenant: string): Pick<TenantFunctions, 'version' | 'listOf'> | undefined
-  /** Enabled or not; undefined if it was deleted. */
+  /** The stored function, enabled or not; undefined if it was deleted. */
   storedOf(tenant: string, id: string): StoredFunction | undefined
   readonly counts: FunctionCounts
   readonly overflows: Pick<Overflows, 'add'>
@@ -51,7 +51,7 @@ export interface RunsOutcome {
   readonly stamps: Stamps
   readonly requests: readonly Tell[]
   readonly requested: RequestedCounts
-  /** Called after the commit: these count requests, those beyond a rate included, and report skipped functions. */
+  /** Called after the commit. They count requests, including those beyond a rate, and report skipped functions. */
   readonly effects: readonly (() => void)[]
 }
 
@@ -61,7 +61,7 @@ const nothing: readonly never[] = Object.freeze([])
 
 export const noRequests: RequestedCounts = new Map()
 
-/** The largest count for which an effect is cached. */
+/** The largest count of requests beyond a rate for which the effect is cached. */
 const overflowsKept = 64
 /** Maximum number of skipped functions that the log names. */
 const skippedIdsMax = 10

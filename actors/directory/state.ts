@@ -38,8 +38,8 @@ export interface UserRow {
   readonly createdAt: number
   /**
    * The offset in the tenant's stream from which the user's current roles are effective; -1: always. Null: the roles
-   * have changed and the offset is not known yet, because it is assigned after the commit gate. After a restart, null
-   * means the last offset of the stream.
+   * have changed, and the offset is only known after the commit. After a restart, null means the last offset of the
+   * stream.
    */
   readonly rolesSince: number | null
   /** The edit to which `rolesSince` belongs. */

@@ -74,7 +74,7 @@ export interface FinishIdempotent {
 /**
  * The stored answer for one `Idempotency-Key` of one user. Addressed by a hash: a key may contain any visible
  * character, and two users may choose the same key. `user` is the CRN of the user, or of the API key that acts as a
- * user; neither contains a line break, nor does a key.
+ * user. CRNs and keys contain no line break, so the hashed text is unambiguous.
  */
 export function idempotencyAddress(
   tenant: string,
@@ -102,7 +102,7 @@ export function expiryEntry(begunAt: number, id: string): string {
   return `${hourOf(begunAt + keyLifetimeMs)}/${id}`
 }
 
-/** Reverses `expiryEntry`. */
+/** The id of the key in an entry of `expiryEntry`. */
 export function idOfExpiry(entry: string): string {
   return entry.slice(entry.indexOf('/') + 1)
 }

@@ -36,7 +36,7 @@ export interface StoredMqttSubscription {
   readonly identifier?: number | undefined
 }
 
-/** The services of each connected device in the order of its HELLO: short messages name them by their index. */
+/** The services of each connected device in the order of its HELLO. Short messages name a service by its index. */
 export type SessionDevices = Readonly<Record<string, readonly string[]>>
 
 export const noSessionDevices: SessionDevices = Object.freeze({})

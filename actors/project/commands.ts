@@ -53,7 +53,7 @@ export interface DeletePin {
 export interface PutRollout {
   readonly type: 'put_rollout'
   readonly body: RolloutBody
-  /** For a new rollout. */
+  /** The id of the rollout if it is new. */
   readonly id: string
   readonly author: string
 }
@@ -76,7 +76,9 @@ export interface Scan {
   readonly request: ScanRequest
 }
 
-/** Progress of the running scan: the last checked device, and how many devices the rollout has selected up to it. */
+/**
+ * Progress of the running scan: the last checked device, and how many of the checked devices the rollout has selected.
+ */
 export interface ScanProgress {
   readonly type: 'scan_progress'
   readonly cursor: string
@@ -104,7 +106,10 @@ export interface ScanRequest {
 /** The stage of a device's update, as counted by the project. */
 export type Stage = 'running' | 'done' | 'failed' | 'refused'
 
-/** Sent by updates, in the commit of their change. `from` or `to` null: not counted before, or not any more. */
+/**
+ * Sent by updates, in the commit of their change. `from` null: the update was not counted before. `to` null: it is no
+ * longer counted.
+ */
 export interface JobMoved {
   readonly type: 'job_moved'
   readonly release: ReleaseKey

@@ -1,7 +1,7 @@
 import { byPrecedence } from '#model/firmware-order'
 import { releaseName, type StoredRelease } from '#model/release'
 
-/** Releases in the form in which devices look them up. Computed from the releases, independent of their order. */
+/** The releases by the keys with which updates look them up. Computed from the releases, independent of their order. */
 export interface ReleaseIndex {
   /** The newest release for each index and hardware, by `hardwareKey`. */
   readonly newest: Map<string, StoredRelease>

@@ -17,8 +17,8 @@ import { answer, type Decision, type RecordChange, type Recorded, refuse, type T
 
 /**
  * Contract 6. Another firmware in the body begins a new rollout, which runs and counts from zero. With the same
- * firmware the rollout keeps its state (running, paused or stopped), and earlier errors no longer count. If it is
- * running, the devices are scanned again.
+ * firmware, the rollout keeps its state (running, paused or stopped), and earlier failures no longer count. If the
+ * rollout is running, the devices are scanned again.
  */
 export function decidePutRollout(
   state: ProjectState,
@@ -65,7 +65,7 @@ export function decidePause(
   return storeRollout(state, paused, turn, notices, { answer: answerOf(paused, tally) })
 }
 
-/** Resumes after a pause, or after errors, which no longer count. */
+/** Resumes the rollout after a pause, or after failures that stopped it. Earlier failures no longer count. */
 export function decideResume(
   state: ProjectState,
   { author }: SwitchRollout,

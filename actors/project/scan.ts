@@ -67,8 +67,8 @@ export function withoutRolloutScans(state: ProjectState): ScanChanges {
 }
 
 /**
- * Requests a scan of all devices for the rollout as stored last. Waiting and open scans for a rollout are dropped,
- * because this scan replaces them.
+ * Requests a scan of all devices for a rollout that was created, changed or resumed. Waiting and open scans for a
+ * rollout are dropped, because this scan replaces them.
  */
 export function withRolloutScan(state: ProjectState, { id, updatedBy }: StoredRollout): RequestedScan {
   const others = { ...state, nextScans: notForRollouts(state.nextScans), openScans: notForRollouts(state.openScans) }
@@ -121,7 +121,7 @@ export function decideScansBegun(state: ProjectState): Decision<Entry> {
   return recordOnly(records, { indexes })
 }
 
-/** After a restart: which devices waited for their update was known only in memory, so the scans are repeated. */
+/** Repeats the open scans after a restart, because only memory contained the devices that waited for their update. */
 export function decideRepeatScans(state: ProjectState): Decision<Entry> {
   const { openScans, rollout } = state
   if (openScans.length === 0) return answer(undefined)
@@ -172,7 +172,7 @@ function newScan(request: ScanRequest, rollout: string | null): StoredScan {
   return { ...request, cursor: '', chosen: 0, rollout }
 }
 
-/** Whether the scan covers all devices, apart from the limits of the rollout itself. */
+/** Whether the scan covers all devices, or all devices that the author of the rollout may update. */
 function isWhole({ by, devices, author }: StoredScan): boolean {
   return devices === null && (author === null || by === 'rollout')
 }

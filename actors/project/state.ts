@@ -18,11 +18,11 @@ export interface ProjectState {
   readonly scan: StoredScan | undefined
   /** The waiting scans, in order. */
   readonly nextScans: readonly ScanRequest[]
-  /** Completed scans with devices that still waited for their update when this was stored. */
+  /** Completed scans. Some of their devices still waited for their update when this list was stored. */
   readonly openScans: readonly ScanRequest[]
 }
 
-/** `ProjectState` while it is built from its records. */
+/** `ProjectState` as `putRecord` changes it. */
 type MutableProject = {
   -readonly [Field in keyof ProjectState]: ProjectState[Field] extends ReadonlyMap<string, infer Value>
     ? Map<string, Value>

@@ -7,7 +7,9 @@ import { releaseName } from '#model/release'
 import type { RolloutCounts, StoredRollout } from '#model/rollout'
 import { answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
 
-/** The error rate is computed over at least this number of devices, or over all selected ones if these are fewer. */
+/**
+ * The error rate is computed over at least this number of devices, or over all selected devices if fewer are selected.
+ */
 const sampleDevices = 20
 
 /** The changes to store for a new tally. */

@@ -22,9 +22,9 @@ export const noMail: MailState = Object.freeze({
 })
 
 /**
- * A mail was sent, or requests were passed over; the next mail has not been tried yet. Mails of subscriptions that
- * ended meanwhile are only counted. Mails whose cursors are stored already, by a write that failed but reached the
- * disk, are not counted twice.
+ * A mail was sent, or requests were passed over. The next mail begins without failed attempts. Mails of subscriptions
+ * that ended meanwhile are only counted. A mail is not counted twice if its cursors are stored already, because a write
+ * that failed has reached the disk.
  */
 export function decideAdvanceMail(
   { tenant, subscriptions, mail }: SubscriberState,
@@ -48,7 +48,9 @@ export function decideAdvanceMail(
   return recordOnly([{ name: mailRecord, value }], { tells })
 }
 
-/** A digest of only unstored requests moves no cursor. */
+/**
+ * Whether the move is stored already. A digest of unstored requests alone moves no cursor, so `missed` is compared too.
+ */
 function isMoved(
   { subscription, to, missed: left }: AdvanceMail['moves'][number],
   subscriptions: readonly StoredSubscription[],

@@ -27,8 +27,9 @@ export interface MailState {
   /** Failed attempts of the next mail; null: none. */
   readonly retry: { readonly attempts: number; readonly nextAt: number } | null
   /**
-   * How often in a row the user's address was rejected. `address`: SHA-256, the first 16 hex digits. Null: the address
-   * was not rejected since it last accepted a mail.
+   * How often in a row the user's address was rejected. `address`: the first 16 hex digits of its SHA-256.
+   * `restsUntil`: no mails are sent until then; 0: mails are sent. Null: the address was not rejected since it last
+   * accepted a mail.
    */
   readonly refusals: { readonly inRow: number; readonly address: string; readonly restsUntil: number } | null
 }

@@ -85,7 +85,7 @@ export function decideTopicEnded(
   return ended.length > 0 ? decideEnd(state, ended, turn, notices) : answer(undefined)
 }
 
-/** Contract 5.6. Causes no event, because its only receiver is gone. */
+/** Contract 5.6. Causes no event, because the only receiver of the event is gone. */
 export function decideEraseSubscriber(state: SubscriberState, notices: SubscriberNotices): Decision<Entry> {
   if (state.subscriptions.length === 0 && state.mail === noMail) return answer(undefined)
   return recordOnly(

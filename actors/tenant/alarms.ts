@@ -39,7 +39,7 @@ export function decidePutAlarm(
     ...conditionAtOf(before, wanted, turn),
   }
   const entry: AlarmSet = { kind: 'alarm_set', alarm: id, at: turn.now, stored }
-  // From its creation on, an alarm has a record of its sweep, until no device has a state of it.
+  // An alarm has a record of its sweep from its creation until, after its deletion, no device has a state of it.
   const evaluated = state.evaluated.has(id) ? [] : [{ name: evaluatedRecord(id), value: neverEvaluated }]
   return record([entry], {
     changes: evaluated,
@@ -57,7 +57,7 @@ export function decideDeleteAlarm({ alarms }: TenantState, { id }: DeleteAlarm, 
   })
 }
 
-/** Since when the alarm has its current condition, if not since its creation. */
+/** When the alarm got its current condition; empty if it has had this condition since its creation. */
 function conditionAtOf(
   before: StoredAlarm | undefined,
   { condition, serviceIdentifier }: AlarmContent,
@@ -102,7 +102,7 @@ function nodesOf(alarm: Pick<StoredAlarm, 'condition'>): number {
   return nodes
 }
 
-/** Ignored for an alarm without a record: its sweep has ended. */
+/** Ignored for an alarm without a record of its sweep: the sweep has ended. */
 export function decideSweepProgress(
   { evaluated }: TenantState,
   { alarm, digest, cursor }: SweepProgress,
@@ -113,7 +113,7 @@ export function decideSweepProgress(
   return recordOnly([{ name: evaluatedRecord(alarm), value }])
 }
 
-/** Ignored for an alarm that was created or deleted meanwhile: it has a sweep of its own. */
+/** Ignored for an alarm that was created or deleted meanwhile: another sweep follows that change. */
 export function decideSweepDone({ alarms, evaluated }: TenantState, { alarm, digest }: SweepDone): Decision<Entry> {
   const isGone = digest === ''
   if (!evaluated.has(alarm) || alarms.has(alarm) === isGone) return answer(undefined)

@@ -88,7 +88,7 @@ export interface PublishJsonNames {
   readonly service: string
 }
 
-/** Answered with whether the role is new. Contract 2. */
+/** The answer says whether the role is new. Contract 2. */
 export interface PutRole {
   readonly type: 'put_role'
   readonly role: string
@@ -103,11 +103,12 @@ export interface DeleteRole {
   readonly role: string
 }
 
-/** The offset from which an edit of a role is effective, after it has left the commit gate. */
+/** An edit of a role has left the commit gate. */
 export interface RoleSettled {
   readonly type: 'role_settled'
   readonly role: string
   readonly edit: number
+  /** The offset from which the edit is effective. */
   readonly since: number
 }
 

@@ -101,8 +101,8 @@ function contentOfStored({ name, enabled, devices, groups, graph, secrets }: Sto
 }
 
 /**
- * Checks for unknown groups and alarms. An alarm may be deleted while a function uses it, and the function can still be
- * disabled or bound to other devices; so only a changed graph is checked.
+ * Checks for unknown groups and alarms. The alarms are only checked if the graph is changed: when an alarm was deleted,
+ * functions that use it can still be disabled, or bound to other devices.
  */
 function faultOf(
   { groups, alarms }: TenantState,

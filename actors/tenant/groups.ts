@@ -32,7 +32,7 @@ export function decidePutGroup(
   return recordOnly(
     [
       { name: groupRecord(id), value: stored },
-      // The new members change the rights that these roles give. That change is published after the group.
+      // The new members change the permissions of these roles. The roles are published after the group.
       ...roles.map(([role, before]) => {
         const value: StoredRole = { ...before, since: null, edit: newEditId(turn) }
         return { name: roleRecord(role), value }

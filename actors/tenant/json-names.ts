@@ -21,7 +21,7 @@ import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor
 export const jsonNamesMax = 1_000
 const firstPropId = 0x2000
 
-/** A new name gets the next id for ever, so values find their property even if the schema is edited or deleted. */
+/** A new name gets the next id and keeps it, so values find their property even if the schema is edited or deleted. */
 export function decideAddJsonNames(state: TenantState, { service, names }: AddJsonNames): Decision<Entry> {
   const known = state.jsonNames.get(service)?.ids
   const added = [...new Set(names)].filter((name) => !known?.has(name))

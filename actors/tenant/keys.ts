@@ -61,7 +61,7 @@ export function decideKeysDue(state: TenantState, { now }: Turn): Decision<Entry
   )
 }
 
-/** The subscriptions of a key end with it. Contract 5.6. */
+/** The commands that end the subscriptions of deleted API keys. Contract 5.6. */
 function subscriptionsEnded(
   { tenant }: TenantState,
   keys: readonly { readonly kind: KeyKind; readonly id: string }[],

@@ -1,6 +1,6 @@
 /**
- * Logs of a tenant: entries of an index, newest first. An entry is `<time><number>/<text>`: the time and the number are
- * counted backwards, and nothing but the key has to be read.
+ * Logs of a tenant: entries of an index, newest first. An entry is `<time><number>/<text>`. The time and the number are
+ * subtracted from the maximum, so that later entries sort first. The index has no values, so the text is in the entry.
  */
 
 /** Contract 12. Entries older than `logDays`, and entries beyond `logEntriesMax`, are removed regularly. */
@@ -21,7 +21,7 @@ export function textOfEntry(entry: string): string {
   return entry.slice(2 * digits + 1)
 }
 
-/** A place after all entries of this time and later, and before all older ones. */
+/** A place in the index after all entries of this time and of later times, and before all older entries. */
 export function placeOfTime(at: number): string {
   return `${backwards(at)}g`
 }

@@ -53,7 +53,7 @@ export interface StoredEvaluated {
 export interface JsonNames {
   /** The id of each name, in the order of the ids. */
   readonly ids: Map<string, number>
-  /** How many of the names, from the first on, were added to the schema, or did not fit into it. */
+  /** How many of the names, counted from the first, were added to the schema or did not fit into it. */
   published: number
 }
 
@@ -74,8 +74,8 @@ export interface StoredRole {
   readonly grants: readonly Grant[]
   /**
    * The offset in the tenant's stream from which the role's current meaning is effective; -1: always. Null: the role
-   * has changed and the offset is not known yet, because it is assigned after the commit gate. After a restart, null
-   * means the last offset of the stream.
+   * has changed, and the offset is only known after the commit. After a restart, null means the last offset of the
+   * stream.
    */
   readonly since: number | null
   /** The edit to which `since` belongs. */

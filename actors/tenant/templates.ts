@@ -28,7 +28,10 @@ export function decidePutTemplate(
   })
 }
 
-/** Contract 5.5. A template in use can be deleted: mails of its functions count as not sent until it exists again. */
+/**
+ * Contract 5.5. A template in use can be deleted. Until it exists again, mails of the functions that use it count as
+ * not sent.
+ */
 export function decideDeleteTemplate({ templates }: TenantState, { name }: DeleteTemplate): Decision<Entry> {
   if (!templates.has(name)) return refuse(new Problem('not_found'))
   return recordOnly([{ name: templateRecord(name), value: null }], {})

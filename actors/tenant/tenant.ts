@@ -148,7 +148,7 @@ function emptyTenant(tenant: string): TenantState {
   }
 }
 
-/** Views of roles, keys and rules are made of the stored records alone, so that every node can have the same views. */
+/** Views of roles, keys and rules are made from the stored records alone, so that every node has the same views. */
 function notify(notices: IdentityNotices & RuleNotices, tenant: string, { name, value }: RecordChange): void {
   const prefix = name.slice(0, name.indexOf('/') + 1)
   const id = name.slice(prefix.length)

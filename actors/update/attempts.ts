@@ -6,7 +6,7 @@ import { defaultAttempts } from '#model/rollout'
 import type { Turn } from '#runtime/actor'
 import { backOffMs } from '#runtime/back-off-time'
 
-/** Delay after the first attempt; the delay doubles with each further attempt, up to a day. */
+/** The delay after the first attempt. It doubles with each further attempt up to `retryMsMax`, and varies by 20 %. */
 export const retryMsMin = 5 * 60_000
 export const retryMsMax = 24 * 60 * 60_000
 const retryTimes = { firstMs: retryMsMin, longestMs: retryMsMax, spread: 0.2 }
@@ -16,8 +16,10 @@ export const rememberedMax = 4
 /**
  * The remembered attempts after a turn. An attempt counts as soon as it begins. A successful firmware is remembered
  * too, because the device may fall back to the old one. Attempts no longer count when the device has had the firmware
- * for long enough. When another firmware is chosen, successful firmwares of the same index and the oldest failed ones
- * are forgotten; when a user starts an update, all firmwares of this index are.
+ * for `stayMsMin`.
+ *
+ * When another firmware is chosen, successful firmwares of the same index and the oldest failed ones are forgotten.
+ * When a user starts an update, all firmwares of this index are forgotten.
  */
 export function attemptsAfter(
   before: StoredUpdate | undefined,
@@ -54,7 +56,7 @@ export function isHeldBack(
   return last.nextAt === null || last.nextAt > now
 }
 
-/** Attempts that will be repeated: for each index only the last chosen firmware. The earliest one comes first. */
+/** Attempts that will be repeated: for each index only those of the last chosen firmware. The earliest come first. */
 export function waitingAttempts(attempts: readonly UpdateAttempts[]): readonly WaitingAttempts[] {
   const chosenLast = new Map(attempts.map((each) => [each.index, each]))
   return [...chosenLast.values()].filter(isWaiting).sort((one, next) => one.nextAt - next.nextAt)

@@ -48,7 +48,7 @@ export type BeginAnswer =
   /** This firmware is not tried automatically now, or not any more. */
   | { readonly outcome: 'held_back' }
 
-/** The answer of the update server; `id` is the update that asked. */
+/** The answer of the update server. `id`: the id of the update for which the server was asked. */
 export interface UpdateFound extends FoundUpdate {
   readonly type: 'found'
   readonly id: string
@@ -84,11 +84,11 @@ export interface DeviceReconnected {
   readonly type: 'reconnected'
   readonly session: string
   readonly firmwares: readonly Firmware[]
-  /** The device refuses automatic updates, and no user waits for this one. */
+  /** The device refuses automatic updates, and no request waits for this update. */
   readonly isRefusing?: boolean
 }
 
-/** After a restart, with the firmwares that the device last reported. */
+/** Sent after a restart of the server, with the firmwares that the device last reported. */
 export interface ResumeUpdate {
   readonly type: 'resume'
   readonly firmwares: readonly Firmware[]

@@ -19,8 +19,9 @@ import { hasReachedVersion } from '#model/firmware-order'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
 
 /**
- * One update at a time: a request during a running update joins it. An automatic update begins with `found`: it causes
- * no event for `checking`, and a device without a newer firmware causes none at all. Contract 6.
+ * One update at a time: a request during a running update joins this update. An automatic update begins with a firmware
+ * that is already `found`, so it causes no event for `checking`. A device without a newer firmware causes no event.
+ * Contract 6.
  */
 export function decideBegin(
   actor: UpdateActorState,
@@ -123,10 +124,10 @@ export function decideReconnect(
 }
 
 /**
- * After a restart. If the stored device has the new firmware, the update is done: the previous process may have stopped
- * between the commit of the device and the commit of the update. Otherwise only the device's next HELLO shows whether
- * the device restarted. In the state `checking` the update server is asked again; in the others the device repeats
- * everything it has to report.
+ * The server has restarted. If the stored device has the new firmware, the update is done: the previous process may
+ * have stopped between the commit of the device and the commit of the update. Otherwise only the device's next HELLO
+ * shows whether the device restarted. In the state `checking`, the update server is asked again. In all other states,
+ * the device repeats everything that it has to report.
  */
 export function decideResume(
   actor: UpdateActorState,
@@ -142,7 +143,7 @@ export function decideResume(
   if (offer && has !== undefined && hasReachedVersion(has, offer.firmware, from)) {
     return decideTransition(actor, [reconnectEvent(session, has, turn, parts)], turn, parts)
   }
-  // An expired update ends by its reminder.
+  // The reminder ends an expired update.
   const isOver = context.deadline !== null && context.deadline <= turn.now
   if (state !== 'checking' || isOver) return answer(undefined)
   const { tenant } = turn

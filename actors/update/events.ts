@@ -34,7 +34,7 @@ interface UpdateEventFields {
   readonly found?: FoundUpdate
   /** In percent, as reported by the device. */
   readonly progress?: number | undefined
-  /** Text of the device, of the update server or of this server, cut. */
+  /** Text of the device, of the update server or of this server, cut to its maximum length. */
   readonly message?: string | undefined
   /** Present in BACK: the device's session, and its reported version, if it reports one. */
   readonly session?: string

@@ -5,8 +5,8 @@ import type { TriggerStatus, UpdateState } from '#model/firmware'
 import { hasFallenBack, hasReachedVersion } from '#model/firmware-order'
 
 /**
- * Version of everything that decides how a stored update continues. A change raises it and must add an upgrade to the
- * record in `update.ts`. Version 1 has no upgrade, so updates of version 1 cannot be read.
+ * Version of everything that decides how a stored update continues. Each change of this must raise the version and add
+ * an upgrade to the record in `update.ts`. Version 1 has no upgrade, so updates of version 1 cannot be read.
  */
 export const machineVersion = 2
 
@@ -35,7 +35,10 @@ export const resendsMax = 3
  */
 export const stayMsMin = 24 * 60 * minuteMs
 
-/** Progress is published at most once in this time, unless it grew by this amount. Contract 4, UPDATE_STATUS. */
+/**
+ * Progress is published at most once in `publishEveryMs`, unless it grew by `publishEveryPercent`. Contract 4,
+ * UPDATE_STATUS.
+ */
 const publishEveryMs = 1_000
 const publishEveryPercent = 5
 
@@ -90,7 +93,8 @@ const isOldVersionAgain = ({ context, event }: MachineInput): boolean =>
   event.reported === context.from && event.session !== context.session
 const isWhole = ({ event }: MachineInput): boolean => (event.progress ?? 0) >= 100
 /**
- * The update failed because the device was silent, but its time limits are not over: a report of the device revives it.
+ * The update failed because the device was silent, but the time limits of the download and the installation are not
+ * over. A report of the device then continues the update.
  */
 const isLate = ({ context: { offer, reason, downloadsUntil, installsUntil }, event: { now } }: MachineInput): boolean =>
   offer !== null &&
@@ -391,7 +395,7 @@ export const updateMachine = definition.createMachine({
 
 const ends: ReadonlySet<UpdateState> = new Set<UpdateState>(['idle', 'done', 'failed', 'refused'])
 
-/** Whether the update has not ended. */
+/** Whether an update has begun and not ended. */
 export function isRunning(state: UpdateState): boolean {
   return !ends.has(state)
 }

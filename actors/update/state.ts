@@ -124,10 +124,10 @@ export function publishedStateAt(stored: StoredUpdate, index: number): Published
 }
 
 /**
- * A correction for the firmware that was checked before the current one: it has no newer version, so `idle` replaces
- * its published `checking`.
+ * The state to publish for the firmware that was checked before the current one. The update server has no newer version
+ * of that firmware, so `idle` replaces the published state `checking`. Undefined if no other firmware was checked.
  */
-export function checkedCorrection(
+export function finishedCheck(
   before: StoredUpdate | undefined,
   index: number,
   now: number,
@@ -136,14 +136,17 @@ export function checkedCorrection(
   return { index: before.context.index, at: now, status: 'idle', message: 'NO_UPDATE' }
 }
 
-/** The last published states of all firmwares except the firmware of the current update. */
+/**
+ * The new value of `StoredUpdate.earlier`: the last published states of all firmwares except the firmware of the
+ * current update. `finished`: the result of `finishedCheck`.
+ */
 export function earlierAfter(
   before: StoredUpdate | undefined,
   index: number,
-  correction: PublishedUpdate | undefined,
+  finished: PublishedUpdate | undefined,
 ): readonly PublishedUpdate[] | undefined {
   if (!before || before.context.index === index) return before?.earlier
-  const last = correction ?? publishedStateOf(before)
+  const last = finished ?? publishedStateOf(before)
   const others =
     before.earlier?.filter((published) => published.index !== index && published.index !== last.index) ?? []
   return [...others, last]

@@ -4,8 +4,8 @@ import { attemptsAfter, waitingAttempts } from '#actors/update/attempts'
 import type { UpdateEvent } from '#actors/update/events'
 import { isRunning, machineVersion, updateMachine } from '#actors/update/machine'
 import {
-  checkedCorrection,
   earlierAfter,
+  finishedCheck,
   publishedStateOf,
   type StoredUpdate,
   type UpdateActorState,
@@ -18,21 +18,21 @@ import type { Entry, UpdateChanged } from '#model/entry'
 import type { UpdateState } from '#model/firmware'
 import { answer, type Decision, type IndexChange, record, type Turn } from '#runtime/actor'
 
-/** Dependencies of update turns. */
+/** What all update turns use in addition to the state and the command. */
 export interface UpdateParts {
   readonly notices: UpdateNotices
   /** How long a device has to answer an offer. */
   readonly offerTimeoutMs: number
 }
 
-/** The machine's state after an event, and the actions to execute. */
+/** The state of the machine after an event, and the actions that the turn executes. */
 interface Step {
   readonly state: UpdateState
   readonly context: UpdateContext
   readonly actions: ReadonlySet<string>
 }
 
-/** Handles one event. Undefined: this state ignores the event. */
+/** Handles one event. Returns undefined if the state ignores the event. */
 export function nextStep(state: UpdateState, context: UpdateContext, event: UpdateEvent): Step | undefined {
   const before = updateMachine.resolveState({ value: state, context })
   const [after, actions] = transition(updateMachine, before, event)
@@ -41,8 +41,8 @@ export function nextStep(state: UpdateState, context: UpdateContext, event: Upda
 }
 
 /**
- * Handles the events of one turn in order; only the final state is published and acted on. Records nothing if no event
- * has an effect.
+ * Handles the events of one turn in order. Only the last step counts: its state is stored, and its actions are
+ * executed. Stores nothing if the machine ignores all events.
  */
 export function decideTransition(
   actor: UpdateActorState,
@@ -62,8 +62,8 @@ export function decideTransition(
   }
   if (!step) return answer(reply)
   const { state, context, actions } = step
-  const correction = checkedCorrection(before, context.index, turn.now)
-  const earlier = earlierAfter(before, context.index, correction)
+  const finished = finishedCheck(before, context.index, turn.now)
+  const earlier = earlierAfter(before, context.index, finished)
   const next: StoredUpdate = {
     machine: machineVersion,
     state,
@@ -75,7 +75,7 @@ export function decideTransition(
   const records = [{ name: updateRecord, value: next }]
   const reminder = reminderOf(next)
   const published = [
-    ...(correction ? [correction] : []),
+    ...(finished ? [finished] : []),
     ...(actions.has('publish_status') ? [publishedStateOf(next)] : []),
   ]
   const entries = published.map((each): UpdateChanged => ({ kind: 'update_changed', device, ...each }))
@@ -99,7 +99,7 @@ export function updatingRows(device: string, before: StoredUpdate | undefined, i
   return wasPresent === isPresent ? [] : [{ index: updatingIndex, entry: device, isPresent }]
 }
 
-/** The time of the next automatic step. */
+/** When the running update times out. Without a running update: when the next attempt may begin. Null: never. */
 function reminderOf({ state, context, attempts }: StoredUpdate): number | null {
   return isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
 }

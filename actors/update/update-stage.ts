@@ -6,8 +6,9 @@ import { releaseName } from '#model/release'
 import { type Tell, tell } from '#runtime/actor'
 
 /**
- * The stage that the project counts for a device after a turn. The stage stays until another firmware is offered:
- * checking for an update does not remove a device from a rollout. Images of external update servers are not counted.
+ * The stage that the project counts for a device after a turn: the stage of the current offer. While there is no offer,
+ * the previous stage stays, so checking for an update does not remove a device from a rollout. Images of external
+ * update servers are not counted.
  */
 export function countedAfter(
   before: CountedUpdate | null,
@@ -22,7 +23,7 @@ export function countedAfter(
 
 /** The messages by which a project counts the new stage of an update, and no longer the stage before. */
 export function stageReports(tenant: string, before: CountedUpdate | null, after: CountedUpdate | null): Tell[] {
-  if (before && after && isOfOne(before, after))
+  if (before && after && isSameTarget(before, after))
     return before.stage === after.stage ? [] : [tellOf(tenant, after, before.stage, after.stage)]
   return [
     ...(before ? [tellOf(tenant, before, before.stage, null)] : []),
@@ -34,7 +35,8 @@ function stageOf(state: UpdateState): Stage {
   return state === 'done' || state === 'failed' || state === 'refused' ? state : 'running'
 }
 
-function isOfOne(a: CountedUpdate, b: CountedUpdate): boolean {
+/** Whether both have the same project, rollout and release. */
+function isSameTarget(a: CountedUpdate, b: CountedUpdate): boolean {
   return a.project === b.project && a.rollout === b.rollout && releaseName(a.release) === releaseName(b.release)
 }
 

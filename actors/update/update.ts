@@ -16,7 +16,7 @@ import { type ActorDefinition, answer, type Decision, type RecordChange, record,
 export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorState, UpdateCommand, Entry> {
   return recordActor({
     kind: 'update',
-    // A stored state only has a meaning in its machine: a new machine is a new version of the record.
+    // A stored state is only valid for its version of the machine, so the record has the same version.
     records: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
     empty: ({ id }) => ({ device: id, stored: undefined }),
     put,

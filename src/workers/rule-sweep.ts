@@ -1,7 +1,7 @@
 import { alarmIndex } from '#actors/device/alarms'
 import { serviceIndex } from '#actors/device/declaration'
 import { deviceAddress } from '#actors/device/device'
-import { evaluateWhole } from '#actors/device/evaluation'
+import { evaluateAllAlarms } from '#actors/device/evaluation'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { type SweepDone, type SweepProgress, tenantAddress } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
@@ -264,7 +264,7 @@ export class RuleSweep {
     const address = deviceAddress(tenant, device)
     const state = system.peek(address)
     const remindedAt = system.reminders.dueAt(address) ?? null
-    if (!state || !evaluateWhole(state, rules.of(tenant), system.world.now(), remindedAt)) return undefined
+    if (!state || !evaluateAllAlarms(state, rules.of(tenant), system.world.now(), remindedAt)) return undefined
     return this.#askToEvaluate(tenant, device)
   }
 

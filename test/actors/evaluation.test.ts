@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nextOf } from '#actors/device/evaluation'
+import { nextAlarmState } from '#actors/device/evaluation'
 import type { AlarmState } from '#actors/device/state'
 
 const now = 100_000
@@ -18,12 +18,12 @@ test.each<readonly [stored: AlarmState, conditionAt: number, next: Partial<Alarm
   [never, now - 5_000, { waitingSince: now }],
   [active, now, 'same'],
 ])('state %o with a condition from %d and a duration of 4 s gives %o', (stored, conditionAt, next) => {
-  const found = nextOf(true, stored, now, { forMs: 4_000, conditionAt })
+  const found = nextAlarmState(true, stored, now, { forMs: 4_000, conditionAt })
   if (next === 'same') expect(found).toBe(stored)
   else expect(found).toEqual({ ...never, ...next })
 })
 
 test('an inactive alarm that does not wait stays the same object without a true condition', () => {
   for (const verdict of [false, undefined])
-    expect(nextOf(verdict, never, now, { forMs: 0, conditionAt: 0 })).toBe(never)
+    expect(nextAlarmState(verdict, never, now, { forMs: 0, conditionAt: 0 })).toBe(never)
 })
