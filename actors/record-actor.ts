@@ -76,7 +76,7 @@ function rejectEntry(_: unknown, entry: Entry): never {
  * A decision that changes records and has no entry. It is for changes about which clients receive no event: every entry
  * is sent as an event.
  */
-export function recordOnly(
+export function recordsWithoutEntry(
   records: readonly RecordChange[],
   more: Omit<Recorded<Entry>, 'type' | 'events' | 'changes' | 'records'> = {},
 ): Recorded<Entry> {

@@ -19,7 +19,7 @@ import {
   sessionsRecord,
 } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/commands'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { answer, type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
@@ -28,12 +28,12 @@ const fresh: Credentials = { hash: null, version: 0, code: null, isDisabled: fal
 
 /** Contract 2: the old code becomes invalid at once; the old password works until the new code is used. */
 export function decideInvite({ credentials }: AccountState, { code }: Invite): Decision<Entry> {
-  return recordOnly([credentialsChange({ ...(credentials ?? fresh), code })])
+  return recordsWithoutEntry([credentialsChange({ ...(credentials ?? fresh), code })])
 }
 
 export function decideOpenAccount({ credentials }: AccountState, { passwordHash }: OpenAccount): Decision<Entry> {
   if (credentials) return refuse(new Problem('conflict', 'the account exists'))
-  return recordOnly([credentialsChange({ ...fresh, hash: passwordHash, version: 1 })])
+  return recordsWithoutEntry([credentialsChange({ ...fresh, hash: passwordHash, version: 1 })])
 }
 
 /** Contract 2, Sign-up: the error does not reveal why a code is invalid. All sessions end. */
@@ -50,7 +50,7 @@ export function decideRedeem(
   const { records, tells } = endSessions(state, undefined)
   const reset: RecordChange[] = code.resetsFactors ? [{ name: factorsRecord, value: null }] : []
   const activated = tell(directoryAddress, { type: 'activated', user, factors: factorNames(factors) })
-  return recordOnly([credentialsChange(next), ...reset, ...records], {
+  return recordsWithoutEntry([credentialsChange(next), ...reset, ...records], {
     tells: [...tells, activated],
     answer: { version: next.version } satisfies CredentialsChanged,
   })
@@ -71,7 +71,7 @@ export function decideSetPassword(state: AccountState, command: SetPassword): De
   if (command.version !== credentials.version) return refuse(versionConflict())
   const next = { ...credentials, hash: command.passwordHash, version: credentials.version + 1 }
   const { records, tells } = endSessions(state, command.keep)
-  return recordOnly([credentialsChange(next), ...records], {
+  return recordsWithoutEntry([credentialsChange(next), ...records], {
     tells,
     answer: { version: next.version } satisfies CredentialsChanged,
   })
@@ -80,7 +80,7 @@ export function decideSetPassword(state: AccountState, command: SetPassword): De
 /** Does nothing if the credentials have changed meanwhile: the hash may belong to an earlier password. */
 export function decideRenewHash({ credentials }: AccountState, command: RenewHash): Decision<Entry> {
   if (command.version !== credentials?.version) return answer(undefined)
-  return recordOnly([credentialsChange({ ...credentials, hash: command.passwordHash })])
+  return recordsWithoutEntry([credentialsChange({ ...credentials, hash: command.passwordHash })])
 }
 
 /** An outstanding code stays invalid after `enable`, because it may have leaked meanwhile. */
@@ -89,17 +89,17 @@ export function decideDisable(state: AccountState): Decision<Entry> {
   if (!credentials || credentials.isDisabled) return answer(undefined)
   const next = { ...credentials, version: credentials.version + 1, code: null, isDisabled: true }
   const { records, tells } = endSessions(state, undefined)
-  return recordOnly([credentialsChange(next), ...records], { tells })
+  return recordsWithoutEntry([credentialsChange(next), ...records], { tells })
 }
 
 export function decideEnable({ credentials }: AccountState): Decision<Entry> {
   if (!credentials?.isDisabled) return answer(undefined)
-  return recordOnly([credentialsChange({ ...credentials, isDisabled: false })])
+  return recordsWithoutEntry([credentialsChange({ ...credentials, isDisabled: false })])
 }
 
 export function decideEraseAccount(state: AccountState): Decision<Entry> {
   const names = [credentialsRecord, factorsRecord, sessionsRecord]
-  return recordOnly(
+  return recordsWithoutEntry(
     names.map((name) => ({ name, value: null })),
     { tells: endSessions(state, undefined).tells },
   )

@@ -19,7 +19,7 @@ import {
   type WrongFactors,
 } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/commands'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
@@ -42,7 +42,7 @@ export function decideUseTotp(state: AccountState, { step }: UseTotp, { now }: T
   const early = factorDelayProblem(factors.wrong, now)
   if (early) return refuse(early)
   if (!factors.totp || step <= factors.totp.step) return refuse(wrongCode())
-  return recordOnly([factorsChange({ ...factors, totp: { ...factors.totp, step } })])
+  return recordsWithoutEntry([factorsChange({ ...factors, totp: { ...factors.totp, step } })])
 }
 
 export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { now }: Turn): Decision<Entry> {
@@ -51,7 +51,7 @@ export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { 
   if (early) return refuse(early)
   const recovery = factors.recovery.filter((code) => !isSameHash(code, hash))
   if (recovery.length === factors.recovery.length) return refuse(wrongCode())
-  return recordOnly([factorsChange({ ...factors, recovery })])
+  return recordsWithoutEntry([factorsChange({ ...factors, recovery })])
 }
 
 /**
@@ -60,7 +60,7 @@ export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { 
  */
 export function decideFactorFailed({ factors, credentials }: AccountState, { now }: Turn): Decision<Entry> {
   if (!credentials) return refuse(new Problem('not_found'))
-  return recordOnly([factorsChange({ ...factors, wrong: addWrongFactor(factors.wrong, now) })])
+  return recordsWithoutEntry([factorsChange({ ...factors, wrong: addWrongFactor(factors.wrong, now) })])
 }
 
 /**
@@ -95,7 +95,7 @@ function changeFactors(
   const names = factorNames(factors)
   const notice = tell(directoryAddress, { type: 'factors_changed', user, factors: names })
   const isVisible = names.join() !== factorNames(state.factors).join()
-  return recordOnly([credentialsChange(next), factorsChange(factors), ...records], {
+  return recordsWithoutEntry([credentialsChange(next), factorsChange(factors), ...records], {
     tells: isVisible ? [...tells, notice] : tells,
     answer: { version: next.version } satisfies CredentialsChanged,
   })
@@ -145,7 +145,7 @@ export function decideUseWebauthn(state: AccountState, { id, counter }: UseWebau
   if (!used || isCopied(used, counter)) return refuse(wrongCode())
   const next = { ...used, counter: Math.max(counter, used.counter), lastUsedAt: now }
   const webauthn = factors.webauthn.map((credential) => (credential === used ? next : credential))
-  return recordOnly([factorsChange({ ...factors, webauthn })])
+  return recordsWithoutEntry([factorsChange({ ...factors, webauthn })])
 }
 
 function isCopied(stored: StoredCredential, counter: number): boolean {

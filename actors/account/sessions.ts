@@ -1,6 +1,6 @@
 import type { BeginAccountSession, EndSessions, SessionOver } from '#actors/account/commands'
 import { type AccountSession, type AccountState, sessionsRecord } from '#actors/account/state'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import { sessionAddress } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -23,7 +23,7 @@ export function decideBegin(
   if (sessions.some(([id]) => id === session.id)) return refuse(new Problem('conflict', 'the session has begun'))
   const begun: AccountSession = [session.id, turn.now]
   const ended = sessions.slice(0, Math.max(0, sessions.length + 1 - sessionsMax))
-  return recordOnly([sessionsChange([...sessions.slice(ended.length), begun])], {
+  return recordsWithoutEntry([sessionsChange([...sessions.slice(ended.length), begun])], {
     tells: [...endTells(tenant, ended), tell(sessionAddress(tenant, session.id), { type: 'begin', user, session })],
   })
 }
@@ -34,12 +34,12 @@ export function decideEndSessions(state: AccountState, { keep: exceptSession, on
   if (only !== undefined && ended.length === 0) return refuse(new Problem('not_found'))
   if (ended.length === 0) return answer(0)
   const left = sessions.filter((session) => !ended.includes(session))
-  return recordOnly([sessionsChange(left)], { tells: endTells(tenant, ended), answer: ended.length })
+  return recordsWithoutEntry([sessionsChange(left)], { tells: endTells(tenant, ended), answer: ended.length })
 }
 
 export function decideSessionOver({ sessions }: AccountState, { session }: SessionOver): Decision<Entry> {
   const left = sessions.filter(([id]) => id !== session)
-  return left.length === sessions.length ? answer(undefined) : recordOnly([sessionsChange(left)])
+  return left.length === sessions.length ? answer(undefined) : recordsWithoutEntry([sessionsChange(left)])
 }
 
 /** The changes and messages that end every session except `exceptSession`; undefined: every session. */

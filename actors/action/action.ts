@@ -1,5 +1,5 @@
 import type { ActionCommand, BeginAction } from '#actors/action/commands'
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { actionRetentionMs, type StoredAction } from '#model/action'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -48,7 +48,7 @@ function put(state: ActionState, { value }: RecordChange): void {
 function decideBegin({ id, stored }: ActionState, { action }: BeginAction, { now }: Turn): Decision<Entry> {
   if (stored) return refuse(new Problem('conflict', 'the id is taken'))
   const value: StoredAction = { ...action, createdAt: now, isDone: false }
-  return recordOnly([{ name: actionRecord, value }], {
+  return recordsWithoutEntry([{ name: actionRecord, value }], {
     indexes: [running(id, true)],
     reminder: now + actionRetentionMs,
   })
@@ -57,7 +57,7 @@ function decideBegin({ id, stored }: ActionState, { action }: BeginAction, { now
 /** Sent when the outcomes of all pages are stored. */
 function decideDone({ id, stored }: ActionState): Decision<Entry> {
   if (!stored || stored.isDone) return answer(undefined)
-  return recordOnly([{ name: actionRecord, value: { ...stored, isDone: true } satisfies StoredAction }], {
+  return recordsWithoutEntry([{ name: actionRecord, value: { ...stored, isDone: true } satisfies StoredAction }], {
     indexes: [running(id, false)],
   })
 }
@@ -69,8 +69,8 @@ function decideDone({ id, stored }: ActionState): Decision<Entry> {
 function decideDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
   const endsAt = stored.createdAt + actionRetentionMs
-  if (now < endsAt) return recordOnly([], { reminder: endsAt })
-  return recordOnly([{ name: actionRecord, value: null }], { indexes: [running(id, false)] })
+  if (now < endsAt) return recordsWithoutEntry([], { reminder: endsAt })
+  return recordsWithoutEntry([{ name: actionRecord, value: null }], { indexes: [running(id, false)] })
 }
 
 function running(entry: string, isPresent: boolean): IndexChange {

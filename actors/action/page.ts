@@ -1,5 +1,5 @@
 import type { ActionPageCommand, PageProgress, PutActionPage, PutOutcomes } from '#actors/action/commands'
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { actionRetentionMs, type DeviceOutcome } from '#model/action'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
@@ -52,7 +52,7 @@ function put(state: PageState, { value }: RecordChange): void {
  */
 function decidePut({ devices }: PutActionPage, { now }: Turn): Decision<Entry> {
   const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }
-  return recordOnly([{ name: pageRecord, value }], { reminder: now + actionRetentionMs + extraRetentionMs })
+  return recordsWithoutEntry([{ name: pageRecord, value }], { reminder: now + actionRetentionMs + extraRetentionMs })
 }
 
 /** The outcomes of a deleted page are dropped. */
@@ -67,7 +67,9 @@ function decideOutcomes({ stored }: PageState, { outcomes: added }: PutOutcomes)
   }
   const progress: PageProgress = { pending: outcomes.filter((outcome) => outcome === null).length }
   if (!isChanged) return answer(progress)
-  return recordOnly([{ name: pageRecord, value: { ...stored, outcomes } satisfies StoredPage }], { answer: progress })
+  return recordsWithoutEntry([{ name: pageRecord, value: { ...stored, outcomes } satisfies StoredPage }], {
+    answer: progress,
+  })
 }
 
 /**
@@ -77,5 +79,7 @@ function decideOutcomes({ stored }: PageState, { outcomes: added }: PutOutcomes)
 function decideDue({ stored }: PageState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
   const endsAt = stored.createdAt + actionRetentionMs + extraRetentionMs
-  return now < endsAt ? recordOnly([], { reminder: endsAt }) : recordOnly([{ name: pageRecord, value: null }])
+  return now < endsAt
+    ? recordsWithoutEntry([], { reminder: endsAt })
+    : recordsWithoutEntry([{ name: pageRecord, value: null }])
 }

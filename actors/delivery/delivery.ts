@@ -16,7 +16,7 @@ import {
   webhookPrefix,
 } from '#actors/delivery/state'
 import type { DeliveryNotices, WebhookNotices } from '#actors/notice-bus'
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { resultsWith, type StoredWebhook, type WebhookResult } from '#model/webhook'
@@ -160,7 +160,7 @@ function decideForget(state: DeliveryState, notices: DeliveryOptions['notices'])
     ...[...webhooks.keys()].map((id) => removalOf(webhookPrefix + id)),
     ...[...results.keys()].map((id) => removalOf(resultPrefix + id)),
   ]
-  return recordOnly([{ name: headRecord, value: null }, ...removals], {
+  return recordsWithoutEntry([{ name: headRecord, value: null }, ...removals], {
     indexes: indexedWhen(state, false),
     effects: [() => notices.requested(tenant, fn, noRequests), () => notices.webhooksForgotten(tenant, fn)],
   })
@@ -176,7 +176,7 @@ function decideWebhook(
   const { tenant, function: fn } = state
   const id = newId(random)
   const value: StoredWebhook = { ...request, id, attempts: 0, nextAt: now, result: null }
-  return recordOnly([{ name: webhookPrefix + id, value }], {
+  return recordsWithoutEntry([{ name: webhookPrefix + id, value }], {
     indexes: indexedWhen(state, true),
     effects: [() => notices.webhookAdded(tenant, fn, value)],
   })
@@ -192,7 +192,7 @@ function decideTried({ webhooks }: DeliveryState, { id, result, nextAt }: Webhoo
   const before = webhooks.get(id)
   if (!before) return answer(undefined)
   const value: StoredWebhook = { ...before, attempts: before.attempts + 1, nextAt, result }
-  return recordOnly([{ name: webhookPrefix + id, value }])
+  return recordsWithoutEntry([{ name: webhookPrefix + id, value }])
 }
 
 function decideEnded(
@@ -206,7 +206,7 @@ function decideEnded(
   const { node, attempts } = before
   const value: WebhookResult = { id, node, status, result, attempts: attempts + (isTried ? 1 : 0), time: now }
   const isLast = webhooks.size === 1 && !isWaiting(head)
-  return recordOnly([removalOf(webhookPrefix + id), ...resultRecords(results, value)], {
+  return recordsWithoutEntry([removalOf(webhookPrefix + id), ...resultRecords(results, value)], {
     indexes: isLast ? indexedWhen(state, false) : [],
   })
 }
@@ -217,7 +217,7 @@ function decideDropped(
   { now, random }: Turn,
 ): Decision<Entry> {
   const dropped = { id: newId(random), node, status: 'DROPPED', result: 'rate', attempts: 0, time: now, count } as const
-  return recordOnly(resultRecords(results, dropped))
+  return recordsWithoutEntry(resultRecords(results, dropped))
 }
 
 function resultRecords(results: DeliveryState['results'], added: WebhookResult): readonly RecordChange[] {
@@ -237,7 +237,7 @@ function headDecision(
   records: readonly RecordChange[] = [],
 ): Recorded<Entry> {
   const { tenant, function: fn } = state
-  return recordOnly([{ name: headRecord, value: head }, ...records], {
+  return recordsWithoutEntry([{ name: headRecord, value: head }, ...records], {
     indexes: indexedWhen(state, isWaiting(head) || state.webhooks.size > 0),
     effects: [() => notices.requested(tenant, fn, head)],
   })

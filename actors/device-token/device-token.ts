@@ -1,4 +1,4 @@
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { type ActorAddress, type ActorDefinition, answer } from '#runtime/actor'
@@ -37,10 +37,10 @@ export const deviceTokenActor: ActorDefinition<DeviceTokenState, DeviceTokenComm
     state.owner = (value as TokenOwner | null) ?? undefined
   },
   decisions: {
-    own: (_, { tenant, device }) => recordOnly([{ name: ownerRecord, value: { tenant, device } }]),
+    own: (_, { tenant, device }) => recordsWithoutEntry([{ name: ownerRecord, value: { tenant, device } }]),
     disown: ({ owner }, { tenant, device }) =>
       owner?.tenant === tenant && owner.device === device
-        ? recordOnly([{ name: ownerRecord, value: null }])
+        ? recordsWithoutEntry([{ name: ownerRecord, value: null }])
         : answer(undefined),
   },
 })

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AddTenant, DeleteTenantStep, NewTenant, UpdateTenant } from '#actors/directory/commands'
 import { tenantRow } from '#actors/directory/queries'
 import { type DirectoryState, type TenantRow, tenantRecord, userRecord } from '#actors/directory/state'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -55,7 +55,7 @@ export function decideForgetUsers(state: DirectoryState, { tenant }: DeleteTenan
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
   const names = state.byTenant.get(tenant)
   const forgotten = (names?.after('', removedUsersMax) ?? []).flatMap((name) => state.byName.get(name) ?? [])
-  return recordOnly(
+  return recordsWithoutEntry(
     forgotten.map((user) => ({ name: userRecord(user), value: null })),
     {
       answer: (names?.size ?? 0) - forgotten.length,
@@ -66,7 +66,7 @@ export function decideForgetUsers(state: DirectoryState, { tenant }: DeleteTenan
 export function decideRemoveTenant(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
   if (state.byTenant.has(tenant)) return refuse(new Problem('conflict', 'the tenant still has users'))
-  return recordOnly([{ name: tenantRecord(tenant), value: null }])
+  return recordsWithoutEntry([{ name: tenantRecord(tenant), value: null }])
 }
 
 function isSameTenant({ createdAt, ...row }: TenantRow, tenant: NewTenant): boolean {
@@ -74,7 +74,7 @@ function isSameTenant({ createdAt, ...row }: TenantRow, tenant: NewTenant): bool
 }
 
 function storeTenant(row: TenantRow): Decision<Entry> {
-  return recordOnly([{ name: tenantRecord(row.tenantIdentifier), value: row }], {
+  return recordsWithoutEntry([{ name: tenantRecord(row.tenantIdentifier), value: row }], {
     answer: row,
   })
 }

@@ -11,7 +11,7 @@ import type {
 import { rowById, tenantRow } from '#actors/directory/queries'
 import { isAdministrator } from '#actors/directory/rows'
 import { type DirectoryState, tenantRecord, type UserRow, userRecord } from '#actors/directory/state'
-import { newEditId, recordOnly } from '#actors/record-actor'
+import { newEditId, recordsWithoutEntry } from '#actors/record-actor'
 import { eraseSubscriber } from '#actors/subscriber/commands'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -69,7 +69,7 @@ export function decideRemoveUser(state: DirectoryState, { user }: RemoveUser): D
   const row = rowById(state, user)
   if (!row) return refuse(new Problem('not_found'))
   if (isLastAdministrator(state, row)) return refuse(lastAdministrator())
-  return recordOnly([{ name: userRecord(user), value: null }], {
+  return recordsWithoutEntry([{ name: userRecord(user), value: null }], {
     tells: [tellAccount(row, { type: 'erase' }), eraseSubscriber(row.tenant, user)],
   })
 }
@@ -87,7 +87,7 @@ export function decideAccountChanged(state: DirectoryState, { type, user, factor
 export function decideRolesSettled(state: DirectoryState, { user, edit, since }: RolesSettled): Decision<Entry> {
   const row = state.users.get(user)
   if (!row || row.rolesEdit !== edit || row.rolesSince !== null) return answer(undefined)
-  return recordOnly([{ name: userRecord(user), value: { ...row, rolesSince: since } }])
+  return recordsWithoutEntry([{ name: userRecord(user), value: { ...row, rolesSince: since } }])
 }
 
 function newRow(user: NewUser, turn: Turn, state: 'invited' | 'active'): UserRow {
@@ -162,7 +162,7 @@ function storeUser(
     readonly answer?: unknown
   } = {},
 ): Decision<Entry> {
-  return recordOnly([{ name: userRecord(row.id), value: row }, ...(more.records ?? [])], {
+  return recordsWithoutEntry([{ name: userRecord(row.id), value: row }, ...(more.records ?? [])], {
     tells: more.tells ?? [],
     answer: more.answer ?? row,
   })

@@ -10,7 +10,7 @@ import {
   isOver,
   type StoredIdempotencyKey,
 } from '#actors/idempotency/state'
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { seedBytes } from '#model/seeded-random'
 import {
@@ -56,7 +56,7 @@ function decideBegin(
   if (isFull) return answer({ outcome: 'full' } satisfies Begun)
   const seed = turn.random(seedBytes)
   const fresh: StoredIdempotencyKey = { print, seed, begunAt: turn.now, reply: null }
-  return recordOnly([{ name: answerRecord, value: fresh }], {
+  return recordsWithoutEntry([{ name: answerRecord, value: fresh }], {
     indexes: [...(stored ? [expiry(id, stored, false)] : []), expiry(id, fresh, true)],
     answer: { outcome: 'open', seed, isRepeated: false } satisfies Begun,
   })
@@ -73,12 +73,12 @@ function repeatedAnswer({ print, seed, reply }: StoredIdempotencyKey, asked: str
  */
 function decideFinish({ stored }: IdempotencyState, { reply }: FinishIdempotent): Decision<Entry> {
   if (!stored) return answer(undefined)
-  return recordOnly([{ name: answerRecord, value: { ...stored, reply } satisfies StoredIdempotencyKey }])
+  return recordsWithoutEntry([{ name: answerRecord, value: { ...stored, reply } satisfies StoredIdempotencyKey }])
 }
 
 function decideForget({ id, stored }: IdempotencyState): Decision<Entry> {
   if (!stored) return answer(undefined)
-  return recordOnly([{ name: answerRecord, value: null }], { indexes: [expiry(id, stored, false)] })
+  return recordsWithoutEntry([{ name: answerRecord, value: null }], { indexes: [expiry(id, stored, false)] })
 }
 
 function expiry(id: string, { begunAt }: StoredIdempotencyKey, isPresent: boolean): IndexChange {

@@ -10,7 +10,7 @@ import {
   sessionRecord,
   subscriptionsRecord,
 } from '#actors/mqtt-session/state'
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, record } from '#runtime/actor'
 
@@ -43,7 +43,7 @@ function put(state: MqttSessionState, { name, value }: RecordChange): void {
 function decideSave({ session }: MqttSessionState, command: SaveMqttSession): Decision<Entry> {
   const { open, endsAt, position, devices, subscriptions } = command
   const saved: StoredMqttSession = { open, endsAt, ...(position && { position }) }
-  return recordOnly(
+  return recordsWithoutEntry(
     [
       { name: sessionRecord, value: saved },
       ...(devices ? [{ name: devicesRecord, value: devices }] : []),
@@ -55,7 +55,7 @@ function decideSave({ session }: MqttSessionState, command: SaveMqttSession): De
 
 function decideForget({ session }: MqttSessionState): Decision<Entry> {
   if (!session) return answer(undefined)
-  return recordOnly(
+  return recordsWithoutEntry(
     [
       { name: sessionRecord, value: null },
       { name: devicesRecord, value: null },

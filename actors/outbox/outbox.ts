@@ -1,4 +1,4 @@
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { SkipReason } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { ActorAddress, ActorDefinition, Decision, RecordChange, Turn } from '#runtime/actor'
@@ -36,7 +36,7 @@ function decideCount({ tally }: OutboxState, counted: CountMails, { now }: Turn)
         }
       : tally.failures,
   }
-  return recordOnly([{ name: tallyRecord, value }])
+  return recordsWithoutEntry([{ name: tallyRecord, value }])
 }
 
 export interface OutboxState {

@@ -1,6 +1,6 @@
 import type { DeletePin, PutPin, PutPinAnswer } from '#actors/project/commands'
 import { type ProjectState, pinPrefix, projectIndexChanges } from '#actors/project/state'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { pinsMax } from '#model/release'
@@ -14,7 +14,7 @@ export function decidePutPin(state: ProjectState, { device, firmware }: PutPin):
   if (isNew && state.pins.size >= pinsMax) {
     return refuse(new Problem('conflict', `a project has at most ${pinsMax} pins`))
   }
-  return recordOnly([{ name: `${pinPrefix}${device}`, value: firmware }], {
+  return recordsWithoutEntry([{ name: `${pinPrefix}${device}`, value: firmware }], {
     indexes: isNew ? projectIndexChanges(state, 1) : [],
     answer: { isNew } satisfies PutPinAnswer,
   })
@@ -22,5 +22,7 @@ export function decidePutPin(state: ProjectState, { device, firmware }: PutPin):
 
 export function decideDeletePin(state: ProjectState, { device }: DeletePin): Decision<Entry> {
   if (!state.pins.has(device)) return refuse(new Problem('not_found'))
-  return recordOnly([{ name: `${pinPrefix}${device}`, value: null }], { indexes: projectIndexChanges(state, -1) })
+  return recordsWithoutEntry([{ name: `${pinPrefix}${device}`, value: null }], {
+    indexes: projectIndexChanges(state, -1),
+  })
 }

@@ -2,7 +2,7 @@ import type { ProjectNotices } from '#actors/notice-bus'
 import type { DeleteRelease, PutRelease, PutReleaseAnswer } from '#actors/project/commands'
 import { type RequestedScan, withScan } from '#actors/project/scan'
 import { type ProjectState, projectIndexChanges, releasePrefix } from '#actors/project/state'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseName, releasesMax } from '#model/release'
@@ -32,7 +32,7 @@ export function decidePutRelease(
   const scan: RequestedScan | undefined = isAwaited
     ? withScan(state, { by: 'rollout', devices: null, author: rollout.updatedBy }, rollout.id)
     : undefined
-  return recordOnly([{ name: `${releasePrefix}${name}`, value: release }, ...(scan?.records ?? [])], {
+  return recordsWithoutEntry([{ name: `${releasePrefix}${name}`, value: release }, ...(scan?.records ?? [])], {
     indexes: [...projectIndexChanges(state, 1), ...(scan?.indexes ?? [])],
     effects: [
       () => notices.releasesChanged(tenant, project, null, release.sha256, name),
@@ -54,7 +54,7 @@ export function decideDeleteRelease(
   const before = releases.get(name)
   if (!before) return refuse(new Problem('not_found'))
   if (isInUse(state, key)) return refuse(new Problem('conflict', 'the release is in use'))
-  return recordOnly([{ name: `${releasePrefix}${name}`, value: null }], {
+  return recordsWithoutEntry([{ name: `${releasePrefix}${name}`, value: null }], {
     indexes: projectIndexChanges(state, -1),
     effects: [() => notices.releasesChanged(tenant, project, before.sha256, null, name)],
   })

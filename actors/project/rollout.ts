@@ -9,7 +9,7 @@ import {
   type StoredTally,
 } from '#actors/project/state'
 import { finishedOf, tallyChange } from '#actors/project/tally'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
@@ -45,7 +45,7 @@ export function decideDeleteRollout(state: ProjectState, { tenant }: Turn, notic
   if (!rollout) return refuse(new Problem('not_found'))
   const uncounted: StoredTally = { ...tally, counts: noCounts, isChosenKnown: false }
   const scans = withoutRolloutScans(state)
-  return recordOnly([{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...scans.records], {
+  return recordsWithoutEntry([{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...scans.records], {
     indexes: [...projectIndexChanges(state, -1), ...scans.indexes],
     effects: [() => notices.rolloutChanged(tenant, project)],
   })
@@ -102,12 +102,15 @@ function storeRollout(
 ): Decision<Entry> {
   const { project } = state
   const scan = rollout.state === 'running' ? withRolloutScan(state, rollout) : undefined
-  return recordOnly([{ name: rolloutRecord, value: rollout }, ...(more.records ?? []), ...(scan?.records ?? [])], {
-    indexes: [...(more.indexes ?? []), ...(scan?.indexes ?? [])],
-    effects: [
-      () => notices.rolloutChanged(tenant, project),
-      ...(scan?.isBegun ? [() => notices.scanRequested(tenant, project)] : []),
-    ],
-    answer: more.answer,
-  })
+  return recordsWithoutEntry(
+    [{ name: rolloutRecord, value: rollout }, ...(more.records ?? []), ...(scan?.records ?? [])],
+    {
+      indexes: [...(more.indexes ?? []), ...(scan?.indexes ?? [])],
+      effects: [
+        () => notices.rolloutChanged(tenant, project),
+        ...(scan?.isBegun ? [() => notices.scanRequested(tenant, project)] : []),
+      ],
+      answer: more.answer,
+    },
+  )
 }

@@ -2,7 +2,7 @@ import type { ProjectNotices } from '#actors/notice-bus'
 import type { Scan, ScanDone, ScanProgress, ScanRequest } from '#actors/project/commands'
 import { isScanning, type ProjectState, type StoredScan, scanningIndex, scanRecord } from '#actors/project/state'
 import { tallyChanges } from '#actors/project/tally'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { boundDevicesMax } from '#model/group'
 import { Problem } from '#model/problem'
@@ -44,7 +44,10 @@ export function decideScan(
     return refuse(new Problem('overloaded'))
   }
   const { records, indexes, isBegun } = withScan(state, request, rollout?.id ?? null)
-  return recordOnly(records, { indexes, effects: isBegun ? [() => notices.scanRequested(tenant, project)] : [] })
+  return recordsWithoutEntry(records, {
+    indexes,
+    effects: isBegun ? [() => notices.scanRequested(tenant, project)] : [],
+  })
 }
 
 /** `rollout`: id of the current rollout when the scan begins. */
@@ -80,7 +83,7 @@ export function withRolloutScan(state: ProjectState, { id, updatedBy }: StoredRo
 export function decideScanProgress(state: ProjectState, { cursor, chosen }: ScanProgress): Decision<Entry> {
   const { scan } = state
   if (!scan) return answer(undefined)
-  return recordOnly(changesOf(state, { ...state, scan: { ...scan, cursor, chosen } }).records)
+  return recordsWithoutEntry(changesOf(state, { ...state, scan: { ...scan, cursor, chosen } }).records)
 }
 
 /**
@@ -105,7 +108,7 @@ export function decideScanDone(
     nextScans: waiting,
     openScans: isBegun ? [] : withOpen(openScans, scan),
   })
-  return recordOnly([...scans.records, ...(tallied?.records ?? [])], {
+  return recordsWithoutEntry([...scans.records, ...(tallied?.records ?? [])], {
     indexes: scans.indexes,
     effects: [
       ...(next ? [() => notices.scanRequested(tenant, project)] : []),
@@ -118,7 +121,7 @@ export function decideScanDone(
 export function decideScansBegun(state: ProjectState): Decision<Entry> {
   if (state.openScans.length === 0) return answer(undefined)
   const { records, indexes } = changesOf(state, { ...state, openScans: [] })
-  return recordOnly(records, { indexes })
+  return recordsWithoutEntry(records, { indexes })
 }
 
 /** Repeats the open scans after a restart, because only memory contained the devices that waited for their update. */
@@ -131,7 +134,7 @@ export function decideRepeatScans(state: ProjectState): Decision<Entry> {
     scans = withScanRequest(scans, request, rollout?.id ?? null)
   }
   const { records, indexes } = changesOf(state, scans)
-  return recordOnly(records, { indexes })
+  return recordsWithoutEntry(records, { indexes })
 }
 
 function withScanRequest(scans: Scans, request: ScanRequest, rollout: string | null): Scans {

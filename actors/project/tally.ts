@@ -1,7 +1,7 @@
 import type { ProjectNotices } from '#actors/notice-bus'
 import type { JobMoved, Stage } from '#actors/project/commands'
 import { type ProjectState, rolloutRecord, type StoredTally, tallyRecord } from '#actors/project/state'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { releaseName } from '#model/release'
 import type { RolloutCounts, StoredRollout } from '#model/rollout'
@@ -35,7 +35,7 @@ export function decideJobMoved(
   if (uses === tally.uses && !isCounted) return answer(undefined)
   const counts = isCounted ? countsAfter(tally.counts, from, to) : tally.counts
   const { records, isStopped } = tallyChanges(state, { ...tally, uses, counts })
-  return recordOnly(records, { effects: isStopped ? [() => notices.rolloutChanged(tenant, project)] : [] })
+  return recordsWithoutEntry(records, { effects: isStopped ? [() => notices.rolloutChanged(tenant, project)] : [] })
 }
 
 /** The new tally and its effect on the rollout: a running rollout stops when the error threshold is reached. */

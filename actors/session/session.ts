@@ -1,6 +1,6 @@
 import { accountAddress } from '#actors/account/commands'
 import type { IdentityNotices } from '#actors/notice-bus'
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import {
   type BeginSession,
   isOver,
@@ -62,12 +62,12 @@ function decideBegin(state: SessionState, { user, session }: BeginSession, { now
     address,
     agent,
   }
-  return recordOnly([{ name: sessionRecord, value: stored }], { reminder: endsAt })
+  return recordsWithoutEntry([{ name: sessionRecord, value: stored }], { reminder: endsAt })
 }
 
 function decideUse({ session }: SessionState, { address }: UseSession, { now }: Turn): Decision<Entry> {
   if (!session || isOver(session, now) || now - session.lastUsedAt < usedEveryMs) return answer(undefined)
-  return recordOnly([{ name: sessionRecord, value: { ...session, lastUsedAt: now, address } }])
+  return recordsWithoutEntry([{ name: sessionRecord, value: { ...session, lastUsedAt: now, address } }])
 }
 
 /** Ends the session if it has expired. If it has not, because a clock was set back, sets the reminder again. */
@@ -75,7 +75,7 @@ function decideDue(state: SessionState, { now }: Turn): Decision<Entry> {
   const { session } = state
   if (!session) return answer(undefined)
   if (isOver(session, now)) return endedByItself(state, session, undefined)
-  return recordOnly([], { reminder: session.endsAt })
+  return recordsWithoutEntry([], { reminder: session.endsAt })
 }
 
 /**
@@ -93,7 +93,7 @@ function decideRotate(state: SessionState, { number, endsAt }: RotateSession, tu
   if (number === session.number) {
     const rotatedBefore = rotationsWithin(session, turn.now)
     const rotated = { ...session, number: number + 1, rotatedAt: turn.now, rotatedBefore, endsAt, lastUsedAt: turn.now }
-    return recordOnly([{ name: sessionRecord, value: rotated }], {
+    return recordsWithoutEntry([{ name: sessionRecord, value: rotated }], {
       reminder: endsAt,
       answer: { outcome: 'rotated', ...tokenOf(rotated) } satisfies Rotation,
     })
@@ -125,14 +125,14 @@ function answerWith(rotation: Rotation): Decision<Entry> {
 
 /** The account ended the session, so the account needs no command. */
 function endedByAccount(): Decision<Entry> {
-  return recordOnly([{ name: sessionRecord, value: null }], {
+  return recordsWithoutEntry([{ name: sessionRecord, value: null }], {
     reminder: null,
   })
 }
 
 /** The session ends by itself: the account has to remove it from its list. */
 function endedByItself({ tenant, id }: SessionState, { user }: StoredSession, answer: unknown): Decision<Entry> {
-  return recordOnly([{ name: sessionRecord, value: null }], {
+  return recordsWithoutEntry([{ name: sessionRecord, value: null }], {
     reminder: null,
     tells: [tell(accountAddress(tenant, user), { type: 'session_over', session: id })],
     answer,

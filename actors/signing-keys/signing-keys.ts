@@ -1,5 +1,5 @@
 import type { IdentityNotices } from '#actors/notice-bus'
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import {
   type AddSigningKey,
   type SigningKeysCommand,
@@ -90,7 +90,7 @@ function decisionFor(
   const isOld = oldAt <= now
   const retirements = keys.flatMap(({ retiresAt }) => retiresAt ?? [])
   const next = Math.min(isOld ? now + askAgainMs : oldAt, ...retirements)
-  return recordOnly(
+  return recordsWithoutEntry(
     [
       ...changed.map((key) => ({ name: `${prefix}${key.kid}`, value: key })),
       ...gone.map(({ kid }) => ({ name: `${prefix}${kid}`, value: null })),

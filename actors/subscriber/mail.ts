@@ -1,5 +1,5 @@
 import { type CountMails, outboxAddress } from '#actors/outbox/outbox'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { AdvanceMail, MailFailed, MailOutcome } from '#actors/subscriber/commands'
 import { type MailState, mailRecord, type SubscriberState } from '#actors/subscriber/state'
 import type { Entry } from '#model/entry'
@@ -33,7 +33,7 @@ export function decideAdvanceMail(
   const isStored = moves.length > 0 && moves.every((move) => isMoved(move, subscriptions, mail))
   const tells = outcome && !isStored ? [{ to: outboxAddress(tenant), command: countOf(outcome) }] : []
   // Nothing is stored for an erased user: it would never be removed.
-  if (subscriptions.length === 0 && mail === noMail) return recordOnly([], { tells })
+  if (subscriptions.length === 0 && mail === noMail) return recordsWithoutEntry([], { tells })
   const cursors = { ...mail.cursors }
   const missed = { ...mail.missed }
   for (const { subscription, to, missed: left } of moves) {
@@ -45,7 +45,7 @@ export function decideAdvanceMail(
     else if (left !== undefined) missed[moved.function] = left
   }
   const value: MailState = { cursors, hour, missed, retry: null, refusals }
-  return recordOnly([{ name: mailRecord, value }], { tells })
+  return recordsWithoutEntry([{ name: mailRecord, value }], { tells })
 }
 
 /**
@@ -63,7 +63,7 @@ function isMoved(
 /** A user without subscriptions has no mail to repeat. */
 export function decideMailFailed({ subscriptions, mail }: SubscriberState, { retry }: MailFailed): Decision<Entry> {
   if (subscriptions.length === 0) return answer(undefined)
-  return recordOnly([{ name: mailRecord, value: { ...mail, retry } satisfies MailState }])
+  return recordsWithoutEntry([{ name: mailRecord, value: { ...mail, retry } satisfies MailState }])
 }
 
 /**

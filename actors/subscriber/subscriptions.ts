@@ -1,5 +1,5 @@
 import type { SubscriberNotices } from '#actors/notice-bus'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { SetLocale, Subscribe, TopicEnded, Unsubscribe } from '#actors/subscriber/commands'
 import { mailAfter, noMail } from '#actors/subscriber/mail'
 import { mailRecord, type SubscriberState, subscriptionsRecord, topicIndex, topicRow } from '#actors/subscriber/state'
@@ -88,7 +88,7 @@ export function decideTopicEnded(
 /** Contract 5.6. Causes no event, because the only receiver of the event is gone. */
 export function decideEraseSubscriber(state: SubscriberState, notices: SubscriberNotices): Decision<Entry> {
   if (state.subscriptions.length === 0 && state.mail === noMail) return answer(undefined)
-  return recordOnly(
+  return recordsWithoutEntry(
     [
       { name: subscriptionsRecord, value: null },
       { name: mailRecord, value: null },

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { newEditId, recordOnly } from '#actors/record-actor'
+import { newEditId, recordsWithoutEntry } from '#actors/record-actor'
 import { answerUnchanged, authorshipAfter, refusePut, ruleQuotaFault } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm, SweepDone, SweepProgress } from '#actors/tenant/commands'
@@ -110,7 +110,7 @@ export function decideSweepProgress(
   const before = evaluated.get(alarm)
   if (!before) return answer(undefined)
   const value: StoredEvaluated = { ...before, sweeping: digest, cursor }
-  return recordOnly([{ name: evaluatedRecord(alarm), value }])
+  return recordsWithoutEntry([{ name: evaluatedRecord(alarm), value }])
 }
 
 /** Ignored for an alarm that was created or deleted meanwhile: another sweep follows that change. */
@@ -118,5 +118,5 @@ export function decideSweepDone({ alarms, evaluated }: TenantState, { alarm, dig
   const isGone = digest === ''
   if (!evaluated.has(alarm) || alarms.has(alarm) === isGone) return answer(undefined)
   const value: StoredEvaluated | null = isGone ? null : { digest, sweeping: null, cursor: '' }
-  return recordOnly([{ name: evaluatedRecord(alarm), value }])
+  return recordsWithoutEntry([{ name: evaluatedRecord(alarm), value }])
 }

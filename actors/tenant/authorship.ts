@@ -1,4 +1,4 @@
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { TenantState } from '#actors/tenant/state'
 import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
@@ -152,5 +152,5 @@ export function refusePut<Stored extends Authored>(
 
 /** Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back. */
 export function answerUnchanged<Stored>(stored: Stored): Decision<Entry> {
-  return recordOnly([], { answer: stored })
+  return recordsWithoutEntry([], { answer: stored })
 }

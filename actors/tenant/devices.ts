@@ -1,6 +1,6 @@
 import type { AddDevice } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { AdmitDevice, DeviceGone, DeviceSized } from '#actors/tenant/commands'
 import {
   countersRecord,
@@ -34,7 +34,7 @@ export function decideAdmitDevice(state: TenantState, command: AdmitDevice, { no
     ...(key !== undefined && { registrar: key }),
   }
   const counted = { lastFlakeAddress: flakeAddress, devices: counters.devices + 1 }
-  return recordOnly([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, 1)], {
+  return recordsWithoutEntry([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, 1)], {
     tells: [tell(deviceAddress(tenant, device), add)],
   })
 }
@@ -43,11 +43,11 @@ export function decideDeviceGone(state: TenantState, { key }: DeviceGone): Decis
   const { counters } = state
   const counted = { ...counters, devices: Math.max(0, counters.devices - 1) }
   const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
-  return recordOnly([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, -1)])
+  return recordsWithoutEntry([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, -1)])
 }
 
 export function decideDeviceSized({ device, bytes }: DeviceSized): Decision<Entry> {
-  return recordOnly([{ name: memoryRecord(device), value: bytes === 0 ? null : bytes }])
+  return recordsWithoutEntry([{ name: memoryRecord(device), value: bytes === 0 ? null : bytes }])
 }
 
 function mayAdmit(key: StoredProvisioningKey, now: number): boolean {

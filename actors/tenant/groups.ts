@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { newEditId, recordOnly } from '#actors/record-actor'
+import { newEditId, recordsWithoutEntry } from '#actors/record-actor'
 import { answerUnchanged, authorshipAfter, creatorsOf, quotaFault, refusePut } from '#actors/tenant/authorship'
 import { membersFault } from '#actors/tenant/bindings'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
@@ -29,7 +29,7 @@ export function decidePutGroup(
   const stored: StoredGroup = { name, devices, ...authorshipAfter(before, author, turn), edit: newEditId(turn) }
   const hasSameMembers = isDeepStrictEqual(before?.devices, devices)
   const roles = hasSameMembers ? [] : rolesNaming(state, id)
-  return recordOnly(
+  return recordsWithoutEntry(
     [
       { name: groupRecord(id), value: stored },
       // The new members change the permissions of these roles. The roles are published after the group.
@@ -47,5 +47,5 @@ export function decideDeleteGroup(state: TenantState, { id }: DeleteGroup): Deci
   if (!state.groups.has(id)) return refuse(new Problem('not_found'))
   if (state.bindings.uses.has(id) || rolesNaming(state, id).length > 0)
     return refuse(new Problem('conflict', 'the group is in use'))
-  return recordOnly([{ name: groupRecord(id), value: null }], {})
+  return recordsWithoutEntry([{ name: groupRecord(id), value: null }], {})
 }

@@ -1,4 +1,4 @@
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import type { AddJsonNames, PublishJsonNames } from '#actors/tenant/commands'
 import { decidePutSchema } from '#actors/tenant/schemas'
 import { type JsonNames, jsonNameRecord, jsonPublishedRecord, type TenantState } from '#actors/tenant/state'
@@ -29,7 +29,7 @@ export function decideAddJsonNames(state: TenantState, { service, names }: AddJs
   for (const { ids } of state.jsonNames.values()) count += ids.size
   if (count > jsonNamesMax) return refuse(new Problem('conflict', `more than ${jsonNamesMax} names in JSON`))
   const next = firstPropId + (known?.size ?? 0)
-  return recordOnly(added.map((name, place) => ({ name: jsonNameRecord(service, next + place), value: name })))
+  return recordsWithoutEntry(added.map((name, place) => ({ name: jsonNameRecord(service, next + place), value: name })))
 }
 
 /** Adds the new names to the schema of the service. */
@@ -41,7 +41,7 @@ export function decidePublishJsonNames(state: TenantState, { service }: PublishJ
   const put = schema && decidePutSchema(state, { type: 'put_schema', service, schema }, turn)
   // If the new names do not fit into the schema or into the tenant's limit for schemas, the schema stays as it is: the
   // properties are then read by id.
-  if (put?.type !== 'record') return recordOnly([published])
+  if (put?.type !== 'record') return recordsWithoutEntry([published])
   return record(put.events, { changes: [published], records: [...(put.records ?? []), published] })
 }
 

@@ -1,4 +1,4 @@
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import { eraseSubscriber } from '#actors/subscriber/commands'
 import { quotaFault } from '#actors/tenant/authorship'
 import type { AddApiKey, AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
@@ -43,7 +43,7 @@ export function decideAddProvisioningKey(
 
 export function decideDeleteKey(state: TenantState, { kind, id }: DeleteKey): Decision<Entry> {
   if (!keysOf(state, kind).has(id)) return refuse(new Problem('not_found'))
-  return recordOnly([{ name: keyRecord(kind, id), value: null }], {
+  return recordsWithoutEntry([{ name: keyRecord(kind, id), value: null }], {
     tells: subscriptionsEnded(state, [{ kind, id }]),
   })
 }
@@ -52,7 +52,7 @@ export function decideDeleteKey(state: TenantState, { kind, id }: DeleteKey): De
 export function decideKeysDue(state: TenantState, { now }: Turn): Decision<Entry> {
   const all = kinds.flatMap((kind) => [...keysOf(state, kind)].map(([id, key]) => ({ kind, id, key })))
   const ended = all.filter(({ key }) => isExpired(key, now))
-  return recordOnly(
+  return recordsWithoutEntry(
     ended.map(({ kind, id }) => ({ name: keyRecord(kind, id), value: null })),
     {
       reminder: nextExpiry(all.filter((one) => !ended.includes(one)).map(({ key }) => key)),
@@ -79,7 +79,10 @@ function decideAdd(
   if (keys.has(id)) return refuse(new Problem('conflict', 'the id is taken'))
   if (keys.size >= keysMax) return refuse(new Problem('conflict', `a tenant has at most ${keysMax} provisioning keys`))
   const allKeys = [...state.apiKeys.values(), ...state.provisioningKeys.values(), key]
-  return recordOnly([{ name: keyRecord(kind, id), value: key }], { reminder: nextExpiry(allKeys), answer: key })
+  return recordsWithoutEntry([{ name: keyRecord(kind, id), value: key }], {
+    reminder: nextExpiry(allKeys),
+    answer: key,
+  })
 }
 
 function nextExpiry(keys: readonly StoredKey[]): number | null {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { recordOnly } from '#actors/record-actor'
+import { recordsWithoutEntry } from '#actors/record-actor'
 import { answerUnchanged, authorshipAfter } from '#actors/tenant/authorship'
 import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
 import { type TenantState, templateRecord } from '#actors/tenant/state'
@@ -23,7 +23,7 @@ export function decidePutTemplate(
   const problem = limitOf(state, body, before)
   if (problem) return refuse(problem)
   const stored: StoredTemplate = { locales, ...authorshipAfter(before, author, turn) }
-  return recordOnly([{ name: templateRecord(name), value: stored }], {
+  return recordsWithoutEntry([{ name: templateRecord(name), value: stored }], {
     answer: stored,
   })
 }
@@ -34,7 +34,7 @@ export function decidePutTemplate(
  */
 export function decideDeleteTemplate({ templates }: TenantState, { name }: DeleteTemplate): Decision<Entry> {
   if (!templates.has(name)) return refuse(new Problem('not_found'))
-  return recordOnly([{ name: templateRecord(name), value: null }], {})
+  return recordsWithoutEntry([{ name: templateRecord(name), value: null }], {})
 }
 
 /** Sets or replaces a template; null: deletes it. */

@@ -1,4 +1,4 @@
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { type ActorAddress, type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
@@ -37,8 +37,8 @@ export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateSch
   empty: () => ({ stored: undefined }),
   put,
   decisions: {
-    put: (_, { schedule }) => recordOnly([{ name: scheduleRecord, value: schedule }]),
-    clear: ({ stored }) => (stored ? recordOnly([{ name: scheduleRecord, value: null }]) : answer(undefined)),
+    put: (_, { schedule }) => recordsWithoutEntry([{ name: scheduleRecord, value: schedule }]),
+    clear: ({ stored }) => (stored ? recordsWithoutEntry([{ name: scheduleRecord, value: null }]) : answer(undefined)),
   },
 })
 

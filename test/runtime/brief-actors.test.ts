@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordActor, recordOnly } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import type { AnyDefinition } from '#runtime/activation'
 import { type ActorDefinition, answer } from '#runtime/actor'
@@ -19,7 +19,7 @@ const brief: ActorDefinition<Note, { type: 'put' | 'read' | 'throw'; text?: stri
     state.text = value as string
   },
   decisions: {
-    put: (_, { text }) => recordOnly([{ name: 'text', value: text }]),
+    put: (_, { text }) => recordsWithoutEntry([{ name: 'text', value: text }]),
     read: ({ text }) => answer(text),
     throw() {
       throw new Error('thrown')
