@@ -35,11 +35,9 @@ export const resendsMax = 3
  */
 export const stayMsMin = 24 * 60 * minuteMs
 
-/**
- * Progress is published at most once in `publishEveryMs`, unless it grew by `publishEveryPercent`. Contract 4,
- * UPDATE_STATUS.
- */
+/** The minimum time between two events about progress. Contract 4, UPDATE_STATUS. */
 const publishEveryMs = 1_000
+/** Progress that grew by this amount is published at once. */
 const publishEveryPercent = 5
 
 /** The context before the first update. */
