@@ -34,7 +34,7 @@ export const securitySchemes = {
     type: 'http',
     scheme: 'basic',
     description:
-      'Of devices: `<tenant>/<deviceIdentifier>:<secret>`, or `<tenant>/*:<provisioningKey>`; `default/` may be left out.',
+      'For devices: `<tenant>/<deviceIdentifier>:<secret>`, or `<tenant>/*:<provisioningKey>`; `default/` may be left out.',
   },
   hook: {
     type: 'apiKey',

@@ -75,7 +75,7 @@ export type AlarmHistoryQuery = z.infer<typeof AlarmHistoryQuery>
 export const listAlarms = defineRoute('listAlarms', {
   route: 'GET /alarms',
   source: 'contract 5.3',
-  summary: 'List the alarms whose devices the caller may all read',
+  summary: 'List the alarms of which the caller may read all devices',
   access: { resource: 'alarms', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Alarms', schema: z.array(AlarmEntry) }, ...errorAnswers(400, 401, 403) },
@@ -147,7 +147,7 @@ export const listAlarmStatus = defineRoute('listAlarmStatus', {
 export const acknowledgeAlarm = defineRoute('acknowledgeAlarm', {
   route: 'POST /alarms/:alarmId/status/:deviceIdentifier/acknowledge',
   source: 'contract 12',
-  summary: 'Acknowledge an alarm on a device; it counts until the alarm becomes active again',
+  summary: 'Acknowledge an alarm on a device; the acknowledgement counts until the alarm becomes active again',
   access: { resource: 'alarms', action: 'update', within: 'device' },
   parameters: z.object({ alarmId: ServerMadeId, deviceIdentifier: DeviceIdentifier }),
   body: { schema: AcknowledgeBody },

@@ -12,7 +12,7 @@ interface Topic {
 
 const parameterTexts: Readonly<Record<string, string>> = {
   deviceIdentifier: 'The device; `/`, `+`, `#` and `%` are percent-encoded. `~` for an event without device.',
-  serviceIdentifier: 'The service, likewise.',
+  serviceIdentifier: 'The service, encoded in the same way.',
   property: 'The name of the property in the schema, percent-encoded too; `0x…` if it has no name.',
   request: 'A number that the sender chooses.',
 }
@@ -32,7 +32,7 @@ export function mqttTopics(names: {
     },
     {
       ...{ name: 'mqttLinkDown', address: 'v1/link/down', action: 'send' },
-      description: 'Messages to a device, without a subscription. PUBACK and PUBREC replace ACK.',
+      description: 'Messages to a device, which needs no subscription. PUBACK and PUBREC replace ACK.',
       of: { channel: 'linkJson', messages: names.server },
     },
     {
@@ -56,7 +56,7 @@ export function mqttTopics(names: {
     },
     {
       ...{ name: 'mqttErrors', address: 'v1/errors', action: 'send', contentType: json },
-      description: 'In 3.1.1: `{"topic","message"}` of a refused message, without a subscription.',
+      description: 'With MQTT 3.1.1: why a message was refused, `{"topic","message"}`. It needs no subscription.',
     },
     {
       ...{ name: 'mqttTelemetry', address: 'v1/devices/me/telemetry', action: 'receive', contentType: json },
@@ -72,7 +72,7 @@ export function mqttTopics(names: {
     },
     {
       ...{ name: 'mqttGateway', address: 'v1/gateway/telemetry', action: 'receive', contentType: json },
-      description: 'The same of the devices of a ThingsBoard gateway: `{"METER-1":[…]}`.',
+      description: 'Values of the devices of a ThingsBoard gateway: `{"METER-1":[…]}`.',
     },
   ]
   return {

@@ -15,7 +15,7 @@ receive **events**. Messages go both ways; this document takes the view of the s
 and applications. The same messages, and values as text, are topics of **MQTT**. Paths are relative to \`/api/v1\`; the OpenAPI document describes the HTTP routes.`
 
 const linkText = `For one device or, with a provisioning key, for many (a gateway). After HELLO and WELCOME devices number
-their messages, and send unacknowledged ones again on the next link. Unknown fields are ignored. A frame has
+their messages, and send unacknowledged ones again after they reconnect. Unknown fields are ignored. A frame has
 at most \`LINK_FRAME_BYTES_MAX\` (256 KiB).`
 
 const eventsText = `One JSON text a message. Open the socket, read the lists, and apply events with a higher \`offset\`; after a
@@ -96,7 +96,7 @@ function server(protocol: 'ws' | 'wss', description: string): object {
 const mqttServer = {
   host: '{host}',
   protocol: 'mqtt',
-  description: 'MQTT 3.1.1 and 5.0, also by TLS and as a websocket; see `docs/mqtt.md`.',
+  description: 'MQTT 3.1.1 and 5.0, also over TLS and websockets; see `docs/mqtt.md`.',
   variables: { host: { default: 'localhost:1883', description: 'Name or address, and the port.' } },
 }
 

@@ -54,7 +54,7 @@ export const chapters: readonly Chapter[] = [
   chapter('Groups', 'Named lists of devices.', groups),
   chapter('Alarms', 'Conditions on properties of devices, and the devices on which they hold.', alarms),
   chapter('Functions', 'Functions that run on events of devices, and templates of their mails.', functions, templates),
-  chapter('Notifications', 'Users who receive the mails.', notifications),
+  chapter('Notifications', 'Subscriptions of users to the mails of functions.', notifications),
   chapter('Firmware', 'Firmware of devices, and its updates.', updates, updateProjects),
   chapter(
     'Device link',

@@ -85,7 +85,7 @@ export type TriedFunction = Readonly<z.infer<typeof TriedFunction>>
 export const listFunctions = defineRoute('listFunctions', {
   route: 'GET /functions',
   source: 'contract 5.4',
-  summary: 'List the functions whose devices the caller may all read',
+  summary: 'List the functions of which the caller may read all devices',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Functions', schema: z.array(FunctionEntry) }, ...errorAnswers(400, 401, 403) },

@@ -20,7 +20,7 @@ const example = {
 export const listGroups = defineRoute('listGroups', {
   route: 'GET /groups',
   source: 'contract 5.1',
-  summary: 'List the groups whose devices the caller may all read',
+  summary: 'List the groups of which the caller may read all devices',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Groups', schema: z.array(GroupEntry) }, ...errorAnswers(400, 401, 403) },

@@ -14,7 +14,7 @@ export const answerHeaders = {
   },
   Location: { description: 'The path of the resource.', schema: { type: 'string' } },
   'Stream-Epoch': {
-    description: 'Of the stream that the answer reflects: an event socket continues from this position.',
+    description: 'The epoch of the stream that the answer reflects: an event socket continues from this position.',
     schema: { type: 'string' },
   },
   'Stream-Offset': {
@@ -24,7 +24,7 @@ export const answerHeaders = {
   'Retry-After': { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer', minimum: 0 } },
   'WWW-Authenticate': { description: 'The accepted authentication schemes.', schema: { type: 'string' } },
   'DPoP-Nonce': {
-    description: 'For the following proofs. May come with any answer; the latest counts.',
+    description: 'The nonce for the following proofs. Any answer may have one; the latest counts.',
     schema: { type: 'string' },
   },
   'Accept-Ranges': { description: '`Range` may request a part.', schema: { const: 'bytes' } },
@@ -75,10 +75,13 @@ export const requestHeaders = {
     { type: 'string', minLength: 1, maxLength: 255 },
   ),
   Range: header('Range', 'One range of bytes: `bytes=0-1023`, `bytes=1024-`, `bytes=-512`.'),
-  IfRange: header('If-Range', 'The entity tag of the image of the range; for another image the whole one is returned.'),
+  IfRange: header(
+    'If-Range',
+    'The entity tag of the image that the range belongs to. If the image is another one, it is returned whole.',
+  ),
   ContentRange: header(
     'Content-Range',
-    'Of a part: `bytes <first>-<last>/<size>`. Without a body `bytes */<size>` asks how much was received.',
+    'The place of a part: `bytes <first>-<last>/<size>`. Without a body, `bytes */<size>` asks how much was received.',
   ),
 } as const
 

@@ -5,8 +5,8 @@ import { defineRoute } from '#api/route-entry'
 /** Health and status of the server. Contract 8. */
 
 /**
- * Headers of a health check, the first by its lower-case name: with a challenge the server proves that it uses a
- * certain data folder. Only a client that can read that folder can verify the proof.
+ * Headers of a health check. A client sends a challenge (`challengeHeader`, in lower case), and the answer proves that
+ * the server uses a certain data folder (`proofHeader`). Only a client that can read that folder can verify the proof.
  */
 export const challengeHeader = 'server-challenge'
 export const proofHeader = 'Server-Proof'

@@ -146,7 +146,10 @@ export const exportHistory = defineRoute('exportHistory', {
   query: HistoryExportQuery,
   answers: {
     200: { description: 'The rows', contentType: 'text/csv' },
-    404: { description: 'Nothing of it exists, the caller may not read it, or history is off', schema: ErrorBody },
+    404: {
+      description: 'None of the properties exists, the caller may read none of them, or history is off',
+      schema: ErrorBody,
+    },
     ...errorAnswers(400, 401, 403, 503),
   },
   example: {
@@ -192,7 +195,7 @@ export const compactHistory = defineRoute('compactHistory', {
   summary: 'Delete expired values of the history at once, and free their disk space',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   answers: {
-    204: { description: 'It has begun' },
+    204: { description: 'The deletion has begun' },
     404: { description: 'History is off', schema: ErrorBody },
     ...errorAnswers(401, 403, 503),
   },

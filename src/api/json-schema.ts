@@ -60,7 +60,7 @@ export class SchemaCollection {
     return this.#withTargets(this.#convert(schema, 'output'), 'output')
   }
 
-  /** The document with all referenced schemas; one that is only received gets its plain name. */
+  /** The document with all referenced schemas. A schema that is only received gets its name without `Input`. */
   complete<T extends { readonly components: object }>(document: T): T {
     const shownAs = (name: string) => {
       const plain = name.replace(/Input$/, '')

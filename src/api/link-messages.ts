@@ -86,7 +86,7 @@ export const deviceMessages: readonly SocketMessage[] = [
   },
   {
     name: 'BYE',
-    summary: 'The device leaves; others on the same link stay',
+    summary: 'The device disconnects; other devices stay connected by the same link',
     schema: model.ByeMessage,
     examples: [{ type: 'BYE', flakeAddress }],
   },

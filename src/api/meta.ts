@@ -40,7 +40,7 @@ export const listMeta = defineRoute('listMeta', {
 export const readMeta = defineRoute('readMeta', {
   route: 'GET /meta/:deviceIdentifier',
   source: 'contract 3.10',
-  summary: 'Read the record of a device',
+  summary: 'Read the status and the metadata of a device',
   access: { resource: 'meta', action: 'read', within: 'device' },
   hasEntityTag: true,
   parameters: device,

@@ -14,7 +14,7 @@ changes as events, and write to devices.
 
 * **Paths** are relative to \`/api/v1\`; the public keys are also at the root. **JSON** in UTF-8; fields of a body that
   are not listed are refused, unknown names in a query are ignored. **Times** are Unix milliseconds.
-* **Lists** are arrays in ascending order; with \`limit\` in pages, the next one in \`Link\`.
+* **Lists** are arrays in ascending order; with \`limit\` they come in pages, and the \`Link\` header leads to the next one.
 * **Errors**: 400 with \`details\` if a body or a query is not valid; 403 is empty; resources outside of the caller's grants
   are 404, like missing ones. Every answer has \`X-Request-Id\`, which is also in the log.
 * **Without authentication** (\`IAM=off\`) credentials are ignored, and the paths below \`/iam\` and \`/auth\`, except
@@ -69,7 +69,7 @@ function operationOf(entry: RouteEntry, tag: string, collection: SchemaCollectio
     tags: [tag],
     operationId: name,
     summary,
-    description: isSecret ? `${text} Contains a secret: nothing of it is stored.` : text,
+    description: isSecret ? `${text} The request or the answer contains a secret, so neither is stored.` : text,
     ...(typeof access === 'object' && { 'x-permission': access }),
     // Most operations have the security of the whole document.
     ...(security !== anyCaller && { security }),
@@ -227,14 +227,14 @@ function freeName(taken: Readonly<Record<string, object>>, status: string): stri
 
 /** Descriptions of path and query fields, by name: a name means the same in all routes. */
 const fieldNotes: Readonly<Record<string, string>> = {
-  actionId: 'From the answer to the request that asked for it.',
+  actionId: 'The id in the answer to the request that created the action.',
   active: 'Only active alarms, or only inactive ones.',
-  all: 'Every session of the user, and not only this one.',
-  cursor: 'From the `Link` of the page before.',
+  all: 'Ends all sessions of the user, not only this one.',
+  cursor: 'From the `Link` header of the previous page.',
   depth: 'The depth of the answer: 0 identifiers, 1 and 2 their content. A larger number means the deepest.',
-  device: 'As signed.',
-  deviceIdentifier: 'Of a device; in a query it may be repeated.',
-  exp: 'As signed.',
+  device: 'A part of the signed URL.',
+  deviceIdentifier: 'The device. In a query it may be repeated.',
+  exp: 'A part of the signed URL.',
   filter:
     'A condition (JsonLogic as JSON) over `deviceIdentifier`, `status`, `meta`, `services.<serviceIdentifier>` and `services.<serviceIdentifier>.<name or 0x-id>`.',
   firmware: 'A semantic version.',
@@ -244,13 +244,13 @@ const fieldNotes: Readonly<Record<string, string>> = {
   index: 'The number of the firmware, if a device has several.',
   key: 'A key of `meta`.',
   limit: 'The maximum number of items on a page. Without it the answer contains all.',
-  project: 'Of the update server.',
-  projectIdentifier: 'Of the update server.',
+  project: 'A project of the update server.',
+  projectIdentifier: 'A project of the update server.',
   raw: 'With `false`: properties by their name in the schema, and only their values.',
   scope: '`offline` also requests a refresh token.',
   sha256: 'SHA-256 in lower-case hexadecimal.',
-  sig: 'As signed.',
+  sig: 'A part of the signed URL.',
   tenant: `A tenant other than the caller's own, bare or as a resource name: for administrators of tenants.`,
-  user: 'As signed.',
+  user: 'A part of the signed URL.',
   wait: 'With 0 the answer does not wait for the device.',
 }

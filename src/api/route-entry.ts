@@ -115,7 +115,7 @@ interface RouteDetails<
   readonly hasPosition?: true
   /** The answer has an `ETag` for changes, although it is never 304. Routes with 304 always have one. */
   readonly hasEntityTag?: true
-  /** Its request or its answer contains a secret, so neither is stored under an `Idempotency-Key`. Contract 1.10. */
+  /** The request or the answer contains a secret, so neither is stored for an `Idempotency-Key`. Contract 1.10. */
   readonly isSecret?: true
   /** The schema of path parameters; an invalid one makes the path unknown (404). */
   readonly parameters?: P

@@ -55,7 +55,7 @@ const scalarValue = { type: ['number', 'string', 'boolean'] }
  */
 export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType, SchemaNote>([
   [DeviceIdentifier, note('Name of a device. Case does not matter; the result is in upper case.')],
-  [ServiceIdentifier, note('Name of a service. One in the form of a UUID becomes lower case.')],
+  [ServiceIdentifier, note('Name of a service. A name in the form of a UUID becomes lower case.')],
   [
     ServiceReference,
     {
@@ -71,7 +71,7 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [Offset, note(`Position in the tenant's stream of events; 0 is before the first.`)],
   [ServerMadeId, note('An id that the server created.')],
   [Sha256, note('SHA-256 in lower-case hexadecimal.')],
-  [FirmwareVersion, note('A semantic version, as `1.4.2`.')],
+  [FirmwareVersion, note('A semantic version, such as `1.4.2`.')],
   [ResourceIdentifier, note('The unique name of a resource in the API: `crn#<type>:<id>`.')],
   [Locale, note('A language with an optional region: `de`, `de-CH`.')],
   [
@@ -93,8 +93,8 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [
     Properties,
     note(
-      'By decimal id (with `hex=true` by `0x…`) as Property objects; with `raw=false` by name, only the ' +
-        'values. A property without a report has no value.',
+      'Property objects by decimal id, or by `0x…` with `hex=true`. With `raw=false`: only the values, by ' +
+        'name. A property without a report has no value.',
     ),
   ],
   [DeviceEntry, note('`services` from depth 1, their `properties` from depth 2.')],
@@ -102,11 +102,11 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [
     PropertyWrites,
     note(
-      'Values by property: its id in digits or as `0x2000`, either with its type after it (`0x2000.FLOAT`), or ' +
-        'its name in the schema. The names of an enumeration are accepted as values.',
+      'Values by property. A key is the id in digits or as `0x2000`, which the type may follow ' +
+        '(`0x2000.FLOAT`), or the name in the schema. The names of an enumeration are accepted as values.',
     ),
   ],
-  [DeviceStatus, note('`online`: connected and answering. `idle`: a ping is unanswered. `offline`: no link.')],
+  [DeviceStatus, note('`online`: connected and answering. `idle`: a ping is unanswered. `offline`: not connected.')],
   [Meta, note('Any JSON object of at most 64 KiB and 16 levels, without the keys `__proto__` and `constructor`.')],
   [
     ServiceSchema,
@@ -121,10 +121,13 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [
     Condition,
     note(
-      'JsonLogic: a literal, a literal array, or an object of one operator with its arguments, as `{">":[{"var":"x"},30]}`.',
+      'JsonLogic: a literal, an array of conditions, or an object of one operator with its arguments, such as `{">":[{"var":"x"},30]}`.',
     ),
   ],
-  [AlarmCondition, note('Over the properties of the service, by name or as `0x2000`; it has to read one by `var`.')],
+  [
+    AlarmCondition,
+    note('A condition over properties of the service, by name or as `0x2000`. It must read at least one by `var`.'),
+  ],
   [
     RoleGrants,
     {
@@ -138,7 +141,8 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [
     Graph,
     {
-      description: 'Without a cycle, connected: each node is reached from a trigger, and no edge leads from an email.',
+      description:
+        'A connected graph without a cycle. Each node is reached from a trigger, and no edge leads to a trigger, or from an email or webhook.',
       ...closed({
         nodes: { type: 'array', items: noteReference('GraphNode'), minItems: 1, maxItems: graphNodesMax },
         edges: {
@@ -150,7 +154,10 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
       }),
     },
   ],
-  [ErrorBody, { description: 'For people, except where it is in upper case.', examples: [{ error: 'Not Found' }] }],
+  [
+    ErrorBody,
+    { description: 'A text for people, or a code in upper case for programs.', examples: [{ error: 'Not Found' }] },
+  ],
   [
     ValidationBody,
     {
@@ -165,13 +172,13 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [SubscriptionId, { pattern: '^[0-9A-HJ-NP-Za-km-z]{9,16}$' }],
   [TenantReference, note('A tenant, bare or as `crn#tenant:<id>`.')],
   [GroupReference, note('A group, by its id, as `crn#group:<id>`, or by its name.')],
-  [HostName, note('As in a URL after `https://`, with a port if only that one is meant.')],
+  [HostName, note('As in a URL after `https://`. With a port, requests must have the same port.')],
   // Fields of queries are sent as text, and have another type.
   [booleanField, { type: 'boolean' }],
   [depthField, { type: 'integer', minimum: 0 }],
   [indexField, { type: 'integer', minimum: 0, maximum: firmwareIndexMax }],
   [limitField, { type: 'integer', minimum: 1, maximum: limitMax }],
-  [cursorField, note('From the `Link` of the page before.')],
+  [cursorField, note('From the `Link` header of the previous page.')],
   [deviceIdentifiersField, { type: 'array', items: noteReference('DeviceIdentifier'), maxItems: 10_000 }],
   [filterField, { type: 'string', contentMediaType: 'application/json' }],
 ])

@@ -59,7 +59,7 @@ export const signUp = defineRoute('signUp', {
   isSecret: true,
   body: {
     schema: z.strictObject({
-      // As typed: an impossible name is refused like a wrong code.
+      // Not `UserName`: an invalid name gets the same answer as a wrong code.
       name: z.string().max(256),
       code: z.string().max(256),
       password: Password,

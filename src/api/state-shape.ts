@@ -4,8 +4,8 @@ import { Property } from '#model/property'
 import { PropertyValue } from '#model/property-type'
 
 /**
- * Properties of a service of a device. Raw: by decimal propId (`hex=true`: by `0x…`), Property objects with `timestamp`.
- * `raw=false`: by name, values alone. Contract 3.2.
+ * Properties of a service of a device: Property objects with `timestamp`, by decimal propId, or by `0x…` with
+ * `hex=true`. With `raw=false`: only the values, by name. Contract 3.2.
  */
 export const Properties = z.union([z.record(z.string(), Property), z.record(z.string(), PropertyValue)])
 

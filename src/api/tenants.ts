@@ -81,9 +81,9 @@ export const updateTenant = defineRoute('updateTenant', {
 export const deleteTenant = defineRoute('deleteTenant', {
   route: 'DELETE /iam/tenants/:tenantIdentifier',
   source: 'contract 2',
-  summary: 'Delete a tenant with all its data: unreachable at once, data deleted in the background',
+  summary: 'Delete a tenant, which is unreachable at once; its data is deleted in the background',
   access: { resource: 'tenants', action: 'delete', within: 'tenant' },
   parameters: tenant,
-  answers: { 204: { description: 'Unreachable' }, ...errorAnswers(401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'The tenant is unreachable' }, ...errorAnswers(401, 403, 404, 409, 412) },
   example: { parameters: { tenantIdentifier: 'other' }, status: 204 },
 })

@@ -213,7 +213,7 @@ export const readRollout = defineRoute('readRollout', {
 export const putRollout = defineRoute('putRollout', {
   route: 'PUT /updates/projects/:project/rollout',
   source: 'contract 6',
-  summary: 'Create or replace a rollout of a firmware to a part of the fleet; it needs no release yet',
+  summary: 'Create or replace a rollout of a firmware to a part of the fleet; the release may follow later',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: project,
   body: { schema: RolloutBody, acceptsNames: true },

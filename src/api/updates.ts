@@ -56,7 +56,7 @@ export const readUpdate = defineRoute('readUpdate', {
 export const triggerUpdate = defineRoute('triggerUpdate', {
   route: 'POST /updates/:deviceIdentifier',
   source: '§3.2, §4.5, contract 6',
-  summary: 'Update a device if there is a newer version; also one that refuses automatic updates',
+  summary: 'Update a device if there is a newer version, even if the device refuses automatic updates',
   access: { resource: 'updates', action: 'update', within: 'device' },
   parameters: device,
   answers: {

@@ -10,7 +10,7 @@ import { Email, NewUserName, RoleNames, UserEntry, UserName } from '#model/user'
 
 const user = z.object({ name: UserName })
 
-/** Shown once; the holder of the code sets the password. */
+/** An invitation. The code is shown once; anyone who has it can set the password. */
 export const Invitation = z.object({
   name: UserName,
   code: z.string(),

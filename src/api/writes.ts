@@ -37,12 +37,12 @@ const WriteQuery = z.object({
 const body = { schema: PropertyWrites, bytesMax: writeBytesMax }
 const answers = {
   200: { description: 'The device answered', schema: WriteAnswer },
-  202: { description: 'With `wait=0`: it was sent', schema: WriteAnswer },
+  202: { description: 'With `wait=0`: the write was sent', schema: WriteAnswer },
   404: {
     description: `The device, service or property does not exist, or lies outside of the caller's grants`,
     schema: ErrorBody,
   },
-  409: { description: '`DEVICE_OFFLINE`: the device has no link; nothing was sent', schema: ErrorBody },
+  409: { description: '`DEVICE_OFFLINE`: the device is not connected; nothing was sent', schema: ErrorBody },
   413: { description: 'More than a device accepts at once', schema: ErrorBody },
   504: { description: '`DEVICE_TIMEOUT`: no answer in time; the device may still apply it', schema: ErrorBody },
   ...errorAnswers(400, 401, 403, 429, 503),

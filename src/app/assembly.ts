@@ -55,7 +55,7 @@ import { RuleSweep } from '#workers/rule-sweep'
  */
 const uncommittedBytesMax = 64 * 1024 * 1024
 
-/** Signs URLs while authentication is off. Every caller may then do everything. */
+/** Signs URLs while authentication is off. It is no secret, because every caller may then do everything. */
 const openKey = new Uint8Array(32)
 
 /** How long a stop waits until the results of mails are stored. A mail that is not stored as sent is sent again. */
@@ -65,8 +65,8 @@ const mailsSettledMs = 5_000
 const webhooksSettledMs = 1_000
 
 /**
- * The server without sockets and disk: everything between these two ports. The real server and the simulation use the
- * same assembly.
+ * The server without sockets and disk, which are passed to it. The real server and the simulation use the same
+ * assembly.
  */
 export interface Assembly {
   readonly context: RouteContext

@@ -31,7 +31,7 @@ export interface Cluster {
   /** Firmware images that outlive this node. `local`: those in its data folder. */
   imagesOf(local: BlobStore): BlobStore
   readonly metrics: ReplicatedBackend['metrics']
-  /** Forward the messages of device connections to the owner. */
+  /** Forwards the messages of device connections to the owner. */
   readonly tunnels: DeviceTunnels
   /** Websockets and routes of this node. */
   socketsOf(assembly: Assembly): ClusterSockets
@@ -43,7 +43,7 @@ export interface Cluster {
   close(): Promise<void>
 }
 
-/** The bytes of a message in addition to its part of a commit. */
+/** The bytes of a message that are reserved for other content than its part of a commit. */
 const messageSpareBytes = 1024
 /** How long a node that stops waits for its last commit before another node takes over. */
 const handOverMs = 1_000
@@ -155,7 +155,7 @@ export async function joinCluster(
   }
 }
 
-/** Waits twice, because the audit stores entries about the first commits. */
+/** Waits twice, because the first commits lead to entries of the audit, which are stored by another commit. */
 async function waitForCommits({ context: { system } }: Assembly): Promise<void> {
   for (let times = 0; times < 2 && system.gate.isOpen; times++) {
     await system.gate.whenStored().catch(() => {})

@@ -1,6 +1,6 @@
 /**
- * A part of the server that lives as long as the server. The list of components is their order: `close` goes from the last
- * to the first, every other step from the first to the last.
+ * A part of the server that lives as long as the server. The list of components determines their order: `close` goes
+ * from the last to the first, every other step from the first to the last.
  */
 export interface Component {
   /** The store of a node that follows another node was read. Called before `open`, and again after each failure. */
@@ -20,7 +20,7 @@ export interface Component {
 export class Components implements Component {
   readonly #list: readonly Component[]
   #closing: Promise<void> | undefined
-  /** Whether all components are open. */
+  /** True from the time at which all components were open. */
   isOpen = false
 
   constructor(list: readonly Component[]) {

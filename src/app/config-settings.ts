@@ -256,7 +256,7 @@ export const settings = {
     name: 'UPDATE_SERVER_TOKEN',
     kind: token,
     isSecret: true,
-    about: 'Bearer token for requests to that update server.',
+    about: 'Bearer token for requests to UPDATE_SERVER_URL.',
   },
   updateHookSecret: {
     name: 'UPDATE_HOOK_SECRET',
@@ -322,7 +322,7 @@ export const settings = {
   nodeName: {
     name: 'NODE_NAME',
     kind: matching(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,62}$/, '1 to 63 letters, digits, ., _ and -'),
-    about: 'Name of this node, different on each. Default: the name of the host.',
+    about: 'Name of this node, different on each node. Default: the name of the host.',
   },
   nodeUrl: {
     name: 'NODE_URL',

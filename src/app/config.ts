@@ -22,8 +22,9 @@ export type ConfigReading =
 export const configExitCode = 78
 
 /**
- * Reads the settings from the environment, and names that are missing there from the text of a `.env` file. An empty
- * value selects the default, also if `.env` has another value, because containers often pass names without values.
+ * Reads the settings from the environment, and those that are missing there from the text of a `.env` file. An empty
+ * value in the environment selects the default, even if `.env` has another value, because containers often pass names
+ * without values.
  */
 export function readConfig(environment: Record<string, string | undefined>, dotenvText = ''): ConfigReading {
   const dotenv: Record<string, string | undefined> = parseEnv(dotenvText)

@@ -7,7 +7,7 @@ import { moveFolderAside } from '#store/file-system'
 import { levelStorage } from '#store/level'
 import { Shapes } from '#store/shapes'
 
-/** The thread of history: the only one that opens its database. */
+/** The program of the history thread. Only this thread opens the database of the history. */
 
 const { folder, limits, roomBytes } = workerData as ThreadData
 /** The stored shapes that chunks have named. */
@@ -38,7 +38,7 @@ parentPort?.on('message', ({ id, method, args, shapes = [] }: ThreadCall) => {
   )
 })
 
-/** The pieces of an answer go to the other thread without a copy. */
+/** The pieces of an answer are passed to the main thread without a copy. */
 function transferred(message: ThreadReport): ArrayBuffer[] {
   const value = 'value' in message ? message.value : undefined
   if (typeof value !== 'object' || value === null || !('pieces' in value)) return []

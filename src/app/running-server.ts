@@ -63,7 +63,7 @@ const offerMarginMs = 45_000
 const pagesFolder = fileURLToPath(new URL('../../pages', import.meta.url))
 
 export interface ServeOptions {
-  /** A Bearer token for a local start: anyone who sends it may do everything until this server stops. */
+  /** A Bearer token for the process that starts the server: with it, a request may do everything. */
   readonly operatorToken?: string
   /** Must show the generated password, because only its hash is stored. */
   readonly administratorGenerated?: NonNullable<IdentitySettings['administratorGenerated']>

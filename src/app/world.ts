@@ -10,7 +10,7 @@ let shareBefore = 0
 /**
  * Node runs `setImmediate` callbacks after the point where uWebSockets.js frees closed connections: a connection
  * closed in such a callback stays in memory for ever, 480 bytes each. So the tasks of `asInput` run when a message
- * arrives at a port.
+ * arrives at a `MessagePort`.
  */
 let inputs: (() => void)[] = []
 const { port1: inputPort, port2 } = new MessageChannel()

@@ -33,7 +33,7 @@ async function handOver({ client, printer }: CommandContext, node: string): Prom
   const { generation } = await statusOf(client)
   await client.call('POST /cluster/hand-over', { body: { node } })
   const until = realWorld.monotonic() + handOverMsMax
-  // Asks without a pause, because a timer would not keep this process alive.
+  // Asks without a pause, because timers of `realWorld` do not keep the process alive.
   for (let status = await statusOf(client); ; status = await statusOf(client)) {
     if (status.owner === node && status.generation > generation) {
       printer.done(`${node} is the owner`, status)

@@ -68,7 +68,7 @@ function commandFor(settings: Settings, terminal: Terminal): Command {
   const program = new Command(adminCommand)
   program
     .description(
-      'Manages users, roles, tenants, keys and sessions, and lists what they did; exports history; backs up and restores.',
+      'Manages users, roles, tenants, keys and sessions, and lists the audit; exports history; backs up and restores.',
     )
     .option('--url <url>', 'address of the server, such as https://devices.example.com')
     .option('--user <name>', 'name of the user that signs in')

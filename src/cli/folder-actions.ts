@@ -13,8 +13,7 @@ import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder
 import { restoreBackup } from '#store/backup/restore'
 import { repairFolder } from '#store/repair/repair'
 
-/** Backs up through the running server; if there is none, reads the data folder. */
-
+/** Backs up through the running server. If there is none, reads the data folder. */
 export async function backup({ terminal, printer, target, options }: FolderContext, file: string): Promise<void> {
   if (file === pipe && terminal.out.isTTY)
     throw new Misuse('a backup cannot be written to a terminal: name a file, or use a pipe')

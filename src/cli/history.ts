@@ -85,7 +85,7 @@ async function importRows({ printer, uploadCsv }: CommandContext, file: string):
   }
 }
 
-/** Splits a file between rows. Each part begins with the head of the file. A quoted line break ends no row. */
+/** Splits a file between rows. Each part begins with the heading line of the file. A quoted line break ends no row. */
 async function* partsOf(file: string) {
   let head: string | undefined
   let rows = ''

@@ -3,7 +3,7 @@ import { runCommandLine } from '#cli/command'
 import { readSettings } from '#cli/settings'
 import { TemporaryFiles } from '#cli/temporary-files'
 
-/** From the environment, and from `.env` in the working directory. */
+/** Runs the command line, with settings from the environment and from `.env` in the working directory. */
 
 const settings = readSettings(process.env, existsSync('.env') ? readFileSync('.env', 'utf8') : '')
 const temporaryFiles = new TemporaryFiles()

@@ -30,7 +30,10 @@ export class Printer {
     else this.#streams.out.write(tableOf(columns, rows))
   }
 
-  /** Prints JSON, also without `--json`: then `short`, without fields that the server would not accept. */
+  /**
+   * Prints `whole` as JSON with `--json`. Otherwise prints `short` as JSON, which lacks the fields that the server
+   * would not accept in a request.
+   */
   document(whole: unknown, short: unknown): void {
     this.#json(this.#isJson ? whole : short)
   }

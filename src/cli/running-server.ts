@@ -12,7 +12,7 @@ export type Credentials =
       readonly password: (place: string) => Promise<string>
     }
 
-/** How long a health check may take. Our server answers at once. */
+/** How long a health check may take. The server needs no time for it. */
 const healthTimeoutMs = 10_000
 
 /**
@@ -20,8 +20,8 @@ const healthTimeoutMs = 10_000
  *
  * @param isOpenAllowed whether authentication may be off
  * @param doubt returns why the server may be another server than the configured one; absent if any server is right
- * @throws Refusal if it is not our server, may be another server, or has authentication off although that is not
- * allowed; Misuse if a password is needed and there is no terminal; NoAnswer
+ * @throws Refusal if a program of another kind answers, if the server may be another one, or if its authentication is
+ * off although that is not allowed; Misuse if a password is needed and there is no terminal; NoAnswer
  */
 export async function connectToServer(
   base: string,
@@ -45,7 +45,7 @@ export async function connectToServer(
   return connectionTo(base, { credentials: { scheme: 'basic', name, password: await password(base) } })
 }
 
-/** Whether our server answers. @throws Refusal for another server; NoAnswer */
+/** Whether a server of this kind answers. @throws Refusal if another program answers; NoAnswer */
 export async function isServing(base: string): Promise<boolean> {
   const answer = await answerAt(base, readHealth.path)
   if (!answer) return false

@@ -26,7 +26,7 @@ export async function startPrivateServer({ config, offlineReason }: NoServer, no
 async function startServer(config: Config, operatorToken: string, notes: Writable): Promise<RunningServer> {
   // Standard output is for results only.
   const log = createLog({ level: 'warn', isPretty: true, stream: notes })
-  // The next start of the server continues its history.
+  // History is off here: the next start of the server adds what is missing from the stream.
   const privateConfig = { ...config, host: '127.0.0.1', port: 0, isProxyTrusted: false, isHistoryOn: false }
   try {
     return await serve(privateConfig, log, { operatorToken })

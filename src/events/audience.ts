@@ -16,7 +16,7 @@ export interface EventFilter {
  */
 export interface AudienceClass {
   readonly topic: string
-  /** `keyOf` its access and filter. Stored, because computing it costs more than the rest of a socket. */
+  /** `keyOf` its access and filter. Stored, because no other step of adding a socket takes as long as computing it. */
   readonly key: string
   /** Names the access: a change of the access redefines all of its classes. */
   readonly access: string
@@ -30,7 +30,7 @@ export interface AudienceClass {
 }
 
 /**
- * Whether a class receives an event. A filter narrows like a scope: it does not apply to fields that an event lacks.
+ * Whether a class receives an event. Neither the filter nor the scope excludes an event because of a missing field.
  *
  * @param bound for events without a device: the devices to which their object is bound. The class must reach all of
  * them, independent of the devices in its filter

@@ -39,8 +39,8 @@ export interface CatchUpOptions {
   readonly lost: (connection: Connection) => void
   readonly failed: (error: unknown) => void
   /**
-   * Above this number of unsent bytes, no more events are sent to a socket, and it does not become live; sending
-   * continues when they have drained. Well below the size above which uWebSockets.js drops messages.
+   * Above this number of unsent bytes, no more events are sent to a socket, and it does not become live. Sending
+   * continues when its buffer has drained. The number is well below the size above which uWebSockets.js drops messages.
    */
   readonly highWaterBytes: () => number
 }
@@ -49,8 +49,8 @@ export interface CatchUpOptions {
 const retryMs = 1_000
 
 /**
- * Sends missed events to sockets, in offset order, as fast as each accepts them. All sockets share slices of two
- * milliseconds, so that neither one socket with many events nor a thousand at once block the others.
+ * Sends missed events to sockets, in offset order, as fast as each accepts them. Queued sockets share slices of two
+ * milliseconds, so that neither one socket with many events nor a thousand sockets block the others.
  */
 export class CatchUp {
   readonly #options: CatchUpOptions

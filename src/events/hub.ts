@@ -30,19 +30,19 @@ export interface HubOptions {
   readonly published?: (tenant: string, entry: EntryExceptReport) => void
   readonly failed: (error: unknown) => void
   /**
-   * Above this number of unsent bytes, a socket that is behind is sent no more; a live socket falls behind at four
-   * times this number. Default: `highWaterBytesOf`.
+   * Above this number of unsent bytes, no more events are sent to a socket that is behind. A live socket falls behind
+   * at `slowHighWaters` times this number. Default: `highWaterBytesOf`.
    */
   readonly highWaterBytes?: number
 }
 
-/** Where a socket begins: after a position, now with a STREAM first ('now'), or now without it (undefined). */
+/** The events that a socket gets: all after a position, or new ones, with a STREAM first ('now') or without it. */
 export type Resume = { readonly after: Position } | 'now' | undefined
 
 /**
  * Publishes committed events to sockets. For live sockets every event is encoded at most once, and published once to
- * each class that may receive it. A socket that is too slow is only unsubscribed: it reads missed events from the
- * stream, and others never wait for it. Contract 4.
+ * each class that may receive it. A socket that is too slow is unsubscribed, so that other sockets never wait for it;
+ * it gets the missed events later, from the stream. Contract 4.
  */
 export class Hub implements EventListener<Entry> {
   readonly #options: HubOptions
@@ -240,7 +240,8 @@ export class Hub implements EventListener<Entry> {
   }
 
   /**
-   * Sends STREAM and sets the position from which the socket receives events. Never a partial recovery. Contract 4.4.
+   * Sends STREAM and sets the position from which the socket receives events. If one of the missed events is no longer
+   * available, none of them is sent. Contract 4.4.
    */
   #begin(connection: Connection, listener: Listener, resume: Exclude<Resume, undefined>): void {
     const { reader } = this.#options

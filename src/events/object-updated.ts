@@ -15,8 +15,8 @@ import type { Shape, ShapeProperty } from '#model/shape'
 export type IsOmitted = (propId: number, isRemoval: boolean) => boolean
 
 /**
- * OBJECT_UPDATED, the most frequent event: the fields after `offset`, items in the device's order. §6. Items for which
- * `isOmitted` returns true are omitted; undefined if none are left.
+ * The fields after `offset` of OBJECT_UPDATED, the most frequent event, with the items in the device's order. §6. Items
+ * for which `isOmitted` returns true are omitted; undefined if none are left.
  */
 export function objectUpdated(entry: Reported | Declared | Undeclared): string
 export function objectUpdated(entry: Reported | Declared | Undeclared, isOmitted: IsOmitted): string | undefined
@@ -118,7 +118,7 @@ const closingBrace = 0x7d
 const headBytesMax = 256
 /** At least the longest text of a double, −1.2345678901234567e−300, with a comma and a brace. */
 const numberBytesMax = 32
-/** Views of more bytes are not cached: such events are rare. */
+/** Longer views are not cached, because such events are rare. */
 const viewsMax = 8_192
 
 /** Longer events are encoded as text, because the buffer is never freed. */
@@ -189,8 +189,8 @@ const decimals = 6
 const decimalsScale = 10 ** decimals
 
 /**
- * Writes a number as JSON. Digit by digit where the result is exact, not with `String`: V8 caches its texts for a
- * while, and collecting them with old objects blocked the process for about 25 ms each second.
+ * Writes a number as JSON, digit by digit where the result is exact. `String` is avoided, because V8 caches its results
+ * for a while: their garbage collection blocked the process for about 25 ms each second.
  */
 function putNumber(value: number): void {
   if (value >>> 0 === value) {
@@ -222,12 +222,12 @@ function putText(text: string): void {
 }
 
 /**
- * For each shape, the JSON texts of its properties before their values. §2.2, contract 3.8. There are millions of
- * property objects, and this part is the same for all of one property of a shape, so it is encoded once.
+ * For each shape, the JSON texts of its properties before their values. §2.2, contract 3.8. Millions of properties are
+ * sent, and this part is the same for all devices with the shape, so it is encoded once.
  */
 const startsOfShapes = new WeakMap<Shape, readonly string[]>()
 
-/** One property; with `timestamp` (unless it is 0) in state, without it in events, which have their own time. */
+/** One property as JSON. `timestamp` is left out if it is 0, and is absent in events, which have their own time. */
 export function propertyText(shape: Shape, index: number, state: PropertyState, timestamp?: number): string {
   const end = timestamp === undefined || timestamp === 0 ? '}' : `,"timestamp":${timestamp}}`
   return textOf(shape, startsOf(shape)[index] as string, index, state, end)
@@ -263,7 +263,7 @@ export function removedText({ propId, type, modifier }: RemovedProperty): string
   return `${startOf({ propId, type: known, modifier }, 'removed', false)}}`
 }
 
-/** Text as JSON. Identifiers rarely contain characters that need escaping, and the check is cheaper than the call. */
+/** An identifier as JSON. Identifiers rarely need escaping, and the check is cheaper than `JSON.stringify`. */
 export function quote(text: string): string {
   return text.includes('"') || text.includes('\\') ? JSON.stringify(text) : `"${text}"`
 }

@@ -3,8 +3,8 @@ import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
 /**
- * The shortest time between two RESYNCs of a class. Rights may change often, with the members of a group, and each
- * RESYNC makes clients read everything. Contract 12.
+ * The shortest time between two RESYNCs of a class. Permissions may change often, with the members of a group, and each
+ * RESYNC makes clients read the full state. Contract 12.
  */
 const resyncIntervalMs = 1_000
 

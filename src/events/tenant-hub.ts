@@ -89,13 +89,13 @@ export interface Connection {
   unstrippedUntil: number
   /** A chunk is being read for the socket. */
   isLoading: boolean
-  /** The socket waits in the queue of sockets that can be sent more. */
+  /** The socket waits in the queue of `CatchUp`. */
   isQueued: boolean
 }
 
 /**
- * The highest limit of unsent bytes: above its limit, a socket that is behind is sent no more until they have drained.
- * The kernel's buffer of some megabytes fills first, so this hardly affects throughput.
+ * The highest limit of unsent bytes. A socket that is behind gets no more events while its unsent bytes exceed its
+ * limit. The kernel's buffer of some megabytes fills first, so this hardly affects throughput.
  */
 const highWaterBytesMax = 128 * 1024
 /** The lowest limit: with less, sockets would fall behind at every burst of a few events. */

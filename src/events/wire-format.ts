@@ -9,7 +9,7 @@ import { modifierFlags, modifierOf } from '#model/modifier'
 import { type StoredSubscription, subscriptionEntryOf } from '#model/subscription'
 
 /**
- * The wire form of one kind of event, and what decides who receives it. §6, contract 4.
+ * The event of one kind of entry: its wire form, and the properties that decide who receives it. §6, contract 4.
  *
  * The text begins with `type`, `timestamp` and `offset`, in this order, as in `reportedBytes`.
  */
@@ -17,7 +17,7 @@ interface WireForm<E extends Entry> {
   readonly type: (entry: E) => EventType
   readonly device: (entry: E) => string | undefined
   readonly service: (entry: E) => string | undefined
-  /** For objects without a device that are bound to devices. */
+  /** Only for events without a device: the devices to which the object in the event is bound. */
   readonly bound?: (entry: E) => DeviceBinding
   /** The resource name of the only user who receives the event. */
   readonly owner?: (entry: E) => string

@@ -12,7 +12,7 @@ export const actionDevicesMax = 100_000
 /** Maximum number of actions that run at the same time in a tenant. */
 export const actionsRunningMax = 100
 
-/** Maximum number of running actions of one user: two users together cannot block a tenant. */
+/** Maximum number of running actions of one user: two users together cannot reach `actionsRunningMax`. */
 export const actionsOfAuthorMax = 40
 
 /** Maximum number of properties of one action. */

@@ -16,12 +16,12 @@ export const alarmsMax = 10_000
 export const alarmNodesMax = 100_000
 
 /**
- * Maximum number of devices that a tenant's alarms and functions name, devices of their groups included: each takes a
- * few words of memory.
+ * Maximum number of devices that a tenant's alarms and functions name, including the devices of their groups. Each
+ * named device takes a few words of memory.
  */
 export const alarmBindingsMax = 1_000_000
 
-/** A week, in seconds: a condition that has to hold for longer belongs in a report. */
+/** Maximum of `forSeconds`: a week. */
 export const forSecondsMax = 604_800
 
 export const severities = ['info', 'warning', 'critical'] as const

@@ -20,7 +20,7 @@ export function principalKey({ tenant, user }: Principal): string {
 
 /** An authenticated caller with the present permissions. */
 export interface Caller {
-  /** Bare tenant id. */
+  /** The id of the tenant, not its resource name. */
   readonly tenant: string
   /** CRN of the user, or of the API key that acts as a user. */
   readonly user: string
@@ -45,7 +45,7 @@ export interface Caller {
   isCurrent(): boolean
   /**
    * The present state of this caller: the same object while it is current, an object with other permissions after a
-   * change, or undefined once the session ended. Call `now` after each wait for more of a request.
+   * change, or undefined once the session ended. Call `now` each time after waiting for a further part of the request.
    * @throws Problem `storage` while the store is being read
    */
   now(): Caller | undefined

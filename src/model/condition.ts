@@ -5,9 +5,9 @@ import { type JsonFault, type JsonValue, jsonBytesOf } from '#model/json-value'
  * Conditions over values: JsonLogic (jsonlogic.com), a small and bounded part of it. Contract 5.2.
  *
  * A condition is a literal, an array of conditions, or an object of one key, the operator, with its arguments. `var`
- * reads a value by its name: `"name"`, `["name"]` or `["name", default]`; the name is a literal and looked up whole. A
- * condition is not evaluated until every value that it reads without a default is present. `missing` returns the names
- * that have no value.
+ * reads a value by its name: `"name"`, `["name"]` or `["name", default]`. The name is a literal, in which dots have no
+ * meaning. A condition is not evaluated until every value that it reads without a default is present. `missing` returns
+ * the names that have no value.
  *
  * Truth is JsonLogic's: `0`, `""`, `null`, `false` and empty arrays are false. `==`, `<`, `<=`, `>` and `>=` compare
  * two texts as texts and any other values as numbers, where `null` is 0, except that `null == x` is true only for
@@ -34,7 +34,7 @@ export const conditionDepthMax = 16
  */
 export const conditionBytesMax = 16_384
 
-/** Maximum size as JSON of a condition in a query string: the part of a URL that remains for it. */
+/** Maximum size as JSON of a condition in a query string: the length of URLs is limited too. */
 export const filterBytesMax = 8_192
 
 /** Maximum length of a name: as long as the name of a property in a schema may be. */

@@ -18,9 +18,11 @@ export class CsvReader {
   #text = ''
   #at = 0
   /**
-   * The place of the next quotation mark, or the end of the text. Found once, not again for each row before this place.
+   * The index of the next quotation mark, or the length of the text. It is stored, so that the rows before the mark do
+   * not search for it again.
    */
   #quoteAt = -1
+  /** The length of an incomplete row at the beginning of the text, which was parsed once without success. */
   #read = 0
   #line = 1
   #isEnded = false
@@ -30,7 +32,8 @@ export class CsvReader {
   }
 
   /**
-   * Yields complete rows, once enough text was collected, and undefined for empty lines, so that the caller may pause.
+   * Yields complete rows, once enough text was collected. Yields undefined for an empty line, so that the caller may
+   * pause there too.
    * @throws Problem `bad_request` for a row that is too long
    */
   *push(text: string): Generator<CsvRow | undefined> {

@@ -9,7 +9,7 @@ export const requestAgeMsMax = 86_400_000
 /** The longest text value in a request, in UTF-16 units: a subject and some lines. */
 const storedCharactersMax = 1_024
 
-/** The limit for the elements of an array. From a longer array, one more element is stored, as a mark. */
+/** Maximum number of stored elements of an array. One more stored element marks that the array was longer. */
 const elementsMax = 64
 
 /** The end of a text that was cut. */

@@ -74,7 +74,7 @@ export function unionOf(reaches: readonly { readonly devices: Names }[]): Device
   return union
 }
 
-/** Caches the set of each list: a grant is read again after each edit of a group, and may name 10 000 devices. */
+/** Caches the set of each list: after each edit of a group, grants are read again, and each may name 10 000 devices. */
 const setsOfNames = new WeakMap<readonly string[], ReadonlySet<string> | '*'>()
 
 /** The names without the prefixes, or `*`. */

@@ -76,7 +76,7 @@ export interface Reported {
   readonly at: number
   /** The device's own time if it gave a plausible one, otherwise `at`. Contract 4.6. */
   readonly timestamp: number
-  /** Number of the message in its session; 0 for reports without one. */
+  /** Number of the message in its session; 0 if the report has no number. */
   readonly seq: number
   /** The id of the session, if this report begins it. */
   readonly session?: string

@@ -49,9 +49,9 @@ const whole = z.record(z.string(), z.unknown())
 
 export const eventKinds = {
   /**
-   * One for each report of a device (an UPDATE, or consecutive updates of one service and time in a POST), with its
-   * items in order, and for each service whose declaration changed something. `timestamp` is the device's own time if
-   * the device sent a plausible one.
+   * One event for each report of a device, with its items in order, and one for each service whose declaration changed
+   * something. A report is an UPDATE, or consecutive updates of one service and time in a POST. `timestamp` is the
+   * device's own time if the device sent a plausible one.
    */
   OBJECT_UPDATED: {
     resource: 'service',

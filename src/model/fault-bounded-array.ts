@@ -11,7 +11,7 @@ const FaultBoundedArray = z.core.$constructor('FaultBoundedArray', (array: z.Zod
     payload.value = items
     for (let index = 0; index < list.length && payload.issues.length < detailsMax; index++) {
       const item = def.element._zod.run({ value: list[index], issues: [] }, context)
-      if (item instanceof Promise) throw new Error('the elements of this array are checked at once')
+      if (item instanceof Promise) throw new Error('the schema of the elements must be synchronous')
       payload.issues.push(...z.core.util.prefixIssues(index, item.issues))
       items[index] = item.value
     }

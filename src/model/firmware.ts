@@ -54,8 +54,8 @@ export type UpdateStatus = z.infer<typeof UpdateStatus>
 export const updateMessageCharactersMax = 256
 
 /**
- * How an update begins: a device connects, the schedule, a call of the update server or a scan for a rollout (`hook`),
- * or a user's request.
+ * What starts an update: the connection of a device, the schedule (`cron`), a call of the update server or a scan for
+ * a rollout (both `hook`), or the request of a user (`post`).
  */
 export type Trigger = 'connect' | 'cron' | 'hook' | 'post'
 
@@ -80,8 +80,8 @@ export const FirmwareEntry = z.object({
 export type FirmwareEntry = Readonly<z.infer<typeof FirmwareEntry>>
 
 /**
- * The firmware of a device as the API returns it. `project` is null if the device did not send one; no `firmwares` at
- * depth 0.
+ * The firmware of a device as the API returns it. `project` is null if the device did not send one. `firmwares` is
+ * absent at depth 0.
  */
 export const FirmwareInformation = z.object({
   deviceIdentifier: DeviceIdentifier,

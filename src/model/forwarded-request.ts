@@ -8,8 +8,8 @@ export interface ForwardedRequest {
   /** The host of the request, with its port if there was one; lower case. */
   readonly host: string
   /**
-   * The address of the client; behind a trusted proxy the one that this proxy reports. Valid only while the request
-   * lives.
+   * The address of the client; behind a trusted proxy the one that this proxy reports. The first read must happen
+   * before the request ends.
    */
   readonly address: string
 }

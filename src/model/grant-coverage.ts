@@ -5,8 +5,9 @@ import { actions, type Grant, permissionsOf, type Reach, resources, type Scope }
  * Whether a scope includes everything that these grants allow: users must not give, edit or reset more than their own
  * grants allow. Contract 2, Model.
  *
- * `*` as a resource is covered only by `*`, because it also means resources that later releases add. A grant without
- * devices or services still permits its resources as such, and its devices or services as a whole.
+ * `*` as a resource is covered only by `*`, because it also means resources that later releases add. A grant whose
+ * list of devices or services is empty is compared too: it still permits its actions on the resource in general, and on
+ * the items of the other list.
  */
 export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
   return areCovered(mine, new GrantNames(mine.reachOfGrants, false), theirs)
@@ -29,7 +30,7 @@ function areCovered(mine: Scope, held: GrantNames, theirs: readonly Grant[]): bo
   })
 }
 
-/** The names in a grant, or `*` for all. A device may also be `PREFIX*`, or a group as `/` and its id. */
+/** The names in a grant, or `*` for all. `devices` may also contain `PREFIX*`, and groups as `/` and their id. */
 interface Terms {
   readonly devices: readonly string[]
   readonly services: readonly string[]
@@ -47,8 +48,8 @@ function groupTerm(id: string): string {
 }
 
 /**
- * Finds the indexes of the grants that hold a name. Built when first needed: often one grant of the scope alone covers
- * the given grant.
+ * Finds the indexes of the grants that hold a name. The maps are built when they are first needed: often one grant of
+ * the scope alone covers the given grant.
  */
 class GrantNames {
   readonly reaches: readonly Reach[]
@@ -114,7 +115,7 @@ const actionsOfHalf = 2
 
 /**
  * The grants of a scope, with their permissions as bits. A role may have 100 grants with 20 000 names, each grant with
- * other permissions: all permissions are compared at once, and each name is looked up once.
+ * other permissions. So all permissions are compared at once, and each name is looked up once.
  */
 class ActionHalf {
   readonly #half: 0 | 1

@@ -78,7 +78,7 @@ function roleFaults(nodes: readonly GraphNode[], edges: Edges): readonly JsonFau
   return faults
 }
 
-/** The first cycle found, at the node at which it was entered. */
+/** A fault for the first cycle, at the node by which the search entered the cycle. */
 function cycleFaults(nodes: readonly GraphNode[], successors: Successors): readonly JsonFault[] | undefined {
   const seen: ('open' | 'closed' | undefined)[] = nodes.map(() => undefined)
   // The recursion is no deeper than the number of nodes.

@@ -19,7 +19,7 @@ export const graphEdgesMax = 256
 /** Maximum size as JSON: graphs drawn by users take some KB. A function is one record, read and written whole. */
 export const graphBytesMax = 65_536
 
-/** A week: anything less frequent belongs in a report. */
+/** Maximum of `seconds` of a throttle: a week. */
 export const throttleSecondsMax = 604_800
 
 /** The value of a property changed, or changed to the value `to`. */
@@ -133,7 +133,7 @@ const Trigger = z.discriminatedUnion(
   { error: 'must be property, alarm or status' },
 )
 
-/** After `meta.` comes a key, or keys joined by dots: the whole rest is tried as a key first. */
+/** The text after `meta.` is one key, or keys joined by dots. It is first looked up as one key. */
 const GraphCondition = Condition.superRefine((condition, context) => {
   for (const { name, path } of variablesIn(condition)) {
     if (!isGraphName(name)) context.addIssue({ code: 'custom', path: [...path], message: mustName })
@@ -166,7 +166,7 @@ export const GraphNode = z.discriminatedUnion(
   },
 )
 
-/** Counted before the elements are validated: a megabyte holds a hundred thousand. */
+/** Counts the elements before they are validated: a body of one megabyte may have a hundred thousand. */
 const nodesFew = z
   .array(z.unknown())
   .min(1, { abort: true })
@@ -183,7 +183,7 @@ const GraphParts = z.strictObject({
 
 /**
  * 1–64 nodes, each reached from a trigger; no edge leads to a trigger or from a mail or webhook; no cycle; all
- * connected. The fault of a node has its id in front: `node "hot": must be …`. Contract 5.4.
+ * connected. The error text for a node begins with its id: `node "hot": must be …`. Contract 5.4.
  */
 export const Graph: z.ZodType<Graph> = z.unknown().transform((value, context): Graph => {
   const result = GraphParts.safeParse(value)

@@ -10,8 +10,8 @@ import { printable } from '#model/printable-text'
 export const groupsMax = 1_000
 
 /**
- * Maximum number of devices of one group, and of any list of devices in a binding: a longer list should be replaced by
- * all devices.
+ * Maximum number of devices of one group, and of any list of devices in a binding. Users who need more devices can use
+ * several groups, or bind all devices.
  */
 export const boundDevicesMax = 10_000
 

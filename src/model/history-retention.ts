@@ -14,7 +14,7 @@ const span = z.string().refine((text) => {
   return count !== undefined && Number(count) <= countMax
 }, `must be a span such as 12h, 30d, 6w or 2y with at most ${countMax} units, "forever", or "0" for none`)
 
-/** For absent spans, the configuration of the server counts. */
+/** If a span is absent, the setting of the server applies. */
 export const HistoryRetention = z.union(
   [z.literal(false), z.strictObject({ raw: span.optional(), hourly: span.optional(), daily: span.optional() })],
   'must be false, or an object of raw, hourly and daily',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { utf8BytesOf } from '#model/text'
 
-/** JSON that users store and that the API returns unchanged. The checks protect its readers. */
+/** JSON that users store and that the API returns unchanged. `jsonWithin` refuses what could harm API clients. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
 export type JsonObject = { readonly [key: string]: JsonValue }
 

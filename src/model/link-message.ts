@@ -37,7 +37,7 @@ export const postUpdatesMax = 4_096
 /** The length of a UUID as text. Contract 7. */
 export const sessionCharactersMax = 36
 
-/** The largest index of a firmware: DEVICE_DISCOVERY numbers its items by sixteen times the index. */
+/** The largest index of a firmware. DEVICE_DISCOVERY numbers the items of a firmware from 16 × (index + 1). */
 export const firmwareIndexMax = 255
 
 /** Maximum length of the id of a command, which the server assigns and the device returns unchanged. */
@@ -92,7 +92,7 @@ export type FirmwareDeclaration = Readonly<z.infer<typeof FirmwareDeclaration>>
 const ValueUpdate = z.object({ propId: PropertyId, value: anyValue, error: z.never().optional() })
 const ErrorUpdate = z.object({ propId: PropertyId, error: note, value: z.never().optional() })
 
-/** The description of a device and its services; replaces the earlier declaration. */
+/** The description of a device and its services. It replaces the earlier declaration. */
 export const HelloMessage = z.object({
   type: z.literal('HELLO'),
   deviceIdentifier: DeviceIdentifier,
@@ -184,7 +184,7 @@ export const FirmwareStatusMessage = z.object({
 })
 export type FirmwareStatusMessage = Readonly<z.infer<typeof FirmwareStatusMessage>>
 
-/** The device leaves; others on the same link stay. */
+/** The device disconnects; other devices stay connected by the same link. */
 export const ByeMessage = z.object({ type: z.literal('BYE'), flakeAddress: FlakeAddress })
 export type ByeMessage = Readonly<z.infer<typeof ByeMessage>>
 

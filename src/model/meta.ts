@@ -21,8 +21,8 @@ export const metaDepthMax = 16
 const anyJson = z.unknown() as unknown as z.ZodType<JsonValue>
 
 /**
- * Metadata stored by users: any object of well-formed JSON within the limits above, without the keys `__proto__` and
- * `constructor`.
+ * Metadata stored by users: any object of well-formed JSON within `metaBytesMax` and `metaDepthMax`, without the keys
+ * `__proto__` and `constructor`.
  */
 export const Meta = jsonWithin(z.record(z.string(), anyJson), { depthMax: metaDepthMax, bytesMax: metaBytesMax })
 export type Meta = JsonObject

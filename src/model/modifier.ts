@@ -1,6 +1,6 @@
 /** Modifiers as bits: the stored form, and one object for all properties with the same flags. §2.2 */
 
-/** The flags of a modifier and the bit of each in the stored form. The numbers are on disk: only add. */
+/** The flags of a modifier, and the bit of each in the stored form. Stored bits depend on it: never change a number. */
 export const modifierFlags = {
   isReadOnly: 1,
   isActionable: 2,
@@ -23,7 +23,7 @@ export function modifierBits(modifier: { readonly [flag in keyof Flags]?: boolea
   )
 }
 
-/** All 32, created once and frozen: every property of every answer contains one. */
+/** All 32 combinations, created once and frozen: every property of every answer contains one. */
 const modifiers: readonly Flags[] = Array.from({ length: 32 }, (_, bits) =>
   Object.freeze({
     isReadOnly: (bits & modifierFlags.isReadOnly) !== 0,

@@ -6,7 +6,7 @@ import { utf8BytesOf } from '#model/text'
  * The part of Mustache that templates may use: `{{name}}`, `{{#section}}`, `{{^inverted}}`, `{{/end}}` and `{{! comment
  * }}`. Tags that leave a value unescaped, include another text or change delimiters are refused. Contract 5.5.
  *
- * Names are looked up among own properties alone: the whole name first, then by its dots, then in outer contexts. So no
+ * Only own properties are found: first by the whole name, then by its parts between dots, then in outer contexts. So no
  * template can reach or call anything outside the data.
  */
 
@@ -20,8 +20,9 @@ export const sectionDepthMax = 16
 export const tagCharactersMax = 256
 
 /**
- * Limits the steps of one rendering, because sections over nested lists multiply their work even without output. A step
- * takes at most 0.2 µs: a text, a tag, a list element, or a further context or part of a name that a lookup visits.
+ * Limits the steps of one rendering, because sections over nested lists multiply their work even without output. Each
+ * text, tag and list element is a step, and so is each further context or part of a name that a lookup visits. A step
+ * takes at most 0.2 µs.
  */
 const stepsMax = 32_768
 
@@ -192,8 +193,8 @@ function textOf(value: JsonValue, steps: Steps): string {
 }
 
 /**
- * Finds tags that the library would accept, or take long to refuse. It finds the same tags as the library, as long as
- * no tag changes the delimiters.
+ * Finds forbidden tags that the library would accept, or take long to refuse. It finds the same tags as the library, as
+ * long as no tag changes the delimiters.
  */
 function tagFaultOf(text: string): MustacheFault | undefined {
   let depth = 0

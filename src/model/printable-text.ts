@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /**
- * A name that users give and read: 1 to `charactersMax` visible characters (code points), with single spaces of any
- * kind only between them. Two names that look alike may still differ; code that must treat such names as equal compares
- * their folded forms.
+ * A name that users give and read: 1 to `charactersMax` characters (code points) that are visible or, except at both
+ * ends, spaces of any kind. Two names that look alike may still differ; code that must treat such names as equal
+ * compares their folded forms.
  */
 export function printable(charactersMax: number) {
   return (

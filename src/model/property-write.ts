@@ -14,8 +14,8 @@ import type { Shape, ShapeProperty } from '#model/shape'
 /** Writes to properties of a service: how keys name them, and which values they accept. Contract 3.5. */
 
 /**
- * Body of a write: `{"<key>": value}`, one or more of the properties one service can have. Keys and values depend on
- * the device's declaration and the schema; see `readKey` and `checkWrittenValue`.
+ * Body of a write: `{"<key>": value}`, with 1 to `propertiesMax` keys. Valid keys and values depend on the device's
+ * declaration and the schema; see `readKey` and `checkWrittenValue`.
  */
 export const PropertyWrites = z.record(z.string(), z.unknown()).superRefine((values, context) => {
   const count = Object.keys(values).length

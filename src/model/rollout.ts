@@ -17,8 +17,8 @@ export const defaultAttempts = 3
 const cronCharactersMax = 256
 
 /**
- * Five fields, or six with seconds in front, separated by single spaces. Whether such a time ever comes is checked
- * elsewhere.
+ * Five fields, or six with seconds in front, separated by single spaces. `routes/rollouts` checks whether the
+ * expression matches any time.
  */
 export const CronPattern = z
   .string()
@@ -26,9 +26,9 @@ export const CronPattern = z
   .regex(/^[0-9a-z*,/?#-]+(?: [0-9a-z*,/?#-]+){4,5}$/i, 'must be a cron expression of 5 or 6 fields')
 
 /**
- * The body of a rollout. `percent` of the devices, or of the devices in `groups`, are selected by their names. The
- * rollout stops when at least `errorThresholdPercent` of the finished devices failed. Updates only begin while the
- * window is open: from each time that `cron` gives, in UTC, for `minutes`.
+ * The body of a rollout. It includes `percent` of all devices, or of the devices in `groups`; a hash of the device's
+ * name decides. The rollout stops when at least `errorThresholdPercent` of the finished devices failed. Updates only
+ * begin while the window is open: for `minutes` from each time that `cron` gives in UTC.
  */
 export const RolloutBody = z.strictObject({
   firmware: FirmwareVersion,
@@ -53,7 +53,7 @@ export interface StoredRollout {
   readonly id: string
   readonly body: RolloutBody
   readonly state: RolloutState
-  /** The finished and failed devices when the rollout was last saved or resumed: the threshold counts later ones. */
+  /** The counts when the rollout was last saved or resumed. For the threshold, only later devices count. */
   readonly countedFrom: { readonly finished: number; readonly failed: number }
   readonly createdBy: string
   readonly createdAt: number

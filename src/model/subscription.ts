@@ -70,16 +70,17 @@ export function subscriptionEntryOf(stored: StoredSubscription): SubscriptionEnt
 }
 
 /**
- * Whether a scope may subscribe to a function with this binding: it must read functions of all bound devices, and some
- * service of each device, with the present members of groups. §2.6, contract 5.6.
+ * Whether a caller with this scope may subscribe to a function with this binding. The scope must permit reading
+ * functions of all bound devices, and some service of each device. The present members of groups count. §2.6, contract
+ * 5.6.
  */
 export function maySubscribe(scope: Scope, bound: DeviceBinding, membersOf: MembersOf): boolean {
   return mayReadAll(scope, 'functions', bound, membersOf) && mayReadAll(scope, 'service', bound, membersOf)
 }
 
 /**
- * Whether a scope may read a resource of all bound devices, with the present members of groups. `service`: the grants
- * must include this service.
+ * Whether a scope permits reading a resource of all bound devices, with the present members of groups. `service`: the
+ * grants must include this service.
  */
 export function mayReadAll(
   scope: Scope,

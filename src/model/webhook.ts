@@ -17,7 +17,7 @@ const deliveriesShown = 100
 
 const urlCharactersMax = 2_048
 
-/** The URL of a webhook. It has no credentials: every reader of the function would see them. */
+/** The URL of a webhook. It must not contain credentials: every reader of the function would see them. */
 export const WebhookUrl = z
   .string()
   .max(urlCharactersMax)
@@ -59,7 +59,7 @@ const hour = 60 * minute
 const firstDelaysMs = [5_000, 30_000, 2 * minute, 10 * minute, hour]
 const hourlyAttempts = 24
 
-/** Ms between attempts, at most. */
+/** Maximum ms between attempts. */
 export const retryDelayMsMax = hour
 
 /** Ms until the next attempt after this number of failed attempts; undefined: there is no further attempt. */
@@ -151,8 +151,8 @@ function lastDropOf<Row extends Pick<WebhookDelivery, 'status' | 'time'>>(rows: 
 }
 
 /**
- * A delivery as the API returns it: without its content. `time`: when the event happened while the delivery waits;
- * afterwards, when the delivery ended.
+ * A delivery as the API returns it: without its content. `time`: while the delivery waits, the time of the event;
+ * afterwards, the time at which the delivery ended.
  */
 export const WebhookDelivery = z.object({
   id: z.string(),

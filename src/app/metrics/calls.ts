@@ -43,7 +43,7 @@ export const callRows: readonly MetricRow[] = [
     name: 'ddb_http_refusals_total',
     type: 'counter',
     help: 'Requests and upgrades that were refused, or failed because of a fault of the server',
-    labels: { code: 'the reason, by its name in the server', status: 'of the answer' },
+    labels: { code: 'the reason, by its name in the server', status: 'status of the answer' },
     from: 'http',
     read: ({ http }) =>
       Object.entries(problemKinds).map(([code, { status }]) => ({
@@ -55,7 +55,7 @@ export const callRows: readonly MetricRow[] = [
     name: 'ddb_websockets_opened_total',
     type: 'counter',
     help: 'Websockets that were opened',
-    labels: { path: 'that of the websocket' },
+    labels: { path: 'path of the websocket' },
     from: 'http',
     read: ({ http }) => [...http.sockets].map(({ path, opened }) => ({ labels: { path }, value: opened })),
   },
@@ -63,7 +63,7 @@ export const callRows: readonly MetricRow[] = [
     name: 'ddb_websockets_closed_total',
     type: 'counter',
     help: 'Websockets that were closed, by either side',
-    labels: { path: 'that of the websocket', code: 'a standard code, a code of this server, or `other`' },
+    labels: { path: 'path of the websocket', code: 'a standard code, a code of this server, or `other`' },
     from: 'http',
     read: ({ http }) =>
       [...http.sockets].flatMap(({ path, closed }) =>

@@ -4,7 +4,7 @@ import { logSecondsBounds } from '#cluster/replicated-storage'
 
 type Status = ReturnType<NonNullable<MetricSources['cluster']>['node']['status']>
 
-/** This node of a cluster. All of it is absent without `NATS_URL`. */
+/** This node of a cluster. These metrics are absent without `NATS_URL`. */
 export const clusterRows: readonly MetricRow[] = [
   {
     name: 'ddb_cluster_owner',

@@ -62,7 +62,7 @@ export const linkRows: readonly MetricRow[] = [
     name: 'ddb_link_errors_total',
     type: 'counter',
     help: 'ERROR frames that were sent to devices',
-    labels: { code: 'that of the ERROR frame: `BAD_MESSAGE` … `STORAGE`' },
+    labels: { code: 'the code in the ERROR frame: `BAD_MESSAGE` … `STORAGE`' },
     from: 'links',
     read: ({ links }) => samplesBy('code', links.errors),
   },

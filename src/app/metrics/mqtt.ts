@@ -1,6 +1,6 @@
 import type { MetricRow } from '#app/metrics/row'
 
-/** Clients by MQTT. All of it is absent with `MQTT_PORT=off`. */
+/** Clients that use MQTT. These metrics are absent with `MQTT_PORT=off`. */
 export const mqttRows: readonly MetricRow[] = [
   {
     name: 'ddb_mqtt_connections',

@@ -3,13 +3,13 @@ import { type MetricRow, unlabelled } from '#app/metrics/row'
 
 const microsecondsPerSecond = 1e6
 
-/** The process and its versions. Metrics of any process have their conventional names. */
+/** The process and its versions. */
 export const processRows: readonly MetricRow[] = [
   {
     name: 'ddb_build_info',
     type: 'gauge',
     help: 'Always 1',
-    labels: { version: 'of this server', node: 'version of Node.js' },
+    labels: { version: 'version of this server', node: 'version of Node.js' },
     from: 'process',
     read: ({ process: { version } }) => [{ labels: { version, node: process.version }, value: 1 }],
   },

@@ -15,8 +15,8 @@ export interface HistogramSample {
 
 interface RowBase {
   /**
-   * By the conventions of Prometheus: base units, `_total` at the end of counters. Metrics of any process have the
-   * name that all client libraries use.
+   * By the conventions of Prometheus: base units, `_total` at the end of counters. For metrics that every process has,
+   * such as CPU time, the name that all client libraries use.
    */
   readonly name: string
   readonly help: string
@@ -27,7 +27,7 @@ interface RowBase {
 }
 
 /**
- * `read` returns a number if there are no labels, otherwise a list; an empty list means that no value is known. `read`
+ * `read` returns a number, or a list of samples if there are labels. An empty list means that no value is known. `read`
  * must neither block the loop nor throw.
  */
 export interface NumberRow extends RowBase {

@@ -66,7 +66,7 @@ export const workRows: readonly MetricRow[] = [
     name: 'ddb_mail_requests_passed_total',
     type: 'counter',
     help: 'Requests that led to no mail for a subscriber',
-    labels: { reason: 'that of `GET /notifications/outbox`' },
+    labels: { reason: 'as in `GET /notifications/outbox`' },
     from: 'deliveries',
     read: ({ deliveries }) => samplesBy('reason', deliveries.passed),
   },

@@ -40,7 +40,7 @@ async function findingsOf(
 
 const repairAdvice = `restore a backup, or repair what can be read: ${adminCommand} repair`
 
-/** A repaired copy of the log would lack commits that all other nodes have. */
+/** Why a node is not repaired: its repaired database would lack commits that all other nodes have. */
 export function renewAdvice(folder: string): string {
   return `stop this node, remove everything in ${folder} except identity.key, and start it: it gets its data from the cluster`
 }

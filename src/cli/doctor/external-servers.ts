@@ -3,8 +3,7 @@ import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { NoAnswer, requestPage } from '#cli/exchange'
 import { trySmtp } from '#notifications/smtp-mail'
 
-/** Checks the mail server. */
-
+/** Connects and signs in to the mail server. */
 export async function mailFinding({ smtpUrl }: Config): Promise<Finding> {
   const about = 'mail'
   if (smtpUrl === undefined) return ok(about, 'SMTP_URL is not set: mails are written to <DATA_DIR>/outbox')

@@ -8,7 +8,7 @@ import { missingProofOf } from '#cli/server-proof'
 
 const timeoutMs = 5_000
 
-/** Checks that the port is free, or that our server uses it and is healthy. `apiKey` permits more details. */
+/** Checks that the port is free, or that the configured server uses it and is healthy. `apiKey` gives more details. */
 export async function portFindings(config: Config, apiKey: string | undefined): Promise<readonly Finding[]> {
   const { host, port } = config
   const base = addressOf(config)
@@ -65,7 +65,7 @@ async function statusFindings(base: string, apiKey: string | undefined): Promise
         ),
       ]
     }
-    return [ok('server', `${devices} devices, ${links} links, ${sockets} sockets`)]
+    return [ok('server', `${devices} devices, ${links} device connections, ${sockets} sockets`)]
   } catch (error) {
     return [
       hint('server', `did not report its health: ${error instanceof Error ? error.message : error}`, 'check its log'),

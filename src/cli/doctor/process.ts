@@ -14,7 +14,7 @@ export function nodeFinding(version: string): Finding {
   return wrong('Node', `the server does not run on v${version}`, `install Node 22 (${nodeRange})`)
 }
 
-/** The least limit of open files: LevelDB uses 2 000 files, and each socket uses one file. */
+/** The minimum for the limit of open files: LevelDB uses 2 000 files, and each socket uses one file. */
 const filesMin = 4_096
 const filesRecommended = 20_000
 

@@ -323,7 +323,11 @@ describe('the command', () => {
     expect(plain.out).toMatch(/^ok {5}identity\.key: readable by its owner only$/m)
     expect(plain.out).not.toMatch(/^WRONG {2}(?!open files|disk)/m)
     const { out } = await doctor({ ...environmentOf(server), ADMIN_API_KEY: key }, '--json')
-    expect(JSON.parse(out)).toContainEqual({ verdict: 'ok', about: 'server', said: '0 devices, 0 links, 0 sockets' })
+    expect(JSON.parse(out)).toContainEqual({
+      verdict: 'ok',
+      about: 'server',
+      said: '0 devices, 0 device connections, 0 sockets',
+    })
   })
 
   test('exits with 1 if something is wrong, and names the remedy', async () => {
