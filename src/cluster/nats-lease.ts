@@ -110,11 +110,11 @@ export class NatsLease implements Lease {
     const revision = entry?.revision ?? 0
     if (revision !== this.#holderRevision) this.#holderRenewedAt = this.#world.monotonic()
     this.#holderRevision = revision
-    this.#hold(found)
+    this.#setHolder(found)
     if (found?.isHandedOver && found.name === this.#node.name && this.#isWanted) this.#revision = revision
   }
 
-  #hold(holder: NodeAddress | undefined): void {
+  #setHolder(holder: NodeAddress | undefined): void {
     const before = this.#holder?.name
     this.#holder = holder
     if (holder && holder.name !== before) for (const task of this.changed) task()
@@ -151,7 +151,7 @@ export class NatsLease implements Lease {
         revision === undefined ? await this.#bucket.create(key, text) : await this.#bucket.update(key, text, revision)
       if (!this.#isWanted) return await this.release()
       this.#heldUntil = askedAt + leaseMs
-      if (revision === undefined) this.#hold(this.#node)
+      if (revision === undefined) this.#setHolder(this.#node)
       for (const { resolve } of this.#waiting.splice(0)) resolve()
     } catch (error) {
       // Another node has the lease. After any other error the entry may still be this node's, and is renewed again.

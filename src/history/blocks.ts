@@ -6,8 +6,8 @@ import { Points } from '#history/points'
 import type { Operation, Storage } from '#runtime/storage'
 import { pagesOf } from '#store/pages'
 
-/** A scan takes about as long as reading this number of rows one by one. */
-const daysGot = 32
+/** Shorter spans are read day by day, because a scan takes about as long as reading this number of rows. */
+const scannedDaysMin = 32
 
 /** The number of points in one column of a block: a query decodes at least this many. */
 const columnPoints = 1024
@@ -86,7 +86,7 @@ export async function* readDays(
   isShort: boolean,
 ): AsyncGenerator<readonly [day: number, summary: DaySummary]> {
   const read = new DaySummary()
-  if (toDay - fromDay < daysGot) {
+  if (toDay - fromDay < scannedDaysMin) {
     for (let day = fromDay; day <= toDay; day++) {
       const found = readDay(storage, series, day, read, isShort)
       if (found) yield [day, found]
@@ -183,13 +183,13 @@ export function storeInBlocks(options: BlocksOptions): Operation[] {
     const [newPoints, newMarks] = [ofDay(points, day), ofDay(marks, day)]
     if (!before) {
       current.clear()
-      operations.push(...dayLonger(series, day, newPoints, newMarks, sequence))
+      operations.push(...appendToDay(series, day, newPoints, newMarks, sequence))
       continue
     }
     // An earlier merge, of smaller runs, may have used the sequence.
     const isUsed = before.blocks.includes(sequence) || before.markBlocks.includes(sequence)
     if (!isUsed && before.isBefore(Math.min(newPoints.firstTime, newMarks.firstTime))) {
-      operations.push(...dayLonger(series, day, newPoints, newMarks, sequence))
+      operations.push(...appendToDay(series, day, newPoints, newMarks, sequence))
       continue
     }
     const stored = [
@@ -203,16 +203,16 @@ export function storeInBlocks(options: BlocksOptions): Operation[] {
         Points,
         Points,
       ]
-      operations.push(...dayLonger(series, day, ...rest, sequence))
+      operations.push(...appendToDay(series, day, ...rest, sequence))
       continue
     }
-    operations.push(...dayAnew(options, day, stored))
+    operations.push(...rewriteDay(options, day, stored))
   }
   return operations
 }
 
-/** Adds points and marks to `current`. Returns the changes. */
-function dayLonger(series: number, day: number, points: Points, marks: Points, sequence: number): Operation[] {
+/** Adds points and marks to `current`. Returns the changes that store them. */
+function appendToDay(series: number, day: number, points: Points, marks: Points, sequence: number): Operation[] {
   if (points.count + marks.count === 0) return []
   current.add(points, marks)
   const operations: Operation[] = []
@@ -223,7 +223,8 @@ function dayLonger(series: number, day: number, points: Points, marks: Points, s
   return operations
 }
 
-function dayAnew(
+/** Stores the day of `current` again as a whole, with the new points and marks. Returns the changes. */
+function rewriteDay(
   { series, pieces, sequence, others }: BlocksOptions,
   day: number,
   stored: readonly [points: readonly Piece[], marks: readonly Piece[]],
@@ -241,7 +242,7 @@ function dayAnew(
     return mergePieces([...columns, ...added.map((piece) => ({ ...piece, points: ofDay(piece.points, day) }))])
   }) as [Points, Points]
   current.clear()
-  return [...deleted, ...dayLonger(series, day, ...all, newest)]
+  return [...deleted, ...appendToDay(series, day, ...all, newest)]
 }
 
 /** Creates a block and adds its sequence to the list of the day. */

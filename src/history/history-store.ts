@@ -123,7 +123,7 @@ export class HistoryStore {
     // Newest first, because the row from the oldest run counts if several runs deleted a device.
     for (const run of dropped.toReversed()) {
       operations.push(...deletionOf(run))
-      for (const [key, value] of run.removed) operations.push({ key, value }, ...undead(value))
+      for (const [key, value] of run.removed) operations.push({ key, value }, ...revivalOf(value))
     }
     for (const run of this.#runs) {
       this.#sequence = Math.max(this.#sequence, run.sequence)
@@ -386,7 +386,7 @@ export class HistoryStore {
 }
 
 /** The changes that revert the deletion of the series in the row of a device. */
-function undead(row: Uint8Array): Operation[] {
+function revivalOf(row: Uint8Array): Operation[] {
   return idsIn(row).flatMap((id) => [id, id + 1].map((each) => ({ key: historyKeys.dead(each), value: null })))
 }
 

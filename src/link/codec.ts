@@ -110,7 +110,7 @@ export class FrameCost {
 
   /** `depth` counts the list or object itself and those around it. */
   list(depth: number): void {
-    if (depth > frameDepthMax) throw notFrame(`more than ${frameDepthMax} lists and objects in one another`)
+    if (depth > frameDepthMax) throw notFrame(`more than ${frameDepthMax} nested lists and objects`)
     if (++this.#lists > frameListsMax) throw notFrame(`more than ${frameListsMax} lists and objects`)
   }
 

@@ -22,7 +22,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw notFrame('no JSON')
+    throw notFrame('it is not JSON')
   }
 }
 

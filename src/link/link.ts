@@ -140,7 +140,7 @@ export class Link {
   }
 
   /** Counts a received UPDATE. Returns false if it exceeds the window. */
-  enter(): boolean {
+  addToWindow(): boolean {
     return ++this.#unacknowledged <= linkWindowMessages
   }
 

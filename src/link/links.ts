@@ -279,7 +279,7 @@ export class Links implements SocketHandler<LinkOpening> {
   }
 
   #update(link: Link, read: UpdateFrame | BadUpdate, bytes: number): void {
-    if (!link.enter()) {
+    if (!link.addToWindow()) {
       link.refuse(new Problem('overloaded', `more than ${linkWindowMessages} messages unacknowledged`), {}, true)
       return
     }
@@ -390,8 +390,8 @@ export class Links implements SocketHandler<LinkOpening> {
   }
 
   /** Sends the refusal after the answers to earlier frames. */
-  #refuse(link: Link, problem: Problem, about: FrameAbout = {}, isFrame = false): void {
+  #refuse(link: Link, problem: Problem, about: FrameAbout = {}, isUpdate = false): void {
     this.counts.refused++
-    this.port.inOrder(() => link.refuse(problem, about, isFrame))
+    this.port.inOrder(() => link.refuse(problem, about, isUpdate))
   }
 }

@@ -46,11 +46,11 @@ function valueAt(depth: number): unknown {
     case 0xc4:
     case 0xc5:
     case 0xc6:
-      return bytesOf(lengthAt(1 << (tag - 0xc4)))
+      return bytesOf(unsignedAt(1 << (tag - 0xc4)))
     case 0xc7:
     case 0xc8:
     case 0xc9:
-      return extensionOf(lengthAt(1 << (tag - 0xc7)))
+      return extensionOf(unsignedAt(1 << (tag - 0xc7)))
     case 0xca:
       return bytes.readFloatBE(advance(4))
     case 0xcb:
@@ -58,7 +58,7 @@ function valueAt(depth: number): unknown {
     case 0xcc:
     case 0xcd:
     case 0xce:
-      return lengthAt(1 << (tag - 0xcc))
+      return unsignedAt(1 << (tag - 0xcc))
     case 0xcf:
       return numberOf(bytes.readBigUInt64BE(advance(8)))
     case 0xd0:
@@ -78,13 +78,13 @@ function valueAt(depth: number): unknown {
     case 0xd9:
     case 0xda:
     case 0xdb:
-      return textOf(lengthAt(1 << (tag - 0xd9)))
+      return textOf(unsignedAt(1 << (tag - 0xd9)))
     case 0xdc:
     case 0xdd:
-      return listOf(lengthAt(tag === 0xdc ? 2 : 4), depth + 1)
+      return listOf(unsignedAt(tag === 0xdc ? 2 : 4), depth + 1)
     case 0xde:
     case 0xdf:
-      return objectOf(lengthAt(tag === 0xde ? 2 : 4), depth + 1)
+      return objectOf(unsignedAt(tag === 0xde ? 2 : 4), depth + 1)
     default:
       throw notFrame(`the byte 0x${tag.toString(16)} is not defined in msgpack`)
   }
@@ -98,7 +98,7 @@ function advance(count: number): number {
   return from
 }
 
-function lengthAt(byteCount: number): number {
+function unsignedAt(byteCount: number): number {
   const from = advance(byteCount)
   if (byteCount === 1) return bytes[from] as number
   return byteCount === 2 ? bytes.readUInt16BE(from) : bytes.readUInt32BE(from)
@@ -132,7 +132,7 @@ function fieldAt(depth: number): string | undefined {
     return undefined
   }
   at++
-  const length = isShort ? tag & 0x1f : lengthAt(1 << (tag - 0xd9))
+  const length = isShort ? tag & 0x1f : unsignedAt(1 << (tag - 0xd9))
   const from = advance(length)
   return deviceFieldAt(bytes, from, length)
 }

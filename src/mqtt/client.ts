@@ -58,7 +58,7 @@ export class Client {
   /** The same connection as a socket, for modules that use sockets. */
   readonly socket: ClientSocket
   /** Packet identifiers of received messages with QoS 2, until PUBREL. */
-  readonly open = new Set<number>()
+  readonly openPacketIds = new Set<number>()
   /** Subscriptions by topic filter. */
   readonly subscriptions = new Map<string, Subscription>()
   readonly outgoing: OutgoingMessages

@@ -160,7 +160,7 @@ export class Connection {
     if (client && type === packetTypes.publish) this.#publish(client, first, body)
     else if (client) this.#control(client, type, first, body)
     else if (type === packetTypes.connect) this.#connect(first, body)
-    else throw malformed('the first packet is no CONNECT')
+    else throw malformed('the first packet is not CONNECT')
   }
 
   #control(client: Client, type: number, first: number, body: Uint8Array): void {
@@ -312,8 +312,8 @@ export class Connection {
     if (!isTopicName(message.topic)) throw new PacketFault(reasons.topicNameInvalid, 'not a topic name')
     client.inFlight++
     // MQTT 3.1.1 has no receive maximum, so only the number of packet identifiers limits its messages.
-    const isNew = message.qos === 2 && !client.open.has(message.packetId)
-    if (client.version === 5 && isNew && client.open.size >= receiveMaximum) {
+    const isNew = message.qos === 2 && !client.openPacketIds.has(message.packetId)
+    if (client.version === 5 && isNew && client.openPacketIds.size >= receiveMaximum) {
       throw new PacketFault(reasons.receiveMaximumExceeded, `more than ${receiveMaximum} messages in flight`)
     }
     if (client.inFlight >= inFlightMax) this.#reader.pause()

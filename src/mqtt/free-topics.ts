@@ -132,7 +132,7 @@ export class FreeTopics {
   /** Publishes a message. A repeated message with QoS 2 is not published again. */
   publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic, qos, packetId } = message
-    if (qos === 2 && client.open.has(packetId)) {
+    if (qos === 2 && client.openPacketIds.has(packetId)) {
       answer()
       return
     }
@@ -141,7 +141,7 @@ export class FreeTopics {
       answer({ reason: reasons.notAuthorized, message: 'publishing here needs the permission update on service' })
     } else if (this.#publish(client, message, qos === 2 ? () => {} : answer)) {
       if (qos === 2) this.#received(client, packetId, answer)
-    } else answer({ reason: reasons.quotaExceeded, message: 'too many messages are retained, or wait' })
+    } else answer({ reason: reasons.quotaExceeded, message: 'too many messages are retained or waiting' })
   }
 
   /** Publishes a will, after its delay. MQTT-3.1.2-8, MQTT-3.1.3-9. */

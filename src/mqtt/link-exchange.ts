@@ -27,7 +27,7 @@ export class LinkExchange {
 
   /** Whether the message was accepted before. A repeated message is only answered. */
   isRepeated(client: Client, { qos, packetId }: ClientMessage): boolean {
-    return qos === 2 && client.open.has(packetId)
+    return qos === 2 && client.openPacketIds.has(packetId)
   }
 
   /**
@@ -37,7 +37,7 @@ export class LinkExchange {
   answer(client: Client, { link, frames, taken }: ClientLink, message: ClientMessage, answer: Answer): void {
     const { qos, packetId } = message
     const isRepeated = this.isRepeated(client, message)
-    if (qos === 2) client.open.add(packetId)
+    if (qos === 2) client.openPacketIds.add(packetId)
     const { queue, port } = this.#links
     const take = () => {
       if (!link.isAccepting) return
@@ -62,7 +62,7 @@ export class LinkExchange {
    * PUBREL.
    */
   release(client: Client, packetId: number, released: (isKnown: boolean) => void): void {
-    const isKnown = client.open.delete(packetId)
+    const isKnown = client.openPacketIds.delete(packetId)
     this.#sessions.released(client, packetId)
     if (this.#sessions.has(client)) this.#links.port.whenStored(() => released(isKnown))
     else released(isKnown)

@@ -73,6 +73,6 @@ export class LinkTopics {
       device,
       services.map(({ serviceIdentifier }) => serviceIdentifier),
     ])
-    sessions.connected(client, Object.fromEntries(devices))
+    sessions.devicesChanged(client, Object.fromEntries(devices))
   }
 }

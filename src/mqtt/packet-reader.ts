@@ -106,7 +106,7 @@ export class PacketReader {
   #keep(bytes: Uint8Array, isFirst: boolean): void {
     this.#backlogBytes += bytes.length + partOverheadBytes
     if (this.#backlogBytes > backlogBytesMax) {
-      throw new PacketFault(reasons.receiveMaximumExceeded, 'more was sent than is read')
+      throw new PacketFault(reasons.receiveMaximumExceeded, 'the client sends more than the server can read')
     }
     if (isFirst) this.#backlog.unshift(bytes)
     else this.#backlog.push(bytes)

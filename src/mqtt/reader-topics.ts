@@ -227,7 +227,7 @@ export class ReaderTopics {
       })
   }
 
-  /** Sends the present values, in slices, and no faster than the client reads. Changes since then are sent as events. */
+  /** Sends the present values, in slices, and no faster than the client reads. Later changes are sent as events. */
   async #sendPresent(reader: Reader, filters: readonly Filter[]): Promise<void> {
     const { system, listing, port } = this.#parts
     const { world } = system

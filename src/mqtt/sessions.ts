@@ -91,7 +91,7 @@ export class Sessions {
       isContinued: continued !== undefined,
       endsAt: now + expiryMsMax,
     }
-    for (const id of session.stored) client.open.add(id)
+    for (const id of session.stored) client.openPacketIds.add(id)
     for (const each of continued?.subscriptions ?? []) client.subscriptions.set(each.topic, each)
     if (expiryMs > 0 && (kept || this.#mayBegin(principal))) {
       this.#open.set(client, session)
@@ -120,7 +120,7 @@ export class Sessions {
   }
 
   /** The devices that the client has connected have changed. */
-  connected(client: Client, devices: SessionDevices): void {
+  devicesChanged(client: Client, devices: SessionDevices): void {
     const session = this.#open.get(client)
     if (!session) return
     session.devices = devices
@@ -128,7 +128,7 @@ export class Sessions {
   }
 
   /** The subscriptions of the client have changed. */
-  subscribed(client: Client): void {
+  subscriptionsChanged(client: Client): void {
     const session = this.#open.get(client)
     if (session) this.#save(client, session, { subscriptions: [...client.subscriptions.values()] })
   }

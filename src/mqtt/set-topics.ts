@@ -50,14 +50,14 @@ export class SetTopics {
    */
   publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic, payload, qos, packetId } = message
-    if (qos === 2 && client.open.has(packetId)) {
+    if (qos === 2 && client.openPacketIds.has(packetId)) {
       answer()
       return
     }
-    if (qos === 2) client.open.add(packetId)
+    if (qos === 2) client.openPacketIds.add(packetId)
     const refused = (error: unknown) => {
       // In version 5 a refusal ends the exchange. MQTT 5.0 §4.3.3.
-      if (client.version === 5) client.open.delete(packetId)
+      if (client.version === 5) client.openPacketIds.delete(packetId)
       void this.#record(client, topic, statusOf(error))
       answer(refusalOf(error))
     }

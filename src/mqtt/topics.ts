@@ -53,7 +53,7 @@ export class Topics {
     this.#thingsBoard = new ThingsBoardTopics({ system, links, exchange, reports })
     this.#readers = new ReaderTopics({ system, hub, listing, localTopics, port: links.port })
     const received = (client: Client, packetId: number, answer: () => void) => {
-      client.open.add(packetId)
+      client.openPacketIds.add(packetId)
       sessions.received(client, packetId)
       if (sessions.has(client)) links.port.whenStored(answer)
       else answer()
@@ -178,7 +178,7 @@ export class Topics {
   /** Stores the subscriptions of a persistent session. */
   saveSubscriptions(client: Client): void {
     this.#position(client)
-    this.#sessions.subscribed(client)
+    this.#sessions.subscriptionsChanged(client)
   }
 }
 

@@ -74,7 +74,7 @@ describe.each(codecs)('frames in %s', (name, codec, encoded) => {
   test('are refused if they are nested too deep', () => {
     expect(decoded(encoded(nested(frameDepthMax)))).toEqual({ kind: 'other', message: nested(frameDepthMax) })
     expect(() => decoded(encoded(nested(frameDepthMax + 1)))).toThrow(
-      `not a frame: more than ${frameDepthMax} lists and objects in one another`,
+      `not a frame: more than ${frameDepthMax} nested lists and objects`,
     )
   })
 
@@ -114,7 +114,7 @@ describe.each(codecs)('frames in %s', (name, codec, encoded) => {
 })
 
 test.each(['', '{', 'undefined', '\ufeff{}'])('%j is refused as invalid JSON', (text) => {
-  expect(() => json.decode(utf8(text), false)).toThrow('not a frame: no JSON')
+  expect(() => json.decode(utf8(text), false)).toThrow('not a frame: it is not JSON')
 })
 
 describe('msgpack', () => {
