@@ -11,8 +11,8 @@ const bucketMax = 50
 const perSecond = 20
 const atOnceMax = 16
 /**
- * The largest number of waiting queries. Further queries are refused, and the next event of their device asks again. A
- * query takes about 400 bytes.
+ * The largest number of waiting queries. Further queries are refused, and asked again at the next trigger of their
+ * device. A query takes about 400 bytes.
  */
 const waitingMax = 100_000
 /** Maximum number of attempts for a query, because one query may fail for a reason of its own while others succeed. */

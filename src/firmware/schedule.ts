@@ -28,7 +28,7 @@ export const scheduleRetryMs = 10_000
 
 /**
  * Starts a scan of all projects of all tenants at the scheduled times. The stored time advances only after all scans
- * are stored: a run that was missed, or that a killed process did not finish, happens once later. Contract 6, Options.
+ * are stored, so a run that was missed or interrupted happens once afterwards. Contract 6, Options.
  */
 export class UpdateSchedule {
   readonly #parts: UpdateScheduleParts

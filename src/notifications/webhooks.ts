@@ -58,6 +58,7 @@ interface After {
   readonly tookMs?: number
 }
 
+/** 200 webhooks a second; 50 if the event loop is busy, and 4 if it is full. See `LoadLimits`. */
 const sentAtMost = { idle: 20, busy: 5, full: 1 }
 const listedAtATime = 256
 const resumePace = { sliceMs: backgroundSliceMs, underWayMax: 1 }

@@ -160,8 +160,7 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
   for (let turns = 0; turns < alarmsMax / endingsMax; turns++) {
     if (!(await system.ask(to, { type: 'end_alarms' }))) break
   }
-  // Afterwards the key that admitted the device may admit another device, and the token of the device may be used
-  // again.
+  // With these records, the removal lets the key that admitted the device admit another one, and frees the token.
   const removed = await system.askAtOnce(() => {
     const registrar = system.recordOf(to, registrarRecord) as string | undefined
     const token = system.recordOf(to, tokenRecord) as string | undefined

@@ -9,8 +9,8 @@ import { ReadSlices } from '#routes/read-slices'
 import type { Position } from '#runtime/journal'
 
 /**
- * Asks history after it has reached the present position of the stream. `firstPosition`: the position of the first page,
- * from the link to a further page.
+ * Asks history after it has reached the present position of the stream. `firstPosition`: the position of the first
+ * page, from the link to a further page.
  *
  * @throws Problem `not_found`, `invalid`, `history_behind`, `overloaded`
  */
