@@ -193,7 +193,7 @@ export class Broker {
    * Retains a message. An empty payload deletes the retained message. Returns false if there is no space.
    * MQTT-3.3.1-5, MQTT-3.3.1-6.
    */
-  retain(message: FreeMessage): boolean {
+  #retain(message: FreeMessage): boolean {
     const { topic, payload } = message
     const before = this.#retained.get(topic)
     const freed = before ? bytesOf(before.message) : 0
@@ -228,12 +228,14 @@ export class Broker {
   }
 
   /**
-   * Delivers a message in slices, because each receiver of a large message costs some milliseconds. Later messages wait
-   * until this message is delivered. Returns false if other messages wait and no space is left.
+   * Retains a message if requested, and delivers it in slices, because each receiver of a large message costs some
+   * milliseconds. Later messages wait until this message is delivered. Returns false if the message cannot be retained,
+   * or if other messages wait and no space is left; then the message has no effect.
    */
   publish(message: FreeMessage, from: Client | undefined, isRetained: boolean, delivered: () => void): boolean {
     const bytes = bytesOf(message)
     if (this.#bytes + bytes > bytesMax && this.#publications.length > 0) return false
+    if (isRetained && !this.#retain(message)) return false
     this.#bytes += bytes
     this.#publications.push(this.#publication(message, from, isRetained, delivered))
     if (this.#publications.length > 1) return true

@@ -171,7 +171,6 @@ export class FreeTopics {
     const payload = Uint8Array.from(message.payload)
     const expiresAt = this.#world.monotonic() + expiryS * 1_000
     const free = { topic, payload, qos, properties, expiresAt }
-    if (isRetained && !broker.retain(free)) return false
     return broker.publish(free, client, isRetained, delivered)
   }
 

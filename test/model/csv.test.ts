@@ -38,14 +38,13 @@ describe('CSV is read', () => {
     })
   })
 
-  test('in time that grows with its length, with a pause at each empty line', () => {
-    const started = performance.now()
+  // If the cost grew with the square of the length, the test would exceed its time limit.
+  test('in a million short lines, with a pause at each', () => {
     for (const line of ['\n', 'a\n']) {
       let pauses = 0
       for (const _ of new CsvReader(1_000).push(line.repeat(1_000_000))) pauses++
       expect(pauses).toBe(1_000_000)
     }
-    expect(performance.now() - started).toBeLessThan(5_000)
   })
 
   test('with the line of each row', () => {

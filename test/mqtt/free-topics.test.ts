@@ -1,11 +1,7 @@
-import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { Broker } from '#mqtt/broker'
 import type { Client } from '#mqtt/client'
 import { FreeTopics } from '#mqtt/free-topics'
 import { bytesOf } from '#mqtt/outgoing-messages'
-import { isMatching, isTopicFilter } from '#mqtt/topic'
-import { TopicTree } from '#mqtt/topic-tree'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
 
 /** Topics outside `v1/`: an ordinary broker. */
@@ -36,27 +32,6 @@ const messages = (client = subscriber) =>
     .map(({ topic, payload, qos, retain, dup }) =>
       [`${topic} ${payload}`, qos && `QoS ${qos}`, retain && 'retained', dup && 'again'].filter(Boolean).join(' '),
     )
-
-const level = fc.constantFrom('', 'a', 'b', '$c', '+')
-const filters = fc
-  .tuple(fc.array(level, { minLength: 1, maxLength: 4 }), fc.boolean())
-  .map(([levels, isOpen]) => [...levels, ...(isOpen ? ['#'] : [])].join('/'))
-  .filter(isTopicFilter)
-const topics = fc.array(fc.constantFrom('', 'a', 'b', '$c'), { minLength: 1, maxLength: 4 }).map((all) => all.join('/'))
-
-test('the tree finds the filters that match, and nothing is left of deleted ones', () => {
-  fc.assert(
-    fc.property(fc.uniqueArray(filters), fc.array(topics), (all, published) => {
-      const tree = new TopicTree<string>()
-      for (const filter of all) tree.add(filter, filter)
-      for (const topic of published) {
-        expect(tree.matching(topic).sort()).toEqual(all.filter((filter) => isMatching(filter, topic)).sort())
-      }
-      for (const filter of all) tree.delete(filter, filter)
-      expect([tree.size, tree.levels, tree.openLevels, tree.matching('a/b')]).toEqual([0, 0, 0, []])
-    }),
-  )
-})
 
 test.each([
   ['a/b', 0, 2, 'a/b x'],
@@ -114,17 +89,6 @@ describe('retained messages', () => {
     await publish('b', 'x', { qos: 1, retain: true })
     expect(publisher.take('puback').reasonCode).toBe(0x97)
     await publish('a/1', 'y', { qos: 1, retain: true })
-    expect(publisher.take('puback').reasonCode).toBe(0)
-  })
-
-  test('are limited by the memory of their properties too', async () => {
-    const userProperties = Object.fromEntries(Array.from({ length: 4_000 }, (_, at) => [at.toString(36), '']))
-    for (let count = 0; count < 200; count++) {
-      await publish(`a/${count}`, 'x', { retain: true, qos: 1, properties: { userProperties } })
-    }
-    const refused = publisher.received.filter(({ cmd, reasonCode }) => cmd === 'puback' && reasonCode === 0x97)
-    expect(refused.length).toBeGreaterThan(30)
-    await publish('small', 'x', { retain: true, qos: 1 })
     expect(publisher.take('puback').reasonCode).toBe(0)
   })
 
@@ -433,25 +397,4 @@ test('a message that takes long to deliver lets others run, and later ones keep 
   await publisher.settle()
   expect(publisher.lines).toEqual(['puback 1', 'puback 2'])
   expect(new Set(clients.map((client) => messages(client).join()))).toEqual(new Set(['a first QoS 1,a second QoS 1']))
-})
-
-test('messages that wait for their receivers are limited by their memory', async () => {
-  const { world } = fixture
-  const mayReceive = () => {
-    world.spend(5)
-    return true
-  }
-  const broker = new Broker({ world, mayReceive })
-  const client = { unsentBytes: () => 0, outgoing: { send: () => {} } } as unknown as Client
-  broker.subscribe('a session', client, { topic: 'a', qos: 0 })
-  const message = { topic: 'a', payload: new Uint8Array(250_000), qos: 0, expiresAt: Number.POSITIVE_INFINITY } as const
-  let delivered = 0
-  const publishAll = () =>
-    Array.from({ length: 300 }, () => broker.publish(message, undefined, false, () => delivered++))
-  const countMax = Math.floor((64 * 1024 * 1024) / 250_201)
-  for (let round = 1; round <= 2; round++) {
-    expect(publishAll().filter((isTaken) => isTaken)).toHaveLength(countMax)
-    await world.settle()
-    expect(delivered).toBe(round * countMax)
-  }
 })

@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Broker } from '#mqtt/broker'
+import type { Client } from '#mqtt/client'
+import { bytesOf } from '#mqtt/outgoing-messages'
+import { isMatching, isTopicFilter } from '#mqtt/topic'
+import { TopicTree } from '#mqtt/topic-tree'
+import { ManualWorld } from '#test/runtime/manual-world'
+
+const level = fc.constantFrom('', 'a', 'b', '$c', '+')
+const filters = fc
+  .tuple(fc.array(level, { minLength: 1, maxLength: 4 }), fc.boolean())
+  .map(([levels, isOpen]) => [...levels, ...(isOpen ? ['#'] : [])].join('/'))
+  .filter(isTopicFilter)
+const topics = fc.array(fc.constantFrom('', 'a', 'b', '$c'), { minLength: 1, maxLength: 4 }).map((all) => all.join('/'))
+
+test('the tree finds the filters that match, and nothing is left of deleted ones', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(filters), fc.array(topics), (all, published) => {
+      const tree = new TopicTree<string>()
+      for (const filter of all) tree.add(filter, filter)
+      for (const topic of published) {
+        expect(tree.matching(topic).sort()).toEqual(all.filter((filter) => isMatching(filter, topic)).sort())
+      }
+      for (const filter of all) tree.delete(filter, filter)
+      expect([tree.size, tree.levels, tree.openLevels, tree.matching('a/b')]).toEqual([0, 0, 0, []])
+    }),
+  )
+})
+
+test('messages that wait for their receivers are limited by their memory', async () => {
+  const world = new ManualWorld()
+  const mayReceive = () => {
+    world.spend(5)
+    return true
+  }
+  const broker = new Broker({ world, mayReceive })
+  const sent: string[] = []
+  const subscriptions = new Map()
+  const outgoing = { send: ({ topic }: { topic: string }) => sent.push(topic) }
+  const client = { unsentBytes: () => 0, outgoing, subscriptions } as unknown as Client
+  broker.subscribe('a session', client, { topic: 'a', qos: 0 })
+  const message = { topic: 'a', payload: new Uint8Array(250_000), qos: 0, expiresAt: Number.POSITIVE_INFINITY } as const
+  let delivered = 0
+  const publishAll = () =>
+    Array.from({ length: 300 }, () => broker.publish(message, undefined, false, () => delivered++))
+  const countMax = Math.floor((64 * 1024 * 1024) / 250_201)
+  for (let round = 1; round <= 2; round++) {
+    expect(publishAll().filter((isTaken) => isTaken)).toHaveLength(countMax)
+    expect(broker.publish({ ...message, topic: 'refused' }, undefined, true, () => delivered++)).toBe(false)
+    await world.settle()
+    expect(delivered).toBe(round * countMax)
+  }
+  const subscription = { topic: 'refused', qos: 0 } as const
+  subscriptions.set('refused', subscription)
+  broker.sendRetained(client, subscription)
+  await world.settle()
+  expect(sent).not.toContain('refused')
+})
+
+test('retained messages are limited by the memory of their properties too', () => {
+  const broker = new Broker({ world: new ManualWorld(), mayReceive: () => true })
+  const userProperties = Object.fromEntries(Array.from({ length: 4_000 }, (_, at) => [at.toString(36), '']))
+  const large = { topic: 'a', payload: new Uint8Array(1), qos: 0, expiresAt: Number.POSITIVE_INFINITY } as const
+  const message = { ...large, properties: { userProperties } }
+  const retain = (topic: string) => broker.publish({ ...message, topic }, undefined, true, () => {})
+  const retained = Array.from({ length: 200 }, (_, place) => retain(`a/${place}`)).filter((isTaken) => isTaken)
+  const countMax = (64 * 1024 * 1024) / bytesOf(message)
+  expect(countMax - retained.length).toBeGreaterThanOrEqual(0)
+  expect(countMax - retained.length).toBeLessThan(1.1)
+  expect(broker.publish({ ...large, topic: 'small' }, undefined, true, () => {})).toBe(true)
+})
