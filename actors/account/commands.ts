@@ -90,7 +90,7 @@ export interface SetTotp {
   readonly type: 'set_totp'
   readonly version: number
   readonly secret: Uint8Array
-  /** The last step that counts as used. */
+  /** Codes of this step and of earlier steps count as used. */
   readonly step: number
   /** The hashes of new recovery codes. */
   readonly recovery: readonly Uint8Array[]

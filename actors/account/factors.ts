@@ -134,8 +134,8 @@ export function decideRemoveWebauthn(state: AccountState, command: RemoveWebauth
 }
 
 /**
- * A counter that does not increase means that the credential was copied, unless it is 0: then the credential has none.
- * https://www.w3.org/TR/webauthn-3/#sctn-sign-counter
+ * A counter that does not increase means that the credential was copied. A counter of 0 is not compared: the credential
+ * has no counter. https://www.w3.org/TR/webauthn-3/#sctn-sign-counter
  */
 export function decideUseWebauthn(state: AccountState, { id, counter }: UseWebauthn, { now }: Turn): Decision<Entry> {
   const { factors } = state

@@ -53,9 +53,7 @@ export interface Factors {
 interface Totp {
   /** The secret, sealed with the key file. */
   readonly secret: Uint8Array
-  /**
-   * The last step of which a code was accepted. Codes of this step and of earlier steps count as used. RFC 6238 §5.2.
-   */
+  /** The step of the last accepted code. Codes of this step and of earlier steps count as used. RFC 6238 §5.2. */
   readonly step: number
 }
 

@@ -33,7 +33,7 @@ import {
 export interface DeliveryOptions {
   readonly notices: DeliveryNotices & WebhookNotices
   /**
-   * Maximum number of stored mail requests of a function. Beyond it, the oldest request is dropped and only counted.
+   * Maximum number of stored mail requests of a function. If there are more, the oldest is dropped and only counted.
    */
   readonly storedRequestsMax: number
 }

@@ -23,7 +23,7 @@ export const ownerRecord = 'owner'
 
 /**
  * The actor that knows the device of a token. `hash`: the SHA-256 of the token in base64url. A token does not name its
- * tenant, so these actors are all in the default tenant: to search all tenants would take too long. Contract 10.
+ * tenant, so these actors are all in the default tenant. Searching all tenants would take too long. Contract 10.
  */
 export function deviceTokenAddress(hash: string): ActorAddress<DeviceTokenState, DeviceTokenCommand> {
   return { kind: 'device_token', tenant: defaultTenant, id: hash }

@@ -39,7 +39,7 @@ export interface AddDevice {
   readonly registrar?: string
 }
 
-/** The SHA-256 of the device's secret, which replaces the previous one. Contract 3.11. */
+/** Replaces the secret of the device. `hash`: the SHA-256 of the new secret. Contract 3.11. */
 export interface SetSecret {
   readonly type: 'set_secret'
   readonly hash: Uint8Array

@@ -24,10 +24,10 @@ export interface ServiceDeclared {
 }
 
 /**
- * Compares a declaration with the previous one, which it replaces as a whole. Contract 4.6, 7: one event for each
- * service in which a value or a modifier differs, a property is no longer declared, or a property lost its value
- * because its type changed; and one for each service that is no longer declared. Declared properties without a value
- * are readable and cause no event.
+ * Compares a declaration with the previous one, which it replaces as a whole. Contract 4.6, 7: there is one event for
+ * each service that is no longer declared. There is also one event for each service in which a value or a modifier
+ * differs, a property is no longer declared, or a property lost its value because its type changed. Declared properties
+ * without a value are readable and cause no event.
  *
  * A service without properties is not stored: it has nothing to read.
  */

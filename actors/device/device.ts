@@ -206,8 +206,8 @@ function decideEndAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): De
 }
 
 /**
- * Contract 3.11. First ends the alarms and removes the properties, because some clients may receive those events but
- * not `DEVICE_DELETE`.
+ * Contract 3.11. First ends the alarms and removes the properties, because some clients may receive the events of these
+ * changes but not `DEVICE_DELETE`.
  */
 function decideRemove(
   state: DeviceState,
