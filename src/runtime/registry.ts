@@ -61,7 +61,7 @@ export class Registry<Event> {
 
   definition(kind: string): AnyDefinition<Event> {
     const definition = this.#definitions.get(kind)
-    if (!definition) throw new Error(`no actor is called ${kind}`)
+    if (!definition) throw new Error(`there is no kind of actor named ${kind}`)
     return definition
   }
 

@@ -32,7 +32,7 @@ export class StreamHead<Event> {
 
   /** Leaves out one offset. @throws Error if events of the stream are not released yet */
   skipOffset(): void {
-    if (this.released < this.taken) throw new Error(`events of ${this.tenant} are on their way`)
+    if (this.released < this.taken) throw new Error(`events of ${this.tenant} are not released yet`)
     this.skipTo(this.taken + 1)
   }
 

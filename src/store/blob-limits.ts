@@ -25,7 +25,8 @@ export function checkOffset(from: number, received: number): void {
 
 /** @throws Problem `too_large` if a piece exceeds the size that the client declared, or that of images */
 export function checkGrowth(received: number, part: BlobPart, bytesMax: number): void {
-  if (part.size !== null && received > part.size) throw new Problem('too_large', `more than ${part.size} bytes came`)
+  if (part.size !== null && received > part.size)
+    throw new Problem('too_large', `more than ${part.size} bytes were sent`)
   if (received > bytesMax) throw tooLarge(bytesMax)
 }
 

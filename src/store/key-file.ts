@@ -23,7 +23,7 @@ export class KeyFileMissing extends KeyFileFailure {
   constructor(file: string) {
     super(
       `${file} is missing, and the accounts in this folder can't be used without it: restore it from the backup that ` +
-        'the folder came from (a new one would end every session, and make second factors and signing keys unreadable)',
+        'the folder came from (a new key would end every session, and make second factors and signing keys unreadable)',
     )
     this.name = 'KeyFileMissing'
   }

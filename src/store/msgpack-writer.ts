@@ -67,7 +67,7 @@ export class MsgpackWriter implements ValueWriter {
   }
 
   object(size: number): void {
-    if (size > objectSizeMax) throw new RangeError(`an object of ${size} is written as a whole`)
+    if (size > objectSizeMax) throw new RangeError(`an object of ${size} entries: write it with any()`)
     this.#byte(0x80 | size)
   }
 

@@ -173,7 +173,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
         appended.push({ stream, chunk })
         bytes += chunk.bytes.length
       }
-      if (packer) this.#revert(packer)
+      if (packer) this.#keepPacker(packer)
       partBytes.push(bytes)
       const redoFrom = redoFromOf(part, stream)
       if (redoFrom !== stream.redoFrom || stream.last === 0) {
@@ -203,7 +203,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return partBytes
   }
 
-  #revert(packer: ChunkPacker): void {
+  #keepPacker(packer: ChunkPacker): void {
     packer.clear()
     if (this.#packers.length < idlePackersMax) this.#packers.push(packer)
   }

@@ -160,7 +160,7 @@ describe('one record', () => {
   test('of an unknown kind of actor throws', async () => {
     put(fixture, address('free', 'A'), { plain: 1 })
     await fixture.settle()
-    expect(() => fixture.system.recordOf({ ...address('free', 'A'), kind: 'other' }, 'a')).toThrow('no actor')
+    expect(() => fixture.system.recordOf({ ...address('free', 'A'), kind: 'other' }, 'a')).toThrow('no kind of actor')
   })
 
   test('is refused while the store reloads', async () => {

@@ -134,7 +134,7 @@ test('a request to an unknown kind of actor fails, and others continue', async (
   fixture.ask({ kind: 'nothing', tenant: 'default', id: 'A' }, {}, 'wrong')
   fixture.send(a, { type: 'read' }, 'right')
   expect(fixture.outputs).toEqual(['refused wrong bug', 'answered right []'])
-  expect(fixture.bugs).toEqual(['waking nothing A: no actor is called nothing'])
+  expect(fixture.bugs).toEqual(['waking nothing A: there is no kind of actor named nothing'])
 })
 
 test('requests are refused until the store is loaded', async () => {

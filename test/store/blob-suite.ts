@@ -260,7 +260,7 @@ export function blobSuite(name: string, open: () => Promise<BlobFixture>): void 
       const announced = { from: 0, size: bytesMax + 1 }
       await expect(store.receive('b', announced, piecesOf(bytesOf(1)))).rejects.toMatchObject(tooLarge)
       const more = store.receive('c', { from: 0, size: 9 }, piecesOf(bytesOf(10), 4))
-      await expect(more).rejects.toMatchObject({ ...tooLarge, message: 'more than 9 bytes came' })
+      await expect(more).rejects.toMatchObject({ ...tooLarge, message: 'more than 9 bytes were sent' })
       expect(await store.receivedOf('c')).toBe(8)
     })
 

@@ -162,7 +162,7 @@ test('the repair of a damaged log keeps exactly the commits before the damage', 
 })
 
 test('the repair of a damaged table keeps rows as written, and reports the table', async () => {
-  // Index, filter and foot are at the end.
+  // Index, filter and footer are at the end.
   const ends = Array.from({ length: 12 }, (_, at) => 0.99995 - at * 0.003)
   for (const share of [...shares, ...ends]) {
     const { found } = await repaired(/\.ldb$/, flip(share))
@@ -187,12 +187,12 @@ test('a repair omits unreadable rows, and assigns no device address twice', () =
     return row(keys.snapshot(device(Number(id))), { offset: 7, state })
   }
   rows.addShape(row(keys.shape('known'), ['Motor', [[1, 'UINT8', 'r']]]))
-  expect(rows.isKept(snapshot('1', 12, 'known'))).toBe(true)
-  expect(rows.isKept(snapshot('2', 13, 'lost'))).toBe(false)
-  expect(rows.isKept({ key: keys.part(device(3), 'secret/hash'), value: Buffer.from('no record') })).toBe(false)
+  expect(rows.examine(snapshot('1', 12, 'known'))).toBe(true)
+  expect(rows.examine(snapshot('2', 13, 'lost'))).toBe(false)
+  expect(rows.examine({ key: keys.part(device(3), 'secret/hash'), value: Buffer.from('no record') })).toBe(false)
   const tenant = (name: string) => keys.part({ kind: 'tenant', tenant: 'default', id: 'default' }, name)
-  expect(rows.isKept(row(tenant('role/counters'), {}))).toBe(true)
-  expect(rows.isKept(row(tenant('counters'), { lastFlakeAddress: 9, devices: 5 }))).toBe(false)
+  expect(rows.examine(row(tenant('role/counters'), {}))).toBe(true)
+  expect(rows.examine(row(tenant('counters'), { lastFlakeAddress: 9, devices: 5 }))).toBe(false)
   const { added, leftOut } = rows.end()
   expect(leftOut).toEqual(['actor/device/default/D2', 'part/device/default/D3'])
   const content = Object.fromEntries(added.map(({ key, value }) => [key, unpack(value)]))
@@ -207,7 +207,7 @@ test('a repair keeps stored records of every kind', () => {
   const rows = new RebuiltRows()
   for (const { key, write } of storedSamples.filter(({ key }) => key.startsWith('shape/')))
     rows.addShape({ key, value: write() })
-  const left = storedSamples.filter(({ key, write }) => !rows.isKept({ key, value: write() })).map(({ key }) => key)
+  const left = storedSamples.filter(({ key, write }) => !rows.examine({ key, value: write() })).map(({ key }) => key)
   expect(left.filter((key) => !ofRepairs.test(key))).toEqual([])
   expect(rows.end().leftOut).toEqual([])
 })

@@ -75,7 +75,7 @@ async function makeConsistent(from: string, to: string, copy: CopyOfFile): Promi
     await mkdir(to, { mode: 0o700 })
     if (await tryCopy(from, to, copy)) return
   }
-  throw new BackupError(`${from} changes too fast to be copied: make a backup, and inspect that`)
+  throw new BackupError(`${from} changes too fast to be copied: try again when the server has less to do`)
 }
 
 /** False if tables were added or removed during the copy. */

@@ -9,7 +9,7 @@ import { maskedCrc32c } from '#store/level-files/crc32c'
  * aborted the process.
  */
 
-const footBytes = 48
+const footerBytes = 48
 const blockTrailerBytes = 5
 const magic = 0xdb4775248b80fb57n
 const snappy = 1
@@ -26,14 +26,14 @@ export interface BlockPlace {
  */
 export async function damagedBlocks(file: FileHandle, depth: 'ends' | 'whole'): Promise<readonly BlockPlace[]> {
   const { size } = await file.stat()
-  if (size < footBytes) throw new InvalidBytes(`it has only ${size} bytes`)
-  const foot = await bytesAt(file, size - footBytes, footBytes)
-  if (foot.readBigUInt64LE(footBytes - 8) !== magic) throw new InvalidBytes('its foot is damaged')
-  const cursor = new ByteCursor(foot)
+  if (size < footerBytes) throw new InvalidBytes(`it has only ${size} bytes`)
+  const footer = await bytesAt(file, size - footerBytes, footerBytes)
+  if (footer.readBigUInt64LE(footerBytes - 8) !== magic) throw new InvalidBytes('its footer is damaged')
+  const cursor = new ByteCursor(footer)
   const [filterIndex, index] = [placeIn(cursor), placeIn(cursor)]
   // No checksum protects the footer.
   if (Math.max(filterIndex.at + filterIndex.bytes, index.at + index.bytes) > size)
-    throw new InvalidBytes('its foot is damaged')
+    throw new InvalidBytes('its footer is damaged')
   const content = await contentOf(file, index)
   if (!content) throw new InvalidBytes(`its block at byte ${index.at} is damaged`)
   const filters = placesIn((await contentOf(file, filterIndex)) ?? noEntries)

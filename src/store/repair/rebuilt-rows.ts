@@ -58,9 +58,10 @@ export class RebuiltRows {
     this.#stored.set(key, value)
   }
 
-  isKept(row: Row): boolean {
+  /** Collects the facts in a row. Returns whether the row stays. */
+  examine(row: Row): boolean {
     try {
-      const isKept = this.#isKept(row)
+      const isKept = this.#examine(row)
       if (isKept) this.#rows++
       return isKept
     } catch {
@@ -93,7 +94,7 @@ export class RebuiltRows {
   }
 
   /** @throws if the row can't be unpacked, or names a missing shape */
-  #isKept({ key, value }: Row): boolean {
+  #examine({ key, value }: Row): boolean {
     const [place, first = ''] = key.split('/', 2)
     switch (place) {
       case 'index':
