@@ -1,5 +1,5 @@
 import type { RouteEntry } from '#api/route-entry'
-import { containersMax, elementsMax, keysMax, textsMax } from '#http/validation'
+import { commasMax, containersMax, keysMax, textsMax } from '#http/validation'
 
 /**
  * Hostile bodies of a route: each value of its example is replaced by each of `fillings`, up to the limits of size and
@@ -15,7 +15,7 @@ const placesDeepMax = 3
 
 /** JSON text of at most `bytes` bytes that fills a place; `here` is the example's value at this place, as JSON. */
 const fillings: Readonly<Record<string, (bytes: number, here: string) => string>> = {
-  numbers: (bytes) => listed(bytes, () => '0', elementsMax),
+  numbers: (bytes) => listed(bytes, () => '0', commasMax),
   'short texts': (bytes) => listed(bytes, (index) => `"\\n€${index.toString(36)}"`, textsMax),
   'empty lists': (bytes) => listed(bytes, () => '[]', containersMax),
   'objects of one key': (bytes) => listed(bytes, (index) => `{"${index.toString(36)}":0}`, containersMax),

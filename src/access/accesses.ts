@@ -29,7 +29,7 @@ export interface PublishedUser {
   readonly email: string | null
 }
 
-/** Whether both have the same identity and rights, since the same offset. The mail address does not count. */
+/** Whether both have the same tenant, name and roles, since the same offset. The mail address does not count. */
 export function hasSameRights(user: PublishedUser, other: PublishedUser | undefined): boolean {
   if (user === other) return true
   if (user.tenant !== other?.tenant || user.name !== other.name) return false
@@ -54,7 +54,8 @@ export interface AccessView {
   readonly users: Iterable<PublishedUser>
 }
 
-export interface AccessChanges {
+/** The changes that `Accesses.load` made. */
+export interface AccessViewChanges {
   /** The new scopes of accesses whose scope changed, by tenant and key of the access. */
   readonly redefined: ReadonlyMap<string, ReadonlyMap<string, Scope>>
   /** Ids of users who were removed or disabled, or whose roles or tenant changed. */
@@ -69,9 +70,9 @@ const operatorsTenant = 'default'
  * The committed rights of all users. Requests and sockets are checked against this view, so that a change applies to
  * both at the same time, and no request uses a right that a crash could undo.
  *
- * Obligations of publishers: publish only after the commit; a tenant before its roles and users. Obligation of code
- * that keeps a result for an access: hold a reference to the access. An access without references is collected and
- * made again on demand; otherwise users who may create keys could fill the memory with combinations of roles.
+ * Obligations of publishers: publish only after the commit, and a tenant before its roles and users. Obligation of code
+ * that keeps a result for an access: hold a reference to the access. An access without references is collected and made
+ * again on demand. Otherwise users who may create keys could fill the memory with combinations of roles.
  */
 export class Accesses {
   #tenants = new Map<string, TenantAccesses>()
@@ -81,7 +82,7 @@ export class Accesses {
    * Replaces the whole view, when the server starts or after a failed write. `Access` objects that callers hold are
    * updated, not replaced.
    */
-  load(view: AccessView): AccessChanges {
+  load(view: AccessView): AccessViewChanges {
     const before = { tenants: this.#tenants, users: this.#users }
     this.#tenants = new Map()
     const redefined = new Map<string, ReadonlyMap<string, Scope>>()
@@ -150,7 +151,7 @@ export class Accesses {
     return before ? !isSameAccess(before, user) : user !== undefined
   }
 
-  /** Undefined too if the user's tenant was deleted. */
+  /** Undefined if there is no such active user, or if the user's tenant was deleted. */
   user(id: string): PublishedUser | undefined {
     const user = this.#users.get(id)
     return user && this.#tenants.has(user.tenant) ? user : undefined
@@ -173,8 +174,8 @@ const never = -1
 type HeldAccesses = Map<string, WeakRef<LiveAccess>>
 
 /**
- * One registry that is never released: if V8 collects a registry with pending callbacks, it stops the callbacks of
- * every registry in the process (seen with Node 20 and 22).
+ * One registry for all tenants, which is never released. If V8 collects a registry with pending callbacks, it stops the
+ * callbacks of every registry in the process (seen with Node 20 and 22).
  */
 const collected = new FinalizationRegistry<{ readonly accesses: HeldAccesses; readonly key: string }>((held) => {
   // The access may have been made again in the meantime.
@@ -186,7 +187,7 @@ class TenantAccesses {
   readonly #isTenantsEffective: boolean
   #roles = new Map<string, PublishedRole>()
   readonly #groups = new Map<string, LazyMembers>()
-  /** By key, as long as they are referenced. */
+  /** Accesses by key, as long as other code references them. */
   readonly #accesses: HeldAccesses = new Map()
 
   constructor(tenant: string) {
@@ -281,7 +282,7 @@ class TenantAccesses {
   }
 }
 
-/** Makes the set of members on first use: grants name few of the groups. */
+/** Makes the set of members on first use, because grants name only few of the groups. */
 class LazyMembers implements GroupMembers {
   readonly id: string
   readonly edit: number

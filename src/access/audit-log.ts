@@ -18,10 +18,10 @@ import type { System } from '#runtime/system'
 const pathCharactersMax = 512
 
 /**
- * The rates at which refused requests are stored, for each caller and for all callers of a tenant together; further
- * refusals are only counted. Requests without an authenticated caller have a second rate for the tenant. In 90 days,
- * each rate of a tenant stores less than half of the entries that its log keeps, so refusals never displace all
- * changes.
+ * The rates at which refused requests are stored, for each caller and for all callers of a tenant together. Further
+ * refusals are only counted. Requests without an authenticated caller have a rate of their own in each tenant. In 90
+ * days, each of the two rates of a tenant stores less than half of the entries that its log keeps. So refusals never
+ * displace all changes.
  */
 const refusals = {
   ofOne: { atOnce: 1_000, perSecond: 0.01 },
@@ -29,7 +29,7 @@ const refusals = {
 }
 const bucketsMax = 65_536
 
-/** For a part of a path, the type of the resource that the next part names. */
+/** By part of a path: the type of the resource that the next part names. */
 const resourceTypes: Readonly<Record<string, CrnType>> = {
   alarms: 'alarm',
   'api-keys': 'key',
@@ -55,7 +55,7 @@ export interface AuditLogOptions {
     info(fields: object, message: string): void
     warn(fields: object, message: string): void
   }
-  /** Also writes each entry to the log. */
+  /** Whether each entry is also written to the log. */
   readonly isLogged: boolean
 }
 
@@ -73,13 +73,13 @@ export class AuditLog implements Audit {
     this.#number = Buffer.from(options.system.world.random(6)).readUIntBE(0, 6)
   }
 
-  resourceOf({ path }: RouteEntry, call: Call): string | undefined {
+  resourceOfPath({ path }: RouteEntry, call: Call): string | undefined {
     const parts = path.split('/')
     const place = parts.findIndex((part, at) => resourceTypes[part] && parts[at + 1]?.startsWith(':'))
     return this.#crnOf(parts[place], Object(call.parameters)[parts[place + 1]?.slice(1) ?? ''], call)
   }
 
-  resourceIn({ path }: RouteEntry, call: Call, { json }: Reply): string | undefined {
+  resourceOfReply({ path }: RouteEntry, call: Call, { json }: Reply): string | undefined {
     const { resourceIdentifier, deviceIdentifier, id = deviceIdentifier } = Object(json)
     return resourceIdentifier ?? this.#crnOf(path.split('/').at(-1), id, call)
   }
@@ -156,7 +156,7 @@ export class AuditLog implements Audit {
 
 interface Bucket {
   readonly left: number
-  /** World.monotonic. */
+  /** By `World.monotonic`. */
   readonly at: number
 }
 

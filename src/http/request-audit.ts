@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 
 /** A request as it is recorded. */
 export interface AuditedRequest {
-  /** The caller, or the user as which the client tries to sign in. Undefined: unknown. */
+  /** The caller, or the user that the client tries to sign in as. Undefined: unknown. */
   readonly user: Principal | Caller | undefined
   readonly address: string
   readonly method: string
@@ -19,15 +19,16 @@ export interface AuditedRequest {
 /** The log of changes. Contract 12, Audit. */
 export interface Audit {
   /** The CRN of the resource that the path of a request names. */
-  resourceOf(entry: RouteEntry, call: Call): string | undefined
-  /** The CRN of a resource that the answer names. */
-  resourceIn(entry: RouteEntry, call: Call, reply: Reply): string | undefined
-  /** Resolves when the request is stored or could not be stored. For a refused request, at once. */
+  resourceOfPath(entry: RouteEntry, call: Call): string | undefined
+  /** The CRN of the resource that the answer names, such as a new resource. */
+  resourceOfReply(entry: RouteEntry, call: Call, reply: Reply): string | undefined
+  /** Resolves when the request was stored, or could not be stored. Resolves at once for a refused request. */
   add(request: AuditedRequest): Promise<void>
 }
 
 /**
- * Changes by people and programs, and sign-ins, are audited; reports of devices, and reads that need a body, are not.
+ * Whether requests of this route are audited: changes by people and programs, and sign-ins. Reports of devices are not
+ * audited, and neither are reads, even those with another method than GET.
  */
 export function isAudited(entry: RouteEntry): boolean {
   const { method, access } = entry
@@ -35,7 +36,10 @@ export function isAudited(entry: RouteEntry): boolean {
   return access !== 'link' && (typeof access === 'string' || access.action !== 'read')
 }
 
-/** Records a request once, with any outcome, and even if the client does not wait for the answer. */
+/**
+ * Records a request once, whether it succeeds or fails, and even if the client does not wait for the answer. Not
+ * recorded are token refreshes that succeed, and challenges for a nonce.
+ */
 export class RequestAudit {
   readonly #audit: Audit
   readonly #entry: RouteEntry
@@ -55,21 +59,21 @@ export class RequestAudit {
     this.#request = { method, path, address }
   }
 
-  /** The user that sent the request, or as which its sender tries to sign in. */
+  /** Sets the user that sent the request, or that its client tries to sign in as. */
   identified(user: Principal): void {
     if (user.user !== '') this.#user = user
   }
 
-  /** Runs the handler, and records its result. An answer that is not a refusal must wait for `whenStored`. */
+  /** Runs the handler, and records its result. Before a reply is sent, it must pass through `whenStored`. */
   async run(call: Call, answer: Answerer): Promise<Reply> {
     this.#isHandled = true
-    // Before the resource is deleted.
-    const resource = this.#audit.resourceOf(this.#entry, call)
+    // Read now, because the handler may delete the resource.
+    const resource = this.#audit.resourceOfPath(this.#entry, call)
     try {
       const reply = await answer(call)
       // A token refresh is not a change by a person, and entries of refreshes would soon displace the others.
       if (isTokenRefresh(this.#entry)) return reply
-      this.#stored = this.#add(reply.status, this.#audit.resourceIn(this.#entry, call, reply) ?? resource)
+      this.#stored = this.#add(reply.status, this.#audit.resourceOfReply(this.#entry, call, reply) ?? resource)
       return reply
     } catch (error) {
       void this.#add(statusOf(error), resource)
@@ -77,6 +81,7 @@ export class RequestAudit {
     }
   }
 
+  /** Resolves with the reply when the record of the request was stored, or could not be stored. */
   async whenStored(reply: Reply | Promise<Reply>): Promise<Reply> {
     const made = await reply
     await this.#stored
@@ -85,7 +90,7 @@ export class RequestAudit {
 
   /**
    * Records a request that was refused before its handler ran; other errors are recorded already. A challenge for a
-   * nonce is not recorded, because the same request follows.
+   * nonce is not recorded, because the client repeats the request with the nonce.
    */
   refused(error: unknown): void {
     if (this.#isHandled || isNonceChallenge(error)) return

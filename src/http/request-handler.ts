@@ -16,26 +16,22 @@ import { parseJson, validate } from '#http/validation'
 import { type Caller, unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
 
-/**
- * The destination of a request. Sockets are included, so that a plain request to the path of a socket gets an answer
- * that explains the upgrade.
- */
+/** The destination of a request. A plain request to the path of a socket gets an answer that explains the upgrade. */
 export type Destination =
   | { readonly template: string; readonly metrics: RouteMetrics; readonly binding: Binding }
   | 'socket'
 
 const defaultContentTypes = ['application/json']
 /**
- * A larger body is parsed, checked and handled in separate iterations of the event loop: for 1 MiB, each may take 15
- * ms.
+ * A larger body is parsed, checked and handled in separate tasks of the event loop: for 1 MiB, each may take 15 ms.
  */
-const oneTurnBytesMax = 64 * 1024
+const oneTaskBytesMax = 64 * 1024
 const noBytes = new Uint8Array(0)
 
 /**
- * The wrapper around every request, except upgrades to websockets. The order of its steps is part of the contract:
- * framing, origin, path (404 before any check of the caller), method, authentication, permission, path parameters,
- * their scope, query, body, idempotency key, answer.
+ * Handles every request, except upgrades to websockets. The order of the steps is part of the contract: framing, origin
+ * and host, path (404 before any check of the caller), method, authentication, permission, path parameters, whether a
+ * grant includes the names in the path, query, body, idempotency key, answer.
  */
 export function httpHandler(
   context: ServerContext,
@@ -104,9 +100,9 @@ function isForeignFetch({ origin, headers }: Exchange): boolean {
 }
 
 /**
- * Refuses a request with an ambiguous end, one tick later. An answer now would let the parser read the next request
- * from the same packet, which is the smuggled one, before it closes. While this request waits, the parser reads no
- * other request.
+ * Refuses a request with an ambiguous end, one tick later. After an answer in this tick, the parser would read the next
+ * request from the same packet, which is the smuggled one, before it closes the connection. While this request waits,
+ * the parser reads no other request.
  */
 export function refuseAndCut(exchange: Exchange, message: string): void {
   exchange.closeInNextTick(() => exchange.fail(new Problem('bad_request', message), true))
@@ -156,7 +152,7 @@ function authenticated(
 ): void {
   const { access } = binding.entry
   if (exchange.caller) {
-    // The second attempt on this node, which meanwhile was not the owner.
+    // This node has tried to answer the request before, and authenticated the caller then.
     answer(exchange, binding, stillPermitted(exchange, binding, rawParameters), rawParameters, upload)
     return
   }
@@ -238,13 +234,13 @@ function answer(
       // An empty body is undefined, so that a schema decides whether it may be left out.
       return { bytes, raw: bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes }
     })
-    inOwnTurn(exchange, bytes, () => {
+    inOwnTask(exchange, bytes, () => {
       const { identified, answering } = withIdentifiers(binding, caller, raw)
       const body =
         answering === binding
           ? countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, identified))
           : undefined
-      inOwnTurn(exchange, bytes, () => {
+      inOwnTask(exchange, bytes, () => {
         const now = stillPermitted(exchange, binding, rawParameters)
         const call = new ExchangeCall(exchange, now, { parameters, query, body, bodyBytes: bytes, upload: undefined })
         exchange.proceed(answerOnce(exchange, answering, call), (reply) => exchange.respond(reply))
@@ -254,8 +250,9 @@ function answer(
 }
 
 /**
- * Replaces names in the body by identifiers. Returns the body and the binding that answers. An unknown name is only
- * refused by this binding: a repeated request gets its stored answer, even if names have changed since.
+ * Replaces names in the body by identifiers. Returns the body and the binding that answers. If a name is unknown, only
+ * the handler of this binding refuses it. So a repeated request gets its stored answer, even if names have changed
+ * since.
  */
 function withIdentifiers(binding: Binding, caller: Caller, raw: unknown): { identified: unknown; answering: Binding } {
   try {
@@ -268,14 +265,15 @@ function withIdentifiers(binding: Binding, caller: Caller, raw: unknown): { iden
   }
 }
 
-/** Runs a step for a body now, or for a large body in the next iteration of the event loop. */
-function inOwnTurn(exchange: Exchange, { byteLength }: Uint8Array, step: () => void): void {
-  if (byteLength <= oneTurnBytesMax) step()
+/** Runs a step for a body now, or for a large body in a later task of the event loop. */
+function inOwnTask(exchange: Exchange, { byteLength }: Uint8Array, step: () => void): void {
+  if (byteLength <= oneTaskBytesMax) step()
   else exchange.context.world.soon(() => exchange.isOpen && exchange.guard(step))
 }
 
 /**
- * For sign-in routes, a malformed request counts as a failed attempt of its address. @throws errors of `step`, or 429
+ * Runs a step that refuses malformed requests. On sign-in routes, a refusal counts as a failed attempt of the client
+ * address. @throws errors of `step`, or 429
  */
 function countingRefusals<T>(exchange: Exchange, entry: RouteEntry, step: () => T): T {
   try {
@@ -287,8 +285,8 @@ function countingRefusals<T>(exchange: Exchange, entry: RouteEntry, step: () => 
 }
 
 /**
- * The parsed parameters of a path, after the permission check. @throws Problem as `permit` does; `invalid` if the
- * caller may see their faults
+ * The parsed parameters of a path, after the permission check.
+ * @throws Problem as `permit` does; `invalid` for malformed parameters if the route shows their faults
  */
 function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destination>['rawParameters']): unknown {
   const { access, parameters: schema, areParameterFaultsShown } = entry
@@ -320,7 +318,8 @@ function sessionOver(authorization: string): Problem {
 }
 
 /**
- * Without an `Idempotency-Key`, and for reads, the handler is called directly. Without audit, this makes no promise.
+ * Answers a request once for each `Idempotency-Key`. Without a key, and for reads, the handler is called directly; if
+ * there is no audit either, this makes no promise.
  */
 function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: ExchangeCall): Reply | Promise<Reply> {
   const { context, audit } = exchange
@@ -328,9 +327,9 @@ function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: Exchan
     if (begun) call.continue(begun)
     return audit ? audit.run(call, answer) : answer(call)
   }
-  // The header lines are counted, because an empty header is an invalid key.
+  // An empty key counts too: `idempotency` refuses it as invalid.
   const isKeyed = takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0
-  // A stored answer is no change, and is not recorded again.
+  // The audit is inside `proceed`, so a repeated request that gets its stored answer is not recorded again.
   const reply = isKeyed && context.idempotency ? context.idempotency.run(call, entry, proceed) : proceed()
   return countOpenRequest(exchange, call, audit ? audit.whenStored(reply) : reply)
 }

@@ -2,15 +2,12 @@ import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { detailsMax, Problem, type ProblemDetail } from '#model/problem'
 
-/**
- * The largest length of a path, and of a message. Both contain keys that the caller sent, up to a hundred in one
- * answer.
- */
+/** The largest length of `path` and of `message` in a detail. Both contain keys of any length that the caller sent. */
 const detailCharactersMax = 256
 
 /** Returns the value as parsed by the schema. Contract 1.3. @throws Problem `invalid`, with paths and messages */
 export function validate(schema: z.ZodType, value: unknown): unknown {
-  // `safeParse` makes a text for every issue, and the 11 000 of a schema with wrong fields take 30 ms.
+  // `safeParse` makes a text for every issue. For a body with 11 000 wrong fields, that takes 30 ms.
   const result = schema._zod.run({ value, issues: [] }, { async: false })
   if (result instanceof Promise) throw new Error('the schema is asynchronous')
   if (result.issues.length === 0) return result.value
@@ -34,7 +31,7 @@ function detailsOf(issues: readonly z.core.$ZodIssue[]): readonly ProblemDetail[
   return details
 }
 
-/** For a body that may have several forms: the issues of the form that has the fewest. */
+/** If a body matches none of its possible forms, returns the issues of the form that has the fewest. */
 function issuesOf(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || issue.path.length > 0 || issue.errors.length === 0) return [issue]
   return issue.errors.reduce((best, each) => (each.length < best.length ? each : best))
@@ -45,30 +42,33 @@ function clipped(text: string): string {
 }
 
 /**
- * The limit of nesting. No valid body is nested this deep, and recursive code (validation, merging, storage) would
- * overflow the stack.
+ * The deepest nesting of a body. No valid body is nested this deep. With much deeper bodies, recursive code
+ * (validation, merging, storage) would overflow the stack.
  */
 const depthMax = 64
 
 /**
- * The limit of keys in all objects of a body together: 4 096 updates of four fields in `POST /link`, and the fields
- * around them. Parsing and validating this many different keys takes about 15 ms.
+ * The most keys in all objects of a body together. The body of `POST /link` needs the most: 4 096 updates of four
+ * fields, and the fields around them. Parsing and validating this many different keys takes about 15 ms.
  */
 export const keysMax = 16_500
-/** The limit of objects and arrays together: two keys in each on average. */
+/** The most objects and arrays together: each has two keys on average if there are `keysMax` keys. */
 export const containersMax = 8_250
-/** The limit of commas: four arrays of the longest property values, of 32 768 elements each. */
-export const elementsMax = 131_072
 /**
- * The limit of texts, keys included: the keys above and the longest array of texts, of 21 845. `JSON.parse` spends 0.3
- * µs on each new short text, ten times as much as on a number.
+ * The most commas, between elements and between members. Four of the longest property values, arrays of 32 768
+ * elements, have this many.
+ */
+export const commasMax = 131_072
+/**
+ * The most texts, keys included: `keysMax` keys, and the longest array of texts, which has 21 845 elements.
+ * `JSON.parse` spends 0.3 µs on each new short text, ten times as much as on a number.
  */
 export const textsMax = 40_000
 
 /** Parses a JSON body; undefined for an empty one. @throws Problem if it is not valid */
 export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) return undefined
-  // Refused, and not replaced by U+FFFD: two different names must not become the same name.
+  // Decoding would replace invalid bytes by U+FFFD, and could make two different names equal.
   if (!isUtf8(bytes)) throw new Problem('bad_request', 'the body is not UTF-8')
   refuseCostly(bytes)
   let value: unknown
@@ -82,11 +82,11 @@ export function parseJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Refuses a body that would take long to parse: `JSON.parse` alone takes 0.3 s for 1 MiB of keys. Linear, about 1 ms
- * for 1 MiB. Counts are wrong for text that is not JSON, which is refused anyway.
+ * Refuses a body that would take long to parse: `JSON.parse` takes 0.3 s for 1 MiB of keys. This check takes about 1 ms
+ * for 1 MiB. Its counts are wrong for text that is not JSON, which `JSON.parse` refuses afterwards.
  */
 function refuseCostly(bytes: Uint8Array): void {
-  let [texts, keys, containers, elements, depth] = [0, 0, 0, 0, 0]
+  let [texts, keys, containers, commas, depth] = [0, 0, 0, 0, 0]
   for (let index = 0; index < bytes.length; index++) {
     switch (bytes[index]) {
       case 0x22: // "
@@ -97,7 +97,7 @@ function refuseCostly(bytes: Uint8Array): void {
         if (++keys > keysMax) throw tooMany(`${keysMax} keys`)
         break
       case 0x2c: // ,
-        if (++elements > elementsMax) throw tooMany(`${elementsMax} elements`)
+        if (++commas > commasMax) throw tooMany(`${commasMax} commas`)
         break
       case 0x5b: // [
       case 0x7b: // {
@@ -125,8 +125,8 @@ function tooMany(limit: string): Problem {
 }
 
 /**
- * `JSON.parse` makes `__proto__` a plain key, but later code that assigns it (`copy[key] = value`) sets a prototype. So
- * it is refused here, and later code is safe.
+ * Refuses a body with the key `__proto__`. `JSON.parse` makes it a plain key, but later code that copies the key
+ * (`copy[key] = value`) would set a prototype.
  */
 function refuseDangerous(value: unknown): void {
   if (typeof value !== 'object' || value === null) return

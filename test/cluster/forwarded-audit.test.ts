@@ -10,9 +10,9 @@ import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
 class Recorder implements Audit {
   readonly added: AuditedRequest[] = []
 
-  resourceOf(): undefined {}
+  resourceOfPath(): undefined {}
 
-  resourceIn(): undefined {}
+  resourceOfReply(): undefined {}
 
   async add(request: AuditedRequest): Promise<void> {
     this.added.push(request)

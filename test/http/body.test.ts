@@ -3,7 +3,7 @@ import { request } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Call } from '#http/call'
-import { containersMax, elementsMax, keysMax, textsMax } from '#http/validation'
+import { commasMax, containersMax, keysMax, textsMax } from '#http/validation'
 import { Problem } from '#model/problem'
 import { admin, type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
@@ -120,14 +120,14 @@ describe('parsing and validation', () => {
   test.each([
     [`more than ${keysMax} keys`, `{${pairs(keysMax + 1)}}`],
     [`more than ${containersMax} objects and arrays`, `[${Array(containersMax).fill('{}')}]`],
-    [`more than ${elementsMax} elements`, `[${Array(elementsMax + 2).fill(0)}]`],
+    [`more than ${commasMax} commas`, `[${Array(commasMax + 2).fill(0)}]`],
     [`more than ${textsMax} texts`, `[${Array(textsMax + 1).fill('""')}]`],
   ])('%s are refused before validation', async (limit, body) => {
     expect(await post('/large', body)).toEqual({ status: 400, json: { error: `the body has ${limit}` } })
   })
 
   test('punctuation inside strings is not counted', async () => {
-    const text = JSON.stringify({ a: '[{:,"\\'.repeat(elementsMax / 2) })
+    const text = JSON.stringify({ a: '[{:,"\\'.repeat(commasMax / 2) })
     expect((await post('/large', text)).json.details).toEqual([{ path: 'a', message: 'Unrecognized key: "a"' }])
   })
 
