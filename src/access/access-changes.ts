@@ -30,7 +30,7 @@ export interface AccessChangesParts {
   /** Other tenants in which rules depend on rights in this tenant. */
   readonly dependentsOf: (tenant: string) => Iterable<string>
   readonly keys: { updateKey(kid: string, stored: StoredSigningKey | undefined): void; rotateOld(): void }
-  /** The tenant was deleted; its data has to be removed. */
+  /** Called when a tenant was deleted: its data has to be removed. */
   readonly tenantEnded: (tenant: string) => void
   readonly failed: (error: unknown, where: string) => void
 }
@@ -43,8 +43,8 @@ const socketsPerSlice = 200
  * Publishes a committed change of identity to everything that checks rights, synchronously: to the published view for
  * requests, and to the hub for sockets. Connections of an ended session or key are closed. Contract 2, 4.4, 4.8.
  *
- * An edit of rights is stored in two steps. The offset from which it is effective is known only here, after every event
- * under the old rights was sent, so a second turn stores it. If the server starts and finds an edit without an offset,
+ * An edit of rights is stored in two steps. The offset from which the edit is effective is known only here, after every
+ * event under the old rights was sent, so a second turn stores this offset. If `load` finds an edit without an offset,
  * it uses the last offset of the stream.
  */
 export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupChanged'> {
@@ -67,7 +67,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     const since = stored?.since ?? hub.publishedTo(tenant)
     const hadSameGrants = isDeepStrictEqual(stored?.grants, accesses.grantsOf(tenant, role))
     this.#redefine(tenant, accesses.publishRole(tenant, role, stored?.grants, since))
-    // If the grants are the same, the members of their groups were edited.
+    // If an edit left the grants unchanged, it changed the members of their groups.
     if (!hadSameGrants || stored?.since === null) this.#rightsChanged(tenant)
     if (stored?.since === null) this.#settle({ type: 'role', tenant, role, edit: stored.edit }, since)
   }
@@ -135,7 +135,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     this.#review([...this.#parts.connections.sockets.all()])
   }
 
-  /** Closes sockets whose session has ended; gives the others their new access. */
+  /** Closes sockets whose session has ended, and gives the other sockets the access that their session has now. */
   #review(sockets: readonly (readonly [Socket, Caller])[]): void {
     const { world, callerOf } = this.#parts
     if (sockets.length === 0) return
@@ -147,7 +147,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
         else if (now.access !== caller.access) this.#move([socket])
       }
     } catch (error) {
-      // Another write failed in the meantime: `load` checks all sockets again after the store was read.
+      // Another write failed in the meantime. After the store was read again, `load` checks all sockets again.
       if (error instanceof Problem) return
       throw error
     }

@@ -3,8 +3,8 @@ import type { PasswordEngine } from '#access/passwords'
 
 /**
  * argon2id (RFC 9106) at the minimum that OWASP recommends. Of the recommended pairs of memory and passes, this one
- * takes the least time here (8 ms of a core): 12 MiB are six huge pages of Linux. Written out, so that a new default of
- * the library does not change it.
+ * takes the least time here (8 ms of a core): 12 MiB are six huge pages of Linux. All parameters are given, so that new
+ * defaults of the library do not change them.
  */
 const cost = { memoryCost: 12_288, timeCost: 3, parallelism: 1, outputLen: 32 }
 
@@ -13,14 +13,14 @@ const currentPrefix = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=
 
 /**
  * The program of the hashing process. It is a text, because there is no module file to load when the sources run
- * directly. It exits when its channel to the server closes, and ignores signals that the whole process group
- * receives: requests in progress are still answered then.
+ * directly. It exits when its channel to the server closes. It ignores signals that the whole process group receives,
+ * so that requests in progress are still answered.
  *
- * Low priority, but not idle (sched(7)): with idle priority any busy program on the machine would stop all sign-ins.
- * At nice 10 the process gets a tenth of a contended processor.
+ * It runs at low priority, but not at idle priority (sched(7)), with which any busy program on the machine would stop
+ * all sign-ins. At nice 10 the process gets a tenth of a contended processor.
  *
- * On Linux it closes all inherited descriptors of files. Otherwise files that LevelDB deletes would keep their disk
- * space.
+ * On Linux it closes all inherited descriptors of regular files. Otherwise files that LevelDB deletes would keep their
+ * disk space.
  */
 const program = `
   import { closeSync, fstatSync, readdirSync } from 'node:fs'
@@ -66,14 +66,14 @@ interface PendingHash {
 }
 
 /**
- * A process for passwords with lower priority than the server: a sign-in can wait, an event cannot. On two cores a
- * flood of sign-ins made half of all events ten times slower without it. It is not a thread: a thread that waits for a
- * processor while it holds a lock on shared memory would block all others. After the process has died, the next
- * password starts it again. It keeps the server alive only while requests are pending.
+ * A process for passwords with lower priority than the server: a sign-in can wait, an event cannot. Without this
+ * process, a flood of sign-ins on two cores made half of all events ten times slower. A thread would not do: if it
+ * waits for a processor while it holds a lock on shared memory, it blocks all other threads. After the process has
+ * died, the next password starts it again. The process keeps the server alive only while requests are pending.
  */
 class PasswordProcess implements PasswordEngine {
   #child: ChildProcess | undefined
-  /** In the order in which they are answered. */
+  /** The pending requests, in the order in which the process answers them. */
   readonly #pending: PendingHash[] = []
 
   hash(password: string): Promise<string> {
@@ -89,8 +89,8 @@ class PasswordProcess implements PasswordEngine {
   }
 
   /**
-   * Starts the process. Best called while the server uses little memory, because the server stands still meanwhile.
-   * Without this call the first password starts it.
+   * Starts the process. Best called while the server uses little memory, because the start blocks the server. Without
+   * this call, the first password starts the process.
    */
   begin(): void {
     this.#child ??= this.#spawn()

@@ -1,16 +1,16 @@
 import { BoundedMap } from '#access/bounded-map'
 import { Problem } from '#model/problem'
 
-/** A window begins with a failure. Contract 2, Rate limits. */
+/** The length of a window, which begins with a failure. Contract 2, Rate limits. */
 const attemptsWindowMs = 60_000
 
-/** Failed attempts in one window, after which the next is refused. */
+/** The number of failed attempts in one window after which the next attempt is refused. */
 const attemptsMax = { accountAndAddress: 10, address: 60, account: 100 } as const
 type Bound = keyof typeof attemptsMax
 
 /** The largest number of windows of each of the three kinds. Beyond it, a new window evicts the oldest. */
 const windowsMax = 65_536
-/** A client may send any text as a name. */
+/** Only this much of a name is stored, because a client may send any text as a name. */
 const accountCharactersMax = 256
 
 export interface AttemptsParts {
@@ -25,8 +25,8 @@ interface Window {
 }
 
 /**
- * Slows down password guessing. Only failures count: a thousand sign-ins with the right password are not limited. Fewer
- * than a hundred failures from other addresses do not lock the owner of an account out.
+ * Slows down password guessing. Only failures count, so sign-ins with the right password are not limited. The owner of
+ * an account is not locked out by fewer than a hundred failures from other addresses.
  */
 export class Attempts {
   readonly #parts: AttemptsParts
@@ -76,7 +76,7 @@ export class Attempts {
     this.#count([['address', group], ...accounts.flatMap((account) => accountKeysOf(group, account))])
   }
 
-  /** Counts a failure for the accounts only: the password was right for another account that the same text names. */
+  /** Counts a failure for these accounts only. The typed text also names another account, whose password was right. */
   recordAccountFailure(address: string, ...accounts: readonly string[]): void {
     const group = addressGroupOf(address)
     this.#count(accounts.flatMap((account) => accountKeysOf(group, account)))
@@ -108,7 +108,7 @@ export class Attempts {
     return { accountAndAddress: accountAndAddress.size, address: address.size, account: account.size }
   }
 
-  /** A clock that is set back also ends the window: no client waits because of a wrong time. */
+  /** The window also ends when the clock is set back, so that no client waits because of a wrong time. */
   #current(bound: Bound, key: string, now: number): Window | undefined {
     const window = this.#windows[bound].get(key)
     if (isCurrent(window, now)) return window
@@ -136,7 +136,7 @@ function accountKeysOf(group: string, account: string): readonly (readonly [Boun
   ]
 }
 
-/** A longer text is not a client address; a proxy may pass on any text. */
+/** No client address is longer than this, but a proxy may pass on any text. */
 const addressCharactersMax = 64
 
 /**

@@ -7,8 +7,8 @@ export const credentialKinds = ['bearer', 'dpop', 'api_key', 'proof', 'link', 'n
 export type CredentialKind = (typeof credentialKinds)[number]
 
 /**
- * `challenged`: the client has to retry with a nonce. `held_up`: after too many failed attempts. `unavailable`: the
- * credentials could not be checked.
+ * `challenged`: the client has to retry with a nonce. `held_up`: refused after too many failed attempts. `unavailable`:
+ * the credentials could not be checked.
  */
 export const authOutcomes = ['accepted', 'challenged', 'refused', 'held_up', 'unavailable'] as const
 type AuthOutcome = (typeof authOutcomes)[number]

@@ -35,9 +35,9 @@ export interface AuthenticatorParts {
 const credentialsPattern = /^(bearer|dpop) +([^\s,]+)$/i
 
 /**
- * Finds the caller of a request by its headers, without a password hash. It waits only for the check of each proof, and
- * of a token that is not in the cache. The decision is made after the last wait in one synchronous step, so two
- * requests with the same proof cannot both pass. Contract 2; RFC 6750, RFC 9449.
+ * Finds the caller of a request by its headers, without a password hash. It waits only for the check of a proof, and of
+ * a token that is not in the cache. After the last wait, it decides in one synchronous step, so two requests with the
+ * same proof cannot both pass. Contract 2; RFC 6750, RFC 9449.
  */
 export function authenticatorOf(parts: AuthenticatorParts): Authenticate {
   const authenticator = new Authenticator(parts)
@@ -64,7 +64,7 @@ class Authenticator {
 
   callerOf(request: AuthenticationRequest, access: RouteAccess): Caller | Promise<Caller> {
     if (access === 'none') return unauthenticated
-    // Only the route checks the signature: no other credential makes up for a bad one. Contract 6, Hook.
+    // The route checks the signature. No other credential makes up for a wrong signature. Contract 6, Hook.
     if (access === 'hook' && request.headerCount(hookSignatureHeader) > 0) return unauthenticated
     if (!this.#parts.isServing()) throw new Problem('storage')
     if (access === 'link') return this.#linkCaller(request)
@@ -88,7 +88,7 @@ class Authenticator {
     return { ...unauthenticated, tenant }
   }
 
-  /** Marks the proof as used at once, because there is no token to check after it. */
+  /** Accepts a proof without a token. It is marked as used at once, because no token has to be checked first. */
   async #proven(request: AuthenticationRequest): Promise<Caller> {
     const { proofs, attempts, passwords } = this.#parts
     if (request.path.endsWith(logIn.path)) {
@@ -174,7 +174,7 @@ function schemeOf(text: string): 'DPoP' | 'Bearer' {
   return /^dpop/i.test(text) ? 'DPoP' : 'Bearer'
 }
 
-/** RFC 6750 §2: a second credential must not go unnoticed. */
+/** The error for a request with several credentials, of which only one would be checked. RFC 6750 §2. */
 function moreThanOne(): Problem {
   return new Problem('unauthorized', 'more than one credential')
 }

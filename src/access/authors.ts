@@ -23,7 +23,7 @@ export interface Recipient {
 
 /**
  * The cached result of checking a key's roles against the scope of its creator. `access` is referenced so that it is
- * not collected: a new access would have another scope object, and the result would be computed again.
+ * not collected. A new access would have another scope object, and the result would be computed again.
  */
 interface CreatorCheck {
   readonly access: Access | undefined
@@ -40,7 +40,7 @@ export class Authors {
   readonly #parts: AuthorsParts
   readonly #checks = new WeakMap<StoredApiKey, CreatorCheck>()
   /**
-   * Tenants with API keys whose creators belong to another tenant, by the creators' tenant. Only of keys that
+   * Tenants with API keys whose creators belong to another tenant, by the creators' tenant. Contains only keys that
    * `isKeyActive` has checked.
    */
   readonly #tenantsByCreator = new Map<string, Set<string>>()
@@ -61,8 +61,8 @@ export class Authors {
   }
 
   /**
-   * `author` as for `scopeOf`. Keys and the operator have no mail address. Only a stored address is returned: a
-   * crash could take back any other.
+   * `author` as for `scopeOf`. Keys and the operator have no mail address. Only a stored address is returned, because a
+   * crash could undo any other.
    *
    * @throws Problem `storage` while the store is being read
    */
@@ -92,7 +92,7 @@ export class Authors {
     return key && !isExpired(key, now()) ? key : undefined
   }
 
-  /** Whether the creator of an API key may still grant its roles; the key is suspended while this is false. */
+  /** Whether the creator of an API key may still grant its roles. Otherwise the key is suspended. */
   isKeyActive(tenant: string, key: StoredApiKey): boolean {
     const { createdBy: creator, roles } = key
     if (!creator) return true

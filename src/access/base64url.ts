@@ -6,7 +6,7 @@
  */
 
 const pattern = /^[A-Za-z0-9_-]*$/
-/** Allowed last characters: the bits after the last byte are zero. */
+/** The allowed last characters, in which the bits after the last byte are zero. */
 const lastOfTwo = 'AQgw'
 const lastOfThree = 'AEIMQUYcgkosw048'
 
@@ -24,8 +24,8 @@ export function base64urlOf(bytes: Uint8Array | string): string {
 }
 
 /**
- * Three canonical parts: jose also accepts line breaks, and last characters with extra bits. An empty signature has
- * the right form and is refused later. RFC 7515 §7.1.
+ * Whether a text has three canonical parts. jose also accepts line breaks, and last characters with extra bits. An
+ * empty signature passes here, and is refused later. RFC 7515 §7.1.
  */
 export function isCompactJws(text: string): boolean {
   const parts = text.split('.')

@@ -53,7 +53,7 @@ const pattern = /^basic +([A-Za-z0-9+/]+={0,2})$/i
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Name and password, split at the first colon: a password may contain a colon, a name does not. Undefined for another
+ * Name and password, split at the first colon: a password may contain a colon, a name may not. Undefined for another
  * scheme, for Base64 that is not canonical, for bytes that are not UTF-8, for a text without a colon, and for a header
  * that is too long.
  */

@@ -1,15 +1,15 @@
 import type { Principal } from '#model/caller'
 
 /**
- * A map of limited size: an entry above the limit evicts the oldest. For entries that can be computed or requested
- * again. Reading does not renew an entry, so that reading costs nothing.
+ * A map of limited size: a new entry above the limit evicts the oldest. For entries that can be computed or requested
+ * again. Reading an entry does not make it younger, so that reading costs nothing.
  */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>()
   readonly #sizeMax: number
   /**
-   * One iterator over all keys that never starts again: a map keeps the slots of deleted entries at its beginning,
-   * and skipping them for each new entry took 30 µs with 65 536 of them.
+   * One iterator over all keys, which is never restarted. A map keeps the slots of deleted entries at its beginning. A
+   * new iterator for each entry would have to skip them: with 65 536 of them, this took 30 µs.
    */
   readonly #keys = this.#entries.keys()
   /** The last key from the iterator, unless it was deleted or set again. */
@@ -46,7 +46,7 @@ export class BoundedMap<K, V> {
   }
 
   /**
-   * The iterator is not asked while the map is empty: it would reach its end, and a finished iterator returns no more
+   * Does not call the iterator while the map is empty: it would reach its end, and a finished iterator returns no more
    * keys.
    */
   #nextKey(): { readonly key: K } | undefined {
@@ -57,8 +57,8 @@ export class BoundedMap<K, V> {
 }
 
 /**
- * A cache with two generations: an entry unused for one to two generations is evicted, and a full generation evicts
- * its oldest entries first. For values that can be computed again.
+ * A cache with two generations. An entry is evicted one to two generations after its last use. A full generation evicts
+ * its oldest entry. For values that can be computed again.
  */
 export class RecentMap<K, V> {
   readonly #generationMs: number
@@ -89,7 +89,7 @@ export class RecentMap<K, V> {
     this.#young.set(key, value)
   }
 
-  /** Begins a new generation when the last one has lasted long enough, or when the clock was set back by as much. */
+  /** Begins a new generation `generationMs` after the last, or when the clock was set back by as much. */
   #move(now: number): void {
     const age = Math.abs(now - this.#youngSince)
     if (age < this.#generationMs) return
@@ -118,7 +118,7 @@ interface Entry<V> {
  */
 export class ExpiringMap<K extends string, V> {
   readonly #options: ExpiringMapOptions
-  /** In the order in which they expire. */
+  /** The entries, in the order in which they expire. */
   readonly #entries: BoundedMap<K, Entry<V>>
   readonly #shares = new FairShares<K>()
 
@@ -131,7 +131,7 @@ export class ExpiringMap<K extends string, V> {
     return this.#entries.size
   }
 
-  /** Valid up to and including its last millisecond. */
+  /** An entry is valid up to and including its last millisecond. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key)
     return entry && entry.endsAt >= this.#options.now() ? entry.value : undefined
@@ -179,9 +179,9 @@ interface TenantShare<K> {
 }
 
 /**
- * Which entries of a store belong to which user and tenant, in the order in which they were added. It names the entry
- * that a full store evicts: the oldest of the user with the most entries in the tenant with the most entries. One
- * user or tenant can fill a store only while the others do not need it. Every operation takes constant time.
+ * The keys of the entries of each user and tenant, in the order in which they were added. It finds the entry that a
+ * full map evicts: the oldest of the user with the most entries in the tenant with the most entries. So one user or
+ * tenant can fill a map only while the others do not need it. Every operation takes constant time.
  */
 class FairShares<K> {
   readonly #tenants = new Map<string, TenantShare<K>>()
@@ -221,7 +221,7 @@ class FairShares<K> {
   }
 }
 
-/** Sizes by name. They change by one, so the largest is known without a search. */
+/** Sizes by name. They change by one, so the largest size is known without a search. */
 class Sizes {
   readonly #sizes = new Map<string, number>()
   readonly #names = new Map<number, Set<string>>()

@@ -11,7 +11,7 @@ export const anonymous = builtInCaller(anonymousName)
 /** The user who starts a local server, and signs in with the token that it prints. */
 export const operator = builtInCaller('operator')
 
-/** May do everything; has no account, and no session that could end. */
+/** A caller with all rights, without an account, and without a session that could end. */
 function builtInCaller(name: string): Caller {
   return {
     tenant: defaultTenant,
@@ -29,8 +29,9 @@ function builtInCaller(name: string): Caller {
 }
 
 /**
- * The authenticator while authentication is off: every caller is `anonymous`, and credentials are ignored. If the update
- * hook has a secret, its route still checks signatures, so that the sender learns about a wrong one. Contract 2 and 6.
+ * The authenticator while authentication is off: every caller is `anonymous`, and credentials are ignored. If the
+ * update hook has a secret, its route still checks signatures, so that the sender of a wrong signature gets an error.
+ * Contract 2 and 6.
  */
 export function anonymousCallers(hookSecret: string | undefined): Authenticate {
   const canSign = hookSecret !== undefined && hookSecret !== ''

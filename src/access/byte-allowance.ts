@@ -12,9 +12,9 @@ export interface ByteAllowanceOptions {
   readonly perMs: number
 }
 
-/** The number of users and tenants that are remembered; any other owner has its whole allowance. */
+/** The most users and tenants that are remembered. Any other owner has its whole allowance. */
 const ownersMax = 65_536
-/** A tenant may add as much as this many of its users. */
+/** The allowance of a tenant, in allowances of a user. */
 const usersOfTenant = 4
 
 interface Bucket {
@@ -24,10 +24,10 @@ interface Bucket {
 }
 
 /**
- * How many bytes each user may add to shared storage: `bytesMax` at once, and the same again evenly over `perMs` (a
- * token bucket); each tenant as much as `usersOfTenant` users. A call passes while any bytes are left, and the excess is
- * a debt: so a large record is not refused for ever. Kept in memory; a restart resets it. Callers without a session
- * (authentication is off, devices) cannot be distinguished, and have no limit.
+ * Limits the bytes that each user may add to shared storage: `bytesMax` at once, and the same again evenly over `perMs`
+ * (a token bucket). A tenant may add as much as `usersOfTenant` users. A call passes while any bytes are left, even if
+ * it adds more. The excess is a debt, so a large record is not refused for ever. A restart resets all allowances.
+ * Callers without a session (authentication is off, devices) cannot be distinguished, and have no limit.
  */
 export class ByteAllowance {
   readonly #options: ByteAllowanceOptions
@@ -52,7 +52,7 @@ export class ByteAllowance {
     })
   }
 
-  /** @throws Problem the refusal; the bytes are not counted then */
+  /** @throws Problem as `refusal` returns it; then the bytes are not counted */
   take(caller: Caller, bytes: number): void {
     const refusal = this.refusal(caller)
     if (refusal) throw refusal

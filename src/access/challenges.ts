@@ -5,9 +5,9 @@ import type { Principal } from '#model/caller'
 
 /** Contract 2, Second factor. */
 const challengeLifetimeMs = 300_000
-/** Enough for 33 new challenges a second; a user whose challenge was evicted starts again. */
+/** Enough for 33 new challenges a second. A user whose challenge was evicted has to start again. */
 const challengesMax = 10_000
-/** WebAuthn §13.4.3 requires at least 16. */
+/** WebAuthn §13.4.3 requires at least 16 bytes. */
 const challengeBytes = 32
 
 export type ChallengeKind = 'register' | 'authenticate'
@@ -19,8 +19,8 @@ export interface ChallengesOptions {
 }
 
 /**
- * Challenges for authenticators to sign. Each is valid once, for five minutes, for one owner (a session or a 2FA
- * token, by its unique name) and one purpose.
+ * Challenges for authenticators to sign. Each is valid once, for five minutes, for one kind of use and one owner: the
+ * unique name of a session or a 2FA token.
  */
 export class Challenges {
   readonly #random: Random
@@ -31,14 +31,14 @@ export class Challenges {
     this.#challenges = new ExpiringMap({ now, lifetimeMs: challengeLifetimeMs, sizeMax: challengesMax })
   }
 
-  /** Base64url. Replaces an earlier challenge of the same owner and kind. `user`: the account that signs. */
+  /** Returns Base64url. Replaces an earlier challenge of the same owner and kind. `user`: the account that signs. */
   issue(owner: string, kind: ChallengeKind, user: Principal): string {
     const challenge = base64urlOf(this.#random(challengeBytes))
     this.#challenges.set(`${kind} ${owner}`, challenge, user)
     return challenge
   }
 
-  /** The challenge to check a signature against. It is used up, even if the check fails. */
+  /** The challenge to check a signature against. It is used up, even if the signature is wrong. */
   take(owner: string, kind: ChallengeKind): string | undefined {
     return this.#challenges.take(`${kind} ${owner}`)
   }

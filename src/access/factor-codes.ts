@@ -6,7 +6,7 @@ import { openTotpSecret, totpStep } from '#access/totp'
 import { accountAddress } from '#actors/account/commands'
 import { Problem } from '#model/problem'
 
-/** A right code is used up. A wrong code is counted, whatever is wrong with it. Contract 2, Second factor. */
+/** Checks of codes. A valid code is used up. An invalid code is counted, for any reason. Contract 2, Second factor. */
 
 /** @throws Problem `unauthorized`, `too_many_requests` */
 export async function takeTotp(
@@ -54,7 +54,7 @@ export function takeCode(
     : takeRecoveryCode(parts, subject, code, origin)
 }
 
-/** Counts a code that was used before like any wrong code. */
+/** Waits for the turn that uses up a factor. A code that was used before is counted like any wrong code. */
 export async function useFactor(
   parts: SignInParts,
   subject: FactorSubject,
@@ -69,7 +69,7 @@ export async function useFactor(
   }
 }
 
-/** Recovery codes for the user, and their hashes for the store. Each replaces a lost factor once. */
+/** Recovery codes for the user, and their hashes for the store. Each code replaces a lost factor once. */
 export function freshRecoveryCodes({ world }: SignInParts): {
   readonly codes: readonly string[]
   readonly hashes: readonly Uint8Array[]

@@ -8,13 +8,13 @@ import { Problem } from '#model/problem'
 
 /** How long a confirmation is valid. */
 const confirmedForMs = 300_000
-/** Enough for 33 new confirmations a second; a user whose confirmation was evicted confirms again. */
+/** Enough for 33 new confirmations a second. A user whose confirmation was evicted has to confirm again. */
 const confirmationsMax = 10_000
 
 /**
- * Confirms that the signed-in person is still present before a second factor is turned on or off, by password or by
- * an existing factor. A confirmation holds for the same session for five minutes, so that an operation of two
- * requests is confirmed once. Contract 2, Second factor.
+ * Before a second factor is turned on or off, the signed-in person has to confirm with the password or an existing
+ * factor. A confirmation is valid for the same session for five minutes, so that an operation of two requests is
+ * confirmed once. Contract 2, Second factor.
  */
 export class FactorConfirmations {
   readonly #parts: SignInParts
@@ -54,7 +54,7 @@ export class FactorConfirmations {
   }
 }
 
-/** Not 401: a client would renew its token and retry. */
+/** Not 401, after which a client would renew its token and retry. */
 function notConfirmed(): Problem {
   const details = [{ path: 'password', message: 'password or a present factor is needed' }]
   return new Problem('invalid', undefined, { details })

@@ -11,12 +11,12 @@ import type { Principal } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 
-/** The user whose second factor a request concerns, and how the request proves it. */
+/** The user whose second factor a request concerns, and the token or session that names this user. */
 export interface FactorSubject {
   readonly row: UserRow
   /** Thumbprint of the key that signed the proof of the request. */
   readonly jkt: string
-  /** Unique name of the session or the 2FA token: challenges and secrets are made for this owner only. */
+  /** Unique name of the session or the 2FA token. Challenges and new secrets are valid for this owner only. */
   readonly owner: string
   /** The session's id if signed in; undefined during sign-in. */
   readonly session: string | undefined
@@ -27,8 +27,8 @@ export interface FactorSubject {
 }
 
 /**
- * Finds the user by the 2FA token in the body, otherwise by the session; both need a proof. The token is valid until
- * it expires or the credentials change.
+ * Finds the user by the 2FA token in the body. Without a token, finds the user by the session. Both need a proof. The
+ * token is valid until it expires or the credentials change.
  *
  * @throws Problem `unauthorized`
  */
@@ -51,7 +51,7 @@ export function ownerOf({ row }: FactorSubject): Principal {
   return { tenant: row.tenant, user: row.id }
 }
 
-/** A user who signs in with an existing factor, not one who has to set up the first. */
+/** A user who signs in with an existing factor. Refuses a user who has to set up the first factor. */
 export async function signInSubject(
   parts: SignInParts,
   request: FactorRequest,

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 
-/** Keys derived from the key file: one for each purpose, so that one purpose reveals nothing about another. */
+/** Keys derived from the key file: one for each purpose, so that no key reveals another. */
 export interface FileKeys {
   /** Authenticates refresh tokens of the DPoP scheme. */
   readonly refresh: Uint8Array
@@ -18,7 +18,7 @@ export interface FileKeys {
 const fileKeyBytes = 32
 
 /**
- * Derives the keys by HKDF-SHA-256 (RFC 5869), without salt: the file's key is random already.
+ * Derives the keys by HKDF-SHA-256 (RFC 5869). It needs no salt, because the file's key is random.
  *
  * @throws RangeError for a key of another length
  */
@@ -42,11 +42,11 @@ export function fileKeysOf(fileKey: Uint8Array): FileKeys {
  */
 
 const algorithm = 'aes-256-gcm'
-/** NIST SP 800-38D §8.2.2: random, good for 2³² seals under one key. */
+/** A random nonce of this length is enough for 2³² seals under one key. NIST SP 800-38D §8.2.2. */
 const nonceBytes = 12
 const tagBytes = 16
 
-/** Nonce, tag, then as many bytes as `plain`. Inverse of `open`. */
+/** Returns the nonce, the tag, and the encrypted bytes, as many as `plain` has. Inverse of `open`. */
 export function seal(key: Uint8Array, plain: Uint8Array, context: string, random: Random): Uint8Array {
   const nonce = random(nonceBytes)
   const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes }).setAAD(Buffer.from(context))

@@ -8,13 +8,13 @@ import { randomId } from '#model/identifier'
 
 /** The name of an administrator that was not configured. Contract 2. */
 const defaultName = 'admin'
-/** 117 bits. */
+/** 20 Base58 characters have 117 bits. */
 const passwordCharacters = 20
 
 /**
- * Creates the configured administrator unless the name is taken; an existing account is never changed. If none is
- * configured and there is no account at all, creates one with a random password, which can only be shown now. Contract
- * 2, First administrator.
+ * Creates the configured administrator unless the name is taken; an existing account is never changed. If no
+ * administrator is configured and there is no account at all, creates one with a random password, which can only be
+ * shown now. Contract 2, First administrator.
  */
 export async function firstAdministrator(
   parts: SignInParts,

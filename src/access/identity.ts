@@ -31,11 +31,11 @@ import type { StoredApiKey } from '#actors/tenant/state'
 import type { SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
-/** Users, sessions, tokens and keys, assembled. */
+/** All parts of authentication and access, assembled. */
 export type Identity = ReturnType<typeof openIdentity>
 
 const nonceKeyBytes = 32
-/** The longest lifetime of the tokens between a password and a second factor. */
+/** The longest lifetime of a token that is issued between a password and a second factor. */
 const secondFactorMsMax = 900_000
 
 export function openIdentity(options: IdentityOptions) {
@@ -71,7 +71,7 @@ export function openIdentity(options: IdentityOptions) {
     system,
     listing: options.listing,
     sweep: options.sweep,
-    // The sweep skipped an offset: clients of the next tenant with that name begin after it.
+    // The sweep skipped an offset, after which clients of the next tenant with that name begin.
     swept: (tenant) => hub.load(tenant, system.registry.head(tenant).committed),
     failed: (error, tenant) =>
       log.warn({ err: error, tenant }, 'could not remove the data of a deleted tenant; will try again'),
@@ -153,7 +153,7 @@ export function openIdentity(options: IdentityOptions) {
      * @throws Problem `unauthorized`, `too_many_requests`
      */
     linkCallerBy(name: string, secret: string | undefined, address: string): LinkCaller {
-      // Tokens may be short, so even a right guess is refused after too many wrong ones.
+      // Device tokens may be short, so after too many wrong guesses even the right token is refused.
       if (secret === undefined) attempts.check(address)
       const caller = secret === undefined ? linkCredentials.callerByToken(name) : linkCredentials.callerBy(name, secret)
       if (!caller) throw new Problem('unauthorized', 'invalid credentials')
@@ -180,12 +180,13 @@ export function openIdentity(options: IdentityOptions) {
     /** The caller as of now; undefined once the session is over. */
     callerOf,
     /**
-     * The present rights of an author, by resource name; none once the author is deleted. Contract 5.1.
+     * The present rights of an author, given by CRN. A deleted author has none. Contract 5.1.
      * @throws Problem `storage` while the store is being read
      */
     scopeOf: (tenant: string, author: string) => authors.scopeOf(tenant, author),
     /**
-     * Whether an author still has rights, and the mail address. @throws Problem `storage` while the store is being read
+     * Whether an author still has rights, and the author's mail address.
+     * @throws Problem `storage` while the store is being read
      */
     recipientOf: (tenant: string, user: string) => authors.recipientOf(tenant, user),
     /** Whether the creator of an API key may still grant its roles. */

@@ -16,7 +16,7 @@ export interface LinkCaller {
   readonly tenant: string
   /** If present, the connection is for this device only. */
   readonly device?: string
-  /** Id of the gateway's provisioning key. */
+  /** The id of the gateway's provisioning key. */
   readonly key?: string
 }
 
@@ -30,7 +30,7 @@ const anyDevice = '*'
 
 /**
  * `Authorization: Basic <tenant>/<deviceIdentifier>:<secret>`, or `<tenant>/*:<provisioningKey>`; tenant `default`
- * may be omitted. Both secrets are 256 random bits, so they need no slow password hash, which would delay ten
+ * may be omitted. Both secrets are 256 random bits, so they need no slow password hash. Such a hash would delay ten
  * thousand devices that reconnect at once. Contract 7.
  */
 export class LinkCredentials {
@@ -58,7 +58,7 @@ export class LinkCredentials {
     return device === anyDevice ? this.#gatewayOf(tenant, secret) : this.#deviceOf(tenant, device, secret)
   }
 
-  /** The caller by a device token, or by the text of a provisioning key of any tenant. */
+  /** Finds the caller by a device token, or by the text of a provisioning key of any tenant. */
   callerByToken(text: string): LinkCaller | undefined {
     const { system, accesses } = this.#parts
     const owner = isDeviceToken(text) ? ownerOfToken(system, tokenHash(text)) : undefined

@@ -17,13 +17,13 @@ import { proofProblem } from '#http/authentication'
 import { foldEmail } from '#model/user'
 
 /**
- * The largest number of accounts that a sign-in compares, one hash each. Every sign-in computes at least as many
- * hashes as the mail address that is used in the most tenants needs, up to this number: so the time of an answer does
- * not reveal the number of accounts. Contract 2, Login.
+ * The most accounts whose hashes a sign-in checks. One mail address can belong to accounts in several tenants. Every
+ * sign-in checks at least as many hashes as the mail address with the most accounts needs, up to this number. So the
+ * time of an answer does not reveal the number of accounts. Contract 2, Login.
  */
 const candidatesMax = 8
 
-/** Contract 2, Login. */
+/** Lifetimes of 2FA tokens: for the use of a factor, and for setting up the first factor. Contract 2, Login. */
 const secondFactorMs = 300_000
 const enrollmentMs = 900_000
 
@@ -51,7 +51,7 @@ async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string)
   return complete(parts, match, jkt, origin)
 }
 
-/** The accounts that a name or mail address can mean, among those that may sign in here. */
+/** The accounts that a name or mail address can mean, among those that may sign in under the host of the request. */
 function candidates(directory: DirectoryState, { email, tenantIdentifier, origin }: LoginRequest): readonly UserRow[] {
   return rowsByLogin(directory, email, origin.host)
     .filter(({ tenant }) => tenantIdentifier === undefined || tenant === tenantIdentifier)
@@ -59,8 +59,8 @@ function candidates(directory: DirectoryState, { email, tenantIdentifier, origin
 }
 
 /**
- * In one tenant, one user's name may be another user's mail address, and both may have this password: the mail address
- * decides.
+ * In one tenant, one user's name may be another user's mail address, and both may have this password. Then the user
+ * with the mail address signs in.
  */
 function onePerTenant(matches: readonly Match[], email: string): readonly Match[] {
   const byTenant = new Map<string, Match>()

@@ -48,23 +48,23 @@ export interface IdentitySettings {
   readonly port: () => number
 }
 
-/** Device connections, as far as they depend on credentials. */
+/** Device connections that have to be closed when their credentials end. */
 export interface CredentialLinks {
   /** Closes all connections that were opened with this provisioning key. */
   keyEnded(tenant: string, key: string): void
   tenantEnded(tenant: string): void
-  /** The store was read again: credentials of open connections may be gone. */
+  /** Called after the store was read again: credentials of open connections may no longer exist. */
   recheckCredentials(): void
 }
 
 /** Rules that depend on the rights of their authors, whether the authors are signed in or not. */
 export interface AuthoredRules {
-  /** Rights of users in the tenant changed. */
+  /** Called when rights of users in the tenant changed. */
   accessChanged(tenant: string): void
   tenantEnded(tenant: string): void
 }
 
-/** Removes the data of a deleted tenant; may be started again after an interruption. */
+/** Removes the data of a deleted tenant. It may be started again after an interruption. */
 export interface Sweep {
   run(tenant: string): Promise<void>
   stop(): void

@@ -8,8 +8,9 @@ import { foldName } from '#model/user'
 
 /**
  * A password given with a name or mail address. Text, status and time of the answer must not reveal whether such an
- * account exists. So 429 depends only on the client address and the typed text, before any lookup; an account with too
- * many failures under another name is treated as unknown; and an attempt costs a hash even if there is no account.
+ * account exists. So 429 depends only on the client address and the typed text, and is decided before any lookup. An
+ * account with too many failures under another name is treated as unknown. An attempt costs a hash even if there is no
+ * account.
  */
 export interface PasswordAttempt {
   /** The name or mail address, as typed. */
@@ -35,9 +36,9 @@ interface MatchCandidate extends Candidate {
 const noAccount: MatchCandidate = { hash: undefined }
 
 /**
- * All candidates with this password. Failures count for the client address, the typed text, and each candidate. If the
- * password is right for some candidates, it still counts as a failure for the others. Otherwise the owner of an
- * account in one tenant could try passwords of the same name in another tenant without limit.
+ * Returns all candidates with this password. A failure counts for the client address, the typed text, and each
+ * candidate. If the password is right for some candidates, it still counts as a failure for the others. Otherwise the
+ * owner of an account in one tenant could try passwords of the same name in another tenant without limit.
  *
  * @throws Problem `too_many_requests`, `overloaded`
  */
@@ -58,7 +59,7 @@ export function usersWithPassword(
   const candidates = () => {
     attempts.check(address, typedAccount)
     const rows = attempt.rows()
-    // With accounts in several tenants, a wrong password does not show which of them is meant.
+    // If the text names accounts in several tenants, a wrong password does not show which account is meant.
     const [row] = rows
     if (row && rows.every(({ tenant }) => tenant === row.tenant)) identifyUser(origin, { ...row, user: row.id })
     const rowCandidates = rows.map(candidateOf)
@@ -80,7 +81,7 @@ function matchesOf(candidates: readonly MatchCandidate[]): readonly Match[] {
   return candidates.flatMap(({ match }) => match ?? [])
 }
 
-/** The key under which attempts with a typed text are counted: the same for all spellings of a name or mail address. */
+/** The key under which attempts with a typed text are counted, equal for all spellings of a name or mail address. */
 export function attemptKeyOf(text: string): string {
   return `typed ${foldName(text)}`
 }
@@ -96,8 +97,8 @@ export function accountsOf({ id, name, email }: UserRow): readonly string[] {
 }
 
 /**
- * Hashes a password again if its stored hash has other parameters: the time of a check would reveal that the account
- * exists. To be called after a right password. If the queue is full, the next sign-in does it.
+ * Hashes a password again if its stored hash has other parameters than new hashes: the time of its check would reveal
+ * that the account exists. Call it after the password was verified. If the queue is full, the next sign-in does this.
  */
 export async function renewHash(
   { system, passwords }: SignInParts,

@@ -23,8 +23,8 @@ async function changePasswordOnce(parts: SignInParts, request: PasswordRequest):
 }
 
 /**
- * `PUT /auth/email`. Needs the password: the mail address is a name for the sign-in, and codes for a new password are
- * mailed to it.
+ * `PUT /auth/email`. Requires the password, because the mail address is a name for the sign-in, and codes for a new
+ * password are mailed to it.
  */
 export function changeEmail(parts: SignInParts, request: EmailRequest): Promise<void> {
   return withOneRetry(async () => {

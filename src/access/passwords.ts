@@ -5,30 +5,31 @@ import { FairQueue } from '#runtime/fair-queue'
 /** The number of passwords that may wait, without the one that is being hashed. */
 const waitingMax = 32
 
-/** The loop counts as busy from this share of its time on: events already wait for processors. */
+/** From this share of its time on, the event loop counts as busy: events already wait for processors. */
 const busyFrom = 1 / 3
 
 /**
- * The pause after each hash while the loop is busy: about ten hashes a second remain, a tenth of a processor. Even at
- * low priority argon2 reads and writes 12 MiB three times, which slows everything that shares caches and memory.
+ * The pause after each hash while the loop is busy. About ten hashes a second remain, which take a tenth of a
+ * processor. Even at low priority, argon2 reads and writes 12 MiB three times, which slows everything that shares
+ * caches and memory.
  */
 const pauseMs = 100
 
-/** With more waiting passwords the pauses are shorter, because each password waits for all pauses before its turn. */
+/** If more passwords wait, the pauses are shorter, because the last password waits for all pauses before it. */
 const fewWaiting = 4
 
 /**
- * The hash to check against where there is no account: no known password matches it. It costs as much as a stored
- * one, so that the time of an answer does not reveal whether there is an account.
+ * The hash to check against if there is no account. No known password matches it. It costs as much as a stored hash, so
+ * that the time of an answer does not reveal whether there is an account.
  */
 export const dummyHash =
   '$argon2id$v=19$m=12288,t=3,p=1$Sm7+wJcFhxTUQM6UfzbDtA$yhKOCBOJuMn2Bi5ZKmOYYNn5KIfIieA/tQ6aFSKRPbU'
 
-/** The requester of a hash. */
+/** The client for which a hash is computed. */
 export interface HashRequester {
   /** The client address. All client addresses of one IPv6 network share one place in the rotation. */
   readonly address: string
-  /** Aborts when no client waits for the answer any more: a hash that has not begun is then skipped. */
+  /** Aborts when no client waits for the answer any more. A hash that has not begun is then skipped. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -44,7 +45,7 @@ interface Job {
   refuse(problem: Problem): void
 }
 
-/** The parts of the world that the pace depends on. */
+/** The parts of `World` that the pauses depend on. */
 export interface LoadSource {
   after(delayMs: number, task: () => void): void
   loopShare(): number
@@ -80,7 +81,7 @@ export class Passwords {
     return this.#engine.isCurrent(hash)
   }
 
-  /** @throws Problem `overloaded` when too many wait, or when no client waits for this any more */
+  /** @throws Problem `overloaded` when too many passwords wait, or when the client no longer waits */
   hash(password: string, requester: HashRequester): Promise<string> {
     return this.#enqueue(requester, async () => this.#hashed(password))
   }
@@ -90,7 +91,7 @@ export class Passwords {
    * may throw a refusal, because other attempts on the account may have failed meanwhile. `onResult` runs before the
    * next job, so that failures it counts apply to that job.
    *
-   * @throws Problem `overloaded` when too many wait, or when no client waits for this any more; errors of
+   * @throws Problem `overloaded` when too many passwords wait, or when the client no longer waits; errors of
    * `candidates` and `onResult`
    */
   verify<C extends Candidate, T>(
@@ -111,7 +112,7 @@ export class Passwords {
     })
   }
 
-  /** Call before work that is useless without the password's hash. @throws Problem `overloaded` when too many wait */
+  /** Call before work that is useless if the password cannot be queued. @throws Problem `overloaded` if it cannot */
   checkQueueSpace(address: string): void {
     if (!this.#waiting.hasRoom(addressGroupOf(address))) throw this.#tooMany()
   }
@@ -175,12 +176,12 @@ export class Passwords {
   }
 }
 
-/** The refusal of a request whose client is gone. */
+/** The refusal of a request whose client has disconnected. */
 function clientGone(): Problem {
   return new Problem('overloaded', 'the client no longer waits for this password')
 }
 
-/** Unicode-normalized, because keyboards compose letters differently. */
+/** The password in Unicode form NFC, because keyboards compose letters differently. */
 function normalOf(password: string): string {
   return password.normalize('NFC')
 }

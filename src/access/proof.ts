@@ -17,11 +17,11 @@ export interface ProofRequest {
   /** The value of a header by its lower-case name: empty if absent; repeated headers are joined by a comma. */
   header(name: string): string
   headerCount(name: string): number
-  /** Added to the answer, with any status. */
+  /** Adds a header to the answer, for any status. */
   addReplyHeader(name: string, value: string): void
 }
 
-/** A proof that is valid in itself. Not checked yet: whether its key is the token's, and whether it is new. */
+/** A proof that is valid in itself. Whether its key is the token's, and whether it is new, is not checked yet. */
 export interface CheckedProof {
   /** Thumbprint of the key that signed it. */
   readonly jkt: string
@@ -139,7 +139,8 @@ function requireOneHeader(request: ProofRequest): void {
 }
 
 /**
- * Counts characters as bytes: a character of several bytes is not allowed in a proof, and the next check refuses it.
+ * Counts characters instead of bytes. A character of several bytes is not allowed in a proof, and the next check
+ * refuses it.
  */
 function requireMaxLength(text: string): void {
   if (text.length > proofCharactersMax) throw proofProblem('invalid proof')
@@ -179,8 +180,8 @@ function requireAddress({ htu }: ProofClaims, { forwarded, path }: ProofRequest)
 }
 
 /**
- * Compares whole seconds, like `iat`, so that a client exactly at the limit is not refused because of the server's
- * milliseconds.
+ * Compares whole seconds, because `iat` has whole seconds. Otherwise the server's milliseconds would refuse a proof
+ * that is exactly at the limit.
  */
 function requireFreshness({ iat }: ProofClaims, nowMs: number): void {
   if (Math.abs(Math.floor(nowMs / 1000) - iat) > toleranceS) throw proofProblem('iat outside tolerance')
@@ -195,7 +196,7 @@ async function verifySignature(text: string, key: CryptoKey): Promise<void> {
 }
 
 /**
- * Returns the hash of the token. The token is in the same request, so the comparison need not be in constant time.
+ * Returns the hash of the token. The client sent the token too, so the comparison need not be in constant time.
  */
 function requireTokenHash({ ath }: ProofClaims, token: string): string {
   const hash = tokenHash(token)
@@ -246,7 +247,7 @@ export interface ProofKey {
   readonly key: CryptoKey
 }
 
-/** The largest number of cached keys in one generation. Each takes about 7 KB, and saves an import of 130 µs. */
+/** The most cached keys in one generation. Each takes about 7 KB, and saves an import of 130 µs. */
 const keysMax = 8_192
 /** Headers of real clients have 230 to 400 characters; longer ones are accepted, but parsed each time. */
 const headerCharactersMax = 1_024
@@ -260,8 +261,8 @@ export interface ProofKeysOptions {
 }
 
 /**
- * Caches keys by the exact proof header. A client sends the same header each time, so its key is imported and the
- * thumbprint computed only once while the client is active. Only headers of valid proofs are cached.
+ * Caches keys by the exact text of the proof's header. A client sends the same header each time. So its key is
+ * imported, and the thumbprint computed, only once while the client is active. Only headers of valid proofs are cached.
  */
 export class ProofKeys {
   readonly #now: () => number

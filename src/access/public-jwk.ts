@@ -9,10 +9,10 @@ export interface PublicJwk {
   readonly y: string
 }
 
-/** 32 bytes. RFC 7518 §6.2.1.2: full length, leading zeros included. */
+/** 32 bytes in Base64url. Leading zeros are included. RFC 7518 §6.2.1.2. */
 const coordinateCharacters = 43
 
-/** Private members of any kind of key (RFC 7517, 7518 §6): a private key that was sent is no longer secret. */
+/** Private members of any kind of key (RFC 7517, RFC 7518 §6). A private key that was sent is no longer secret. */
 const privateMembers = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv']
 
 /** The required members of a public P-256 key; undefined for any other kind, and for one with a private member. */
@@ -24,7 +24,7 @@ export function readPublicJwk(value: unknown): PublicJwk | undefined {
   return { kty, crv, x, y }
 }
 
-/** RFC 7638: SHA-256 over the required members in the order of their names, without space. */
+/** SHA-256 over the JSON of the required members, in the order of their names and without spaces. RFC 7638. */
 export function thumbprintOf({ crv, kty, x, y }: PublicJwk): string {
   return createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url')
 }

@@ -9,20 +9,20 @@ import { Problem } from '#model/problem'
 export const generationMs = 61_000
 const generationCount = 3
 
-/** In one generation: 12 000 proofs a second, more than one process can check. 16 bytes each. */
+/** The most proofs in one generation: 12 000 a second, more than one process can check. Each takes 16 bytes. */
 const entriesMaxByDefault = 3 * 2 ** 18
 
 export interface ReplayCacheOptions {
   /** Unix ms. */
   readonly now: () => number
   readonly random: Random
-  /** In one generation. */
+  /** The most proofs in one generation. */
   readonly entriesMax?: number
 }
 
 /**
- * Used proofs: the `jti`s of each key. Nothing is forgotten early; when a generation is full, no proofs are accepted
- * until the next one begins. RFC 9449 §11.1, contract 2.
+ * Used proofs: the `jti`s of each key. No proof is forgotten early. When a generation is full, no proofs are accepted
+ * until the next generation begins. RFC 9449 §11.1, contract 2.
  */
 export class ReplayCache {
   readonly #options: ReplayCacheOptions
@@ -33,7 +33,7 @@ export class ReplayCache {
    */
   readonly #secret: string
   #generation = Number.NEGATIVE_INFINITY
-  /** The youngest first. */
+  /** One set for each generation, the youngest first. */
   #sets: FingerprintSet[] = []
   /** The last fingerprint: `record` follows `isUsed` at once, and needs the same fingerprint. */
   #latest: { readonly jkt: string; readonly jti: string; readonly fingerprint: Fingerprint } | undefined
@@ -61,7 +61,7 @@ export class ReplayCache {
     youngest.add(this.#fingerprintOf(jkt, jti))
   }
 
-  /** Forwards only: a clock that is set back must not make used proofs valid again. */
+  /** Generations only move forwards: a clock that is set back must not make used proofs valid again. */
   #move(): void {
     const generation = Math.floor(this.#options.now() / generationMs)
     if (generation <= this.#generation) return
@@ -92,11 +92,11 @@ type Fingerprint = Uint32Array
 
 const words = 4
 const firstSlots = 1024
-/** The largest load of a table: probing gets slow above it. */
+/** The largest share of used slots in a table: above it, finding a slot gets slow. */
 const loadMax = 0.75
 
 /**
- * A set of fingerprints that only grows, 16 bytes per slot and nothing on the heap.
+ * A set of fingerprints that only grows. Each slot takes 16 bytes, outside the heap of V8.
  *
  * A full table is not copied into a larger one, which would block the loop for milliseconds. A table of twice the
  * size is added; a lookup searches all of them, a dozen at most.
@@ -156,7 +156,7 @@ function mark(fingerprint: Fingerprint): Fingerprint {
   return fingerprint
 }
 
-/** The slot of the fingerprint, or the empty slot for it: the index of its first word. */
+/** The index of the slot that has the fingerprint, or of the empty slot for it. */
 function slotOf(table: Uint32Array, fingerprint: Fingerprint): number {
   const mask = table.length - 1
   let index = ((fingerprint[1] ?? 0) * words) & mask

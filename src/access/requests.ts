@@ -5,7 +5,7 @@ import type { Caller, Principal } from '#model/caller'
 
 /** Where a sign-in comes from, as the server saw it. */
 export interface SignInOrigin {
-  /** With the port if the client sent one; lower case. */
+  /** The host of the request in lower case, with the port if the client sent one. */
   readonly host: string
   readonly address: string
   /** `User-Agent` as received; stored up to a length. */
@@ -23,7 +23,7 @@ export interface LoginRequest {
   readonly password: string
   /** Without `crn#tenant:`. */
   readonly tenantIdentifier?: string | undefined
-  /** The thumbprint of the key of the request's proof, which was valid. */
+  /** The thumbprint of the key in the request's proof, which was valid. Undefined: no proof. */
   readonly jkt: string | undefined
   readonly origin: SignInOrigin
 }
@@ -62,7 +62,7 @@ export interface BasicTokens {
 
 export interface RefreshRequest {
   readonly refreshToken: string
-  /** The thumbprint of the key of the request's proof, which was valid. */
+  /** The thumbprint of the key in the request's proof, which was valid. Undefined: no proof. */
   readonly jkt: string | undefined
   readonly origin: SignInOrigin
 }
@@ -125,7 +125,7 @@ export interface FactorCodeRequest extends FactorRequest {
   readonly code: string
 }
 
-/** Proof that the signed-in person is still present. */
+/** A password or a code, which confirms that the signed-in person is still present. */
 export interface Confirmation {
   readonly password?: string | undefined
   readonly code?: string | undefined
@@ -133,7 +133,7 @@ export interface Confirmation {
 
 export type ConfirmedRequest = FactorRequest & Confirmation
 
-/** The pair if this completes a sign-in. Recovery codes for the first factor, and for each activation of TOTP. */
+/** Has the token pair if this completes a sign-in, and recovery codes for a first factor or an activation of TOTP. */
 export interface FactorActivated extends Partial<TokenPair> {
   readonly recoveryCodes?: readonly string[]
 }

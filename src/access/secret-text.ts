@@ -4,8 +4,8 @@ import type { Random } from '#access/file-keys'
 import { isServerMadeId, isTenantIdentifier, randomId } from '#model/identifier'
 
 /**
- * Text forms of secrets that the server makes. Only the SHA-256 of each is stored: they are random, so no slower hash
- * is needed. Contract 2, 7.
+ * Text forms of secrets that the server makes. Only the SHA-256 of each is stored. The secrets are random, so no slower
+ * hash is needed. Contract 2, 7.
  */
 
 /** 256 bits. Contract 7. */
@@ -16,7 +16,7 @@ const codeCharacters = 22
 const recoveryBytes = 10
 const recoveryCodeCount = 10
 
-/** None of these texts is as long as this: a longer text is refused before it is hashed. */
+/** More than any of these texts needs. A longer text is refused before it is hashed. */
 const textCharactersMax = 256
 
 /** The secret of a device or a key. */
@@ -33,7 +33,7 @@ export function hashOf(text: string): Uint8Array {
   return new Uint8Array(createHash('sha256').update(text).digest())
 }
 
-/** In constant time: the duration must not reveal how much of a guess was right. */
+/** Compares in constant time, so that the duration does not reveal how much of a guess was right. */
 export function isHashOf(text: string, hash: Uint8Array): boolean {
   if (text.length > textCharactersMax) return false
   const own = hashOf(text)
@@ -86,7 +86,7 @@ function groupsOf(text: string): string[] {
   return text.match(/.{1,4}/gs) ?? []
 }
 
-/** RFC 4648 §6, for whole groups of five bytes. */
+/** Base32 (RFC 4648 §6) of whole groups of five bytes. */
 function base32Of(bytes: Uint8Array): string {
   let bits = 0n
   for (const byte of bytes) bits = (bits << 8n) | BigInt(byte)
@@ -98,8 +98,8 @@ function base32Of(bytes: Uint8Array): string {
 }
 
 /**
- * Returns a function that compares a token with the expected one, of which only the hash is kept, in constant time.
- * Without an expected token, no token matches.
+ * Returns a function that compares a token with the expected token in constant time. It keeps only the hash of the
+ * expected token. Without an expected token, no token matches.
  */
 export function tokenMatcher(token: string | undefined): (shown: string) => boolean {
   if (token === undefined) return () => false

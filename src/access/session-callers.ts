@@ -27,8 +27,8 @@ interface CachedCaller {
 }
 
 /**
- * Callers of sessions and API keys, with their present rights. A result is cached as long as its token or key:
- * while nothing changes, a request costs a few lookups and allocates nothing.
+ * Callers of sessions and API keys, with their present rights. A result is cached as long as its token or key is held.
+ * While nothing changes, a request costs a few lookups and allocates nothing.
  */
 export class SessionCallers {
   readonly #parts: SessionCallersParts
@@ -44,7 +44,7 @@ export class SessionCallers {
    * @throws Problem `storage` while the store is being read
    */
   ofToken(token: VerifiedToken, request: UsingRequest): SessionCaller | TokenFault {
-    // Checked first, because actors of a removed tenant must not be loaded.
+    // This check is first, because actors of a removed tenant must not be loaded.
     if (!this.#parts.accesses.hasTenant(token.tenant)) return 'session over'
     const known = this.#known(token)
     const stored = known.reference.stored
@@ -56,7 +56,7 @@ export class SessionCallers {
     return known.caller
   }
 
-  /** Undefined for any text but a valid key. @throws Problem `unauthorized` for a suspended key */
+  /** Undefined if the text is not a valid key. @throws Problem `unauthorized` for a suspended key */
   ofApiKey(text: string): Caller | undefined {
     const read = readApiKey(text)
     const key = read && this.#parts.authors.keyOf(read.tenant, read.id)
@@ -97,7 +97,7 @@ export class SessionCallers {
   }
 }
 
-/** `jkt`: thumbprint of a proof's key, if the session is not bound to a key. Undefined: the session is over. */
+/** Undefined if the session is over. `jkt`: thumbprint of the key in a proof, if the session is not bound to a key. */
 function callerOfSession(accesses: Accesses, reference: SessionReference, jkt?: string): SessionCaller | undefined {
   if (!accesses.hasTenant(reference.tenant)) return undefined
   const stored = reference.stored
@@ -106,7 +106,7 @@ function callerOfSession(accesses: Accesses, reference: SessionReference, jkt?: 
   return new SessionCaller(accesses, reference, user, jkt ?? stored.jkt ?? undefined)
 }
 
-/** The API key. Undefined: it is deleted or expired, or its creator may no longer grant its roles. */
+/** The API key. Undefined if it is deleted or expired, or if its creator may no longer grant its roles. */
 function activeKey({ authors }: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
   const key = authors.keyOf(tenant, id)
   return key && authors.isKeyActive(tenant, key) ? key : undefined
@@ -161,7 +161,7 @@ export class SessionCaller implements Caller {
     try {
       return this.hasSameRights() && this.#reference.stored !== undefined
     } catch {
-      // The store is being read: the rights behind this access may have been taken back.
+      // The store is being read again: the change that gave these rights may be undone.
       return false
     }
   }
@@ -219,12 +219,12 @@ class KeyCaller implements Caller {
   }
 }
 
-/** The request that uses a session. Its client address is only read when the use is recorded. */
+/** The request that uses a session. The client address is only read when the use is recorded. */
 interface UsingRequest {
   readonly forwarded: { readonly address: string }
 }
 
-/** Keeps the actor of a session, and looks it up again only after it was unloaded, minutes after the last use. */
+/** Holds the activation of a session. It is looked up again only after it was unloaded, minutes after the last use. */
 class SessionReference {
   readonly tenant: string
   readonly id: string
@@ -248,7 +248,7 @@ class SessionReference {
     const system = this.#system
     if (system.world.now() - lastUsedAt < usedEveryMs || !system.gate.isOpen) return
     const { address } = request.forwarded
-    // The connection ended while a signature was checked, so the client address is unknown.
+    // Without a client address, the connection has ended while a signature was checked.
     if (address === '') return
     system.turnOf(this.#active, { type: 'use', address }, ignoreAnswer)
   }

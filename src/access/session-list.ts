@@ -8,7 +8,7 @@ export interface SessionListParts {
   readonly system: System<Entry>
 }
 
-/** The sessions of a user. `user`: id without `crn#user:`. Contract 2, Sessions. */
+/** Lists and ends the sessions of a user. `user`: id without `crn#user:`. Contract 2, Sessions. */
 export class SessionList {
   readonly #parts: SessionListParts
 
@@ -16,7 +16,7 @@ export class SessionList {
     this.#parts = parts
   }
 
-  /** Newest first. `current`: id of the session that sends the request. */
+  /** The newest session is first. `current`: id of the session that sends the request. */
   async list(tenant: string, user: string, current?: string): Promise<readonly ShownSession[]> {
     const { system } = this.#parts
     const now = system.world.now()

@@ -26,7 +26,7 @@ export async function refresh(parts: SignInParts, { refreshToken, jkt, origin }:
 }
 
 /**
- * The session of a refresh token of the DPoP scheme, after a check of the key that the session is bound to. Changes
+ * The session of a refresh token of the DPoP scheme. Checks that `jkt` is the key that the session is bound to. Changes
  * nothing. The user must be allowed to sign in under the host of the request, except for a sign-out.
  */
 export function boundSession(
@@ -45,7 +45,7 @@ export function boundSession(
   return { token, stored }
 }
 
-/** `POST /iam/token`. New requirements of the tenant or the user are checked before anything is consumed. */
+/** `POST /iam/token`. Checks new requirements of the tenant or the user before the token is used up. */
 export async function refreshBasic(
   parts: SignInParts,
   { refreshToken, origin }: BasicRefreshRequest,
@@ -60,14 +60,14 @@ export async function refreshBasic(
   return issueBasicTokens(parts, { tenant, session, ...next, user: stored.user })
 }
 
-/** If the tenant now requires a second factor, a user without one has to sign in again, and is asked to set one up. */
+/** If the tenant now requires a second factor, a user without a factor has to sign in again, and to set one up. */
 function refuseWithoutFactor({ twoFactor }: TenantRow, { factors }: AccountState): void {
   if (twoFactor === 'required' && factorNames(factors).length === 0) throw wrongRefreshToken()
 }
 
 /**
- * Returns the new number. A number that was used before ends the session, unless a session of the DPoP scheme repeats
- * its last rotation within seconds.
+ * Returns the number of the next refresh token. A number that was used before ends the session, unless a session of the
+ * DPoP scheme repeats its last rotation within seconds.
  */
 async function rotate(
   { world, system, lifetimes }: SignInParts,

@@ -6,7 +6,7 @@ import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** The number of sockets that one task of the event loop closes: each closing calls a handler. */
+/** The number of sockets that one task of the event loop closes. For each socket, a handler runs. */
 const endedAtOnceMax = 200
 
 export interface SessionSocketsParts {
@@ -22,9 +22,9 @@ interface AccessSockets {
 }
 
 /**
- * Sockets by the session they depend on: when the session ends, they are closed (4401). A socket that loses its last
- * readable event by a change of rights is closed too (4403); a socket that was opened without a readable event stays
- * open, but silent. Contract 2, 4.7.
+ * Sockets by the session they depend on. When the session ends, its sockets are closed (4401). If a change of rights
+ * leaves a socket no event that it may receive, the socket is closed too (4403). A socket that was opened without such
+ * an event stays open, but silent. Contract 2, 4.7.
  */
 export class SessionSockets {
   readonly #parts: SessionSocketsParts
@@ -81,7 +81,7 @@ export class SessionSockets {
     if (couldRead && !mayRead) this.end([socket], closeCodes.notPermitted)
   }
 
-  /** The scopes of these accesses changed. */
+  /** Call when the scopes of these accesses changed. */
   redefined(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     for (const [access, scope] of changed) {
       const known = this.#byAccess.get(accessText(tenant, access))
@@ -165,7 +165,7 @@ function sessionText({ kind, tenant, id }: SessionKey): string {
   return `${kind}/${tenant}/${id}`
 }
 
-/** An API key is not a user, and shares no name with one. */
+/** For an API key, which is no user, the text contains its CRN, which is no user's id. */
 function userText({ tenant, user }: Caller): string {
   return `${tenant}/${idOfCrn(user, 'user') ?? user}`
 }

@@ -31,7 +31,7 @@ export interface SignInParts {
   readonly attempts: Attempts
   readonly fileKeys: () => FileKeys
   readonly lifetimes: Lifetimes
-  /** The `DPoP-Nonce` for clients that sent no proof where one is needed. */
+  /** The `DPoP-Nonce` for a client that sent no proof although one is needed. */
   readonly nonce: () => string
 }
 
@@ -102,7 +102,7 @@ export interface RefreshedSession {
   readonly endsAt: number
 }
 
-/** A new access token, and the refresh token with this number, which is the same at each call. */
+/** Makes a new access token, and the refresh token with this number, whose text is the same at each call. */
 export async function issueTokenPair(
   parts: SignInParts,
   of: RefreshedSession & { readonly jkt: string },
@@ -141,14 +141,16 @@ export function needsSecondFactor({ twoFactor }: TenantRow, account: AccountStat
   return twoFactor === 'required' || factorNames(account.factors).length > 0
 }
 
-/** The tenant of a user whose row was just found. */
+/** The tenant of a user whose row was just found. @throws Problem `unauthorized` if the tenant is gone */
 export function tenantOf({ system }: SignInParts, { tenant }: Pick<UserRow, 'tenant'>): TenantRow {
   const row = tenantRow(system.wake(directoryAddress), tenant)
   if (!row) throw wrongCredentials()
   return row
 }
 
-/** The session of a refresh token, if it is not over and its user may sign in under this host; undefined: any host. */
+/**
+ * The session of a refresh token, if it is not over and its user may sign in under `host`. Host undefined: any host.
+ */
 export function activeSession(
   { world, system, accesses }: SignInParts,
   { tenant, session }: { readonly tenant: string; readonly session: string },
@@ -174,8 +176,8 @@ export function wrongRefreshToken(): Problem {
 }
 
 /**
- * Rejects the Basic scheme if it is disabled or a second factor is needed. Call after the user was recognised: the
- * error names the reason. Contract 2, Basic scheme.
+ * Rejects the Basic scheme if it is disabled or a second factor is needed. Call it only after the user was recognised,
+ * because the error names the reason. Contract 2, Basic scheme.
  */
 export function refuseBasic(tenant: TenantRow, account: AccountState): void {
   if (!tenant.basic) throw new Problem('unauthorized', 'use the DPoP scheme')
@@ -183,8 +185,8 @@ export function refuseBasic(tenant: TenantRow, account: AccountState): void {
 }
 
 /**
- * Runs the flow once more if the credentials changed while a password was hashed. A second change happens only under
- * many simultaneous requests, and is answered as overload.
+ * Runs the flow once more if the credentials changed while a password was hashed. If they changed again, many requests
+ * change them at the same time, and the answer is `overloaded`.
  */
 export async function withOneRetry<T>(flow: () => Promise<T>): Promise<T> {
   try {

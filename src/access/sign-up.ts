@@ -38,7 +38,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   const passwordHash = await passwords.hash(password, origin)
   try {
     await system.askAtOnce(() => {
-      // The tenant may be deleted by now, with the user, or the user may have other roles.
+      // By now, the tenant may have been deleted together with the user, or the user may have other roles.
       const userRow = rowByName(system.wake(directoryAddress), name)
       if (userRow?.id !== row.id || !hasValidCode(userRow)) throw new Problem('unauthorized')
       const command: RedeemCode = { type: 'redeem_code', codeHash, passwordHash }
@@ -50,7 +50,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   return { name: row.name }
 }
 
-/** Uses the roles in memory, with edits that are not stored yet: these may be stored before the code is used. */
+/** Uses the roles in memory. These include edits that are not stored yet, but may be when the code is used. */
 function mayStillGive(
   { authors, system }: SignInParts,
   { createdBy }: AccessCode,

@@ -11,18 +11,18 @@ export interface ImageQuery {
 /**
  * Signs image URLs: a URL allows its holder to read that image for that device until it expires. Contract 6.
  *
- * The signature is HMAC-SHA-256 over image, device and expiry, one per line; none can contain a line break. It does
- * not show whether the image or the device exists.
+ * The signature is HMAC-SHA-256 over image, device and expiry, one per line. None of them can contain a line break. The
+ * signature does not show whether the image or the device exists.
  */
 export class ImageUrls {
   readonly #key: () => Uint8Array
 
-  /** `key`: read for each URL, because the key is known only once identity is open. */
+  /** `key` is called for each URL, because the key is known only once identity is open. */
   constructor(key: () => Uint8Array) {
     this.#key = key
   }
 
-  /** `device=…&exp=…&sig=…`. `sha256` in lower-case hex; `device` includes its tenant; `expiresAt` in Unix ms. */
+  /** Returns `device=…&exp=…&sig=…`. `sha256` is lower-case hex, `device` has its tenant, `expiresAt` is Unix ms. */
   queryOf(sha256: string, device: string, expiresAt: number): string {
     const exp = String(expiresAt)
     return `device=${encodeURIComponent(device)}&exp=${exp}&sig=${this.#signatureOf(sha256, device, exp)}`
@@ -42,7 +42,7 @@ export class ImageUrls {
 /** The subscription that a URL ends. No field can contain a line break. */
 export interface UnsubscribeSubject {
   readonly tenant: string
-  /** In the spelling of the subscription's owner field. */
+  /** Spelled as in the subscription's field for its owner. */
   readonly user: string
   readonly subscription: string
 }
@@ -54,12 +54,12 @@ const path = '/api/v1/notifications/unsubscribe/'
  * RFC 8058.
  *
  * The signature is HMAC-SHA-256 over purpose, tenant, user and subscription, one per line. It never expires, because
- * old mails must work, and does not show whether the subscription (still) exists.
+ * the links in old mails must work. It does not show whether the subscription still exists.
  */
 export class UnsubscribeUrls {
   readonly #key: () => Uint8Array
 
-  /** `key`: read for each URL, because the key is known only once identity is open. */
+  /** `key` is called for each URL, because the key is known only once identity is open. */
   constructor(key: () => Uint8Array) {
     this.#key = key
   }

@@ -28,7 +28,7 @@ export interface KeyRingParts {
   readonly random: Random
   readonly system: System<Entry>
   readonly fileKeys: () => FileKeys
-  /** The longest lifetime of a token: an old key stays valid this long. */
+  /** The longest lifetime of a token. An old key stays valid for this time. */
   readonly longestLifeMs: number
   readonly failed: (error: unknown, where: string) => void
 }
@@ -75,7 +75,7 @@ export class KeyRing {
     this.#keys = current ? { current, find: (kid) => opened.get(kid) } : noKeys
   }
 
-  /** Rotates a key that has reached its age. After a failure, the notice about the old key comes again in an hour. */
+  /** Rotates a key that has reached its largest age. After a failure, `signingKeyIsOld` is called again in an hour. */
   rotateOld(): void {
     this.rotate().catch((error) => this.#parts.failed(error, 'rotating an old signing key'))
   }

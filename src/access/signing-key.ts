@@ -5,20 +5,20 @@ import { type PublicJwk, thumbprintOf } from '#access/public-jwk'
 
 /** A present or earlier key of the server's tokens. */
 export interface SigningKey {
-  /** The thumbprint of the key: equal keys have equal names, even after a restart. RFC 7638. */
+  /** The thumbprint of the key, so equal keys have equal names, even after a restart. RFC 7638. */
   readonly kid: string
   readonly publicJwk: PublicJwk
   readonly publicKey: KeyObject
   readonly privateKey: KeyObject
 }
 
-/** All keys of the server: one signs, each is valid until it retires. */
+/** All keys of the server. One of them signs. Each is valid until it retires. */
 export interface SigningKeys {
   readonly current: SigningKey
   find(kid: string): SigningKey | undefined
 }
 
-/** As published at the well-known URL. RFC 7517 §4. */
+/** A key as published at the well-known URL. RFC 7517 §4. */
 export interface PublishedKey extends PublicJwk {
   readonly kid: string
   readonly alg: 'ES256'
@@ -30,7 +30,7 @@ const privateBytes = 32
 /** One number in 2³² is above the order of the curve; several in a row mean that `random` is not random. */
 const attemptsMax = 8
 
-/** From 32 random bytes, so that the same seed makes the same key. */
+/** Makes a key from 32 random bytes, so that the same seed makes the same key. */
 export function makeSigningKey(random: Random): SigningKey {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const key = signingKeyOf(random(privateBytes))

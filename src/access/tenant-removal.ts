@@ -23,9 +23,9 @@ const againAfterMs = 60_000
 const devicesAtOnce = 128
 
 /**
- * Removes the data of deleted tenants, one after the other, in the background: first a tenant's user names and the
- * tokens of its devices, then everything under its name, then the name itself. The removal may stop at any point, and
- * continues from the state of the store: the tenant's row stays until nothing is left.
+ * Removes the data of deleted tenants in the background, one tenant after the other: first its user names and the
+ * tokens of its devices, then everything under its name, then the name itself. The removal may stop at any point. It
+ * continues from the state of the store, because the tenant's row stays until nothing else is left.
  */
 export class TenantRemoval {
   readonly #parts: TenantRemovalParts

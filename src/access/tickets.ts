@@ -2,9 +2,9 @@ import { ExpiringMap } from '#access/bounded-map'
 import type { Caller, SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
-/** Unused tickets: by default each is valid for half a minute. So this allows 3 000 a second. Each takes 300 bytes. */
+/** The most unused tickets: 3 000 a second with the default lifetime of half a minute. Each takes 300 bytes. */
 const ticketsMax = 100_000
-/** 192 bits: cannot be guessed during the lifetime of a ticket. */
+/** 192 bits, which cannot be guessed during the lifetime of a ticket. */
 const ticketBytes = 24
 
 export interface TicketsOptions {
@@ -16,13 +16,13 @@ export interface TicketsOptions {
   readonly callerOf?: (session: SessionKey) => Caller | undefined
 }
 
-/** The owner of a ticket: a session, whose rights are read when the ticket is used, or a caller without one. */
+/** The owner of a ticket: a session, whose rights are read when the ticket is used, or a caller without a session. */
 type TicketOwner = { readonly session: SessionKey } | { readonly caller: Caller }
 
 /**
  * Short-lived strings that authenticate websockets, because browsers cannot send headers there. The first use consumes
- * a ticket, even if the socket is refused. When there are too many, the oldest ticket is evicted of the user with the
- * most tickets in the tenant with the most tickets. Contract 4.1.
+ * a ticket, even if the socket is refused. If there are too many tickets, a new one evicts the oldest ticket of the
+ * user with the most tickets in the tenant with the most tickets. Contract 4.1.
  */
 export class Tickets {
   readonly #options: TicketsOptions
@@ -36,7 +36,7 @@ export class Tickets {
     this.#tickets = new ExpiringMap({ now, lifetimeMs, sizeMax: ticketsMax })
   }
 
-  /** Issued and not used yet, including some that have just expired. */
+  /** The number of tickets that were issued and not used yet, including some that have just expired. */
   get waitingCount(): number {
     return this.#tickets.size
   }

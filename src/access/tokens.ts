@@ -23,7 +23,7 @@ export interface VerifiedToken {
   readonly expiresAt: number
   /** Thumbprint of the key that the token is bound to. */
   readonly jkt?: string
-  /** SHA-256 of the token's text, Base64url. */
+  /** SHA-256 of the token's text, in Base64url. */
   readonly hash: string
 }
 
@@ -79,10 +79,11 @@ const tokenCharactersMax = 8_192
 const jtiBytes = 16
 
 /**
- * The server's tokens: ES256, each `typ` valid only for its own use. Contract 2, Tokens.
+ * Makes and reads the server's tokens. They are signed with ES256, and each `typ` is valid only for its own use.
+ * Contract 2, Tokens.
  *
- * An access token that was made or read is cached by its hash: reading it again costs a hash and a lookup, and
- * returns the same object, so that other caches can use the object as key.
+ * An access token that was made or read is cached by its hash. Reading it again costs a hash and a lookup, and returns
+ * the same object, so that other caches can use the object as key.
  */
 export class Tokens {
   readonly #parts: TokensParts
@@ -116,7 +117,7 @@ export class Tokens {
     return this.#sign(tokenTypes.basicRefresh, tenant, user, id, Math.floor(endsAt / 1000), { sid: session })
   }
 
-  /** Undefined for anything but a valid refresh token of the Basic scheme that this server signed. */
+  /** Undefined if the text is not a valid refresh token of the Basic scheme that this server signed. */
   async readBasicRefresh(
     text: string,
   ): Promise<{ readonly tenant: string; readonly session: string; readonly number: number } | undefined> {
@@ -133,7 +134,7 @@ export class Tokens {
     return this.#sign(tokenTypes.secondFactor, tenant, user, this.#newId(), this.#secondsIn(lifetimeMs), own)
   }
 
-  /** `jkt`: of the request's proof. Undefined for a token that is invalid, has expired, or is bound to another key. */
+  /** Undefined if the token is invalid, has expired, or is bound to another key than `jkt`, that of the proof. */
   async readSecondFactor(
     text: string,
     jkt: string,
@@ -173,7 +174,7 @@ export class Tokens {
     return found.token.expiresAt > this.#parts.now() ? found : { ...found, fault: 'token expired' }
   }
 
-  /** Checks form, type, key, signature and claims, but not times: an expired token still names its user. */
+  /** Checks form, type, key, signature and claims, but not times, because an expired token still names its user. */
   async #readOf<T extends TokenType>(typ: T, text: string): Promise<z.output<(typeof claimsOf)[T]> | undefined> {
     if (text.length > tokenCharactersMax || !isCompactJws(text)) return undefined
     const keyOf = ({ kid }: { readonly kid?: unknown }) => {
@@ -186,7 +187,7 @@ export class Tokens {
         algorithms: ['ES256'],
         currentDate: ignoredTime,
       })
-      // Compared exactly, because jose ignores case.
+      // An exact comparison, because jose ignores case.
       if (protectedHeader.typ !== typ) return undefined
       return claimsOf[typ].safeParse(payload).data as z.output<(typeof claimsOf)[T]> | undefined
     } catch (error) {
@@ -222,14 +223,15 @@ function verifiedOf(
   return { tenant, user, session, number, expiresAt: exp * 1000, hash, ...(jkt !== undefined && { jkt }) }
 }
 
-/** In one generation: enough for 65 536 active sessions; one entry takes about half a kilobyte. */
+/** The most tokens in one generation, one for each active session. Each takes about half a kilobyte. */
 const tokensMax = 65_536
 /**
- * The length of a generation. An unused token is evicted after one to two of them: reading it again takes some 100 µs.
+ * The length of a generation. A token is evicted one to two generations after its last use. Reading it again then takes
+ * some 100 µs.
  */
 export const tokenGenerationMs = 5 * 60_000
 
-/** Access tokens with a verified signature, by their hash. Never the text of the token. */
+/** Access tokens with a verified signature, by their hash. The cache never holds the text of a token. */
 export class TokenCache {
   readonly #tokens: RecentMap<string, CachedToken>
 
@@ -237,7 +239,7 @@ export class TokenCache {
     this.#tokens = new RecentMap({ generationMs: tokenGenerationMs, sizeMax })
   }
 
-  /** Wrapped as a reading, so that a request allocates nothing. `now`: Unix ms. */
+  /** The token is already wrapped as a `TokenReading`, so that a request allocates nothing. `now`: Unix ms. */
   find(hash: string, now: number): CachedToken | undefined {
     return this.#tokens.get(hash, now)
   }
@@ -255,8 +257,8 @@ type CachedToken = { readonly token: VerifiedToken }
 /**
  * The claims of the server's tokens, by their `typ`. RFC 7519 §4.1, RFC 9068 §2.2, contract 2 (Tokens).
  *
- * `iss` and `aud` are for other readers: the server recognises its tokens by its key, so a changed public URL signs
- * no user out.
+ * `iss` and `aud` are for other readers. The server recognises its tokens by its key, so a change of the public URL
+ * signs no user out.
  */
 
 const tokenTypes = { access: 'at+jwt', basicRefresh: 'rt+jwt', secondFactor: '2fa+jwt' } as const
@@ -279,7 +281,7 @@ const common = { sub: subject, tenant, jti: z.string().min(1), iat: seconds, exp
 
 const AccessClaims = z.object({
   ...common,
-  /** `<random>.<number>`: a refresh replaces access tokens of lower numbers. */
+  /** `<random>.<number>`. A refresh replaces access tokens of lower numbers. */
   jti: z
     .string()
     .regex(/^[\w-]+\.\d{1,10}$/)
@@ -295,7 +297,7 @@ const BasicRefreshClaims = z.object({ ...common, sid })
 const SecondFactorClaims = z.object({
   ...common,
   cnf: z.object({ jkt }),
-  /** Version of the account's credentials: a changed password voids the token. */
+  /** Version of the account's credentials. A changed password voids the token. */
   ver: z.int().min(0),
   enroll: z.boolean(),
 })
@@ -307,8 +309,8 @@ const claimsOf = {
 } as const
 
 /**
- * The rights that a token displays to its reader. Only a single grant is displayed, because one list cannot express the
- * union of several. The server itself checks the current roles, not these. Contract 2.
+ * The rights that a token displays to its reader. They are displayed only if there is a single grant, because one list
+ * cannot express the union of several grants. The server itself checks the current roles. Contract 2.
  */
 function displayedRights(
   grants: readonly Grant[],
@@ -322,18 +324,18 @@ function displayedRights(
 }
 
 /**
- * A refresh token of the DPoP scheme, read from `<tenant>.<session>.<number>.<mac>`. Only the number is stored: token n
- * of a session is the same text whenever it is made, so that a lost answer can be repeated. Contract 2, Refresh.
+ * A refresh token of the DPoP scheme, read from `<tenant>.<session>.<number>.<mac>`. Only the number is stored. Token n
+ * of a session always has the same text, so that a lost answer can be repeated. Contract 2, Refresh.
  */
 export interface RefreshToken {
   readonly tenant: string
   readonly session: string
-  /** 1 when the session begins, one more with every rotation. */
+  /** 1 when the session begins. Each rotation adds 1. */
   readonly number: number
   readonly mac: Uint8Array
 }
 
-/** What the MAC of a refresh token covers: also the key that the session is bound to. */
+/** The content that the MAC of a refresh token covers, including the key that the session is bound to. */
 export interface RefreshSubject {
   readonly tenant: string
   readonly session: string
@@ -342,7 +344,7 @@ export interface RefreshSubject {
 }
 
 const macBytes = 32
-/** Tenant 63, session 16, number 10, mac 43 and the dots. */
+/** 63 characters of the tenant, 16 of the session, 10 of the number, 43 of the MAC, and three dots. */
 const textCharactersMax = 135
 /** Enough for a session that is renewed every second for 300 years. */
 const numberPattern = /^[1-9][0-9]{0,9}$/
@@ -362,12 +364,12 @@ export function readRefreshToken(text: string): RefreshToken | undefined {
   return { tenant, session, number: Number(number), mac }
 }
 
-/** Compares in constant time. `jkt`: of the session, not of the caller's proof. */
+/** Compares in constant time. `jkt`: the key of the session, not that of the caller's proof. */
 export function hasValidMac(key: Uint8Array, { mac, ...token }: RefreshToken, jkt: string): boolean {
   return timingSafeEqual(mac, macOf(key, { ...token, jkt }))
 }
 
-/** Of the four fields only the last could contain a dot, so no two subjects share a text. */
+/** Only the last of the four fields could contain a dot, so no two subjects have the same text. */
 function macOf(key: Uint8Array, { tenant, session, number, jkt }: RefreshSubject): Buffer {
   return createHmac('sha256', key).update(`${tenant}.${session}.${number}.${jkt}`).digest()
 }

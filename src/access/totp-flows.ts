@@ -17,14 +17,14 @@ import { newTotpSecret, sealTotpSecret, totpSecretText, totpStep, totpUri } from
 import { accountAddress, type CredentialsChanged } from '#actors/account/commands'
 import { Problem } from '#model/problem'
 
-/** As long as the 2FA token for setting up a factor. */
+/** The lifetime of a new secret, equal to that of the 2FA token for setting up a factor. */
 const pendingMs = 900_000
-/** Enough for 11 new secrets a second; a user whose secret was evicted starts again. */
+/** Enough for 11 new secrets a second. A user whose secret was evicted has to start again. */
 const pendingMax = 10_000
 /** The label in an authenticator app. */
 const issuer = 'device-data-backend'
 
-/** One-time codes and recovery codes. Contract 2, Second factor. */
+/** The requests about TOTP codes and recovery codes. Contract 2, Second factor. */
 export class TotpFlows {
   readonly #parts: SignInParts
   readonly #confirmations: FactorConfirmations

@@ -35,7 +35,7 @@ export function totpUri(of: {
   return totpOf(of.secret, of.issuer, of.account).toString()
 }
 
-/** The step of this code; undefined if it belongs to none of the valid steps. Compared in constant time. */
+/** The step of this code; undefined if the code belongs to none of the valid steps. Compares in constant time. */
 export function totpStep(secret: Uint8Array, code: string, nowMs: number): number | undefined {
   if (!/^[0-9]{6}$/.test(code)) return undefined
   const delta = totpOf(secret).validate({ token: code, timestamp: nowMs, window: stepsBeside })
@@ -48,11 +48,11 @@ function totpOf(secret: Uint8Array, issuer = '', label = ''): TOTP {
 }
 
 function secretOf(secret: Uint8Array): Secret {
-  // A copy, because the library takes the whole underlying buffer.
+  // A copy, because the library uses the whole underlying buffer, which may be larger.
   return new Secret({ buffer: new Uint8Array(secret).buffer })
 }
 
-/** A TOTP secret is stored sealed, for one user. Inverse of `openTotpSecret`. */
+/** Seals a TOTP secret of one user for the store. Inverse of `openTotpSecret`. */
 export function sealTotpSecret({ world, fileKeys }: SignInParts, row: UserRow, secret: Uint8Array): Uint8Array {
   return seal(fileKeys().seal, secret, contextOf(row), (byteCount) => world.random(byteCount))
 }

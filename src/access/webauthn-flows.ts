@@ -20,7 +20,8 @@ import { factorNames, type StoredCredential } from '#actors/account/state'
 import { Problem } from '#model/problem'
 
 /**
- * Security keys and phones. A challenge is valid once, for the session or the 2FA token it was made for. Contract 2.
+ * The requests about security keys and phones. A challenge is valid once, and only for the session or the 2FA token
+ * that it was made for. Contract 2.
  */
 export class WebauthnFlows {
   readonly #parts: SignInParts
@@ -63,7 +64,7 @@ export class WebauthnFlows {
     if (!registered) throw badRegistration()
 
     const { row, session: keep } = subject
-    // The current account: the check took a while.
+    // The account may have changed during the check.
     const { factors, version } = accountOf(parts, subject)
     const isFirst = factorNames(factors).length === 0
     const fresh = freshRecoveryCodes(parts)

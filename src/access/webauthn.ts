@@ -20,25 +20,26 @@ export interface WebauthnCredential {
 const algorithms = [-8, -7, -257]
 /** The lifetime of a challenge. */
 const timeoutMs = 300_000
-/** WebAuthn §6.5.1 allows ids of 1 023 bytes; a key of RSA 4096 takes some 540. */
+/** WebAuthn §6.5.1 allows ids of 1 023 bytes, which are 1 364 characters. A key of RSA 4096 takes some 540 bytes. */
 const idCharactersMax = 1_364
 const publicKeyBytesMax = 2_048
 const transportNames = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']
 
 /**
- * No attestation is requested, so a browser sends only these formats: none, or self-attestation (WebAuthn §5.1.3).
- * For other formats the library would check root certificates of vendors, and fetch revocation lists from URLs in
+ * No attestation is requested, so a browser sends only these formats: none, or self-attestation (WebAuthn §5.1.3). With
+ * other formats, the library would check root certificates of vendors, and fetch revocation lists from URLs in
  * certificates that a client sent.
  */
 const attestationFormats = ['none', 'packed']
 
-/** Loaded on first use: half of the library reads certificates, and most servers never see a security key. */
+/** Loaded on first use, because most servers never see a security key, and half of the library reads certificates. */
 const load = () => import('@simplewebauthn/server')
 const loadReaders = () => import('@simplewebauthn/server/helpers')
 
 /**
- * WebAuthn as second factor: a person has to be present; the password identifies the person (user verification is not
- * requested). This class only checks answers; the caller stores challenges and credentials.
+ * WebAuthn as second factor. The authenticator only shows that a person is present: user verification is not requested,
+ * because the password identifies the person. This class makes options and checks answers; the caller stores challenges
+ * and credentials.
  */
 export class Webauthn {
   readonly #relyingParty: () => RelyingParty
@@ -106,8 +107,8 @@ export class Webauthn {
   }
 
   /**
-   * The new count; undefined if the answer does not match this credential and challenge on an allowed page, or if a
-   * credential that counts sent no larger count (WebAuthn §6.1.1: the key may have been copied).
+   * The new signature count. Undefined if the answer does not match this credential and challenge on an allowed page,
+   * or if a credential that counts sent no larger count (WebAuthn §6.1.1: the key may have been copied).
    */
   async authenticated(
     response: unknown,
@@ -137,7 +138,8 @@ export class Webauthn {
 }
 
 /**
- * The library throws for every invalid answer, and malicious answers may cause other errors: both count as invalid.
+ * Undefined if `verdict` throws. The library throws for every invalid answer, and malicious answers may cause other
+ * errors.
  */
 async function ifGood<T>(verdict: () => Promise<T | undefined>): Promise<T | undefined> {
   try {
@@ -167,7 +169,7 @@ function describe({ id, transports }: WebauthnCredential): { id: string; transpo
   return { id, transports: [...transports] }
 }
 
-/** As bytes, because the library would encode a text once more. */
+/** The bytes of a challenge. A text would be encoded once more by the library. */
 function bytesOf(challenge: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(challenge, 'base64url'))
 }
@@ -189,7 +191,7 @@ export interface RelyingPartySettings {
 
 const name = 'Device Data Backend'
 
-/** From the configuration only, never from a request, because a client could name any host. */
+/** Made from the configuration only, never from a request, because a client could name any host. */
 export function relyingPartyOf({ publicUrls, corsOrigins, port }: RelyingPartySettings): RelyingParty {
   const [first] = publicUrls
   const own = first === undefined ? [`http://localhost:${port}`] : publicUrls.map((url) => new URL(url).origin)

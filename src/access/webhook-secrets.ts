@@ -18,20 +18,23 @@ export interface SealedBody {
 }
 
 /**
- * Secrets of webhooks. They are stored encrypted and apart from the graph, so that no read of a function contains them.
+ * Seals secrets of webhooks. They are stored apart from the graph, so that no read of a function contains them.
  * Contract 12.
  */
 export class WebhookSecrets {
   readonly #key: () => Uint8Array | undefined
   readonly #random: Random
 
-  /** `key` returns the seal key; undefined while authentication is off. */
+  /** `key` returns the seal key. Undefined while authentication is off: then secrets are sealed with `openKey`. */
   constructor(key: () => Uint8Array | undefined, random: Random) {
     this.#key = key
     this.#random = random
   }
 
-  /** A node without a secret in `body` keeps its stored secret; without one that can be read, it gets a new one. */
+  /**
+   * Takes the secrets out of the body. A node without a secret in `body` keeps its stored secret. If it has none that
+   * can be read, it gets a new secret.
+   */
   seal(owner: Owner, body: FunctionBody, before?: StoredFunction): SealedBody {
     const made = new Map<string, string>()
     const secrets = body.graph.nodes.flatMap((node): StoredWebhookSecret[] => {
@@ -52,7 +55,7 @@ export class WebhookSecrets {
     }
   }
 
-  /** The secret of a webhook. Undefined: the node has none, or it was sealed with another key. */
+  /** The secret of a webhook. Undefined if the node has none, or if the secret was sealed with another key. */
   open(owner: Owner, { secrets = [] }: StoredFunction, node: string): string | undefined {
     const stored = secrets.find((secret) => secret.node === node)
     if (!stored) return undefined
@@ -63,6 +66,7 @@ export class WebhookSecrets {
   }
 }
 
+/** Replaces the seal key while authentication is off. It is known, so it protects nothing. */
 const openKey = new Uint8Array(32)
 
 function contextOf(owner: Owner, node: string): string {
@@ -75,7 +79,7 @@ function withoutSecret(node: GraphNode): GraphNode {
   return shown
 }
 
-/** The graph with the secrets that were made for it. */
+/** The graph with the new secrets that the server made for its nodes. */
 export function withMadeSecrets(graph: Graph, made: SealedBody['made']): Graph {
   const nodes = graph.nodes.map((node) => {
     const secret = made.get(node.id)

@@ -17,15 +17,15 @@ export interface AuthenticationRequest {
   readonly requestId: string
   /** A header by its lower-case name; empty when absent, repeated lines joined by a comma. */
   header(name: string): string
-  /** The number of lines with this name: a second credential must not hide behind the first. */
+  /** The number of lines with this name, so that a request with two credentials can be refused. */
   headerCount(name: string): number
   /** Adds a header to the answer, for any status. */
   addReplyHeader(name: string, value: string): void
 }
 
 /**
- * Finds the caller of a request to a route with this access. It is synchronous, over data in memory, unless a signature
- * must be checked; then it returns a promise. @throws Problem
+ * Finds the caller of a request to a route with this access. It returns a promise only if a signature must be checked.
+ * @throws Problem
  */
 export type Authenticate = (request: AuthenticationRequest, access: RouteAccess) => Caller | Promise<Caller>
 
@@ -35,7 +35,8 @@ export type Authenticate = (request: AuthenticationRequest, access: RouteAccess)
  *
  * One grant must include all names in the path. Names in a body or a list are checked by the handler.
  *
- * @param parameters of the path, parsed; undefined if they are malformed. Only callers with the permission learn this
+ * @param parameters the parsed parameters of the path; undefined if they are malformed. Only callers with the
+ * permission learn that they are malformed
  * @throws Problem `forbidden` if no grant permits the action on the resource, `not_found` for malformed names, and for
  * names outside of these grants
  */
@@ -75,7 +76,7 @@ export function putAction(exists: boolean): Action {
 /** The permission to call the update hook. Contract 6. */
 const hookPermission: Permission = { resource: 'updates', action: 'update', within: 'tenant' }
 
-/** A signed call of the hook has no caller: its signature is checked by the handler, which has the body. */
+/** A signed call of the hook has no caller: the handler checks its signature, which covers the body. */
 function permissionOf(access: RouteAccess, caller: Caller): Permission | undefined {
   if (access === 'hook') return caller === unauthenticated ? undefined : hookPermission
   return typeof access === 'object' ? access : undefined
@@ -133,10 +134,10 @@ const tokenFaults = {
 
 export type TokenFault = keyof typeof tokenFaults
 
-/** Only ES256 is accepted, and each challenge of this scheme has to name it. RFC 9449 §7.1. */
+/** Only ES256 is accepted, and each challenge of the DPoP scheme has to name the algorithm. RFC 9449 §7.1. */
 const algorithms = 'algs="ES256"'
 
-/** A new object each time: a Problem contains the stack of its caller. */
+/** Makes a new Problem each time, because a Problem contains the stack of its caller. */
 export function proofProblem(fault: ProofFault): Problem {
   const { code, challenge } = proofFaults[fault]
   return new Problem(code, fault, { headers: { 'WWW-Authenticate': dpopChallenge(challenge) } })
@@ -154,7 +155,7 @@ export function tokenProblem(fault: TokenFault, scheme: 'Bearer' | 'DPoP'): Prob
   return new Problem(code, fault, { headers: { 'WWW-Authenticate': text } })
 }
 
-/** Refuses a bound token that was sent as a bearer token: its holder must prove the key too. RFC 9449 §7.1. */
+/** The error for a bound token that was sent as a bearer token, without a proof of its key. RFC 9449 §7.1. */
 export function schemeProblem(): Problem {
   const headers = { 'WWW-Authenticate': dpopChallenge('invalid_token') }
   return new Problem('unauthorized', 'use the DPoP scheme', { headers })

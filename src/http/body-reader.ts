@@ -38,21 +38,21 @@ export class BodyReader {
     return this.#receivedBytes
   }
 
-  /** Changes the largest size of the body. Only before any chunk arrives. */
+  /** Changes the largest size of the body. Call it before any chunk arrives. */
   limit(bytesMax: number): void {
     this.#bytesMax = bytesMax
   }
 
   /**
-   * Passes chunks on instead of collecting them. Only before any chunk arrives. `tooLarge`: the error for a larger
-   * body.
+   * Passes chunks on instead of collecting them. Call it before any chunk arrives. `tooLarge`: the error for a body
+   * that exceeds the largest size.
    */
   stream(into: ReceivedBody, tooLarge: () => Problem): void {
     this.#stream = into
     this.#tooLarge = tooLarge
   }
 
-  /** The rest of the body must arrive at this pace. */
+  /** Requires the rest of the body to arrive at this pace. */
   watch(pace: BodyPace, monotonicNow: number): void {
     if (this.#hasLast) return
     this.#pace = pace
@@ -76,7 +76,7 @@ export class BodyReader {
     response?.resume()
   }
 
-  /** Drops the bytes, which are not needed. They still count towards the largest size. */
+  /** Drops all bytes, also those that arrive later. They still count towards the largest size. */
   discard(): void {
     this.#isDiscarding = true
     this.#chunks = []
@@ -91,8 +91,8 @@ export class BodyReader {
   }
 
   /**
-   * Calls `listener` once: with the bytes when the body is complete, or with undefined when it is too large. Never
-   * after `drain`. `isKept`: the bytes can be read again.
+   * Calls `listener` once: with the bytes when the body is complete, or with undefined when it is too large. Does not
+   * call it after `drain`. `isKept`: the bytes can be read again.
    */
   whenSettled(listener: (bytes: Uint8Array | undefined) => void, isKept = false): void {
     const settled = () => listener(this.#state === 'complete' ? this.#bytes(isKept) : undefined)
@@ -180,7 +180,7 @@ export class BodyPace implements PendingRequest {
     return this.#paced.hasBegun
   }
 
-  /** Starts or restarts the time: time during which the server itself paused the sender does not count. */
+  /** Starts the time, or starts it again after the server itself paused the sender: the pause does not count. */
   start(monotonicNow: number): void {
     this.waitsSince = monotonicNow
     this.#bytes = 0

@@ -11,12 +11,12 @@ const unreadBytesLow = 256 * 1024
  * refused.
  */
 export const allUnreadBytesMax = 128 * 1024 * 1024
-/** Smaller pieces are joined: a sender of tiny pieces must not cost an object for each. */
+/** Smaller chunks are joined into pieces of up to this size, so that tiny chunks do not cost an object each. */
 const gatheredBytes = 16 * 1024
 
 /**
- * The bytes of buffers that a body keeps for reuse. Without reuse, each piece is garbage that V8 finds late: a gigabyte
- * in chunks made the process hold 340 MiB.
+ * The bytes of buffers that a body keeps for reuse. Without reuse, each piece is garbage that V8 collects late: for a
+ * gigabyte in chunks, the process held 340 MiB.
  */
 const spareBytesMax = 2 * unreadBytesMax
 

@@ -18,14 +18,14 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   /** Names the user that a request without a session is about, for the audit. */
   identified(user: Principal): void
   /**
-   * Method, path and query as sent. The entry of GET also answers HEAD. Path and query are used for links to further
-   * pages.
+   * Method, path and query as sent. The method is HEAD or GET for an entry of GET. Path and query are used for links to
+   * further pages.
    */
   readonly target: { readonly method: string; readonly path: string; readonly query: string }
   readonly requestId: string
-  /** The peer of the connection, for limits and logs; behind a proxy that is the proxy. */
+  /** The address of the connection's other end, for limits and logs. Behind a proxy, it is the address of the proxy. */
   readonly remoteAddress: string
-  /** The address of the request as its client sees it, behind a trusted proxy. */
+  /** The request as its client sees it, also behind a trusted proxy: URL, host and client address. */
   readonly forwarded: ForwardedRequest
   /** Aborts when the client disconnects or the deadline passes. */
   readonly signal: AbortSignal
@@ -41,7 +41,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
 /**
  * A body as a stream, for one iteration. A piece is valid until the next piece is requested. A reader that pauses also
  * pauses the sender. The iterator throws RequestEnded when the client disconnects, Problem `too_large` when the body
- * exceeds the limit, and `overloaded` when the unread bytes of all bodies do.
+ * exceeds its limit, and Problem `overloaded` when the unread bytes of all bodies exceed theirs.
  */
 export interface BodyStream extends AsyncIterable<Uint8Array> {
   /** The declared length; undefined for a chunked body. */
@@ -54,9 +54,9 @@ export interface BodyStream extends AsyncIterable<Uint8Array> {
 }
 
 /**
- * The answer of a route. The server stringifies `json`; `text` is sent as it is, as JSON unless `headers` has another
- * type; `chunks` is streamed: each chunk is written when the client has taken the previous one, and the iterator is
- * returned when the client disconnects. The chunks must add up to the `Content-Length` if the headers have one;
+ * The answer of a route. The server stringifies `json`. `text` is sent as it is, as JSON unless `headers` has another
+ * type. `chunks` is streamed: each chunk is written when the client has taken the previous one, and `return` of the
+ * iterator is called when the client disconnects. If the headers have a `Content-Length`, the chunks must add up to it;
  * otherwise they are sent chunked.
  */
 export interface Reply {
@@ -75,7 +75,7 @@ export type Answerer<P = unknown, Q = unknown, B = unknown> = (call: Call<P, Q, 
 export interface Binding {
   readonly entry: RouteEntry
   readonly answer: Answerer
-  /** Replaces names in a body by identifiers, before it is validated. @throws Problem for names without a meaning */
+  /** Replaces names in a body by identifiers, before the body is validated. @throws Problem for an unknown name */
   readonly resolve?: (caller: Caller, body: unknown) => unknown
   /** Each node of a cluster answers the requests itself, about its own state. */
   readonly isOfEachNode?: true
@@ -94,14 +94,14 @@ export function bind<const Path extends string, P extends z.ZodType, Q extends z
   return { entry: entry as unknown as RouteEntry, answer: answer as Answerer }
 }
 
-/** The seed of a request that is stored under its `Idempotency-Key`. */
+/** The fields of a call that depend on the record stored under its `Idempotency-Key`. */
 export type BegunRequest = Pick<Call, 'seed' | 'isRepeated'>
 
 /**
  * Makes sure that a request repeated under the same `Idempotency-Key` takes effect once. Contract 1.10.
  *
- * The guard runs requests that have the header, on routes that change something for an authenticated caller, after all
- * other checks, which give a repeated request the same errors anyway.
+ * The guard runs only requests that have the header, on routes that change something for an authenticated caller. It
+ * runs after all other checks, because these give a repeated request the same errors anyway.
  */
 export interface IdempotencyGuard {
   /**

@@ -2,9 +2,9 @@ import { isIP } from 'node:net'
 import { requestOriginOf } from '#http/forwarding-headers'
 
 /**
- * Which pages may read the answers. Contract 1.9.
+ * The origin of a request, and whether pages of this origin may read the answer. Contract 1.9.
  *
- * - `none`: no `Origin`. The request may still come from a page of another site: see `isForeignFetch`.
+ * - `none`: no `Origin`. The request may still come from a page of another site, see `isForeignFetch`.
  * - `allowed`: the server's own origin or a configured one.
  * - `foreign`: any other origin, and always `null` (sandboxed frames, files).
  *
@@ -44,7 +44,7 @@ export function corsOf(options: CorsOptions): Cors {
     verdictOf(origin, ownUrl) {
       if (origin === '') return 'none'
       const asked = originOf(origin)
-      // An `Origin` is only an origin; no browser sends a path or a password in it.
+      // No browser sends a path or a password in `Origin`.
       if (asked === undefined || asked !== origin.toLowerCase()) return 'foreign'
       if (known.has(asked)) return 'allowed'
       const own = originOf(ownUrl)
@@ -69,7 +69,9 @@ function originOf(url: string): string | undefined {
 
 /** A name has at most 253 characters (RFC 1035 §2.3.4), followed by a port. */
 const hostCharactersMax = 260
-/** There are few hosts. A client that sends many others costs time to parse each, but no memory. */
+/**
+ * The most cached hosts. Real clients use few. If a client sends many others, each takes time to parse, but no memory.
+ */
 const hostsMax = 1024
 
 /** Names that no public name server has. RFC 6761, RFC 6762, RFC 8375, and names reserved by ICANN. */
@@ -79,14 +81,14 @@ const privateNames = /\.(localhost|local|internal|home\.arpa|test|invalid)$/
  * The host names that the server answers while authentication is off.
  *
  * A hostile site can let its own name resolve to this machine (DNS rebinding). The browser then treats the answers as
- * those of that site, and sends no `Origin` with a GET: only `Host` reveals it. So the server answers only `localhost`
- * and IP addresses, names without a dot, names of private networks, and names that the operator configured.
+ * those of that site, and sends no `Origin` with a GET: only `Host` shows the name of the site. So the server answers
+ * only for IP addresses, names without a dot, names of private networks, and names that the operator configured.
  */
 class AllowedHosts {
   readonly #named: ReadonlySet<string>
   readonly #known = new Map<string, boolean>()
 
-  /** `urls` contain the names of the operator. */
+  /** `urls`: URLs whose host names the operator configured. */
   constructor(urls: readonly string[]) {
     const names = urls.filter((url) => URL.canParse(url)).map((url) => new URL(url).hostname)
     // The address of a page inside an app (`app://…`) may have no host name.

@@ -5,7 +5,8 @@ import type { ForwardedRequest } from '#model/forwarded-request'
 import { seedBytes } from '#model/seeded-random'
 
 /**
- * A class and not a literal: values that most handlers never use (signal, address, seed) are only made on first use.
+ * The call of a handler. It is a class and not a literal, because values that most handlers never use (signal, address,
+ * seed) are only made on first use.
  */
 export class ExchangeCall implements Call {
   readonly caller: Caller

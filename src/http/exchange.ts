@@ -17,10 +17,10 @@ import { Problem } from '#model/problem'
 
 /** Up to this many missing bytes of a body are dropped after the answer; if more are missing, the connection closes. */
 const drainBytesMax = 16 * 1024 * 1024
-/** After an early answer, a chunked body is received and dropped up to this size, and for this long. */
+/** Before the answer to an unfinished chunked body, up to this much more of it is dropped, for at most this time. */
 const lingerBytesMax = 1024 * 1024
 const lingerMs = 1000
-/** How long a sender is paused before its connection is closed. */
+/** How long a sender is paused before it gets the answer, and its connection is closed. */
 const holdMs = 500
 
 /**
@@ -43,7 +43,7 @@ export class Exchange implements PendingRequest {
   readonly framingFault: string | undefined
   readonly bodyLength: BodyLength
   route: string | undefined
-  /** The metrics of its route; until a route is found, those of unrouted requests. */
+  /** The metrics of the route. Until a route is found, those of requests without a route. */
   metrics: RouteMetrics
   caller: Caller | undefined
   hasBegun = false
@@ -162,8 +162,8 @@ export class Exchange implements PendingRequest {
 
   /**
    * Runs the step when the body has arrived or has exceeded its limit, or at once if its declared length is too large.
-   * Not after the end of the exchange. `read` returns the body, or throws Problem `too_large`. `isKept`: may be read
-   * again.
+   * If the exchange ends before, the step does not run. `read` returns the body, or throws Problem `too_large`.
+   * `isKept`: the body may be read again.
    */
   readBody(step: (read: () => Uint8Array) => void, isKept = false): void {
     const read = (bytes?: Uint8Array) => () => {
@@ -175,12 +175,12 @@ export class Exchange implements PendingRequest {
     else this.#reader.whenSettled((bytes) => this.isOpen && step(read(bytes)), isKept)
   }
 
-  /** @throws Problem `too_large` if the declared length exceeds that of the route */
+  /** @throws Problem `too_large` if the declared length exceeds the limit of the route */
   refuseTooLong(): void {
     if (this.#isTooLong) throw this.#tooLarge()
   }
 
-  /** Call before the first await. An unread body pauses its sender; each piece renews the deadline. */
+  /** Call before the first await. An unread body pauses its sender. Each piece renews the deadline of the request. */
   streamBody(stillPermitted: () => Caller): BodyStream {
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
@@ -202,8 +202,8 @@ export class Exchange implements PendingRequest {
       return
     }
     const reader = this.#reader
-    // Drops the bytes that have arrived, which no code reads after the answer, and resumes the client if it was paused:
-    // it may send other requests.
+    // No code reads the body after the answer. If the client was paused, this resumes it, so that it can send other
+    // requests.
     reader?.discard()
     if (isCutting) this.#begin(reply, true)
     else if (reader && this.bodyLength === 'chunked') this.#respondLast(reader, reply)
@@ -249,9 +249,9 @@ export class Exchange implements PendingRequest {
   }
 
   /**
-   * Runs a step that ends the connection one tick later, when the connection may be closed. Until then no data is read
-   * from the connection. Otherwise, if a client closed its sending side after the request, the parser would see this
-   * and close the connection without an answer.
+   * Runs a step one tick later, when it may close the connection. Until then no data is read from the connection.
+   * Otherwise, if a client closed its sending side after the request, the parser would see this and close the
+   * connection without an answer.
    */
   closeInNextTick(step: () => void): void {
     this.#response?.pause()
@@ -296,9 +296,9 @@ export class Exchange implements PendingRequest {
   }
 
   /**
-   * Passes the response on to become a websocket. Never corked: after a cork, uWebSockets.js reads the response once
-   * more. If the websocket was allocated at the same address, its data may be read as a request to close. (Observed:
-   * every second socket that was opened later closed within milliseconds, with 1006.)
+   * Runs the task that turns the response into a websocket. The task is not corked, because uWebSockets.js reads the
+   * response once more after a cork. If the websocket was allocated at the same address, its data may be read as a
+   * request to close. (Observed: every second socket that was opened later closed within milliseconds, with 1006.)
    */
   upgrade(task: (response: HttpResponse) => void): void {
     const response = this.#response
@@ -387,8 +387,7 @@ export class Exchange implements PendingRequest {
   }
 
   #discardReply(reply: Reply): void {
-    // The iterator is created and closed at once. A generator that has not started has nothing to release, but other
-    // iterators may.
+    // Other iterators than generators may hold resources before their first chunk, so the iterator is closed.
     if (reply.chunks)
       void reply.chunks[Symbol.asyncIterator]()
         .return?.()

@@ -16,11 +16,11 @@ interface ForwardingHeaders {
 }
 
 /**
- * The addresses of requests as clients see them. Contract 2, DPoP: the headers of a trusted proxy, otherwise the public
- * URLs, otherwise `Host`.
+ * Finds the URL and the address of a request as its client sees them. The URL comes from the headers of a trusted
+ * proxy; without them, from the public URLs; without these, from `Host`. Contract 2, DPoP.
  *
- * With public URLs and no proxy, `Host` is no origin: an attacker who replays a proof at another server could send a
- * matching `Host`.
+ * If there are public URLs, `Host` does not count: an attacker could replay a proof that was meant for another server,
+ * with the `Host` of that server.
  */
 export interface Forwarding {
   /** Scheme, host and port of the server's own pages. Not normalised. */
@@ -29,11 +29,13 @@ export interface Forwarding {
   hosts(headers: ForwardingHeaders): readonly string[]
   /** `peer` returns the peer's address; only called when the address is needed. */
   requestOf(headers: ForwardingHeaders, peer: () => string): ForwardedRequest
-  /** Headers by which another node gives the same results. Names and values, alternating. */
+  /** Headers from which another node finds the same URL and client address. Names and values, alternating. */
   headersForNode(headers: ForwardingHeaders, peer: () => string): readonly string[]
 }
 
-/** There are few hosts. A client that sends many others costs time to parse each, but no memory. */
+/**
+ * The most cached hosts. Real clients use few. If a client sends many others, each takes time to parse, but no memory.
+ */
 const hostsMax = 1024
 
 export function forwardingOf(options: ForwardingOptions): Forwarding {
@@ -84,8 +86,8 @@ export function forwardingOf(options: ForwardingOptions): Forwarding {
 }
 
 /**
- * The address is read on first use: reading it from the socket costs as much as all other work here, and most requests
- * never need it. A class, because a getter in a literal costs more than that.
+ * A request whose client address is read on first use: reading it from the socket costs as much as all other work here,
+ * and most requests never need it. It is a class, because a getter in a literal costs even more.
  */
 class LazyForwardedRequest implements ForwardedRequest {
   readonly origins: readonly string[]
@@ -113,7 +115,7 @@ function lastOf(list: string): string {
 /** A name or an address, with an optional port, without characters that would change the host of a URL. */
 const hostPattern = /^(?:\[[0-9a-f:.]+\]|[^\s/?#@\\:[\]]+)(?::\d{1,5})?$/i
 
-/** The origin made of a `Host`; none if the host is not valid. */
+/** The origin of a URL with this host; none if the host is not valid. */
 export function requestOriginOf(url: string, host: string): readonly string[] {
   return hostPattern.test(host) && URL.canParse(url) ? [new URL(url).origin] : []
 }
@@ -125,7 +127,7 @@ export function publicOriginOf(url: string): string[] {
   return [origin + pathname.replace(/\/+$/, '')]
 }
 
-/** An address in its usual form: `127.0.0.1` also on a socket of both families, `::1` in short. */
+/** The text of an address: `127.0.0.1` also if the socket maps it into IPv6, and IPv6 in its short form (`::1`). */
 export function addressText(bytes: ArrayBuffer): string {
   const octets = new Uint8Array(bytes)
   if (octets.length === 4) return octets.join('.')

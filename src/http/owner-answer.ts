@@ -4,17 +4,20 @@ import type { Exchange } from '#http/exchange'
 import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
 import { Problem } from '#model/problem'
 
-/** These headers are replaced for the other node, which must not trust what a client claims about itself. */
+/** A forwarded request has these headers from `headersForNode`, not from the client: the other node trusts them. */
 const forwardingHeader = /^x-(?:forwarded-.*|request-id)$/
 
-/** Headers by which another node sees the same client, and uses the same request id. Names and values, alternating. */
+/**
+ * Headers that pass on the client's address, its URL of this node, and the request id. Names and values, alternating.
+ */
 function headersForNode({ context, headers, remoteAddress, requestId }: Exchange): readonly string[] {
   return [...context.origins.forwarding.headersForNode(headers, () => remoteAddress), 'X-Request-Id', requestId]
 }
 
 /**
- * Lets the owner answer, or this node if it becomes the owner meanwhile. A request that may be handled twice is passed
- * to the next owner if this node stops being the owner before the change is stored.
+ * Lets the owner answer, or this node if it is or becomes the owner, or if there is no owner for a read. If this node
+ * stops being the owner before a change is stored, it forwards the request to the next owner, provided that the request
+ * may be handled twice.
  */
 export function answerByOwner(
   exchange: Exchange,
@@ -48,7 +51,10 @@ export function answerByOwner(
     if (reply) exchange.respond(reply)
     else if (exchange.isOpen) answerHere()
   }
-  /** `since`: when the request began to wait, by `World.monotonic`; undefined: at the end of its body. */
+  /**
+   * `since`: when the request began to wait, by `World.monotonic`. Undefined: now for an upload; for any other request,
+   * when its body has arrived.
+   */
   const forward = (since?: number) => {
     exchange.onFailure = undefined
     if (isFromNode) {
@@ -72,8 +78,8 @@ export function answerByOwner(
 }
 
 /**
- * Whether two owners may handle the request. The header lines are counted, because an empty header is an invalid key.
- * Contract 11.
+ * Whether two owners may handle the request: it is a read, or has an `Idempotency-Key`. An empty key counts too,
+ * because each owner refuses it as invalid. Contract 11.
  */
 function isRepeatable(exchange: Exchange, entry: RouteEntry): boolean {
   if (exchange.method === 'GET' || exchange.method === 'HEAD') return true

@@ -1,11 +1,11 @@
 /**
- * Finds the row for a method and a path: a tree of path segments. Pure.
+ * Finds the row for a method and a path, in a tree of path segments. Pure.
  *
- * - A static segment wins over a parameter, in any order of the rows; a parameter takes one non-empty segment.
- * - Segments are compared as sent, undecoded; parameters are percent-decoded, and a parameter that can't be decoded
- *   makes the path unknown.
- * - A path that is known for other methods returns `allow`, the content of the `Allow` header (HEAD goes with GET,
- *   OPTIONS with every method).
+ * - A static segment wins over a parameter, in any order of the rows. A parameter takes one non-empty segment.
+ * - Segments are compared as sent, undecoded. Parameters are percent-decoded. If a parameter cannot be decoded, the
+ *   path is unknown.
+ * - For a path that is known for other methods, the result is `allow`, the content of the `Allow` header. It has HEAD
+ *   for each GET, and always OPTIONS.
  */
 export interface PathTable<T> {
   match(method: string, path: string): PathMatch<T> | { readonly allow: readonly string[] } | undefined
@@ -20,7 +20,7 @@ export interface PathMatch<T> {
 
 export interface PathRow<T> {
   readonly method: string
-  /** `/devices/:deviceIdentifier`. */
+  /** For example `/devices/:deviceIdentifier`. */
   readonly template: string
   readonly binding: T
 }
@@ -85,7 +85,7 @@ function allowOf(methods: readonly string[]): readonly string[] {
   return [...methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS']
 }
 
-/** Tries the parameter if the static branch has no match: `/updates/:id/log` next to `/updates/projects`. */
+/** Tries the parameter if the static branch has no match, as for `/updates/projects/log` with `/updates/:id/log`. */
 function find<T>(
   place: PathNode<T>,
   segments: readonly string[],

@@ -13,8 +13,8 @@ export interface PendingRequest {
 }
 
 /**
- * Requests that are not fully answered. All have the same time limit, so the first request whose answer has not begun
- * is due first, and one timer is enough.
+ * Requests that are not fully answered. All have the same time limit until their answer begins. So the first request
+ * whose answer has not begun is due first, and one timer is enough.
  */
 export class PendingRequests {
   readonly #world: World

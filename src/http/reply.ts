@@ -5,7 +5,7 @@ import { exposedHeaders, type OriginVerdict } from '#http/cors'
 import type { ServerContext } from '#http/server-context'
 import { Problem, type ProblemKind } from '#model/problem'
 
-/** The one place that turns a Problem into a reply. Contract 1.3. `secFetchMode`: that header of the request. */
+/** Turns a Problem into a reply; no other code does. Contract 1.3. `secFetchMode`: a header of the request. */
 export function replyOf(problem: Problem, secFetchMode: string): Reply {
   const { status, body } = problem.kind
   const own = problem.headers ?? {}
@@ -32,7 +32,7 @@ const bodies: Record<ProblemKind['body'], (problem: Problem) => unknown> = {
 }
 
 const defaultHeaders: Readonly<Record<number, (secFetchMode: string) => Record<string, string>>> = {
-  // A Basic challenge to a page's own request makes the browser show its password prompt over the page.
+  // After a Basic challenge to a request of a script, the browser would show its password prompt over the page.
   401: (secFetchMode) => ({
     'WWW-Authenticate':
       secFetchMode === '' || secFetchMode === 'navigate' ? `${tokenChallenges}, ${basicChallenge}` : tokenChallenges,
@@ -52,7 +52,7 @@ export function mapMaybePromise<T, U>(value: T | Promise<T>, step: (value: T) =>
   return isPromiseLike(value) ? value.then(step) : step(value)
 }
 
-/** Whether the value is a promise. Code that checks this makes no promise for an available value. */
+/** Whether the value is a promise. */
 export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === 'function'
 }
@@ -100,13 +100,13 @@ export function writeReply(exchange: ReplyTarget, reply: Reply, isCutting: boole
     exchange.begin(reply.status)
     writeHead(response, reply.status, headers)
     if (hasNoBody || exchange.method === 'HEAD') {
-      // As a header: given to endWithoutBody, the length would make the parser wait for that many bytes and never read
-      // the next request.
+      // Written as a header: with the length as argument of endWithoutBody, the parser would wait for that many bytes,
+      // and never read the next request.
       if (!hasNoBody && !isCutting) response.writeHeader('Content-Length', String(Buffer.byteLength(body)))
       endBodiless(exchange, response, isCutting)
       exchange.finish(0)
     } else if (isLong(body) && !isCutting) {
-      // Only an answer that is written in one piece can close the connection right after it.
+      // Only an answer that is written in one piece can itself close the connection.
       if (exchange.context.isStopping) response.writeHeader('Connection', 'close')
       writePieces(exchange, response, Buffer.from(body))
     } else {
@@ -177,7 +177,7 @@ export function bodyOf(reply: Reply): string {
   return text
 }
 
-/** A line break in a header's value would let the author of the value write headers, or a second answer. */
+/** With a line break in a header's value, the author of the value could add headers, or a second answer. */
 export function refuseUnsafe(name: string, value: string): void {
   if (/[\r\n\0]/.test(name) || /[\r\n\0]/.test(value)) {
     throw new Error(`the reply's header ${JSON.stringify(name)} has a line break`)
@@ -203,8 +203,9 @@ function writePieces(exchange: ReplyTarget, response: HttpResponse, body: Buffer
  * Writes an answer that is made in chunks.
  *
  * Obligations: no byte is sent before the first chunk is available, so that an earlier error gets a proper answer; the
- * next chunk is requested when the client has taken the previous one; the iterator is returned when the client
- * disconnects; an error after the first chunk closes the connection, so that no client takes the part for the whole.
+ * next chunk is requested when the client has taken the previous one; `return` of the iterator is called when the
+ * client disconnects; an error after the first chunk closes the connection, so that no client takes the part for the
+ * whole.
  */
 export function streamReply(exchange: ReplyTarget, reply: Reply, chunks: AsyncIterable<string | Uint8Array>): void {
   const iterator = chunks[Symbol.asyncIterator]()
@@ -232,7 +233,7 @@ async function stream(
   // Inside the parser, an answer without a body cannot end with its head, and buffered bytes of other answers may leave
   // no space for this one.
   await exchange.outsideParser()
-  // The deadline may have answered in between.
+  // The request may have been answered in between, at its deadline.
   if (!exchange.isOpen) return
 
   const lengthBytes = contentLength(reply)
@@ -270,18 +271,18 @@ const pieceBytesMax = 64 * 1024
 /**
  * The number of bytes written at once as a chunk. With its framing it fits into uWebSockets.js's cork of 16 KiB. A
  * larger chunk bypasses the cork after its framing was written there, and is lost if the kernel takes no byte of that
- * framing at that moment. Bytes left in the cork are kept, and reported with the next chunk.
+ * framing at that moment. Bytes left in the cork are not lost, and the next write reports them.
  */
 const chunkBytesMax = 16_000
 /**
- * The number of bytes written at once while the last chunk was not fully taken. The kernel reports space only for more
- * bytes than this (a third of its smallest buffer), so the backlog shrinks.
+ * The number of bytes written at once while the last chunk was not fully taken. The kernel reports a socket as writable
+ * only when it can take more bytes than this (a third of its smallest buffer). So the backlog shrinks.
  */
 const behindBytesMax = 1_000
 
 /**
- * Writes chunks to an answer that has begun. When a chunk is written, at most one earlier chunk is not taken yet. With
- * a known length the bytes are written unframed and must add up to this length; otherwise they are sent chunked.
+ * Writes chunks to an answer that has begun. When a chunk is written, at most one earlier chunk is not taken yet. If
+ * the length is known, the bytes are written unframed and must add up to it; otherwise they are sent chunked.
  */
 class ChunkOutput {
   readonly #exchange: ReplyTarget
@@ -340,7 +341,7 @@ class ChunkOutput {
     if (!isTaken) await this.#writable()
   }
 
-  /** Bytes that are not taken are not buffered either, so they are offered again. */
+  /** uWebSockets.js does not buffer bytes that the kernel did not take, so they are offered again. */
   async #sendCounted(piece: Uint8Array, lengthBytes: number): Promise<void> {
     if (this.#sentBytes + piece.byteLength > lengthBytes) {
       throw new Error(`more bytes were sent than the Content-Length of ${lengthBytes}`)

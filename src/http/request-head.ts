@@ -2,10 +2,10 @@ import type { HttpRequest } from 'uWebSockets.js'
 import type { World } from '#runtime/world'
 
 /**
- * A request's headers, copied while the request is valid: uWebSockets.js keeps it on the stack.
+ * A request's headers, copied because uWebSockets.js keeps the request on the stack.
  *
- * Every line is stored, also repeated ones: the framing check needs each copy, and a repeated header reads as all
- * values joined by a comma (RFC 9110 §5.3), so that a repeated credential is invalid: none of its copies is used.
+ * Every line is stored, also repeated ones. The framing check counts them. A repeated header reads as all values joined
+ * by a comma (RFC 9110 §5.3), so that a repeated credential is invalid, and none of its copies is used.
  */
 export class RequestHeaders {
   /** Names (lower case) and values, alternating: one array is cheaper than a map for the dozen lines of a request. */
@@ -15,7 +15,7 @@ export class RequestHeaders {
     this.#lines = lines
   }
 
-  /** Names and values, alternating, without the names of this pattern. */
+  /** Names and values, alternating, without the headers whose names match the pattern. */
   linesWithout(pattern: RegExp): readonly string[] {
     return this.#lines.filter((_, index) => !pattern.test(this.#lines[index - (index % 2)] ?? ''))
   }
@@ -95,7 +95,9 @@ export function isJsonType(header: string): boolean {
 
 const noFields: Readonly<Record<string, string | string[]>> = Object.freeze(Object.create(null))
 
-/** Query fields, each a string, or an array of strings when repeated. Without a prototype: clients choose the names. */
+/**
+ * Query fields, each a string, or an array of strings when repeated. No prototype, because clients choose the names.
+ */
 export function parseQuery(query: string): Readonly<Record<string, string | string[]>> {
   if (query === '') return noFields
   const fields: Record<string, string | string[]> = Object.create(null)
@@ -108,7 +110,7 @@ export function parseQuery(query: string): Readonly<Record<string, string | stri
   return fields
 }
 
-/** A client's own request id is accepted only in this form: it goes into headers and log lines. */
+/** A client's own request id is accepted only in this form, because it is written into headers and log lines. */
 const echoable = /^[A-Za-z0-9._-]{1,64}$/
 
 /**

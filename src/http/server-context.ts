@@ -56,7 +56,7 @@ interface ServerLoad {
   readonly receiving: PendingRequests
   /** Requests of authenticated callers whose answers are not complete. */
   readonly requests: ConcurrencyLimit
-  /** Requests whose handlers run, also after the client disconnected: a write still waits for its device. */
+  /** Requests whose handlers run. A handler may run on after the client disconnected, such as a write to a device. */
   readonly work: ConcurrencyLimit
   /** The unread bytes of all streamed bodies. */
   readonly allUnread: UnreadTotal

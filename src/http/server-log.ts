@@ -51,7 +51,7 @@ export class OverloadLog {
   }
 }
 
-/** Origins are chosen by callers: after this many different origins, no more origins are logged. */
+/** The most logged origins. They need a limit, because callers choose them. */
 const loggedOriginsMax = 100
 /** A host name has at most 253 characters. */
 const originCharactersMax = 300

@@ -94,12 +94,12 @@ export interface Server {
   close(): Promise<void>
 }
 
-/** The address is not available; the message names it. */
+/** The address is not available. The message names the address. */
 export class CannotListen extends Error {}
 
 /**
- * Unanswered requests of one user. A browser has six, a program that waits for devices some dozens; each may hold an
- * answer of a megabyte while the client reads it slowly.
+ * The most unanswered requests of one user. A browser sends six at a time, a program that waits for devices some
+ * dozens. Each request may hold an answer of a megabyte while the client reads it slowly.
  */
 const requestsPerUserMax = 1_000
 const requestsPerTenantMax = 4_000
@@ -211,13 +211,13 @@ function socketRoutesOf({ sockets = [], rootSockets = [] }: ServerRoutes, basePa
   return [...sockets.map(row(basePath)), ...rootSockets.map(row(''))]
 }
 
-/** The call with a host and options: the binary accepts it, but its declarations only have one of the two. */
+/** `listen` with a host and options. The binary accepts both together, but its declarations do not. */
 type ListenExclusively = (host: string, port: number, options: number, listener: (socket: unknown) => void) => void
 
 function listen(app: uws.TemplatedApp, { host, port }: ServerOptions['address']): Promise<uws.us_listen_socket> {
   return new Promise((resolve, reject) => {
     const listenExclusively = app.listen.bind(app) as unknown as ListenExclusively
-    // Exclusive: by default a second process would share the port and take half of the connections.
+    // By default, a second process could share the port, and would take half of the connections.
     listenExclusively(host, port, exclusivePort, (socket) => {
       if (socket) resolve(socket as uws.us_listen_socket)
       else reject(new CannotListen(`cannot listen on ${host}:${port}: in use, or not an address of this machine`))
@@ -225,7 +225,7 @@ function listen(app: uws.TemplatedApp, { host, port }: ServerOptions['address'])
   })
 }
 
-/** `LIBUS_LISTEN_EXCLUSIVE_PORT`, which the declarations only have as a type. */
+/** The value of `LIBUS_LISTEN_EXCLUSIVE_PORT`, which the declarations only have as a type. */
 const exclusivePort = 1
 
 function idle(context: ServerContext, graceMs: number): Promise<void> {

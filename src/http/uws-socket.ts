@@ -34,7 +34,9 @@ export class UwsSocket implements Socket {
   readonly remoteAddress: string
   /** The id of its upgrade request. */
   readonly requestId: string
-  /** The code for `closed`. Needed because uWebSockets.js gives 1006 for a socket that it had to close by force. */
+  /**
+   * The code for `closed`, stored here because uWebSockets.js gives 1006 for a socket that it had to close by force.
+   */
   endCode: number | undefined
   /** A message was lost, and the buffer has not shrunk since. */
   isBehind = false
@@ -154,13 +156,13 @@ function cut(reason: string): string {
 }
 
 /**
- * Is on while uWebSockets.js reports a lost message. During that report, ending or unsubscribing any socket kills the
- * process (SIGBUS, every time), so all such calls are refused.
+ * Refuses calls while uWebSockets.js reports a lost message. During that report, ending or unsubscribing any socket
+ * kills the process (SIGBUS, every time).
  */
 export class LostMessageGuard {
   #isOn = false
 
-  /** Throws during a report. */
+  /** @throws Error during a report */
   refuseDuringReport(method: string): void {
     if (this.#isOn) throw new Error(`${method} was called inside the handler's dropped, which may only set state`)
   }

@@ -23,8 +23,8 @@ interface SocketData extends SocketSource {
  * Accepts websockets at one path for their handler.
  *
  * Pings, idle limits and compression of uWebSockets.js are off: handlers ping themselves, and compression costs most of
- * the throughput. An exception of a handler ends its socket with 1011, but in a later tick: during a report of a lost
- * message no socket may end.
+ * the throughput. An exception of a handler ends its socket with 1011. The socket ends in a later tick, because no
+ * socket may end during a report of a lost message.
  */
 export function serveSockets(
   app: TemplatedApp,
@@ -124,7 +124,7 @@ function upgrade(
     return
   }
   const match = path.match('GET', exchange.path)
-  // The parser matches the pattern before decoding, so the path may have no match here.
+  // uWebSockets.js does not decode parameters. A path with a parameter that cannot be decoded has no match here.
   if (!match || !('binding' in match)) throw new Problem('not_found')
   exchange.route = template
   exchange.metrics = exchange.context.metrics.route(route.path)
