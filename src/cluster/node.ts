@@ -45,7 +45,7 @@ const settledMsMax = 1_000
 
 /** The header by which nodes recognise requests of each other. */
 export const nodeKeyHeader = 'x-node-key'
-/** If this is sent with the key, the node answers from its own store if it can. */
+/** If a request has this header and the key, the node answers from its own store if it can. */
 export const ownStateHeader = 'x-own-state'
 
 /** The cluster as this node sees it: which node is the owner, and which node answers a request. */

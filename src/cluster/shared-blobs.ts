@@ -1,8 +1,8 @@
 import type { BlobImage, BlobPart, BlobReceived, BlobStore, OwnBlob } from '#runtime/blobs'
 
-/** Large bytes by name, which all nodes of a cluster reach. */
+/** A store of large objects by name, which all nodes of a cluster reach. */
 export interface ObjectBucket {
-  /** Resolves when a majority of the servers has stored it. Each piece is valid until the next one is requested. */
+  /** Resolves when a majority of servers has stored the object. Each piece is valid until the next one is requested. */
   put(name: string, pieces: AsyncIterable<Uint8Array>): Promise<void>
   get(name: string): Promise<AsyncIterable<Uint8Array> | undefined>
   /** Undefined if there is no such object. `storedAt`: Unix ms. */
@@ -94,7 +94,7 @@ export class SharedBlobs implements BlobStore {
     await running
   }
 
-  /** Received bytes are stored under their own hash, so damaged ones cannot be taken for the image. */
+  /** Received bytes are stored under their own hash, so damaged bytes cannot be taken for the image. */
   async #fetch(sha256: string): Promise<void> {
     const { local, bucket } = this.#options
     const [found, pieces] = [await bucket.find(sha256), await bucket.get(sha256)]

@@ -9,7 +9,7 @@ import { keysBelow } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
-/** Summaries of hours are searched for in this many days before the oldest day that keeps them. */
+/** Unless `isThorough`, expired summaries of hours are searched for only in this many days before `hoursFrom`. */
 const daysBack = 30
 
 export interface Expiry {

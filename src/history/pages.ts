@@ -7,7 +7,7 @@ import { Points } from '#history/points'
 import type { Run } from '#history/runs'
 import type { Operation, Storage } from '#runtime/storage'
 
-/** One row for each series takes six times as long to write as pages of this size. */
+/** The size of a page. Writing one row for each series would take six times as long as writing such pages. */
 const pageBytes = 64 * 1024
 
 /**

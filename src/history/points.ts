@@ -109,7 +109,7 @@ export class Points {
   }
 }
 
-/** Integers of 64 bits beyond ±(2⁵³−1) are texts of digits. NaN for any other text. */
+/** The number of a value. Integers of 64 bits beyond ±(2⁵³−1) are texts of digits. Any other text gives NaN. */
 export function numberOfValue(value: SeriesValue): number {
   if (typeof value === 'number') return value
   return /^"-?\d{1,20}"$/.test(value) ? Number(value.slice(1, -1)) : Number.NaN

@@ -64,7 +64,10 @@ export class Retentions {
     return this.oldestStored(this.#ofServer, now)
   }
 
-  /** Points before this time are not stored. A day is summarized even if none of its points are kept. */
+  /**
+   * Points before this time are not stored. Points of the last 24 hours are stored even if the retention of points is
+   * shorter, because they are summarized.
+   */
   oldestStored(retention: Retention, now: number): number {
     if (!retention.isKept) return Number.POSITIVE_INFINITY
     return Math.max(0, now - Math.max(retention.rawMs, dayMs))

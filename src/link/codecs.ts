@@ -17,7 +17,7 @@ export const jsonCodec: LinkCodec = {
     isShort ? `["A",${flakeAddress},${seq}]` : `{"type":"ACK","flakeAddress":${flakeAddress},"seq":${seq}}`,
 }
 
-/** The error of `JSON.parse` would quote parts of the frame. */
+/** Replaces the error of `JSON.parse`, which would quote parts of the frame. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

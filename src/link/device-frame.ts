@@ -134,7 +134,8 @@ function longItems(updates: readonly unknown[], shape: Shape): Items | Problem {
 }
 
 /**
- * Returns the error in `{"e": "…"}` instead of a value, or in the `error` of an update; undefined if it is not valid.
+ * Returns the error that `{"e": "…"}` contains in place of a value, or the `error` of an update. Undefined if the error
+ * is not valid.
  */
 function errorOf(value: unknown, field: 'e' | 'error'): { error: string } | undefined {
   if (typeof value !== 'object' || value === null) return undefined

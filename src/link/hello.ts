@@ -30,7 +30,7 @@ export interface HelloHandlerOptions {
   readonly admissionRefused: (tenant: string, problem: Problem) => void
 }
 
-/** The weight, in the queue of commits, of a device that is connected without a HELLO. */
+/** The weight in the queue of commits, for a device that is connected without a HELLO. */
 const restoredBytes = 256
 
 type DeviceName = { readonly deviceIdentifier: string }

@@ -215,7 +215,7 @@ export class Link {
   end({ code, reason }: CloseReason): void {
     if (!this.isOpen) return
     this.#isEnding = true
-    // Closing runs the close handler synchronously, so it must not happen inside the caller.
+    // Closing runs the close handler synchronously, so the socket must not be closed while the caller runs.
     this.#context.world.soon(() => {
       if (!this.isClosed) this.socket.end(code, reason)
     })

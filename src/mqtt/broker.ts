@@ -61,7 +61,7 @@ interface FreeDelivery {
 /** The limit of retained messages. Contract 10. */
 const retainedMax = 10_000
 const bytesMax = 64 * 1024 * 1024
-/** Finding this many receivers of one message takes up to 20 ms. */
+/** The limit of subscriptions. Finding this many receivers of one message takes up to 20 ms. */
 const subscriptionsMax = 50_000
 const levelsMax = 200_000
 /**

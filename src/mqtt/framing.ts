@@ -1,6 +1,6 @@
 import { malformed, PacketFault, reasons } from '#mqtt/reason-codes'
 
-/** Type and flags, and up to four bytes of the remaining length. */
+/** One byte for type and flags, and up to four bytes for the remaining length. */
 const headBytesMax = 5
 /**
  * The first size of the buffer for an unfinished packet. The buffer grows with the bytes that arrive, not with the

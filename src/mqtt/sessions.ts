@@ -27,7 +27,7 @@ const renewedEveryMs = 24 * 60 * 60_000
 const renewedAtOnceMax = 100
 /** The limit of sessions that one principal may begin while this process runs. */
 const sessionsOfOneMax = 10_000
-/** The limit of devices that a continued session connects before their HELLO. Each HELLO stores all their names. */
+/** The limit of devices that a continued session connects before their HELLO. Each HELLO stores the names of all. */
 export const sessionDevicesMax = 128
 
 /** The session of a connected client. */

@@ -91,7 +91,7 @@ export class Topics {
     return this.#sessions.has(client)
   }
 
-  /** How long the session lasts after the end of the connection. */
+  /** Sets how long the session lasts after the end of the connection. */
   setExpiry(client: Client, expiryMs: number): void {
     this.#sessions.setExpiry(client, expiryMs)
   }
