@@ -6,7 +6,7 @@ import type { DesiredItem } from '#model/desired'
 import type { DesiredSet, Entry, Items } from '#model/entry'
 import { modifierFlags } from '#model/modifier'
 import { Problem } from '#model/problem'
-import { checkWrittenValue, placeOf, readKey } from '#model/property-write'
+import { checkWrittenValue, parseWriteKey, placeOf } from '#model/property-write'
 import type { Shape, ShapeProperty } from '#model/shape'
 import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
@@ -50,7 +50,7 @@ export function decideSetDesired(
   const shape = serviceOf(state, service)?.shape as Shape
   const removedIds = new Set<number>()
   for (const key of removed) {
-    const place = placeOf(readKey(key), shape, schema)
+    const place = placeOf(parseWriteKey(key), shape, schema)
     if (place === undefined) return refuse(new Problem('property_unknown', `there is no property ${key}`))
     removedIds.add((shape.properties[place] as ShapeProperty).propId)
   }

@@ -2,7 +2,7 @@ import type { Write, WriteOrder } from '#actors/device/commands'
 import { type DeviceState, serviceOf } from '#actors/device/state'
 import type { Entry } from '#model/entry'
 import { Problem, type ProblemDetail } from '#model/problem'
-import { type CheckedValue, checkWrittenValue, placeOf, readKey } from '#model/property-write'
+import { type CheckedValue, checkWrittenValue, parseWriteKey, placeOf } from '#model/property-write'
 import type { ShapeProperty } from '#model/shape'
 import { answer, type Decision, refuse } from '#runtime/actor'
 
@@ -21,7 +21,7 @@ const keyCharactersMax = 256
 export function decideWrite(state: DeviceState, { service, values, schema }: Write): Decision<Entry> {
   const shape = state.exists ? serviceOf(state, service)?.shape : undefined
   if (!shape) return refuse(new Problem('not_found'))
-  const named = Object.keys(values).map((key) => ({ key, place: placeOf(readKey(key), shape, schema) }))
+  const named = Object.keys(values).map((key) => ({ key, place: placeOf(parseWriteKey(key), shape, schema) }))
   const unknown = named.find(({ place }) => place === undefined)
   if (unknown) {
     return refuse(new Problem('property_unknown', `there is no property ${unknown.key.slice(0, keyCharactersMax)}`))

@@ -3,7 +3,7 @@ import { ErrorBody, errorAnswers } from '#api/answers'
 import { pageFields } from '#api/fields'
 import { defineRoute } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
-import { ActionBody, ActionEntry, noCounts } from '#model/action'
+import { ActionBody, ActionEntry, zeroCounts } from '#model/action'
 import { DeviceIdentifier, PropertyId, ServerMadeId, ServiceIdentifier } from '#model/identifier'
 import { PropertyWrites } from '#model/property-write'
 
@@ -114,7 +114,7 @@ export const readAction = defineRoute('readAction', {
       createdBy: 'crn#user:2Vb7qYx9Kd',
       serviceIdentifier: exampleService,
       updates: { '0x2000': 22.5 },
-      counts: { ...noCounts(), total: 1, OK: 1 },
+      counts: { ...zeroCounts(), total: 1, OK: 1 },
       devices: [{ deviceIdentifier: exampleDevice, status: 'OK' }],
     },
   },

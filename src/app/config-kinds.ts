@@ -60,7 +60,7 @@ export const accountName: SettingKind<string> = {
 /** Five or six fields of cron that match at least one date: 30 February is refused. */
 export const cronPattern: SettingKind<string> = {
   takes: 'a cron pattern of 5 or 6 fields that matches some date, such as 0 3 * * *',
-  // The start does not matter: a pattern that matches within ten years repeats.
+  // The search may start at any time: a pattern that matches within ten years also matches later.
   read: (text) => (cronFields.test(text) && nextTime(text, 0) !== undefined ? text : undefined),
 }
 

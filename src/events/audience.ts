@@ -295,7 +295,7 @@ function isReached(reach: Reach, device: string | undefined, service: string | u
   )
 }
 
-/** The devices in the filter of a class, or else those that its scope reaches, over all grants. */
+/** The devices in the filter of a class. If it names none, the devices that its scope reaches, over all grants. */
 function devicesOf({ filter, scope }: AudienceClass): Pick<DeviceSet, 'devices' | 'prefixes' | 'isWide'> {
   if (filter.devices) return { devices: filter.devices, prefixes: [], isWide: false }
   const reaches = [...new Set(Object.values(eventKinds).flatMap(({ resource }) => scope.reaches(resource, 'read')))]

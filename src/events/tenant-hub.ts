@@ -84,7 +84,7 @@ export interface Connection {
   position: number
   /**
    * Up to this offset the socket gets every event whole. After it, overridden properties are left out, because the
-   * socket was slow. Infinite until it is slow.
+   * socket was slow. Infinite at first.
    */
   unstrippedUntil: number
   /** A chunk is being read for the socket. */

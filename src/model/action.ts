@@ -124,7 +124,7 @@ export interface NewAction {
   readonly devices: readonly (readonly string[])[]
 }
 
-export function noCounts(): ActionCounts {
+export function zeroCounts(): ActionCounts {
   const counts = { total: 0, PENDING: 0 } as ActionCounts
   for (const status of outcomeStatuses) counts[status] = 0
   return counts

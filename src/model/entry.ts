@@ -217,8 +217,8 @@ export interface AlarmChanged {
   /** The alarm no longer applies to this device, and its state there is deleted. */
   readonly isEnded?: true
   /**
-   * The value of the first property that the condition reads without a default, or else of its first property; possibly
-   * cut. Not part of the event.
+   * The value of the first property that the condition reads without a default. If there is no such property, the value
+   * of its first property. It may be cut. Not part of the event.
    */
   readonly value?: JsonValue
 }

@@ -15,7 +15,7 @@ import type { Shape, ShapeProperty } from '#model/shape'
 
 /**
  * Body of a write: `{"<key>": value}`, with 1 to `propertiesMax` keys. Valid keys and values depend on the device's
- * declaration and the schema; see `readKey` and `checkWrittenValue`.
+ * declaration and the schema; see `parseWriteKey` and `checkWrittenValue`.
  */
 export const PropertyWrites = z.record(z.string(), z.unknown()).superRefine((values, context) => {
   const count = Object.keys(values).length
@@ -26,7 +26,7 @@ export const PropertyWrites = z.record(z.string(), z.unknown()).superRefine((val
 export type PropertyWrites = Readonly<z.infer<typeof PropertyWrites>>
 
 /** A property named by a key: by its id, optionally with its expected type (lower case), or by its name. */
-export type PropertyKey = { readonly propId: number; readonly type?: string } | { readonly name: string }
+export type WriteKey = { readonly propId: number; readonly type?: string } | { readonly name: string }
 
 const idPattern = /^(\d+|0[xX][0-9a-fA-F]{1,8})(?:\.([A-Za-z0-9-]+))?$/
 
@@ -34,7 +34,7 @@ const idPattern = /^(\d+|0[xX][0-9a-fA-F]{1,8})(?:\.([A-Za-z0-9-]+))?$/
  * Parses a key: digits or `0x…` is an id, either may be followed by `.<TYPE>` in any case, and any other text is a
  * name. This does not depend on the schema: a property named `8192` must be written by its id.
  */
-export function readKey(text: string): PropertyKey {
+export function parseWriteKey(text: string): WriteKey {
   const [, id, typeName] = idPattern.exec(text) ?? []
   if (id === undefined) return { name: text }
   const propId = Number(id)
@@ -46,7 +46,7 @@ export function readKey(text: string): PropertyKey {
 /**
  * The index of the key's property in a declaration; undefined if there is none, or if the property has another type.
  */
-export function placeOf(key: PropertyKey, shape: Shape, schema: ServiceSchema | undefined): number | undefined {
+export function placeOf(key: WriteKey, shape: Shape, schema: ServiceSchema | undefined): number | undefined {
   if ('name' in key) {
     const propId = schema && propIdOfName(schema, key.name)
     return propId === undefined ? undefined : shape.indexOf.get(propId)

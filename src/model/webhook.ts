@@ -6,8 +6,8 @@ import type { JsonValue } from '#model/json-value'
 /** Webhooks of functions, in the form of https://www.standardwebhooks.com. Contract 12. */
 
 /**
- * Limits for the waiting deliveries of a tenant; above either limit the oldest delivery is dropped. Bytes are those of
- * the JSON, approximately.
+ * Limits for the waiting deliveries of a tenant. Above either limit, the oldest deliveries are dropped, except those
+ * with a request in progress. Bytes are those of the JSON, approximately.
  */
 export const waitingWebhooksMax = 10_000
 export const waitingBytesMax = 64 * 1024 * 1024

@@ -9,7 +9,7 @@ import type { Entry } from '#model/entry'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
 import { valueBytesMax } from '#model/property-type'
-import { placeOf, readKey } from '#model/property-write'
+import { parseWriteKey, placeOf } from '#model/property-write'
 import { reachesService, servicesWithin } from '#model/scope'
 import { type ServiceSchema, withoutNames } from '#model/service-schema'
 import type { Client, ClientMessage, Refusal } from '#mqtt/client'
@@ -137,7 +137,7 @@ function writtenValue(
   text: string,
 ): unknown {
   const shape = state && serviceOf(state, service)?.shape
-  const place = shape && placeOf(readKey(key), shape, schema)
+  const place = shape && placeOf(parseWriteKey(key), shape, schema)
   const type = place === undefined ? undefined : shape?.properties[place]?.type
   if (type?.accept(text) !== undefined) return text
   try {

@@ -6,11 +6,11 @@ import type { TenantState } from '#actors/tenant/state'
 import { nameOfCursor } from '#api/fields'
 import * as api from '#api/writes'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
-import { type ActionBody, type ActionCounts, type DeviceOutcome, noCounts, type StoredAction } from '#model/action'
+import { type ActionBody, type ActionCounts, type DeviceOutcome, type StoredAction, zeroCounts } from '#model/action'
 import type { Caller } from '#model/caller'
 import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
-import { readKey } from '#model/property-write'
+import { parseWriteKey } from '#model/property-write'
 import { reachesEvery, servicesOfDevicesWithin } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { propIdOfName } from '#model/service-schema'
@@ -58,7 +58,7 @@ function targetDevices(caller: Caller, tenant: TenantState, body: ActionBody): r
   })
   const schema = schemasFor(caller, tenant).get(serviceIdentifier)
   for (const text of Object.keys(body.updates)) {
-    const key = readKey(text)
+    const key = parseWriteKey(text)
     if ('name' in key && (!schema || propIdOfName(schema, key.name) === undefined)) {
       throw new Problem('property_unknown', `there is no property ${text.slice(0, keyCharactersMax)}`)
     }
@@ -152,7 +152,7 @@ class ActionDevices implements Pages {
     const { world, system } = this.#context
     const { caller, query } = this.#call
     const { closedCount } = system.gate
-    const counts = noCounts()
+    const counts = zeroCounts()
     const first = new Map<string, DeviceOutcome | undefined>()
     let isMore = false
     const slices = new ReadSlices(world, caller)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { modifierFlags } from '#model/modifier'
 import { propertyTypeOf } from '#model/property-type'
-import { checkWrittenValue, PropertyWrites, placeOf, readKey } from '#model/property-write'
+import { checkWrittenValue, PropertyWrites, parseWriteKey, placeOf } from '#model/property-write'
 import { type PropertySchema, ServiceSchema } from '#model/service-schema'
 import type { ShapeProperty } from '#model/shape'
 import { shapeOf } from '#test/actors/acting-device'
@@ -41,7 +41,7 @@ test.each([
   ['8192.uint8-Array', { propId: 8192, type: 'uint8-array' }],
   ...names.map((name): [string, object] => [name, { name }]),
 ])('a key %j means %j', (text, key) => {
-  expect(readKey(text)).toEqual(key)
+  expect(parseWriteKey(text)).toEqual(key)
 })
 
 describe('the property of a key', () => {
@@ -66,12 +66,12 @@ describe('the property of a key', () => {
     ['constructor', undefined],
     ['4294967297', undefined],
   ])('%j is found', (text, place) => {
-    expect(placeOf(readKey(text), shape, schema)).toBe(place)
+    expect(placeOf(parseWriteKey(text), shape, schema)).toBe(place)
   })
 
   test('is missing for a name without a schema', () => {
-    expect(placeOf(readKey('speed'), shape, undefined)).toBeUndefined()
-    expect(placeOf(readKey('1'), shape, undefined)).toBe(0)
+    expect(placeOf(parseWriteKey('speed'), shape, undefined)).toBeUndefined()
+    expect(placeOf(parseWriteKey('1'), shape, undefined)).toBe(0)
   })
 })
 
