@@ -52,7 +52,7 @@ export function quotaFault(
   if (held < shareMax) return undefined
   return new Problem(
     'conflict',
-    `a user who does not reach all devices makes at most ${shareMax} of the ${max} ${what} of a tenant: delete one, or ask a user who reaches all devices`,
+    `a user who does not reach all devices can create at most ${shareMax} of the ${max} ${what} of a tenant: delete one, or ask a user who reaches all devices`,
   )
 }
 

@@ -191,7 +191,7 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
 describe('a quota limits authors who do not reach all devices to a tenth', () => {
   const ann = 'crn#user:2Vb7qYx9Kd'
   const fault = (what: string) =>
-    `conflict: a user who does not reach all devices makes at most 100 of the 1000 ${what} of a tenant: delete one, or ask a user who reaches all devices`
+    `conflict: a user who does not reach all devices can create at most 100 of the 1000 ${what} of a tenant: delete one, or ask a user who reaches all devices`
 
   test('of roles', () => {
     const put = (role: string, author: string, isNarrow: boolean) =>

@@ -37,7 +37,7 @@ test.each(kinds)('%s are limited to a tenth of %i', async (path, max, body, type
   const refused = await http.call('nat', 'POST', path, body)
   expect(refused.status).toBe(409)
   expect(refused.json).toEqual({
-    error: `a user who does not reach all devices makes at most ${share} of the ${max} ${path.slice(1)} of a tenant: delete one, or ask a user who reaches all devices`,
+    error: `a user who does not reach all devices can create at most ${share} of the ${max} ${path.slice(1)} of a tenant: delete one, or ask a user who reaches all devices`,
   })
   // Other users can create theirs, and existing ones can be edited, or deleted to free a place.
   for (const user of ['ned', 'wim']) expect((await http.call(user, 'POST', path, body)).status).toBe(201)
