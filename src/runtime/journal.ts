@@ -20,8 +20,8 @@ export interface Journal<Event> {
   endRecord(): Uint8Array
   unpack(format: RecordFormat, bytes: Uint8Array): unknown
   /**
-   * Reads a record that was written piece by piece. Returns undefined if it has another version, or another form than a
-   * `ValueWriter` gives, or if `read` returns undefined: the caller must then unpack it.
+   * Reads a record that was written piece by piece. Returns undefined if the record has another version, or a form that
+   * no `ValueWriter` writes, or if `read` returns undefined: the caller must then unpack it.
    */
   readRecord<Value>(
     format: RecordFormat,

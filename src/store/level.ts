@@ -97,8 +97,8 @@ async function openLevel(folder: string, isShared: boolean, torn: (message: stri
       ...tuning,
     })
     await database.open()
-    // LevelDB renames CURRENT without a sync. After a power loss, the old manifest could be in use again, and the next
-    // log would be read after the previous one, whose end may be lost. On ext4 any fsync is enough.
+    // LevelDB renames CURRENT without a sync. After a power loss, CURRENT could name the old manifest again, so that
+    // LevelDB reads the previous log, whose end may be lost, before the new one. On ext4 any fsync is enough.
     await syncFolder(join(found, 'db'))
     // Synced before other files are created next to the database: those files prove that the database existed.
     await syncFolder(found)

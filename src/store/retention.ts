@@ -69,8 +69,8 @@ export class Retention {
     try {
       for (const stream of [...this.#journal.streams()]) if (await this.#trim(stream)) isMore = true
     } catch {
-      // The handle was closed or failed during the check. The code that wrote to it reports that, and the next check
-      // tries again.
+      // Most likely the handle was closed or failed during the check, which the code that wrote to it reports. The next
+      // check tries again.
     }
     return isMore
   }
