@@ -222,7 +222,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     }
     stored.then(settled, (error) => {
       settled()
-      // The edit stays unsettled until the store has been read again.
+      // After a Problem, the edit stays unsettled until the store has been read again.
       if (!(error instanceof Problem)) this.#parts.failed(error, 'storing the offset of an edit of rights')
     })
   }

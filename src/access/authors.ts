@@ -40,8 +40,8 @@ export class Authors {
   readonly #parts: AuthorsParts
   readonly #checks = new WeakMap<StoredApiKey, CreatorCheck>()
   /**
-   * Tenants with API keys whose creators belong to another tenant, by the creators' tenant. Contains only keys that
-   * `isKeyActive` has checked.
+   * Tenants with API keys whose creators belong to another tenant, by the creators' tenant. A key counts only after
+   * `isKeyActive` has checked it.
    */
   readonly #tenantsByCreator = new Map<string, Set<string>>()
 

@@ -34,8 +34,9 @@ export class FactorConfirmations {
   }
 
   /**
-   * Does nothing during a sign-in, which has just verified the password. @throws Problem `invalid` without a
-   * confirmation, and the refusal of a wrong password or code
+   * Accepts a password, a code, or an earlier confirmation. Does nothing during a sign-in, which has just verified the
+   * password.
+   * @throws Problem `invalid` without a confirmation; the refusal of a wrong password or code
    */
   async confirm(subject: FactorSubject, { password, code }: Confirmation, origin: SignInOrigin): Promise<void> {
     const { row, session, owner } = subject

@@ -188,7 +188,7 @@ export function openIdentity(options: IdentityOptions) {
      * Whether an author still has rights, and the author's mail address.
      * @throws Problem `storage` while the store is being read
      */
-    recipientOf: (tenant: string, user: string) => authors.recipientOf(tenant, user),
+    recipientOf: (tenant: string, author: string) => authors.recipientOf(tenant, author),
     /** Whether the creator of an API key may still grant its roles. */
     isKeyActive: (tenant: string, key: StoredApiKey) => authors.isKeyActive(tenant, key),
     /** The key that seals secrets for later reading. Throws before `open` or `follow` has read the key file. */

@@ -251,7 +251,7 @@ export interface ProofKey {
 const keysMax = 8_192
 /** Headers of real clients have 230 to 400 characters; longer ones are accepted, but parsed each time. */
 const headerCharactersMax = 1_024
-/** The length of a generation. An unused key is evicted after one to two of them. */
+/** The length of a generation. A key is evicted one to two generations after its last use. */
 export const keyGenerationMs = 5 * 60_000
 
 export interface ProofKeysOptions {

@@ -317,7 +317,7 @@ function displayedRights(
 ): Pick<Grant, 'permissions' | 'devices' | 'services'> | Record<string, never> {
   const [grant, ...more] = grants
   if (!grant || more.length > 0 || grant.devices.length + grant.services.length > displayedNamesMax) return {}
-  // Without its groups, the displayed grant would seem to give fewer rights.
+  // A grant with groups is not displayed: without the groups, it would seem to give fewer rights.
   if (grant.groups && grant.groups.length > 0) return {}
   const { permissions, devices, services } = grant
   return { permissions, devices, services }

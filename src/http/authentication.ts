@@ -30,8 +30,7 @@ export interface AuthenticationRequest {
 export type Authenticate = (request: AuthenticationRequest, access: RouteAccess) => Caller | Promise<Caller>
 
 /**
- * Decides whether an authenticated caller may use a route: the one place where the `access` of a route becomes 403 or
- * 404. Contract 1.4.
+ * Checks that a caller has the permission that the `access` of a route requires. Contract 1.4.
  *
  * One grant must include all names in the path. Names in a body or a list are checked by the handler.
  *
@@ -116,7 +115,7 @@ const proofFaults = {
   'htm mismatch': proof,
   'htu mismatch': proof,
   'iat outside tolerance': proof,
-  // 400, not RFC 9449's 401: §5.2.4.
+  // 400 instead of RFC 9449's 401: §5.2.4.
   use_dpop_nonce: { code: 'bad_request', challenge: 'use_dpop_nonce' },
   'ath does not match the access token': proof,
   'key mismatch': proof,

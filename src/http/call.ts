@@ -34,7 +34,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
    * when the request is repeated under its `Idempotency-Key`. Not for secrets: the seed is stored in clear.
    */
   readonly seed: Uint8Array
-  /** The request was sent before under its `Idempotency-Key`, without an answer. It may have taken effect. */
+  /** Whether the request came before under its `Idempotency-Key`, and got no answer. It may have taken effect then. */
   readonly isRepeated: boolean
 }
 
@@ -105,7 +105,7 @@ export type BegunRequest = Pick<Call, 'seed' | 'isRepeated'>
  */
 export interface IdempotencyGuard {
   /**
-   * Returns the answer of `proceed`, or its stored answer if the request came before. `proceed` never runs twice at a
+   * Returns the answer of `proceed`, or the stored answer if the request came before. `proceed` never runs twice at a
    * time for a key. It gets no seed if the request is not stored.
    * @throws Problem of `proceed`; `bad_request` for an invalid key, `conflict` while the same request runs,
    * `unprocessable` if the key belongs to another request, `overloaded`, `storage`

@@ -26,7 +26,7 @@ export interface Cors {
   verdictOf(origin: string, own: string): OriginVerdict
   /** Whether a request of this origin is refused, for any method. */
   isRefused(verdict: OriginVerdict, kind: 'request' | 'upgrade'): boolean
-  /** The names that requests must have in `Host`, with an `Origin` or without; undefined: any. */
+  /** The hosts that requests may have in `Host`, whether they have an `Origin` or not. Undefined: any. */
   readonly allowedHosts: AllowedHosts | undefined
 }
 

@@ -279,7 +279,7 @@ export class Exchange implements PendingRequest {
     else task()
   }
 
-  /** Call when the handler has returned. From then on the request is pending, and the parser no longer corks it. */
+  /** Call when the handler has returned. Then the request is pending, and the parser no longer corks the response. */
   leaveHandler(): void {
     this.#isInHandler = false
     if (!this.#response) return
@@ -335,9 +335,9 @@ export class Exchange implements PendingRequest {
 
   /**
    * The answer to a chunked body is the last of its connection: the parser accepts invalid chunks (security.md), so no
-   * data after them may be read as a request. The parser reads no data until the answer is written one tick later, and
-   * then closes the connection. Before that, the rest of the body is received and dropped for a short time, for clients
-   * that have almost sent it.
+   * data after them may be read as a request. First, the rest of the body is received and dropped for a short time, for
+   * clients that have almost sent it. Then the parser reads no data until the answer is written one tick later, and
+   * closes the connection.
    */
   #respondLast(reader: BodyReader, reply: Reply): void {
     let isAnswered = false

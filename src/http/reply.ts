@@ -77,7 +77,7 @@ interface ReplyTarget {
   onDisconnect(task: () => void): void
   /** Resolves when the parser no longer runs. */
   outsideParser(): Promise<void>
-  /** Resolves when the end of the answer may close the connection. Undefined: at once. */
+  /** Resolves when the end of the answer may close the connection. Undefined: it may now. */
   readyToClose(): Promise<void> | undefined
 }
 

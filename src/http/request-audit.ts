@@ -16,7 +16,7 @@ export interface AuditedRequest {
   readonly status: number
 }
 
-/** The log of changes. Contract 12, Audit. */
+/** The log of changes and sign-ins. Contract 12, Audit. */
 export interface Audit {
   /** The CRN of the resource that the path of a request names. */
   resourceOfPath(entry: RouteEntry, call: Call): string | undefined

@@ -23,7 +23,7 @@ export interface ServerContext {
   readonly otherNodes: OtherNodes | undefined
   /** Lets repeated requests take effect once. Undefined: `Idempotency-Key` is ignored. */
   readonly idempotency: IdempotencyGuard | undefined
-  /** The log of changes. Undefined: requests are not recorded. */
+  /** The log of changes and sign-ins. Undefined: requests are not recorded. */
   readonly audit: Audit | undefined
   /**
    * Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many from one address
@@ -63,8 +63,8 @@ interface ServerLoad {
 }
 
 export interface BodyLimits {
-  /** For entries without a limit of their own. */
+  /** The largest body of entries without a limit of their own. */
   readonly bodyBytesMax: number
-  /** For streamed bodies of entries without a limit of their own. */
+  /** The largest streamed body of entries without a limit of their own. */
   readonly streamedBytesMax: number
 }

@@ -34,7 +34,7 @@ export interface ServerOptions {
   }
   readonly origins: {
     readonly cors: CorsOptions
-    /** Whether `X-Forwarded-…` headers count: then only a trusted proxy must be able to connect. Default: no. */
+    /** Whether `X-Forwarded-…` headers count. Then make sure that only a trusted proxy can connect. Default: no. */
     readonly isProxyTrusted?: boolean
   }
   readonly limits?: ServerLimits
@@ -42,7 +42,7 @@ export interface ServerOptions {
   readonly otherNodes?: OtherNodes | undefined
   /** Lets repeated requests take effect once. Default: `Idempotency-Key` is ignored. */
   readonly idempotency?: IdempotencyGuard
-  /** The log of changes. Default: requests are not recorded. */
+  /** The log of changes and sign-ins. Default: requests are not recorded. */
   readonly audit?: Audit
   /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
   readonly redactPath?: (path: string) => string
@@ -66,13 +66,13 @@ interface ServerRoutes {
 export interface ServerLimits {
   /** The largest body of entries without a limit of their own. Default 1 MiB. */
   readonly bodyBytesMax?: number
-  /** For streamed bodies of entries without a limit of their own. Default 256 MiB. */
+  /** The largest streamed body of entries without a limit of their own. Default 256 MiB. */
   readonly streamedBytesMax?: number
-  /** Unanswered requests of one user. Default 1 000. */
+  /** The most unanswered requests of one user. Default 1 000. */
   readonly requestsPerUserMax?: number
-  /** The time until an answer begins; then 503. Default 60 s. */
+  /** The time after which a request is answered 503, unless its answer has begun. Default 60 s. */
   readonly requestDeadlineMs?: number
-  /** The time for each 112 KiB of a body, and for the rest; then 408. Default 7 s. */
+  /** The time for each 112 KiB of a body, and for the rest. A slower body is answered 408. Default 7 s. */
   readonly bodyPaceMs?: number
   /** How long `close` waits for running requests. Default 10 s. */
   readonly closeGraceMs?: number

@@ -146,7 +146,7 @@ export class UwsSocket implements Socket {
 /** The result of a send in uWebSockets.js: 1 sent, 0 buffered, 2 lost. */
 const lost = 2
 
-/** Cuts between characters: half a character is invalid UTF-8, and a client must fail the connection for that. */
+/** Cuts between characters: half a character is invalid UTF-8, for which a client must fail the connection. */
 function cut(reason: string): string {
   const bytes = Buffer.from(reason)
   if (bytes.byteLength <= reasonBytesMax) return reason

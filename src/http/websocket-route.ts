@@ -23,8 +23,8 @@ export interface WebsocketRoute<Opening> {
   /** Above this many unsent bytes, messages are lost: see `SocketHandler.dropped`. */
   readonly maxBackpressureBytes: number
   /**
-   * Subprotocols. If there are any, an upgrade that offers none of them is refused with 400; the first offered one
-   * wins.
+   * Subprotocols. If there are any, an upgrade that offers none of them is refused with 400. Of these, the first that
+   * the client offers is used.
    */
   readonly protocols?: readonly string[]
 }

@@ -167,8 +167,8 @@ function open(exchange: Exchange, protocol: string, opening: unknown, socketCont
 }
 
 /**
- * RFC 6455 §4.2.1. `Connection` is checked too: a proxy that leaves it out has not agreed to the upgrade, and would
- * send the next request of another client to a websocket.
+ * Whether the request is a valid handshake. RFC 6455 §4.2.1. `Connection` is checked too, because a proxy that leaves
+ * it out has not agreed to the upgrade, and would send the next request of another client to a websocket.
  */
 function isHandshake(exchange: Exchange): boolean {
   return (
