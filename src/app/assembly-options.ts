@@ -42,8 +42,8 @@ interface StorageOptions {
 
 interface AssemblyLimits {
   /**
-   * The limit of bytes waiting for the store or for sockets, above which requests are refused. Default: some seconds
-   * of maximum load.
+   * The limit of bytes that wait to be stored or published, above which requests are refused. Default: some seconds of
+   * maximum load.
    */
   readonly uncommittedBytesMax?: number
   /** Default: the default of `Hub`. */

@@ -50,7 +50,7 @@ import { Expiry, expireKeys, expireKeysEveryMs, expireLogs, expireLogsEveryMs } 
 import { RuleSweep } from '#workers/rule-sweep'
 
 /**
- * The limit of bytes waiting for the store or for sockets, above which requests are refused: some seconds of maximum
+ * The limit of bytes that wait to be stored or published, above which requests are refused: some seconds of maximum
  * load.
  */
 const uncommittedBytesMax = 64 * 1024 * 1024

@@ -24,7 +24,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** How long a command waits for data. The server itself gives up if an answer does not begin within 60 s. */
+/** How long a command waits for data. With default settings, the server begins each answer within 60 s, or gives up. */
 const silenceMsMax = 65_000
 
 /** Requests a page of any server with these headers only. Follows no redirection. @throws NoAnswer */

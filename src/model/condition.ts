@@ -5,9 +5,9 @@ import { type JsonFault, type JsonValue, jsonBytesOf } from '#model/json-value'
  * Conditions over values: JsonLogic (jsonlogic.com), a small and bounded part of it. Contract 5.2.
  *
  * A condition is a literal, an array of conditions, or an object of one key, the operator, with its arguments. `var`
- * reads a value by its name: `"name"`, `["name"]` or `["name", default]`. The name is a literal, in which dots have no
- * meaning. A condition is not evaluated until every value that it reads without a default is present. `missing` returns
- * the names that have no value.
+ * reads a value by its name: `"name"`, `["name"]` or `["name", default]`. The name is a literal. It is not split at
+ * dots: the code that supplies the values gets the whole name. A condition is not evaluated until every value that it
+ * reads without a default is present. `missing` returns the names that have no value.
  *
  * Truth is JsonLogic's: `0`, `""`, `null`, `false` and empty arrays are false. `==`, `<`, `<=`, `>` and `>=` compare
  * two texts as texts and any other values as numbers, where `null` is 0, except that `null == x` is true only for

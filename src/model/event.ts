@@ -16,8 +16,8 @@ import type { Resource } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 
 /**
- * One type of event in a tenant's stream: which right it needs, whether it names a device or a service, its audience,
- * and its form on the wire. §6, contract 4.
+ * One type of event in a tenant's stream: which permission it needs, whether it names a device or a service, its
+ * audience, and its form on the wire. §6, contract 4.
  */
 export interface EventKind {
   /** Read permission on this resource is required. */

@@ -3,8 +3,8 @@ import { z } from 'zod'
 /**
  * Identifiers: their patterns and their normal forms.
  *
- * Each has a zod schema for requests and, if frames carry it, a plain function with the same result for the device
- * link. Both return the one normal form, so later code compares identifiers with `===`.
+ * Each has a zod schema for requests. Those that are checked often also have a plain function with the same result.
+ * Both return the one normal form, so later code compares identifiers with `===`.
  */
 
 /**

@@ -8,7 +8,7 @@ const addressBytesMax = 254
 /** RFC 5321 §4.5.3.1.1. */
 const localPartBytesMax = 64
 
-/** Dot-atom of RFC 5322 §3.2.3, with what RFC 6531 §3.3 adds. */
+/** Dot-atom of RFC 5322 §3.2.3, with the characters that RFC 6531 §3.3 adds. */
 const localPart =
   /^(?:[\w!#$%&'*+/=?^`{|}~-]|[^\p{ASCII}\p{C}\p{Z}])+(?:\.(?:[\w!#$%&'*+/=?^`{|}~-]|[^\p{ASCII}\p{C}\p{Z}])+)*$/u
 /** As typed: letters outside ASCII are checked after their conversion to ASCII. */

@@ -10,7 +10,7 @@ import { type PropertyValue, propertyTypes } from '#model/property-type'
  * fields are kept unchanged. §2.4, contract 3.8, 3.9.
  */
 
-/** As many properties as a device can declare, contract 3.11. */
+/** As many properties as one service of a device can have, contract 3.11. */
 export const schemaPropertiesMax = 1_024
 
 /** The widest known enumeration is a byte, with 256 values; this is four times as many. */
