@@ -17,7 +17,7 @@ const parameterTexts: Readonly<Record<string, string>> = {
   request: 'A number that the sender chooses.',
 }
 
-/** The topics of MQTT. `names`: of messages in the channels of the websockets. Contract 10. */
+/** The topics of MQTT. `names`: the messages in the channels of the websockets, by name. Contract 10. */
 export function mqttTopics(names: {
   readonly device: readonly string[]
   readonly server: readonly string[]

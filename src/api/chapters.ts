@@ -38,7 +38,7 @@ export interface Chapter {
 
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** In an order for new readers. */
+/** In the order in which a new reader needs the chapters. */
 export const chapters: readonly Chapter[] = [
   chapter('State', 'Devices with their services and properties: by device, and by service.', devices),
   chapter('History', 'Earlier values of properties: each of them, or aggregated over time.', history, historySelection),

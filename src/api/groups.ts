@@ -6,7 +6,7 @@ import { exampleAuthorship, exampleDevice } from '#api/state-shape'
 import { GroupBody, GroupEntry, GroupPatch } from '#model/group'
 import { ServerMadeId } from '#model/identifier'
 
-/** Groups: named lists of devices for alarms, functions and actions. Contract 5.1. */
+/** Groups: named lists of devices for alarms, functions, actions, roles and rollouts. Contract 5.1. */
 
 const group = z.object({ groupId: ServerMadeId })
 export const exampleGroup = '5Kd9tVw3Cx'
@@ -50,7 +50,7 @@ export const readGroup = defineRoute('readGroup', {
 export const updateGroup = defineRoute('updateGroup', {
   route: 'PATCH /groups/:groupId',
   source: 'contract 5.1',
-  summary: 'Change the name or the devices of a group, also for the alarms and functions that are bound to it',
+  summary: 'Change the name or the devices of a group, also for the alarms, functions and roles that name it',
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   parameters: group,
   body: { schema: GroupPatch },
@@ -64,7 +64,7 @@ export const updateGroup = defineRoute('updateGroup', {
 export const deleteGroup = defineRoute('deleteGroup', {
   route: 'DELETE /groups/:groupId',
   source: 'contract 5.1',
-  summary: 'Delete a group that no alarm or function is bound to',
+  summary: 'Delete a group that no alarm, function or role names',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: group,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404, 409, 412) },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 /** A JSON Schema. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** Received or sent by the server: a schema that transforms has two forms. */
+/** Whether the server receives or sends the data: a schema that transforms has two forms. */
 type Side = 'input' | 'output'
 
 /** An addition to zod's JSON Schema. A note with `type` or `anyOf` replaces the whole schema. */
@@ -148,7 +148,7 @@ function referencesIn(schema: unknown): string[] {
   return names
 }
 
-/** A copy, each reference by name replaced. A property named `$ref` is an object, and stays unchanged. */
+/** A copy with replaced references by name. A property named `$ref` has an object as value, and stays unchanged. */
 function mapReferences<T>(value: T, replace: (name: string) => string): T {
   if (Array.isArray(value)) return value.map((each) => mapReferences(each, replace)) as T
   if (typeof value !== 'object' || value === null) return value

@@ -37,7 +37,7 @@ import * as template from '#model/template'
 import * as tenant from '#model/tenant'
 import * as user from '#model/user'
 
-/** Modules whose exported schemas have names. Lower layers come first, and win if a schema has two names. */
+/** Modules whose exported schemas have names. If a schema has two names, the first one counts. */
 const modules: readonly object[] = [
   identifier,
   crn,

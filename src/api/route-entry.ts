@@ -42,7 +42,7 @@ export interface Permission<Path extends string = string> {
  */
 type AnyWithin = 'service of device' | 'device' | 'service' | 'list' | 'tenant'
 
-/** The required value for an entry with this path: a path with a device or a service must check it. */
+/** The values that `within` may have for this path. If the path names a device or a service, these must be checked. */
 type Within<Path extends string> = string extends Path
   ? AnyWithin
   : Names<'deviceIdentifier', Path> extends true
