@@ -28,12 +28,15 @@ export const unauthenticated: Authority = {
   renew: async () => false,
 }
 
-/** A program with an API key. Contract 2. */
+/** The authority of an API key, which is never renewed. Contract 2. */
 export function apiKeyHolder(apiKey: string): Authority {
   return { credentialFor: async () => ({ apiKey }), renew: async () => false }
 }
 
-/** A token is renewed this long before it expires, so that it is valid when the request arrives. */
+/**
+ * A token is renewed this long before it expires, so that it is valid when the request arrives. A token that is valid
+ * for less than a minute is renewed after three quarters of its lifetime.
+ */
 const renewalLeadMs = 15_000
 
 /** Claims of an access token. Contract 2, Tokens. */
@@ -65,7 +68,7 @@ function claimsOf(accessToken: string): TokenClaims {
   }
 }
 
-/** The outcome of `POST /auth/login`, with the key that the proof was made with. */
+/** The outcome of `POST /auth/login`. `keys` is the key pair that signed the proof of the request. */
 export type Login =
   | { readonly keys: KeyPair; readonly pair: TokenPair }
   | { readonly keys: KeyPair; readonly secondFactor: SecondFactorNeeded }
@@ -74,7 +77,7 @@ export type Login =
 type SecondFactorNeeded = Extract<Answer<'POST /auth/login'>, { readonly status: unknown }>
 
 /**
- * Signs in with a new key, which belongs to the session. §5.2.1
+ * Signs in with a new key pair, which the session then uses. §5.2.1
  *
  * @throws Problem for a refusal: 401 when the mail address, name or password is wrong
  */
@@ -160,8 +163,9 @@ export class BasicSession implements Authority {
 }
 
 /**
- * Pauses before each attempt of a refresh. A retry within ten seconds gets the same new tokens; later the server
- * treats the refresh token as stolen. Contract 2, Refresh.
+ * The pause before each attempt of a refresh. A retry within ten seconds gets the same new tokens. After that, the
+ * server treats the refresh token as stolen. So `refreshSilenceMs` is short: all attempts end within ten seconds.
+ * Contract 2, Refresh.
  */
 const refreshPausesMs = [0, 300, 600]
 const refreshSilenceMs = 3_000
@@ -232,7 +236,7 @@ export class DpopSession implements Authority {
   async forget(): Promise<void> {
     await this.#store.exclusively(async () => {
       const stored = await this.#store.read()
-      // Compares the sessions, because another tab may have renewed the tokens.
+      // Compares the ids of the sessions, because another tab may have renewed the tokens.
       if (stored && claimsOf(stored.accessToken).sid === claimsOf(this.#session.accessToken).sid)
         await this.#store.remove()
     })

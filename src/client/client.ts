@@ -56,7 +56,7 @@ export {
   type Subscription,
 } from '#client/state'
 
-/** Calls to a server, a session, and live state. */
+/** A client of one server: calls, a session and live states. */
 export interface Client {
   /**
    * Calls a route by its method and path, as in the API description: `call('GET /devices', { query: { depth: 2 } })`.
@@ -96,15 +96,15 @@ export interface Client {
 
   /**
    * Completes a sign-in that requires a second factor.
-   * @throws Problem 401 when the factor is wrong, 429 after too many attempts; TypeError for a code without a sign-in
-   * that waits for it
+   * @throws Problem 401 when the factor is wrong, 429 after too many attempts
+   * @throws TypeError for a code if no sign-in is waiting for one
    */
   secondFactor(factor: Factor): Promise<'signed in'>
 
   /**
-   * Creates a secret for one-time codes. `activateTotp` makes it valid. During a sign-in that requires enrollment,
-   * `activateTotp` or `finishWebauthnRegistration` completes the sign-in. Later the methods of enrollment and
-   * registration change the factors of the user, and need a confirmation.
+   * Creates a secret for one-time codes. It is valid after `activateTotp`. If a sign-in requires enrollment,
+   * `activateTotp` or `finishWebauthnRegistration` completes the sign-in. In a session, the methods of enrollment and
+   * registration change the second factors of the user, and need a confirmation.
    */
   enrollTotp(confirmation?: Confirmation): Promise<Answer<'POST /auth/2fa/totp/enroll'>>
 
@@ -117,7 +117,7 @@ export interface Client {
   /** Returns the `optionsJSON` for `startRegistration` of `@simplewebauthn/browser`. */
   startWebauthnRegistration(confirmation?: Confirmation): Promise<object>
 
-  /** `response`: the result of `startRegistration`; `name`: a name for the key. */
+  /** `response`: the result of `startRegistration`; `name`: a name for the passkey. */
   finishWebauthnRegistration(
     response: object,
     more?: Confirmation & { readonly name?: string },
@@ -135,7 +135,7 @@ export interface Client {
    */
   state(options?: StateOptions): State
 
-  /** Closes states and their sockets. The session stays stored. */
+  /** Closes all live states and their sockets. The session stays stored. */
   close(): void
 }
 

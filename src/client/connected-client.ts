@@ -47,7 +47,7 @@ export class ConnectedClient {
   readonly #store: SessionStore
   readonly #session: ObservableValue<Session>
   readonly #states = new Set<LiveState>()
-  /** Undefined while a sign-in with `credentials` is due. */
+  /** Undefined: the next request must first sign in with `credentials`. */
   #authority: Authority | undefined
   #credentialSignIn: Promise<Authority> | undefined
   #restoration: Promise<Session> | undefined
@@ -194,8 +194,8 @@ export class ConnectedClient {
   }
 
   /**
-   * Sends with the credential of the session. If the token has ended and a new token is available, sends once more.
-   * §5.2.9
+   * Sends a request with the credential of the session. If the server refuses the token and a new token is available,
+   * sends the request once more. §5.2.9
    */
   async #exchange(request: Request): Promise<RawAnswer> {
     let authority = await this.#currentAuthority()
@@ -251,7 +251,7 @@ export class ConnectedClient {
     return authority
   }
 
-  /** A session has ended. Returns whether another session has begun or can begin. */
+  /** Called when the session of `authority` has ended. Returns whether another session has begun or can begin. */
   #sessionEnded(authority: Authority): boolean {
     const { credentials } = this.#options
     const signsInAgain = credentials !== undefined && !('apiKey' in credentials)
@@ -267,7 +267,7 @@ export class ConnectedClient {
     this.#session.set(signedOut)
   }
 
-  /** A socket was closed because the session has ended. Returns whether the stream can continue. */
+  /** Called when a socket was closed because the token is no longer valid. Returns whether the stream can continue. */
   async #renew(): Promise<boolean> {
     const authority = await this.#currentAuthority()
     const credential = await authority.credentialFor({ method: 'GET', path: '/events/ticket' })
@@ -285,13 +285,13 @@ export class ConnectedClient {
   async #readSession(): Promise<Session> {
     const before = await this.#currentAuthority()
     const answer = await this.#exchange(requestOf('GET /iam/me'))
-    // The user has changed meanwhile; that change sets the session itself.
+    // The user has signed in or out meanwhile, which sets the session.
     if (this.#authority !== before && !this.#options.credentials) return this.#session.value
     if (answer.status === 401) this.#session.set(signedOut)
     else if (answer.status !== 200) throw problemOf(answer)
     else {
       const { name, tenant, roles, grants } = answer.body as Answer<'GET /iam/me'>
-      // The name is not checked: any user may be called `anonymous`. Real users and keys get their grants from roles.
+      // The name is not checked: a real user may be called `anonymous`. Users and API keys get their grants from roles.
       const isAnonymous = this.#authority === unauthenticated || (roles.length === 0 && grants.length > 0)
       const state = isAnonymous ? 'IAM off' : 'signed in'
       this.#session.set({ state, name, tenant, roles, grants, permissions: permissionsOf(grants, tenant) })
@@ -344,7 +344,7 @@ function refusalOf(login: Exclude<Login, { readonly pair: unknown }>): Problem {
     : new Problem(401, { error: '2fa_required' })
 }
 
-/** Wrong passwords and codes are answered 401 too, but without this error. RFC 6750 §3.1 */
+/** The server also answers 401 to wrong passwords and codes, but without this error. RFC 6750 §3.1 */
 function isTokenRefused({ status, headers }: RawAnswer): boolean {
   return status === 401 && /error="invalid_token"/.test(headers.get('www-authenticate') ?? '')
 }

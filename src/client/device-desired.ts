@@ -37,7 +37,7 @@ export function followDesired(
     if (event.type !== 'DESIRED_UPDATED') return
     const { deviceIdentifier, serviceIdentifier, desired } = event as EventOf<'DESIRED_UPDATED'>
     if (deviceIdentifier !== parameters.deviceIdentifier || serviceIdentifier !== parameters.serviceIdentifier) return
-    // The answer under way may be older than this event, so it is dropped. A later change has an event of its own.
+    // A read that has not ended may return an older state than this event, so it is aborted. Later changes have events.
     round.abort()
     changed(desired)
   })

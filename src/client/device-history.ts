@@ -12,15 +12,16 @@ export type History = Answer<typeof route>
 type Series = History['series'][number]
 
 /**
- * `from` and `to`: Unix milliseconds, or a time before now such as `-24h`. Without `interval`: the points themselves.
+ * `from` and `to`: Unix milliseconds, or a time before now such as `-24h`. Without `interval`, the history has all
+ * points.
  */
 export type HistoryOptions = Omit<Query<typeof route>, 'properties' | 'limit' | 'order' | 'position'>
 
 export interface DeviceHistory extends History {
   /**
    * Continues this history up to the present: calls `changed` with each newer history, until the returned function is
-   * called or the server answers 400, 401, 403 or 404. Points are added from events. With an interval, the last buckets
-   * are read again at most once a second, and less often with intervals over a minute.
+   * called or the server answers 400, 401, 403 or 404. Without an interval, points are added from events. With an
+   * interval, the last buckets are read again at most once a second, and less often with intervals over a minute.
    */
   live(changed: (history: History) => void): () => void
 }
@@ -77,7 +78,7 @@ function isSame(a: Series, b: Series): boolean {
   return a.propId === b.propId && a.type === b.type
 }
 
-/** Cuts the columns of `before` at `from`, and appends those of `after`. */
+/** Cuts the columns of `before` at `from`, and appends the columns of `after`. */
 function joinedSeries(before: Series, after: Series, from: number): Series {
   const kept = before.time.filter((time) => time < from).length
   const columns = Object.entries(after).map(([name, column]) => {
@@ -116,7 +117,8 @@ function follow(
     isReading = true
     isMissed = false
     waiting = []
-    // Points that were missed may have any time. With an interval, late points of earlier buckets are not seen.
+    // Missed points may have any time, so without an interval everything is read again. With an interval, only the last
+    // bucket and later ones are read: late points of earlier buckets are not included.
     const from = interval === undefined ? first.from : lastTimeOf(history)
     const { points: _, to: __, ...options } = question.options
     const fixed = { ...options, from, ...(interval !== undefined && { interval }), ...(tz !== undefined && { tz }) }

@@ -21,7 +21,7 @@ const propertiesPerPage = 4_000
 export class DeviceList implements ListKind {
   readonly route = 'GET /devices'
   readonly query: Readonly<Record<string, unknown>>
-  readonly firstPage = 100
+  readonly firstLimit = 100
   readonly weightPerPage = propertiesPerPage
   readonly types = ['OBJECT_UPDATED', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
   readonly #fleet: Fleet
@@ -34,7 +34,7 @@ export class DeviceList implements ListKind {
     this.query = { depth: scope.depth }
   }
 
-  keyOf(event: StreamEvent): string {
+  keyOfEvent(event: StreamEvent): string {
     return (event as EventOf<'DEVICE_ADD'>).deviceIdentifier
   }
 
@@ -65,7 +65,7 @@ export class DeviceList implements ListKind {
   }
 
   apply(event: StreamEvent): void {
-    const device = this.keyOf(event)
+    const device = this.keyOfEvent(event)
     if (!this.#isWanted(device)) return
     if (event.type === 'DEVICE_DELETE') this.removeDevice(device)
     else if (event.type === 'DEVICE_ADD') this.#fleet.setServices(device, this.#fleet.servicesOf(device) ?? new Map())
@@ -105,7 +105,7 @@ export class DeviceList implements ListKind {
 export class MetaList implements ListKind {
   readonly route = 'GET /meta'
   readonly query = { depth: 1 }
-  readonly firstPage = 500
+  readonly firstLimit = 500
   readonly weightPerPage = 2_000
   readonly types = ['META_STATUS_CHANGE', 'META_SET', 'META_DELETE', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
   readonly #fleet: Fleet
@@ -116,7 +116,7 @@ export class MetaList implements ListKind {
     this.#scope = scope
   }
 
-  keyOf(event: StreamEvent): string {
+  keyOfEvent(event: StreamEvent): string {
     return (event as EventOf<'META_SET'>).deviceIdentifier
   }
 
@@ -137,7 +137,7 @@ export class MetaList implements ListKind {
   }
 
   apply(event: StreamEvent): void {
-    const device = this.keyOf(event)
+    const device = this.keyOfEvent(event)
     if (this.#scope.devices?.has(device) === false) return
     const before = this.#fleet.metaOf(device) ?? neverConnected
     this.#fleet.setMeta(device, metaAfter(before, event))

@@ -8,7 +8,7 @@ import type { Connection, Position } from '#client/state'
 import type { RawAnswer, Request } from '#client/transport'
 import type { StreamEvent } from '#model/event'
 
-/** The services of the client that a stream uses. */
+/** The functions of the client that a stream uses. */
 export interface StreamContext {
   readonly platform: Platform
   /** By the server's clock. */
@@ -16,7 +16,7 @@ export interface StreamContext {
   read(request: Request): Promise<RawAnswer>
   /** Opens a socket to this path. */
   open(path: string): Socket
-  /** Returns whether the session can continue. */
+  /** Renews the session. Returns whether the stream can continue. */
   renew(): Promise<boolean>
   rightsChanged(): void
 }
@@ -25,13 +25,13 @@ export interface StreamContext {
 export interface StreamListener {
   received(event: StreamEvent): void
   /**
-   * Events were missed, permissions have changed, or nothing was read yet: read everything again, as of this offset or
-   * later.
+   * Reads everything again, as of this offset or later. Called when events were missed, when permissions have changed,
+   * and before the first read.
    */
   startOver(offset: number): void
   /**
-   * Resolves when all lists are read, with an offset: once the events up to this offset are received, the state is
-   * complete.
+   * Resolves with an offset when all lists are read. The state is complete once the events up to this offset are
+   * received.
    */
   whenCaughtUp(signal: AbortSignal): Promise<number>
   /** The stream has ended and does not reconnect. */
@@ -45,13 +45,13 @@ type ConnectionEnd = { readonly code: number } | { readonly problem: Error }
 const headPauseMs = 50
 
 /**
- * The pause after these close codes is chosen as before this attempt, or before a later attempt. This gives a
- * restarting server time, and spreads the clients that wait.
+ * After these close codes, the pause is chosen as after at least this many failed attempts. This gives a restarting
+ * server time, and spreads the clients that wait.
  */
 const attemptMinByCode: Readonly<Record<number, number>> = { 1012: 3, 1013: 3, 4400: 5, 4403: 5 }
 
 /**
- * The event stream over successive sockets. Each socket continues where the socket before ended. Contract 4. Reconnects
+ * The event stream over successive sockets. Each socket continues where the last socket ended. Contract 4. Reconnects
  * with back-off and jitter when a socket closes. 4401: renews the session and reconnects, or ends if the session is
  * over. 4403: reads everything again, because the permissions have changed. RESYNC, and a STREAM that was not
  * recovered: reads everything again over the same socket.
@@ -144,7 +144,7 @@ export class EventStream {
   async #reasonToWait(end: ConnectionEnd, running: AbortSignal): Promise<Error | undefined> {
     if ('code' in end && end.code === 4401) {
       try {
-        // Without a pause only once, because the server may refuse the renewed session again.
+        // Only the first attempt has no pause, because the server may refuse the renewed session again.
         if (await this.#context.renew()) return this.#attempt <= 1 ? undefined : new ConnectionLost('the session ended')
       } catch (error) {
         return error as Error

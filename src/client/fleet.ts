@@ -77,7 +77,7 @@ export class Fleet {
     return this.#devices.has(device) || this.#devices.isWatched(device)
   }
 
-  /** Omits invalid identifiers, such as an identifier that is being typed, because the server would refuse them. */
+  /** The watched devices, without invalid identifiers (perhaps half typed), because the server would refuse them. */
   watched(): readonly string[] {
     return [...this.#devices.watched()].filter((device) => identifierPattern.test(device))
   }

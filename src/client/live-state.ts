@@ -3,7 +3,7 @@ import { readHistory } from '#client/device-history'
 import { DeviceList, MetaList } from '#client/device-list'
 import { EventStream, type StreamContext, type StreamListener } from '#client/event-stream'
 import { Fleet } from '#client/fleet'
-import { AlarmList, SchemaList, SubscriptionList, UpdateList } from '#client/map-lists'
+import { AlarmList, SchemaList, SubscriptionList, UpdateList } from '#client/lazy-lists'
 import { Listeners, LiveMap, type Observable, type ObservableMap, ObservableValue } from '#client/observable'
 import { pauseMs } from '#client/problem'
 import { checkSilentDevices, RemovalChecks } from '#client/removal-checks'
@@ -24,7 +24,7 @@ import type {
 import { type ListKind, type ListReader, SyncedList, type WatchedDevices } from '#client/synced-list'
 import type { EventOf, StreamEvent } from '#model/event'
 
-/** The services of the client that a state uses. */
+/** The functions of the client that a state uses. */
 export interface StateContext extends StreamContext {
   readonly session: Observable<Session>
   readonly pages: ListReader['pages']
@@ -37,7 +37,7 @@ type LazyListName = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
 /** The number of devices that a state of watched devices keeps, so that rows that reappear are shown at once. */
 const keptMax = 2_000
 
-/** Longer lists of names do not fit into a URL. All events are then received, and most of them dropped. */
+/** Longer lists of names do not fit into a URL. The client then receives all events, and drops most of them. */
 const namesCharactersMax = 4_000
 
 /** The silence after which a request for the server's current offset fails. */
@@ -201,7 +201,7 @@ export class LiveState implements State, StreamListener {
     await Promise.all((this.#byType.get('DEVICE_DELETE') ?? []).map((list) => list.readAgain(known)))
   }
 
-  /** Devices whose deletion is not reported: without services, for callers without `read` on `device`. */
+  /** Devices whose deletion no event reports: they have no services, and the caller has no `read` on `device`. */
   #silentDevices(): string[] {
     const { value: session } = this.#context.session
     return [...this.#fleet.devices.keys()].filter(
@@ -217,7 +217,7 @@ export class LiveState implements State, StreamListener {
     for (let attempt = 1; !signal.aborted; attempt++) {
       const statuses = new Set<number | undefined>()
       for (const { kind } of this.#lists) {
-        const query = { ...kind.query, depth: 0, limit: kind.firstPage && 1 }
+        const query = { ...kind.query, depth: 0, limit: kind.firstLimit && 1 }
         const request = requestOf(kind.route, { query, signal, silenceMs: offsetTimeoutMs })
         const answer = await this.#context.read(request).catch(() => undefined)
         const offset = answer?.headers.get('stream-offset')

@@ -2,7 +2,7 @@
 export interface Observable<T> {
   /** The present value: another object after a change, the same object otherwise. */
   readonly value: T
-  /** Calls the listener after changes, once for several, until the returned function is called. */
+  /** Calls the listener after each change, or once after several changes, until the returned function is called. */
   subscribe(listener: () => void): () => void
 }
 

@@ -39,23 +39,23 @@ export type KeyPair = Extract<
   { readonly privateKey: unknown }
 >
 
-/** A stored session of the DPoP scheme. A refresh token works once, and only the latest refresh token works. */
+/** A stored session of the DPoP scheme. Only the latest refresh token works, and it works once. */
 export interface StoredSession {
   readonly keys: KeyPair
   readonly accessToken: string
   readonly refreshToken: string
 }
 
-/** Stores one session for all users of the store, such as several tabs. */
+/** Stores one session. Several clients may share a store, such as the tabs of a browser. */
 export interface SessionStore {
   read(): Promise<StoredSession | undefined>
   write(session: StoredSession): Promise<void>
   remove(): Promise<void>
-  /** Runs `run` while no other user of the store runs a task, because a refresh token must be used only once. */
+  /** Runs `run` while no other client of the store runs a task, because a refresh token must be used only once. */
   exclusively<T>(run: () => Promise<T>): Promise<T>
 }
 
-/** The members that the client uses of a websocket: of a browser, of Node 22, or of the package `ws`. */
+/** The members of a websocket that the client uses. Browsers, Node 22 and the package `ws` provide such websockets. */
 export interface Socket {
   send(text: string): void
   close(code?: number, reason?: string): void

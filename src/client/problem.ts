@@ -35,7 +35,7 @@ export class Problem extends Error {
  */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
-  /** If false, the request can be repeated at any time. */
+  /** Whether the request may have changed something. If false, the request can be repeated. */
   readonly mayHaveChanged: boolean
 
   constructor(message: string, more?: { readonly cause?: unknown; readonly mayHaveChanged?: boolean }) {
@@ -83,7 +83,7 @@ function secondsOf(text: string | null | undefined): number | undefined {
   return text && /^\d+$/.test(text) ? Number(text) : undefined
 }
 
-/** The longest pause before the second attempt; the longest pause doubles with each attempt, up to `pauseMsMax`. */
+/** The longest pause after the first attempt. The longest pause doubles with each attempt, up to `pauseMsMax`. */
 const firstPauseMsMax = 500
 const pauseMsMax = 30_000
 
@@ -91,14 +91,14 @@ const pauseMsMax = 30_000
 const retryAfterMsMax = 300_000
 
 /**
- * The pause before an attempt, with full jitter, so that clients that failed together do not retry together. `attempt`
- * counts from 1.
+ * The pause after a failed attempt, with full jitter, so that clients that failed together do not retry together.
+ * `attempt` counts from 1.
  */
 export function pauseMs(attempt: number, random: () => number): number {
   return random() * Math.min(pauseMsMax, firstPauseMsMax * 2 ** (attempt - 1))
 }
 
-/** `pauseMs`, added to the server's `Retry-After` (RFC 9110 §10.2.3), of which at most `retryAfterMsMax` counts. */
+/** The server's `Retry-After` (RFC 9110 §10.2.3), of which at most `retryAfterMsMax` counts, plus `pauseMs`. */
 export function pauseMsAfter(failed: unknown, attempt: number, random: () => number): number {
   const retryAfterMs = failed instanceof Problem ? (failed.retryAfterSeconds ?? 0) * 1000 : 0
   return Math.min(retryAfterMs, retryAfterMsMax) + pauseMs(attempt, random)

@@ -4,8 +4,8 @@ import type { Platform } from '#client/platform'
 const removalEventWaitMs = 1_000
 
 /**
- * Checks whether devices were deleted after events that only removed properties. DEVICE_DELETE needs `read` on `device`
- * (contract 4), so callers without this permission have to ask.
+ * After events that only removed properties, checks whether the devices were deleted. Only callers with `read` on
+ * `device` receive DEVICE_DELETE (contract 4), so the others have to ask.
  */
 export class RemovalChecks {
   readonly #platform: Platform
@@ -42,14 +42,16 @@ export class RemovalChecks {
   }
 }
 
-/** A deleted device without services stays visible for about this long, or longer if there are very many. */
+/**
+ * A deleted device without services stays visible for about this long, or longer with over `devicesPerRound` of them.
+ */
 const silentDevicesEveryMs = 60_000
 const devicesPerRound = 500
 
 /**
- * Checks periodically whether devices without visible services were deleted. A caller without `read` on `device` learns
- * of a deletion from the services that are removed (contract 4), and these devices have no services. `all` returns them
- * in a stable order.
+ * Checks periodically whether devices without visible services were deleted. A caller without `read` on `device`
+ * otherwise learns of a deletion only from the services that are removed (contract 4). `all` returns the devices to
+ * check in a stable order.
  */
 export async function checkSilentDevices(
   { sleep }: Platform,

@@ -73,7 +73,7 @@ function queryOf(query: Readonly<Record<string, unknown>>): string {
 export interface Paged {
   readonly items: readonly unknown[]
   readonly headers: Headers
-  /** 304: the list has not changed since the given `ETag`. Only a first page can be unchanged, and it is the last. */
+  /** The answer was 304: the list has not changed since the given `ETag`. Then the first page is also the last. */
   readonly isUnchanged: boolean
 }
 

@@ -35,11 +35,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
   /** A request that is repeated with the same key is processed once. Contract 1.10. */
   readonly idempotencyKey?: string | undefined
-  /** The `etag` of an earlier answer; an unchanged resource is answered with 304 and no body. */
+  /** The `etag` of an earlier answer; the server answers 304 without a body if the resource has not changed since. */
   readonly ifNoneMatch?: string | undefined
   /**
-   * The `etag` of the resource to change; the server answers 412 if the resource has changed since. Works only on
-   * the server's own pages.
+   * The `etag` of the resource to change; the server answers 412 if the resource has changed since. Browsers send it
+   * only from the server's own pages.
    */
   readonly ifMatch?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined

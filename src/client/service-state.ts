@@ -57,8 +57,8 @@ interface PropertyState extends PropertyDeclaration {
 const never = -1
 
 /**
- * The immutable state of a service of a device: a layout that devices share, and two arrays with values and timestamps. A
- * numeric property takes 16 bytes.
+ * The immutable state of a service of a device: a layout that devices share, and two arrays with values and timestamps.
+ * A numeric property takes 16 bytes.
  */
 export class ServiceState implements ServiceView {
   readonly #layout: Layout
@@ -87,7 +87,7 @@ export class ServiceState implements ServiceView {
     )
   }
 
-  /** The state after an event; undefined without properties. @param before undefined for a new service */
+  /** The state after an event; undefined if no properties are left. @param before undefined for a new service */
   static after(
     before: ServiceState | undefined,
     items: readonly Property[],

@@ -128,7 +128,7 @@ class IndexedDbStore implements SessionStore {
 
   exclusively<T>(run: () => Promise<T>): Promise<T> {
     const locks = this.#locks
-    return this.#mutex.run(() => (locks ? lockedIfMay(locks, `${databaseName} ${this.#name}`, run) : run()))
+    return this.#mutex.run(() => (locks ? lockedIfAllowed(locks, `${databaseName} ${this.#name}`, run) : run()))
   }
 
   /** Undefined if the request failed or found nothing. */
@@ -158,7 +158,7 @@ class IndexedDbStore implements SessionStore {
 }
 
 /** Where storage is denied, locks are denied too. Tabs then share nothing, and need no lock. */
-async function lockedIfMay<T>(locks: Locks, name: string, run: () => Promise<T>): Promise<T> {
+async function lockedIfAllowed<T>(locks: Locks, name: string, run: () => Promise<T>): Promise<T> {
   let hasBegun = false
   try {
     return await locks.request(name, () => {

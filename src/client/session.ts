@@ -1,7 +1,7 @@
 import type { Action, Grant, Resource } from '#model/scope'
 
 /**
- * The user's session. `unknown`: not asked yet, see `restore`. `second factor`: the password was right, and one of
+ * The user's session. `unknown`: not read yet, see `restore`. `second factor`: the password was right, and one of
  * `methods` is required, or must be set up first (`enroll`). `IAM off`: all requests are permitted, as user
  * `anonymous`.
  */
@@ -12,8 +12,8 @@ export interface Session {
   readonly roles?: readonly string[]
   readonly grants?: readonly Grant[]
   /**
-   * The permissions on any device at all, with `*` expanded. Empty unless a user is signed in or authentication is off.
-   * A grant may cover only some devices.
+   * The permissions of all grants, with `*` expanded, although a grant may cover only some devices: see `may`. Empty
+   * unless a user is signed in or authentication is off.
    */
   readonly permissions: Permissions
   /** For `second factor`. */

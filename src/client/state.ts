@@ -10,14 +10,13 @@ import type { PropertyValue } from '#model/property-type'
 /** The part of the state that is wanted; without options, everything. */
 export interface StateOptions {
   /**
-   * Only these devices. `'watched'`: only devices with a listener of their own, such as the rows on a screen, and some
-   * devices that had a listener before. A device is read when it gets a listener. `isComplete` is then about these
-   * devices.
+   * Only these devices. `'watched'`: a device is read when it gets a listener of its own, such as a row on a screen. It
+   * may be kept after its listeners end. `devices.isComplete` is true when all of these devices are read.
    */
   readonly devices?: readonly string[] | 'watched'
   /** Only these services of the devices. */
   readonly services?: readonly string[]
-  /** Only events of these types. A list is not read if none of its events has one of these types. */
+  /** Only events of these types. A list is read only if at least one of these types changes it. */
   readonly types?: readonly EventType[]
   /** 0: devices with their status, 1: also their services, 2, the default: also properties. */
   readonly depth?: 0 | 1 | 2
@@ -25,9 +24,9 @@ export interface StateOptions {
 
 /**
  * The state of the connection. `connecting`: nothing is read yet. `catching up`: connected, and reading what is
- * missing. `live`: everything that the server had stored is included, and new events arrive. `stale`: connected, but no
- * message for 15 s, not even an answer to a ping. `reconnecting`: not connected; the data is as of `since`. `closed`:
- * ended, see `problem`; continues only after another sign-in, and after `close` not at all.
+ * missing. `live`: all stored changes are included, and new events arrive. `stale`: connected, but no message for 15 s,
+ * not even an answer to a ping. `reconnecting`: not connected; the data is as of `since`. `closed`: the state has
+ * ended, see `problem`. It continues only after another sign-in, and never after `close`.
  */
 export interface Connection {
   readonly state: 'connecting' | 'catching up' | 'live' | 'reconnecting' | 'stale' | 'closed'
@@ -50,7 +49,7 @@ export interface Position {
 /** The status of an alarm on a device. */
 export type AlarmStatus = Item<'GET /alarms/status'>
 
-/** The description of a service; fields that it omits are `undefined`. */
+/** The schema of a service: the names, units and value names of its properties. Absent fields are `undefined`. */
 export type Schema = NonNullable<Item<'GET /schemas'>['schema']>
 
 /** A device's firmware and the status of its updates. */
@@ -70,7 +69,7 @@ export interface State {
   readonly ready: Promise<void>
   /** One device, and its history. The value is undefined if the device is unknown. Case does not matter. */
   device(deviceIdentifier: string): LiveDevice
-  /** By service identifier. Schemas, alarms, updates and subscriptions are read on first use, and empty until then. */
+  /** By service identifier. `schemas`, `alarms`, `updates` and `subscriptions` are each read when first used. */
   readonly schemas: ObservableMap<string, Schema>
   /** By `alarmKey(resourceIdentifier, deviceIdentifier)`; includes alarms that are no longer active. */
   readonly alarms: ObservableMap<string, AlarmStatus>
@@ -108,7 +107,8 @@ export interface PropertyView {
 }
 
 /**
- * The properties of a service of a device, by propId. Each object is created on access: compare values, not objects.
+ * The properties of a service of a device, by propId. Each access creates the PropertyView: compare values, not
+ * objects.
  */
 export interface ServiceView extends ReadonlyMap<number, PropertyView> {
   /** Only the value, without creating a PropertyView: for long lists. */

@@ -10,10 +10,10 @@ export interface ListKind {
   readonly route: ListName
   readonly query: Readonly<Record<string, unknown>>
   /**
-   * Entries of the first page. Later pages are sized to a weight of about `weightPerPage`; `store` returns weights.
-   * Undefined: the list has no pages.
+   * The number of entries of the first page; undefined: the list has no pages. With `weightPerPage`, later pages are
+   * sized so that the weight that `store` returns is about this number.
    */
-  readonly firstPage?: number | undefined
+  readonly firstLimit?: number | undefined
   readonly weightPerPage?: number
   /** The events that change the list. */
   readonly types: readonly EventType[]
@@ -21,10 +21,10 @@ export interface ListKind {
    * The key of the entry that an event changes. '' for several entries: such an event waits until the whole list is
    * read.
    */
-  keyOf(event: StreamEvent): string
+  keyOfEvent(event: StreamEvent): string
   /** Stores entries, which replace what was known of them. Returns their keys and their total weight. */
   store(entries: readonly unknown[]): { readonly keys: readonly string[]; readonly weight: number }
-  /** The whole list was read: removes the entries that it did not contain. */
+  /** Removes the entries that were not in the list, after the whole list was read. */
   retainOnly(isListed: (key: string) => boolean): void
   apply(event: StreamEvent): void
   /** Removes a device that was deleted. Absent for lists that are not about devices. */
@@ -33,7 +33,7 @@ export interface ListKind {
   complete(isComplete: boolean): void
 }
 
-/** The devices of a state of watched devices. */
+/** The devices of a state that covers only watched devices. */
 export interface WatchedDevices {
   /** The devices with a listener. */
   watched(): readonly string[]
@@ -41,11 +41,11 @@ export interface WatchedDevices {
   has(device: string): boolean
 }
 
-/** Reads the pages of a list. */
+/** Reads the pages of a list, and takes failures. */
 export interface ListReader {
   readonly platform: Platform
   pages(first: Request, limitOf: () => number | undefined): AsyncIterable<Paged>
-  /** The list could not be read. It is read again, unless `isFinal`. */
+  /** Called when the list could not be read. It is read again, unless `isFinal`. */
   failed(problem: Error, isFinal: boolean): void
 }
 
@@ -149,7 +149,7 @@ export class SyncedList {
     // A caller who may not read this list may still receive its events, because of other permissions.
     if (this.#state === 'idle' || this.#state === 'refused') return
     const { kind } = this
-    const key = kind.keyOf(event)
+    const key = kind.keyOfEvent(event)
     const isWhole = this.#state === 'synced' && !this.#watched
     // Later answers about devices must include this event.
     if (isWhole || this.#watched) this.#floor = event.offset
@@ -255,10 +255,10 @@ export class SyncedList {
   }
 
   #request(signal: AbortSignal): Request {
-    const { route, query, firstPage } = this.kind
+    const { route, query, firstLimit } = this.kind
     if (this.#next !== undefined) return { method: 'GET', path: this.#next, signal }
     const ifNoneMatch = this.#etag
-    return requestOf(route, { query: { ...query, limit: firstPage }, ifNoneMatch, signal })
+    return requestOf(route, { query: { ...query, limit: firstLimit }, ifNoneMatch, signal })
   }
 
   /** Reads position and entity tag of the first page. Returns whether it is recent enough. */
@@ -283,7 +283,7 @@ export class SyncedList {
     if (round.aborted) return
     const { platform } = this.#reader
     if (!isUnchanged) this.kind.retainOnly((key) => this.#seen.has(key))
-    // Events of devices that are not watched any more.
+    // The events that are left concern devices that are not watched any more.
     if (this.#watched) this.#waiting.clear()
     let applied = 0
     for (const key of this.#waiting.keys()) {
@@ -341,8 +341,8 @@ const outdatedPage = new Error()
 const badRequest = 400
 
 /**
- * Drops the items that a later event of the same device replaces, and events without items. Applied in order, the rest
- * has the same result. The server does the same for slow clients, contract 4.5.
+ * Drops the items that a later event of the same device replaces, and events without items. The remaining events,
+ * applied in order, have the same result. The server does the same for slow clients, contract 4.5.
  */
 export function dropReplacedItems(events: readonly StreamEvent[]): StreamEvent[] {
   const replaced = new Set<string>()

@@ -4,7 +4,7 @@
  * everything of `#model`. This file never runs.
  */
 
-/** Any JSON; see the guide for applications. */
+/** Any JSON. The guide for applications describes the conditions of alarms and functions. */
 export type Condition = null | boolean | number | string | readonly Condition[] | { readonly [key: string]: Condition }
 
 type Expanded<T> = unknown extends T

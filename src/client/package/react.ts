@@ -14,7 +14,7 @@ export function useDevice(state: State, deviceIdentifier: string): DeviceView | 
   return useObservable(useMemo(() => state.device(deviceIdentifier), [state, deviceIdentifier]))
 }
 
-/** One property of a device, `undefined` if there is none. Reports of other properties render nothing. */
+/** One property of a device, `undefined` if there is none. Reports of other properties do not render the component. */
 export function useProperty(
   state: State,
   deviceIdentifier: string,
@@ -52,7 +52,7 @@ function propertyOf(
   }
 }
 
-/** Values, also lists, and modifiers are the same objects until they change. */
+/** Values (also lists) and modifiers are the same objects until they change. */
 function isSame(one: PropertyView | undefined, other: PropertyView | undefined): boolean {
   if (!one || !other) return one === other
   return propertyFields.every((field) => one[field] === other[field])

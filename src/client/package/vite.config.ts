@@ -15,7 +15,7 @@ export default defineConfig(({ mode }) => {
     root,
     publicDir: false,
     resolve: { alias: [{ find: /^#(client|model)\//, replacement: `${root}src/$1/` }] },
-    // A script has no `import.meta`; only Node needs it.
+    // A script has no `import.meta`, which only Node uses.
     define: isScript ? { 'import.meta.url': '""' } : {},
     plugins: isScript ? [] : [packageFiles()],
     build: {

@@ -6,27 +6,28 @@ import type { Severity } from '#model/alarm'
 import type { EventOf, EventType, StreamEvent } from '#model/event'
 import type { FirmwareEntry, UpdateEntry } from '#model/firmware'
 
-/** A list that is kept in one map, which holds its entries or a value of each entry. */
+/** A list that is kept in one map. The map holds the entries, or the part of each entry that `valueOfEntry` returns. */
 abstract class MapList<Value, Entry = Value> implements ListKind {
   abstract readonly route: ListName
   abstract readonly types: readonly EventType[]
   readonly query: Readonly<Record<string, unknown>> = {}
-  readonly firstPage: number | undefined
+  readonly firstLimit: number | undefined
   protected readonly map: LiveMap<string, Value>
 
-  /** @param firstPage entries of the first page; undefined: the list has no pages */
-  constructor(map: LiveMap<string, Value>, firstPage?: number) {
+  /** @param firstLimit entries of the first page; undefined: the list has no pages */
+  constructor(map: LiveMap<string, Value>, firstLimit?: number) {
     this.map = map
-    this.firstPage = firstPage
+    this.firstLimit = firstLimit
   }
 
   store(entries: readonly unknown[]) {
     const keys = (entries as readonly Entry[]).map((entry) => {
-      const key = this.keyIn(entry)
-      const value = this.valueIn(entry)
+      const key = this.keyOfEntry(entry)
+      const value = this.valueOfEntry(entry)
       if (value !== undefined) this.map.set(key, value)
       return key
     })
+    // Without `weightPerPage`, the weight is not used.
     return { keys, weight: keys.length }
   }
 
@@ -38,11 +39,11 @@ abstract class MapList<Value, Entry = Value> implements ListKind {
     this.map.complete(isComplete)
   }
 
-  abstract keyOf(event: StreamEvent): string
+  abstract keyOfEvent(event: StreamEvent): string
   abstract apply(event: StreamEvent): void
-  protected abstract keyIn(entry: Entry): string
+  protected abstract keyOfEntry(entry: Entry): string
 
-  protected valueIn(entry: Entry): Value | undefined {
+  protected valueOfEntry(entry: Entry): Value | undefined {
     return entry as unknown as Value
   }
 }
@@ -57,20 +58,20 @@ export class SchemaList extends MapList<Schema, Item<'GET /schemas'>> {
     super(schemas, 50)
   }
 
-  keyOf(event: StreamEvent): string {
+  keyOfEvent(event: StreamEvent): string {
     return (event as EventOf<'SCHEMA_DELETE'>).serviceIdentifier
   }
 
   apply(event: StreamEvent): void {
-    if (event.type === 'SCHEMA_DELETE') this.map.delete(this.keyOf(event))
-    else this.map.set(this.keyOf(event), (event as EventOf<'SCHEMA_ADD'>).schema)
+    if (event.type === 'SCHEMA_DELETE') this.map.delete(this.keyOfEvent(event))
+    else this.map.set(this.keyOfEvent(event), (event as EventOf<'SCHEMA_ADD'>).schema)
   }
 
-  protected keyIn(row: Item<'GET /schemas'>): string {
+  protected keyOfEntry(row: Item<'GET /schemas'>): string {
     return row.serviceIdentifier
   }
 
-  protected override valueIn(row: Item<'GET /schemas'>): Schema | undefined {
+  protected override valueOfEntry(row: Item<'GET /schemas'>): Schema | undefined {
     return row.schema
   }
 }
@@ -92,8 +93,8 @@ export class AlarmList extends MapList<AlarmStatus> {
     super(alarms, 2_000)
   }
 
-  /** The deletion of an alarm or a device concerns several entries. */
-  keyOf(): string {
+  /** Always '': the deletion of an alarm or a device changes several entries. */
+  keyOfEvent(): string {
     return ''
   }
 
@@ -130,7 +131,7 @@ export class AlarmList extends MapList<AlarmStatus> {
       if (status.resourceIdentifier === alarm) this.map.set(key, { ...status, severity })
   }
 
-  protected override valueIn(status: AlarmStatus): AlarmStatus {
+  protected override valueOfEntry(status: AlarmStatus): AlarmStatus {
     if (status.severity) this.#severities.set(status.resourceIdentifier, status.severity)
     return status
   }
@@ -139,7 +140,7 @@ export class AlarmList extends MapList<AlarmStatus> {
     this.#deleteWhere((status) => status.deviceIdentifier === device)
   }
 
-  protected keyIn(status: AlarmStatus): string {
+  protected keyOfEntry(status: AlarmStatus): string {
     return alarmKey(status.resourceIdentifier, status.deviceIdentifier)
   }
 
@@ -158,12 +159,12 @@ export class UpdateList extends MapList<FirmwareView> {
     super(updates, 1_000)
   }
 
-  keyOf(event: StreamEvent): string {
+  keyOfEvent(event: StreamEvent): string {
     return (event as EventOf<'DEVICE_DELETE'>).deviceIdentifier
   }
 
   apply(event: StreamEvent): void {
-    const device = this.keyOf(event)
+    const device = this.keyOfEvent(event)
     const before = this.map.get(device) ?? { deviceIdentifier: device, project: null, firmwares: [] }
     if (event.type === 'DEVICE_DELETE') this.removeDevice(device)
     else if (event.type === 'UPDATE_STATUS')
@@ -175,7 +176,7 @@ export class UpdateList extends MapList<FirmwareView> {
     this.map.delete(device)
   }
 
-  protected keyIn(view: FirmwareView): string {
+  protected keyOfEntry(view: FirmwareView): string {
     return view.deviceIdentifier
   }
 }
@@ -206,7 +207,8 @@ function withDiscovery(before: FirmwareView, { updates }: EventOf<'DEVICE_DISCOV
       firmware,
       ...(hardware !== undefined && { hardware }),
       index,
-      // The offered update may be the firmware that the device has now. The next full read corrects `updateAvailable`.
+      // False after a change of the firmware, because the device may now have the version that was available. The next
+      // full read corrects `updateAvailable`.
       updateAvailable: known?.firmware === firmware && known.updateAvailable,
       ...(known?.update && { update: known.update }),
     })
@@ -223,19 +225,19 @@ export class SubscriptionList extends MapList<Subscription> {
     super(subscriptions)
   }
 
-  keyOf(event: StreamEvent): string {
+  keyOfEvent(event: StreamEvent): string {
     return (event as EventOf<'NOTIFICATION_UNSUBSCRIBE'>).resourceIdentifier
   }
 
   apply(event: StreamEvent): void {
-    if (event.type === 'NOTIFICATION_UNSUBSCRIBE') this.map.delete(this.keyOf(event))
+    if (event.type === 'NOTIFICATION_UNSUBSCRIBE') this.map.delete(this.keyOfEvent(event))
     else {
       const { payload } = event as EventOf<'NOTIFICATION_SUBSCRIBE'>
-      this.map.set(this.keyOf(event), payload as unknown as Subscription)
+      this.map.set(this.keyOfEvent(event), payload as unknown as Subscription)
     }
   }
 
-  protected keyIn(subscription: Subscription): string {
+  protected keyOfEntry(subscription: Subscription): string {
     return subscription.resourceIdentifier
   }
 }
