@@ -1,6 +1,6 @@
 import { observable } from '#dashboard/components/use-observable'
 
-/** The address of the server, as the page sees it. Also works behind a proxy with a path prefix. */
+/** Addresses of the server and of pages. They also work behind a proxy with a path prefix. */
 
 /** The address of the server, without a slash at the end. */
 export function serverUrl(): string {
@@ -29,7 +29,7 @@ function pathInHash(): string {
   return location.hash.replace(/^#?\/?/, '/')
 }
 
-/** The decoded parameters of a path of this form, in which `/:tab?` may be missing; undefined for another path. */
+/** The decoded parameters of a path of this form; undefined for another path. A part such as `/:tab?` may be absent. */
 export function parametersIn(path: string, form: string): Readonly<Record<string, string>> | undefined {
   const pattern = form.replace(/\/:(\w+)(\??)/g, '(?:/(?<$1>[^/]+))$2')
   const match = new RegExp(`^${pattern}/?$`, 'i').exec(path)

@@ -5,7 +5,7 @@ import { liveState } from '#dashboard/state'
 import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
 import { groupBy } from '#dashboard/values/group-by'
 
-/** Active alarms, for pages that show other things. */
+/** Counts of active alarms, for pages that are not about alarms. */
 
 /** The number of active alarms that no user has acknowledged. */
 export function OpenAlarms() {
@@ -20,7 +20,7 @@ export function OpenAlarms() {
   )
 }
 
-/** By device: its active alarms, in no order. */
+/** The active alarms of each device, in no order. */
 export function useActiveAlarms(): ReadonlyMap<string, readonly StatusRow[]> {
   const rows = useObservable(mayUser('alarms', 'read') ? liveState().alarms : noAlarms).values()
   const active = [...rows].filter((row) => row.active)

@@ -39,7 +39,7 @@ export function App() {
   const isKept = isPageKept()
   useEffect(() => {
     if (isAllowed) return
-    // A kept page still shows the state, which has already cleared itself.
+    // A kept page still uses the live state, which has already cleared itself.
     if (!isKept) closeState()
     newRecoveryCodes.set(undefined)
   }, [isAllowed, isKept])
@@ -183,7 +183,7 @@ function ConnectionBanner({ connection }: ConnectionProps) {
   )
 }
 
-/** A short interruption is not worth a message. */
+/** Shorter interruptions show no banner. */
 const bannerDelayMs = 700
 
 const bannerTexts: Readonly<Record<Connection['state'], (connection: Connection, now: number) => string | undefined>> =
@@ -211,8 +211,8 @@ function clockTime(at: number): string {
 }
 
 /**
- * Covers the whole page until it is removed; the user cannot close it. It is a modal dialog because the page may have a
- * dialog open. The page below is out of reach and keeps its state.
+ * Covers the whole page; the user cannot close it. It is a modal dialog because the page below may have a dialog open.
+ * The page below cannot be used, and keeps its state.
  */
 function CoverDialog({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null)
@@ -231,7 +231,7 @@ function CoverDialog({ label, children }: { readonly label: string; readonly chi
       ref={dialog}
       class="cover"
       aria-label={label}
-      // Browsers close a dialog after repeated requests, even if they are prevented.
+      // After repeated attempts to close a dialog, browsers close it even if the page prevents this.
       onClose={show}
       onCancel={(event) => event.preventDefault()}
       onKeyDown={(event) => {

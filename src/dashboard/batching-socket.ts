@@ -6,7 +6,7 @@ type Type = 'open' | 'message' | 'close' | 'error'
 /** Close code of a connection that ended without a close frame. RFC 6455 §7.1.5 */
 const abnormalClosure = 1006
 
-/** Created with the first socket, and reused, because its file may be gone after an update of the server. */
+/** Created with the first socket, and reused, because the worker's file may be gone after an update of the server. */
 let worker: Worker | undefined
 let count = 0
 const open = new Map<number, BatchingSocket>()

@@ -8,7 +8,7 @@ function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** A call of the API with `path` below the base path; with an API key if authentication is on. */
+/** A call of the API, with an API key if authentication is on. `path` is below the base path. */
 export function apiCommand(options: string, path: string, body?: object): string {
   const credential = session.value.state === 'IAM off' ? '' : ' -H "X-API-Key: $API_KEY"'
   return `curl ${options}${credential}${body ? ` ${jsonOptions(body)}` : ''} ${apiUrl()}${path}`
@@ -34,13 +34,13 @@ export function uploadCommand(project: string, version: string): string {
 export interface FleetCommand {
   /** Options for the behaviour of the devices. */
   readonly options?: string
-  /** A provisioning key that was created here; if authentication is on, a key is required. */
+  /** A new provisioning key. Absent: if authentication is on, the shell's `PROVISIONING_KEY`. */
   readonly key?: string
   /** The tenant of the key; the user's own tenant by default. */
   readonly tenant?: string | undefined
 }
 
-/** Starts fifty simulated devices from the folder of the server. */
+/** Starts 50 simulated devices. The command runs in the folder of the server. */
 export function fleetCommand({ options, key, tenant = session.value.tenant ?? defaultTenant }: FleetCommand): string {
   const isOff = session.value.state === 'IAM off'
   const prefix = tenant === defaultTenant ? '' : `${tenant}/`

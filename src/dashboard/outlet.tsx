@@ -54,8 +54,8 @@ function useNavigationFocus(isLoaded: boolean, key: string): void {
 }
 
 /**
- * Shown when a page cannot be loaded. After an update the files of a page have other names; after an interruption they
- * are available again. A browser remembers that a module failed, so the whole page must be reloaded.
+ * Shown when the files of a page cannot be loaded: the server cannot be reached, or an update has renamed the files.
+ * Browsers do not load a failed module again, so the whole dashboard must be loaded again.
  * https://html.spec.whatwg.org/multipage/webappapis.html#fetch-a-single-module-script
  */
 function LoadFailure() {

@@ -8,7 +8,7 @@ export function readPreference(key: string): string | undefined {
   }
 }
 
-/** Undefined removes the entry. */
+/** `text` undefined: removes the preference. */
 export function storePreference(key: string, text: string | undefined): void {
   try {
     if (text === undefined) localStorage.removeItem(key)

@@ -48,7 +48,7 @@ export const routes: readonly Route[] = [
       'roles',
       'tenants',
       'audit',
-      // For keys of gateways.
+      // For provisioning keys.
       ['device', 'create'],
     ],
     load: () => import('#dashboard/pages/administration/page'),

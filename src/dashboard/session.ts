@@ -1,7 +1,7 @@
 import { connect, may, type Session } from '#client/client'
 import { serverUrl } from '#dashboard/address'
 import { BatchingSocket } from '#dashboard/batching-socket'
-import { hasUnsavedInput } from '#dashboard/components/unsaved-input'
+import { hasKeptInput } from '#dashboard/components/unsaved-input'
 import { observable } from '#dashboard/components/use-observable'
 import type { Action, Resource } from '#model/scope'
 
@@ -20,7 +20,7 @@ export const currentSession = observable(client.session.value)
 export const session = observable(client.session.value)
 /** Changes with the user, so that no page of the previous user remains. */
 export const shellKey = observable(0)
-/** The session expired, or was ended elsewhere. */
+/** Whether the last session expired, or was ended elsewhere. */
 export const hasSessionEnded = observable(false)
 let isSigningOut = false
 
@@ -30,7 +30,7 @@ client.session.subscribe(() => {
   currentSession.set(next)
   if (hadAccess && next.state === 'signed out') hasSessionEnded.set(!isSigningOut)
   else if (hasAccess()) hasSessionEnded.set(false)
-  const keepsPage = hadAccess ? hasSessionEnded.value && hasUnsavedInput() : isPageKept()
+  const keepsPage = hadAccess ? hasSessionEnded.value && hasKeptInput() : isPageKept()
   if (hasAccess() && isOtherUser(next)) shellKey.set(shellKey.value + 1)
   if (hasAccess() || !keepsPage) session.set(next)
 })
@@ -51,8 +51,8 @@ export function hasAccess({ state }: Session = currentSession.value): boolean {
 }
 
 /**
- * The session ended while there was unsaved input: the page stays, hidden, until the same user signs in again. Another
- * user gets a new page.
+ * Whether the session ended while the page had input to keep. The page then stays, hidden, until the same user signs in
+ * again. Another user gets a new page.
  */
 export function isPageKept(): boolean {
   return !hasAccess() && hasAccess(session.value)
@@ -64,7 +64,7 @@ function isOtherUser({ tenant, name }: Session): boolean {
   return hasAccess(before) && before.name !== undefined && (before.name !== name || before.tenant !== tenant)
 }
 
-/** The tenant that names may omit. Only its users administer tenants. Contract 2, 7. */
+/** Names of devices in this tenant need no tenant. Only its users administer tenants. Contract 2, 7. */
 export const defaultTenant = 'default'
 
 /**

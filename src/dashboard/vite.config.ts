@@ -21,25 +21,25 @@ export default defineConfig({
     outDir: `${root}dist/pages/dashboard`,
     emptyOutDir: true,
     assetsDir: 'assets',
-    // Nothing inline: the content security policy permits only files of the same server.
+    // No asset is inlined, because the content security policy permits only files of the same server.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: ['chrome111', 'firefox114', 'safari16.4'],
     reportCompressedSize: false,
-    // Many small files compress worse than few: one file for styles, one for shared code, and one for each set of
-    // related pages.
+    // A few large files compress better than many small ones. So there is one file for styles, one for the shared code
+    // and the first pages, and one for each set of other pages.
     cssCodeSplit: false,
     rolldownOptions: {
       output: {
         codeSplitting: {
           groups: [
             {
-              name: 'parts',
+              name: 'core',
               test: /src[\\/](client|dashboard[\\/](address|alarm-counts|binding|commands|conditions|pages[\\/](sign-in|fleet[\\/](?!bulk-changes)|device)|components|preferences|session|state|theme|timers|values|history[\\/](chart-series|lazy-chart|sparkline|use-sparklines)))/,
             },
             // Loaded when the first chart appears.
             { name: 'chart', test: /node_modules[\\/]uplot|dashboard[\\/]history/ },
-            // Pages that are opened now and then, and the actions for selected devices: one file, because three are larger.
+            // Pages that are opened less often, and the changes of selected devices. Separate files would be larger.
             {
               name: 'management',
               test: /dashboard[\\/]pages[\\/](administration|account|firmware|fleet[\\/]bulk-changes)/,

@@ -57,7 +57,7 @@ describe('administration pages', () => {
     await input('operator').uncheck()
     expect((await admin.patch('/iam/users/ann', { email: 'other@acme.example' })).status).toBe(200)
     await ann.button('Save').click()
-    await ann.seesToast('ann is changed')
+    await ann.seesToast('ann is saved')
     expect(await user('ann')).toMatchObject({ roles: ['viewer'], email: 'other@acme.example' })
     await until(async () => (await ann.row('ann').getByText('other@acme.example').count()) === 1, 'the list')
     await ann.button('Change ann').click()
@@ -235,7 +235,7 @@ describe('administration pages', () => {
     await input('Hosts').fill('devices.acme.example')
     await input('Basic scheme').uncheck()
     await ann.button('Save').click()
-    await ann.seesToast('Tenant acme is changed')
+    await ann.seesToast('Tenant acme is saved')
     expect((await admin.get('/iam/tenants/acme')).json).toMatchObject({
       hosts: ['devices.acme.example'],
       basic: false,
@@ -277,13 +277,13 @@ describe('administration pages', () => {
     await auditor.visit('/administration')
     await auditor.row('PUT /iam/roles/auditor').getByText('root').waitFor()
     expect(await auditor.page.getByRole('tab').allInnerTexts()).toEqual(['Audit'])
-    await auditor.field('User or key').fill('Auditor')
+    await auditor.field('User or API key').fill('Auditor')
     await auditor.button('Show').click()
     await auditor.row('PUT /iam/roles/auditor').waitFor({ state: 'detached' })
     await auditor.row('POST /auth/login').first().waitFor()
-    await auditor.field('User or key').fill('no such user')
+    await auditor.field('User or API key').fill('no such user')
     await auditor.button('Show').click()
-    await auditor.reads('Nothing found')
+    await auditor.reads('No entries found')
     await auditor.close()
   })
 

@@ -199,7 +199,7 @@ describe('alarms in a browser', () => {
     await bob.goTo('/alarms')
     await bob.row('Theirs').getByText('quiet').waitFor()
     await ann.button('Delete').click()
-    await ann.reads('Devices with this alarm become inactive')
+    await ann.reads('The alarm becomes inactive on all devices')
     await ann.button('Delete alarm').click()
     await ann.sees('Alarms')
     await bob.reads('No alarms')

@@ -6,7 +6,7 @@ import {
   isSuccess,
   messageText,
   outcomeText,
-  partsOf,
+  rolloutParts,
   updateText,
 } from '#dashboard/pages/firmware/update-words'
 import { tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
@@ -54,10 +54,10 @@ test.each([
 })
 
 test('every device of a rollout is counted in one part of the bar', () => {
-  const parts = partsOf({ chosen: 100, running: 4, done: 60, failed: 3, refused: 2 })
+  const parts = rolloutParts({ chosen: 100, running: 4, done: 60, failed: 3, refused: 2 })
   expect(parts.map(({ count }) => count)).toEqual([60, 4, 3, 2, 31])
   // The number of chosen devices is unknown until the scan ends.
-  expect(partsOf({ chosen: 0, running: 4, done: 1, failed: 0, refused: 0 }).map(({ count }) => count)).toEqual([
+  expect(rolloutParts({ chosen: 0, running: 4, done: 1, failed: 0, refused: 0 }).map(({ count }) => count)).toEqual([
     1, 4, 0, 0, 0,
   ])
 })

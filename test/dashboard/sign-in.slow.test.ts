@@ -163,7 +163,7 @@ describe('signing in with a browser', () => {
     expect([await field.inputValue(), await ann.page.title()]).toEqual([typed, 'PUMP-1 · Device Data Backend'])
     expect(await ann.page.evaluate('document.activeElement?.tagName')).toBe('TEXTAREA')
     await dialog.getByRole('button', { name: 'Save' }).click()
-    await ann.reads('The metadata of PUMP-1 was changed')
+    await ann.reads('The metadata of PUMP-1 is saved')
     expect((await admin.get('/meta/PUMP-1')).json).toMatchObject({ meta: { hall: 4 } })
 
     await ann.goTo('/functions/groups/new')
@@ -268,7 +268,7 @@ describe('signing in with a browser', () => {
     await ann.goTo('/account')
     await ann.page.getByRole('table').getByRole('row').nth(2).waitFor()
     await ann.button('End').click()
-    await ann.reads('The session was ended')
+    await ann.reads('The session has ended')
     expect(await elsewhere.isIn()).toBe(false)
 
     await ann.field('E-mail address').fill('own@acme.example')
@@ -281,7 +281,7 @@ describe('signing in with a browser', () => {
     await ann.field('New password').fill(password)
     await ann.field('Repeat the new password').fill(password)
     await ann.button('Change password').click()
-    await ann.reads('The password was changed, and other sessions were ended')
+    await ann.reads('The password is changed, and other sessions have ended')
 
     await ann.button('Set up…').click()
     await ann.field('Your password').fill(password)
@@ -297,7 +297,7 @@ describe('signing in with a browser', () => {
     await ann.button('Remove…').click()
     await ann.field('Your password').fill(password)
     await ann.button('Remove').click()
-    await ann.reads('One-time codes were removed')
+    await ann.reads('One-time codes are removed')
     await ann.reads('Not active.')
     expect(await ann.button('Remove…').count()).toBe(0)
     await ann.fitsAPhone()

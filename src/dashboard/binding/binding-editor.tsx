@@ -1,4 +1,4 @@
-import { type Binding, type GroupOption, idOf, isAboutAll, nameOfGroup } from '#dashboard/binding/binding'
+import { type Binding, coversAllDevices, type GroupOption, idOf, nameOfGroup } from '#dashboard/binding/binding'
 import { DevicePicker } from '#dashboard/binding/device-picker'
 import { Checkboxes, Field, Radio } from '#dashboard/components/fields'
 
@@ -30,15 +30,13 @@ export function BindingEditor({ label, value, onChange, groups, path }: BindingE
         onChange={(next) => onChange({ ...value, groups: next })}
         path={pathOf('groups')}
       />
-      {devices.length + chosen.length === 0 && (
-        <p class="hint">Choose at least one device or group; until then it applies to none.</p>
-      )}
+      {devices.length + chosen.length === 0 && <p class="hint">Choose at least one device or group.</p>}
     </div>
   )
   return (
     <Field label={label}>
       <Radio
-        value={isAboutAll(value)}
+        value={coversAllDevices(value)}
         onChange={(isAll) => onChange(isAll ? {} : { devices: [], groups: [] })}
         options={[
           { value: true, label: 'All devices, including future ones' },

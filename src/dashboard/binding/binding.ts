@@ -13,20 +13,20 @@ export interface Binding {
 
 export type GroupOption = Pick<Item<'GET /groups'>, 'resourceIdentifier' | 'name' | 'devices'>
 
-/** The names of services, properties and alarms. */
+/** The names of services, properties and alarms, by which the pages describe functions. */
 export interface Names {
   readonly schemas: ReadonlyMap<string, ServiceSchema>
   /** By id. */
   readonly alarms: ReadonlyMap<string, string>
 }
 
-export function isAboutAll({ devices, groups }: Binding): boolean {
+export function coversAllDevices({ devices, groups }: Binding): boolean {
   return devices === undefined && groups === undefined
 }
 
 /** A short text for a table: `all devices`, `PUMP-7`, `3 devices, Hall 3`. */
 export function bindingInWords(binding: Binding, groups: readonly GroupOption[]): string {
-  if (isAboutAll(binding)) return 'all devices'
+  if (coversAllDevices(binding)) return 'all devices'
   const { devices = [], groups: ids = [] } = binding
   const [only, another] = devices
   const named = only === undefined ? [] : [another === undefined ? only : `${devices.length} devices`]

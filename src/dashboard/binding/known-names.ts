@@ -9,12 +9,12 @@ import { liveState } from '#dashboard/state'
 import { runAfter } from '#dashboard/timers'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** Known devices, services and groups: suggestions, not limits. */
+/** Names of devices, services and groups that fields suggest. Users may also enter other names. */
 
 /** A fleet has few kinds of services: the first few hundred devices have nearly all of them. */
 const scannedMax = 500
 
-/** Requests follow typing with this pause. */
+/** The pause after typing before a request is sent. */
 const typingMs = 200
 const suggestedMax = 50
 
@@ -88,7 +88,7 @@ export function useTarget(target: Target): TargetMatch {
   return { sample, warning: found?.warning }
 }
 
-/** The name in the metadata of a device, if the device is shown. */
+/** The name in the metadata of a device, if the metadata is read. */
 export function nameOfDevice(device: string): string | undefined {
   return textInMeta(device, 'name')
 }

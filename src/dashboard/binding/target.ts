@@ -1,5 +1,5 @@
 import type { Item, ServiceView } from '#client/client'
-import { type Binding, type GroupOption, groupOf, isAboutAll } from '#dashboard/binding/binding'
+import { type Binding, coversAllDevices, type GroupOption, groupOf } from '#dashboard/binding/binding'
 import { hexOf, nameOf, valueText, withUnit } from '#dashboard/values/format-value'
 import type { ServiceSchema } from '#model/service-schema'
 
@@ -12,13 +12,13 @@ export interface Target {
 }
 
 export interface TargetMatch {
-  /** The service of a device that has it, for values in lists of properties. */
+  /** The service on one device that has the target. Lists of properties show its values. */
   readonly sample?: ServiceView | undefined
   /** Shown before saving, if no device has the target. */
   readonly warning?: string | undefined
 }
 
-/** Finds the first device that matches a filter, among these devices; `among` undefined: among all. */
+/** Finds the first device that matches a filter, among the devices of `among`; undefined: among all devices. */
 type FindDevice = (filter: string, among: readonly string[] | undefined) => Promise<Item<'GET /devices'> | undefined>
 
 /** This number of identifiers fits into a URL. */
@@ -46,7 +46,7 @@ export async function findTarget(
 
 /** The devices of a binding. Undefined: all devices, or unknown because a group is not visible. */
 export function boundDevices(binding: Binding, groups: readonly GroupOption[]): readonly string[] | undefined {
-  if (isAboutAll(binding)) return undefined
+  if (coversAllDevices(binding)) return undefined
   const chosen = binding.groups?.map((id) => groupOf(id, groups)) ?? []
   if (chosen.includes(undefined)) return undefined
   return [...(binding.devices ?? []), ...chosen.flatMap((group) => group?.devices ?? [])]

@@ -6,13 +6,16 @@ import { runAfter } from '#dashboard/timers'
 /** The largest number of devices that a component reads. Further devices are left out. */
 export const devicesMax = 1_000
 
-/** The pause before rendering, so that nothing else is rendered while rows scroll past. */
+/** The pause before rendering, so that the component does not render while the user scrolls. */
 const restMs = 150
 
-/** A number that changes, after a pause, when devices begin to be read and when all of them are read. */
-export function useReadings(): number {
+/**
+ * A number that changes when the page begins to read devices, and when all of them are read. The change follows after a
+ * pause.
+ */
+export function useReadVersion(): number {
   const { devices } = liveState()
-  const [readings, setReadings] = useState(0)
+  const [version, setVersion] = useState(0)
   useEffect(() => {
     let cancel: (() => void) | undefined
     let wasComplete = devices.isComplete
@@ -20,19 +23,19 @@ export function useReadings(): number {
       if (devices.isComplete === wasComplete) return
       wasComplete = devices.isComplete
       cancel?.()
-      cancel = runAfter(restMs, () => setReadings((before) => before + 1))
+      cancel = runAfter(restMs, () => setVersion((before) => before + 1))
     })
     return () => {
       unsubscribe()
       cancel?.()
     }
   }, [devices])
-  return readings
+  return version
 }
 
 /**
- * Reads these devices into `state().devices`, and keeps them current while the component is shown. Returns whether they
- * were read; the component renders again when that changes.
+ * Watches the first `devicesMax` of these devices while the component is shown, so that `liveState().devices` contains
+ * them. Returns whether all watched devices of the page are read; the component renders again when this changes.
  */
 export function useDevices(identifiers: readonly string[]): boolean {
   const { devices } = liveState()

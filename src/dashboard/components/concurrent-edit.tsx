@@ -14,8 +14,8 @@ export interface Edit<Value> {
   readonly isDirty: boolean
   readonly touch: () => void
   /**
-   * Call it before sending: reads the value again, and throws if another user has changed it. The user is then
-   * informed, and a second attempt is sent. `part` selects the fields that the request replaces; by default all edited
+   * Call it before sending. It reads the value again, and throws if another user has changed it. The user then sees a
+   * notice, and a second attempt is sent. `part` selects the fields that the request replaces; by default all edited
    * fields. Pass the returned precondition to the request: the server then refuses a simultaneous change.
    */
   readonly check: (read: () => Promise<Value>, part?: (value: Value) => unknown) => Promise<Precondition>

@@ -32,9 +32,10 @@ async function copyText(text: string): Promise<void> {
 }
 
 export interface CommandProps {
-  /** Copied, and shown unless another text is. */
+  /** The text to copy. */
   readonly command: string
   readonly label?: string | undefined
+  /** The text to show; by default the text to copy. */
   readonly shown?: string
 }
 

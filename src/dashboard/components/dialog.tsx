@@ -22,8 +22,8 @@ export interface DialogProps {
 
 /**
  * A modal dialog. The browser keeps the focus inside, and restores it afterwards. The content exists only while the
- * dialog is open. Closing asks first if there is unsaved input. Toasts appear inside, because the rest of the page is
- * out of reach, for screen readers too.
+ * dialog is open. Closing asks first if there is unsaved input. Toasts appear inside, because the rest of the page
+ * cannot be used meanwhile, not even by screen readers.
  */
 export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps) {
   const id = useId()
@@ -44,7 +44,7 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
       ref={dialog}
       class={isWide ? 'dialog wide' : 'dialog'}
       aria-labelledby={id}
-      // The event arrives late, and the dialog may be open again by then.
+      // When this event arrives, the dialog may be open again.
       onClose={() => isOpen && !dialog.current?.open && onClose()}
       onCancel={(event) => {
         // The file chooser fires the same event when it is cancelled.
@@ -92,7 +92,7 @@ export interface ConfirmProps extends Pick<DialogProps, 'title' | 'children'> {
   readonly done?: string | undefined
   /** Called after the success. */
   readonly onDone?: (() => void) | undefined
-  /** The label of the confirmation: a verb, not "OK". */
+  /** The label of the button that confirms: a verb, not "OK". */
   readonly confirm: string
   readonly kind?: 'primary' | 'danger' | undefined
   /** A text to type first, for actions that cannot be undone. */
@@ -139,7 +139,7 @@ export interface ConfirmButtonProps extends Omit<ConfirmProps, 'title'> {
   readonly button: string
   readonly buttonKind?: ButtonProps['kind']
   readonly label?: string | undefined
-  /** Absent: the button's name as a question. */
+  /** By default the button's name as a question. */
   readonly title?: string | undefined
 }
 

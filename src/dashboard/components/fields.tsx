@@ -13,7 +13,9 @@ export function useField<Value>(initial: Value | (() => Value)) {
   return { value, onChange }
 }
 
-/** The values of the fields of a form, and for each name what to spread into its field. */
+/**
+ * The values of the fields of a form. `field` returns the value and the function to spread into the field of a name.
+ */
 export function useFields<Values extends object>(initial: Values | (() => Values), onChange?: () => void) {
   const [values, setValues] = useState<Values>(initial)
   const set = (change: Partial<Values>) => {
@@ -157,7 +159,7 @@ export interface NumberFieldProps extends InputProps<number | undefined> {
 export function NumberField(props: NumberFieldProps) {
   const control = useControl(props)
   const { value, onChange, min, max, step = 'any', unit, isRequired, hasFocus } = props
-  // The text stays as typed while it becomes a number: `-0`, `1.0`.
+  // The typed text stays while it means the same number, for example `-0` or `1.0`.
   const [typed, setTyped] = useState(() => textOf(value))
   return (
     <Field {...props} id={control.id}>

@@ -9,7 +9,7 @@ export function isLocale(text: string): boolean {
 }
 
 /** A description of the fault; none for empty text. */
-export function localeRule(text: string): string | undefined {
+export function localeProblem(text: string): string | undefined {
   return text === '' || isLocale(text) ? undefined : 'Must be a language such as de, or with a region: de-CH.'
 }
 
@@ -22,7 +22,7 @@ export function LocaleField(field: Pick<SuggestFieldProps, 'value' | 'onChange'>
       suggestions={likelyLocales.map((each) => ({ value: each }))}
       maxLength={5}
       placeholder="de-CH"
-      problem={localeRule(field.value)}
+      problem={localeProblem(field.value)}
     />
   )
 }

@@ -101,7 +101,7 @@ export function Empty({ title, children, command }: EmptyProps) {
 export function NotLoaded() {
   return (
     <Empty title="Nothing loaded">
-      <p>The connection was closed before the data was loaded. Connect again above.</p>
+      <p>The connection was closed before the data was loaded. Press Reconnect above.</p>
     </Empty>
   )
 }

@@ -56,8 +56,8 @@ const byName: Readonly<Record<string, string>> = {
   ConnectionLost: 'The server cannot be reached at the moment.',
   // The errors of passkeys: https://www.w3.org/TR/webauthn-3/#sctn-privacy-considerations-client
   NotAllowedError: 'It was cancelled or took too long.',
-  InvalidStateError: 'This key is already registered.',
-  SecurityError: 'Keys work only under the server’s own host name: that of PUBLIC_URL, or localhost.',
+  InvalidStateError: 'This passkey is already registered.',
+  SecurityError: 'Passkeys work only under the server’s own host name: that of PUBLIC_URL, or localhost.',
 }
 
 function lostText(problem: unknown): string {

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { CallResult } from '#dashboard/components/page'
 import type { CallState } from '#dashboard/components/use-call'
-import type { PagedList } from '#dashboard/components/use-pages'
+import type { PagedList } from '#dashboard/components/use-paged-list'
 
 export interface Column<Row> {
   readonly title: ComponentChildren

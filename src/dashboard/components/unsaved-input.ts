@@ -4,7 +4,7 @@ import { observable } from '#dashboard/components/use-observable'
 
 /** Unsaved input, and the pending action that would lose it. */
 
-/** Where the input is: a dialog, which loses only its own input, or the page. */
+/** Where the input is: in a dialog or on the page. Closing a dialog loses only its own input. */
 export interface InputScope {
   /** The dialog shows a secret only once, so it can only be closed by its own button. */
   isLocked?: boolean
@@ -16,16 +16,16 @@ export const InputScopeContext = createContext<InputScope>({})
 export const CloseDialogContext = createContext<(() => void) | undefined>(undefined)
 
 const unsaved = new Set<{ readonly scope: InputScope }>()
-/** The number of components with input, also of those that leaving does not ask about. */
-let inputCount = 0
+/** The number of components whose input must be kept, even if leaving the page loses it without a question. */
+let keptInputCount = 0
 let address = ''
 
 /** The action that waits for the user's confirmation. */
 export const pendingLeave = observable<(() => unknown) | undefined>(undefined)
 
 /**
- * While true, leaving asks first: by a link, the back button, or closing the dialog. Saving and leaving may happen in
- * the same turn: then it does not ask.
+ * While `isUnsaved`, the page asks before the user leaves by a link, the back button, or by closing the dialog. It does
+ * not ask if a component saves and leaves in the same turn.
  */
 export function useUnsaved(isUnsaved: boolean): void {
   const scope = useContext(InputScopeContext)
@@ -40,19 +40,19 @@ export function useUnsaved(isUnsaved: boolean): void {
   }, [isUnsaved, scope])
 }
 
-/** While true (the input was changed, or a secret is shown), the page is kept if the session ends. */
+/** While `hasInput` (the input was changed, or a secret is shown), the page is kept if the session ends. */
 export function useKeptInput(hasInput: boolean): void {
   useLayoutEffect(() => {
     if (!hasInput) return undefined
-    inputCount += 1
+    keptInputCount += 1
     return () => {
-      inputCount -= 1
+      keptInputCount -= 1
     }
   }, [hasInput])
 }
 
-export function hasUnsavedInput(): boolean {
-  return inputCount > 0
+export function hasKeptInput(): boolean {
+  return keptInputCount > 0
 }
 
 /** Only a button closes the dialog, not Escape or a click outside. */

@@ -12,7 +12,9 @@ export interface VirtualListProps<Row> {
   readonly label: string
   /** Called after a click on a row, or Enter on the marked row. */
   readonly onRow?: ((row: Row) => void) | undefined
-  /** Present: rows can be selected, also by Space; with Shift, all rows from the last selected row. */
+  /**
+   * If present, rows can be selected, also with Space. With Shift, all rows from the last selected row are selected.
+   */
   readonly selected?: ReadonlySet<Row> | undefined
   readonly onSelect?: ((row: Row, isRange: boolean) => void) | undefined
   /** A fixed header above the rows. Makes the list a grid: one `headRow` of `headCell`s. */
@@ -40,7 +42,7 @@ const marginRows = 8
 
 /**
  * A list of any length that renders only visible rows. One stop in the tab order: arrows, Page, Home and End move a
- * mark, Enter opens the marked row. The mark follows its row when that moves.
+ * mark, Enter opens the marked row. The mark follows its row when the row moves.
  */
 export function VirtualList<Row>(props: VirtualListProps<Row>) {
   const { rows, rowHeight, render, rowKey, label, onRow, head, columns, onShown, selected, onSelect } = props

@@ -40,7 +40,7 @@ const newRow: Row = { name: '', comparison: 'above', values: [''] }
 export function ConditionEditor(props: ConditionEditorProps) {
   const { label, start, operands, onChange, path, isChecked } = props
   const [changed, setChanged] = useState<Draft | undefined>(undefined)
-  // Until the user changes something, the draft follows the schema, which may arrive later and has the names.
+  // Until the user changes something, the draft follows `operands`: the schema with their names may arrive later.
   const draft = changed ?? draftOf(start, operands)
   const change = (next: Draft) => {
     setChanged(next)

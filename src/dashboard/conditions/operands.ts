@@ -56,7 +56,7 @@ export const runOperands: readonly Operand[] = [
   { name: 'time', label: 'the time (Unix ms)', kind: 'number' },
 ]
 
-/** An operand of which only the name is known: of a service without schema, an id, or inside of metadata. */
+/** An operand of which only the name is known: a property without a schema, or a field of the metadata. */
 function unknownOperand(name: string): Operand {
   return { name, label: name, kind: 'unknown' }
 }

@@ -74,7 +74,7 @@ export function withComparison(row: Row, comparison: ComparisonId): Row {
   return { ...row, comparison, values: Array.from({ length: count }, (_, place) => row.values[place] ?? '') }
 }
 
-/** Every row must be valid. */
+/** The condition of the rows, or the faults of the rows that are not valid. */
 export function conditionOf(
   { join, rows }: Rows,
   operands: readonly Operand[],

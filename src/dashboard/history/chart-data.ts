@@ -84,7 +84,7 @@ export function axisLimits(
   return [low - margin, high + margin]
 }
 
-/** The gaps of several histories that touch the span, each once. */
+/** The gaps of several histories that touch the span. Overlapping gaps are joined. */
 export function joinedGaps(lists: readonly (readonly Edges[])[], { from, to }: Edges): readonly Edges[] {
   const joined: { from: number; to: number }[] = []
   for (const gap of lists.flat().sort((one, other) => one.from - other.from)) {

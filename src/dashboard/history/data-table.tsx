@@ -48,7 +48,7 @@ function Rows({ series, labels, data, edges }: DataTableProps) {
       <Table caption="Points of the chart, the newest first" columns={columns} rows={rows} rowKey={(place) => place} />
       {places.length > rows.length && (
         <p class="hint">
-          The newest {rows.length} of {places.length} rows; the file has all of them.
+          The newest {rows.length} of {places.length} rows. The CSV file has all of them.
         </p>
       )}
     </>

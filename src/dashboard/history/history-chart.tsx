@@ -37,20 +37,20 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
   const [removed, setRemoved] = useState<ReadonlySet<string>>(new Set())
   const series = [...first, ...added].filter((each) => !removed.has(seriesKey(each)))
   const [span, setSpan] = useState(storedSpan)
-  /** The spans before the zooms, to go back. */
-  const [before, setBefore] = useState<readonly Span[]>([])
+  /** The spans that Back returns to, in the order in which they were shown. */
+  const [earlier, setEarlier] = useState<readonly Span[]>([])
   const histories = useHistories(series, span)
   const edges = useEdges(span)
 
   const choose = (next: Span) => {
     if ('lastMs' in next) storePreference(rangeKey, String(next.lastMs))
-    setBefore('lastMs' in next ? [] : [...before, span])
+    setEarlier('lastMs' in next ? [] : [...earlier, span])
     setSpan(next)
   }
   const back = () => {
-    const last = before.at(-1)
+    const last = earlier.at(-1)
     if (!last) return
-    setBefore(before.slice(0, -1))
+    setEarlier(earlier.slice(0, -1))
     setSpan(last)
   }
   // The edges of a drag may lie between two milliseconds, which the server refuses.
@@ -64,7 +64,7 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
   return (
     <div class="history">
       <div class="actions">
-        <SpanButtons span={span} onChoose={choose} onBack={before.length > 0 ? back : undefined} />
+        <SpanButtons span={span} onChoose={choose} onBack={earlier.length > 0 ? back : undefined} />
         <div class="actions">
           {series.length < seriesMax && <CompareButton series={series} onAdd={add} />}
           <Button onPress={() => downloadCsv(series, edges, histories.intervalMs)} isDisabled={!histories.intervalMs}>
@@ -110,7 +110,7 @@ async function downloadCsv(
   URL.revokeObjectURL(link.href)
 }
 
-/** The edges of a span. They move with the server's clock, in steps that are large enough to see. */
+/** The edges of a span. A span that ends now moves with the server's clock, in steps that are large enough to see. */
 function useEdges(span: Span): Edges {
   const stepMs = 'lastMs' in span ? Math.max(1_000, span.lastMs / 1_000) : 0
   const at = useObservable(clock)
@@ -125,7 +125,7 @@ function HistoryFailure({ histories: { problem, refresh } }: { readonly historie
   if (isBehind(problem)) {
     return (
       <p class="notice warning" role="status">
-        The server is busy and has not stored the newest values in its history yet. The chart tries again by itself.
+        The server is busy and has not stored the newest values in its history yet. The chart tries again automatically.
       </p>
     )
   }
@@ -219,7 +219,7 @@ function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemov
       <p class="hint" role="status">
         {isLoading ? 'Loading… ' : `Each point is the average of ${exactDuration(intervalMs)}. `}
         {thresholds.length > 0 &&
-          `The dashed line is the threshold of the alarm: ${thresholds.map(({ label }) => label).join(', ')}. `}
+          `Dashed lines show the thresholds of the alarm: ${thresholds.map(({ label }) => label).join(', ')}. `}
         {gaps.length > 0 && `${countText(gaps.length, 'gap')}: values may be missing in the coloured spans. `}
       </p>
       {marks.length > 0 && (
@@ -243,8 +243,8 @@ function NoValues({ edges: { to } }: { readonly edges: Edges }) {
   return (
     <p class="notice">
       {isPast
-        ? 'The history has no values in this span.'
-        : 'The history has no values in this span yet. New values appear here automatically; a longer span may have older ones.'}
+        ? 'The history has no values in this range.'
+        : 'The history has no values in this range yet. New values appear here automatically. A longer range may have older ones.'}
     </p>
   )
 }

@@ -7,7 +7,7 @@ export function LazyChart(props: HistoryChartProps) {
   const chart = useLazy(() => import('#dashboard/history/history-chart'))
   if (chart === undefined) return <Loading />
   if (chart !== 'failed') return <chart.loaded.default {...props} />
-  // A browser remembers that a module failed.
+  // Browsers do not load a failed module again, so the whole page is loaded again.
   const text = 'The chart could not be loaded: the server cannot be reached, or was updated.'
   return <Failure text={text} action="Reload" onPress={() => location.reload()} />
 }

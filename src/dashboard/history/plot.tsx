@@ -19,7 +19,9 @@ interface PlotMark {
 
 export interface PlotProps {
   readonly data: ChartData
-  /** One for each series of the data: the token of its colour, and its unit. Series with the same unit share an axis. */
+  /**
+   * One for each series of the data: the token of its colour, and its unit. Series with the same unit share an axis.
+   */
   readonly lines: readonly { readonly colour: string; readonly unit: string }[]
   readonly edges: Edges
   readonly marks: readonly PlotMark[]
@@ -158,7 +160,7 @@ function drawGaps({ ctx, bbox, valToPos }: uPlot, gaps: readonly Edges[], colour
   for (const { from, to } of gaps) {
     const left = Math.max(bbox.left, valToPos(from / 1_000, 'x', true))
     const right = Math.min(bbox.left + bbox.width, valToPos(to / 1_000, 'x', true))
-    // A gap without length is visible too.
+    // A gap without length is drawn too.
     if (right > left || from === to) ctx.fillRect(left, bbox.top, Math.max(2, right - left), bbox.height)
   }
   ctx.restore()

@@ -18,11 +18,11 @@ import { localTime } from '#dashboard/values/format-value'
 export interface SpanButtonsProps {
   readonly span: Span
   readonly onChoose: (span: Span) => void
-  /** Undoes the last zoom; undefined if there was none. */
+  /** Returns to the span before the last move, zoom or choice of dates; undefined if there was none. */
   readonly onBack: (() => void) | undefined
 }
 
-/** The ranges, and everything that dragging in the chart does, for keyboards and touch. */
+/** Buttons for ranges, and buttons that move and zoom for users who cannot drag in the chart. */
 export function SpanButtons({ span, onChoose, onBack }: SpanButtonsProps) {
   const change = (by: (edges: Edges, now: number) => Edges) => () => {
     const now = client.now()

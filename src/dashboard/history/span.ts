@@ -21,14 +21,17 @@ export const ranges = [
 
 /** Shorter spans would have less than ten buckets: the server's smallest are of 1 s. */
 const spanMsMin = 10_000
-/** The server answers at most ten years, and rounds both ends to buckets. Contract 9. */
+/**
+ * The server answers at most ten years, after it has rounded both ends to buckets, which lengthens the span. Contract
+ * 9.
+ */
 const spanMsMax = 9 * 365 * dayMs
 
 export function edgesOf(span: Span, now: number): Edges {
   return 'lastMs' in span ? { from: now - span.lastMs, to: now } : span
 }
 
-/** A span within the limits, around the same middle, that ends by now. */
+/** A span with the same middle and a permitted length. It is moved to earlier times if it would end after now. */
 export function fixedSpan({ from, to }: Edges, now: number): Edges {
   const lengthMs = Math.min(spanMsMax, Math.max(spanMsMin, to - from))
   const end = Math.min(now, Math.round((from + to + lengthMs) / 2))
@@ -50,12 +53,15 @@ export function shiftEdges({ from, to }: Edges, direction: -1 | 1, now: number):
 
 /** The fault of a span that a user entered; undefined if the span is valid. */
 export function spanFault({ from, to }: Edges): string | undefined {
-  if (Number.isNaN(from) || Number.isNaN(to)) return 'Must be a date and a time.'
-  if (from >= to) return 'Must be after the beginning.'
-  return to - from > spanMsMax ? 'Must be at most nine years after the beginning.' : undefined
+  if (Number.isNaN(from) || Number.isNaN(to)) return 'Both fields must be a date and a time.'
+  if (from >= to) return 'To must be after From.'
+  return to - from > spanMsMax ? 'To must be at most nine years after From.' : undefined
 }
 
-/** The label of a tick, for ticks at this distance: the time of day; the date at midnight, or if days apart. */
+/**
+ * The label of a tick, depending on the distance of two ticks. Below a day: the time of day, or the date at midnight.
+ * From a day: the date. From four weeks: the month.
+ */
 export function tickText(at: number, distanceMs: number, locale?: string): string {
   const date = new Date(at)
   if (distanceMs >= 28 * dayMs) return date.toLocaleDateString(locale, { month: 'short', year: 'numeric' })

@@ -54,7 +54,7 @@ export function linePoints(
     if (value != null && time > now - hourMs && time < now) all.push([time, value])
   }
   if (current !== undefined && points) {
-    // A value that was not reported within the hour did not change.
+    // Without a report within the hour, the value has not changed.
     if (all.length === 0) all.push([now - hourMs, current])
     all.push([now, current])
   }

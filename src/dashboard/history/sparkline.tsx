@@ -9,7 +9,7 @@ export interface SparklineProps {
   readonly current: number | undefined
 }
 
-/** A pixel is half a minute wide. */
+/** The line moves in steps of this time, which is the width of one pixel. */
 const stepMs = 30_000
 
 /** The last hour of a number, as a small line. Only decoration, because the value is next to it. */

@@ -9,7 +9,7 @@ import { liveState } from '#dashboard/state'
 import { runAfter } from '#dashboard/timers'
 
 export interface Histories {
-  /** By key of the series. While another span is being read, the series are still those of the span before. */
+  /** By key of the series. While another span is being read, these are still the series of the previous span. */
   readonly series: ReadonlyMap<string, HistorySeries>
   readonly gaps: readonly History['gaps'][]
   /** The largest interval of the histories; undefined until a history is read. */
@@ -30,7 +30,9 @@ const points = 500
 /** Reads again after this time, when the history was behind. */
 const behindMs = 5_000
 
-/** Reads the histories of all series, one request for each service, and continues those that end now. */
+/**
+ * Reads the histories of all series, with one request for each service. Keeps histories current if the span ends now.
+ */
 export function useHistories(series: readonly ChartSeries[], span: Span): Histories {
   const [answers, setAnswers] = useState<readonly ServiceAnswer[]>([])
   const [problem, setProblem] = useState<unknown>()
@@ -104,7 +106,7 @@ export function isHistoryOff(problem: unknown): boolean {
   return statusOf(problem) === 404 && problem instanceof Error && problem.message === 'history is off'
 }
 
-/** The history has not stored yet what was reported a moment ago, or is overloaded. */
+/** Whether the history has not stored the latest reports yet, or is overloaded. */
 export function isBehind(problem: unknown): boolean {
   return statusOf(problem) === 503
 }

@@ -14,8 +14,8 @@ const checkMs = 10_000
 const bucketMs = 60_000
 
 /**
- * The last hour of these series, by key: one query for all that are not known yet, and again after a minute. On a
- * failure, as with history off, there are no points.
+ * The last hour of these series, by key. One query reads all series that are not known yet or were read over a minute
+ * ago. After a failure, for example with history off, there are no points.
  */
 export function useSparklines(series: readonly SparklineSeries[]): (key: string) => SparklinePoints | undefined {
   const cache = useRef<SparklineCache>()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Binding, bindingInWords, devicesIn, idOf, isAboutAll } from '#dashboard/binding/binding'
+import { type Binding, bindingInWords, coversAllDevices, devicesIn, idOf } from '#dashboard/binding/binding'
 import { findTarget } from '#dashboard/binding/target'
 
 const groups = [{ resourceIdentifier: 'crn#group:5Kd9tVw3Cx', name: 'Hall 3', devices: [] }]
@@ -14,7 +14,7 @@ test.each<[Binding, string]>([
   [{ groups: ['6Kd9tVw3Cx'] }, 'group 6Kd9tVw3Cx'],
 ])('%j in words: %s', (binding, words) => {
   expect(bindingInWords(binding, groups)).toBe(words)
-  expect(isAboutAll(binding)).toBe(words === 'all devices')
+  expect(coversAllDevices(binding)).toBe(words === 'all devices')
 })
 
 test('the id of a resource name', () => {

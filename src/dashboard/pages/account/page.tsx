@@ -56,7 +56,7 @@ export default function AccountPage() {
   )
 }
 
-/** The address for mails of functions and for codes. */
+/** The e-mail address of the user, for mails of functions and mails with codes. */
 function EmailSection() {
   const account = useCall(() => client.call('GET /iam/me'), [])
   return (
@@ -76,14 +76,14 @@ function EmailForm({ before, onChanged }: { readonly before: string; readonly on
     await withExplanation(client.call('PUT /auth/email', { body }), {
       409: 'Another user of this tenant has this address.',
     })
-    notify(body.email ? `Mails go to ${body.email}` : 'The address was removed')
+    notify(body.email ? `Mails go to ${body.email}` : 'The address is removed')
     onChanged()
   }
   return (
     <Form submit="Change address" isDisabled={password.value === '' || email.value.trim() === before} onSubmit={change}>
       <TextField
         label="E-mail address"
-        hint="Receives the mails of functions and links for a new password; also signs in. Empty: none."
+        hint="Receives the mails of functions, and links for a new password. Can be used for sign-in. Empty: no address."
         type="email"
         {...email}
         path="email"
@@ -102,7 +102,7 @@ function PasswordSection() {
   const change = async () => {
     await client.call('PUT /auth/password', { body: { current: current.value, password: password.value } })
     for (const { onChange } of [current, password, repeated]) onChange('')
-    notify('The password was changed, and other sessions were ended')
+    notify('The password is changed, and other sessions have ended')
   }
   const isComplete = current.value !== '' && password.value.length >= passwordCharactersMin
   const isDifferent = repeated.value !== password.value
@@ -133,7 +133,7 @@ function SessionsSection() {
   const sessions = useCall(() => client.call('GET /auth/sessions'), [])
   const end = async (id: string) => {
     await client.call('DELETE /auth/sessions/:id', { parameters: { id } })
-    notify('The session was ended')
+    notify('The session has ended')
     sessions.refresh()
   }
   return (

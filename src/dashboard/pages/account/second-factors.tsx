@@ -7,18 +7,18 @@ import { CallResult, Section } from '#dashboard/components/page'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
-import { registerKey } from '#dashboard/pages/sign-in/enroll-form'
+import { registerPasskey } from '#dashboard/pages/sign-in/enroll-form'
 import { TotpForm, type TotpSecret } from '#dashboard/pages/sign-in/totp-form'
 import { client } from '#dashboard/session'
 
 /** The user's second factors. Each change is confirmed with the password, and ends the other sessions. */
 export function SecondFactors() {
-  const keys = useCall(() => client.call('GET /auth/2fa/webauthn/credentials'), [])
+  const passkeys = useCall(() => client.call('GET /auth/2fa/webauthn/credentials'), [])
   const account = useCall(() => client.call('GET /iam/me'), [])
   const hasTotp = account.value?.twoFactor?.includes('totp') ?? false
   const finish = (text: string) => {
     notify(text)
-    keys.refresh()
+    passkeys.refresh()
     account.refresh()
   }
   return (
@@ -38,11 +38,11 @@ export function SecondFactors() {
             <RemoveButton
               title="Remove one-time codes?"
               remove={(password) => client.call('DELETE /auth/2fa/totp', { body: { password } })}
-              onDone={() => finish('One-time codes were removed')}
+              onDone={() => finish('One-time codes are removed')}
             />
           )}
         </li>
-        <CallResult call={keys}>
+        <CallResult call={passkeys}>
           {(list) =>
             list.map(({ id, name, lastUsedAt }) => (
               <li key={id}>
@@ -56,20 +56,20 @@ export function SecondFactors() {
                 />
                 <RemoveButton
                   label={`Remove ${name}`}
-                  title="Remove this key?"
+                  title="Remove this passkey?"
                   remove={(password) =>
                     client.call('DELETE /auth/2fa/webauthn/credentials/:id', { parameters: { id }, body: { password } })
                   }
-                  onDone={() => finish('The key was removed')}
+                  onDone={() => finish('The passkey is removed')}
                 />
               </li>
             ))
           }
         </CallResult>
         <li>
-          <span>Key, phone or this device (WebAuthn)</span>
-          <DialogButton button="Add…" title="Add a key">
-            <AddKey onDone={() => finish('The key was added')} />
+          <span>Passkey: on this device, a phone or a security key (WebAuthn)</span>
+          <DialogButton button="Add…" title="Add a passkey">
+            <AddPasskey onDone={() => finish('The passkey is added')} />
           </DialogButton>
         </li>
       </ul>
@@ -116,12 +116,12 @@ function EnrollTotp({ onDone }: ChangeProps) {
   return <PasswordForm submit="Continue" onPassword={enroll} />
 }
 
-function AddKey({ onDone }: ChangeProps) {
+function AddPasskey({ onDone }: ChangeProps) {
   const name = useField('')
   return (
     <PasswordForm
       submit="Continue"
-      onPassword={(password) => registerKey({ password, name: name.value.trim() || 'Key' }).then(onDone)}
+      onPassword={(password) => registerPasskey({ password, name: name.value.trim() || 'Passkey' }).then(onDone)}
     >
       <TextField label="Name" hint="For example: key ring, phone" {...name} maxLength={64} autocomplete="off" />
     </PasswordForm>

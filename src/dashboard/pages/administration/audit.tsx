@@ -6,7 +6,7 @@ import { Empty, Section } from '#dashboard/components/page'
 import { Status } from '#dashboard/components/status'
 import { type Column, PagedTable } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
-import { usePages } from '#dashboard/components/use-pages'
+import { usePagedList } from '#dashboard/components/use-paged-list'
 import { client } from '#dashboard/session'
 
 const pageSize = 100
@@ -36,13 +36,13 @@ const columns: readonly Column<Item<'GET /audit'>>[] = [
   },
 ]
 
-/** The changes and sign-ins of users and keys. Contract 12, Audit. */
+/** The changes and sign-ins of users and API keys. Contract 12, Audit. */
 export function Audit() {
   const typed = useField('')
   const [user, setUser] = useState('')
   const span = useField('-7d')
   const { value: from } = span
-  const audit = usePages(
+  const audit = usePagedList(
     () => client.pages('GET /audit', { query: { from, limit: `${pageSize}`, ...(user && { user }) } }),
     pageSize,
     [user, from],
@@ -55,7 +55,7 @@ export function Audit() {
   return (
     <Section title="Changes and sign-ins">
       <Form label="Filter" submit="Show" onSubmit={show}>
-        <TextField label="User or key" hint="A name; empty: all." {...typed} maxLength={64} />
+        <TextField label="User or API key" hint="A name; empty: all." {...typed} maxLength={64} />
         <Select label="In the last" {...span} options={spans} />
       </Form>
       <PagedTable
@@ -63,7 +63,7 @@ export function Audit() {
         columns={columns}
         paged={audit}
         rowKey={JSON.stringify}
-        empty={<Empty title="Nothing found" command="npm run admin -- audit" />}
+        empty={<Empty title="No entries found" command="npm run admin -- audit" />}
       />
     </Section>
   )

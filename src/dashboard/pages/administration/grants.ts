@@ -25,7 +25,7 @@ const resourceMeanings = {
   audit: 'changes and sign-ins of all users and keys',
 } as const satisfies Record<NameOrAll<Resource>, string>
 
-/** A row of the form: a resource, or any. */
+/** The rows of the form: one for any resource, and one for each resource. */
 export const resourceRows = Object.entries(resourceMeanings).map(([resource, meaning]) => ({
   resource: resource as NameOrAll<Resource>,
   name: resource === '*' ? 'any resource' : resource,
@@ -126,7 +126,7 @@ export function isEmptyGrant({ permissions, devices, groups = [], services }: Gr
 /** More names do not fit into a filter. */
 const namesMax = 300
 
-/** The filter that finds the devices of a grant; undefined: no filter can. */
+/** A filter that finds the devices of a grant; undefined if a group is not visible, or if there are too many names. */
 export function reachFilter({ devices, groups = [] }: Grant, known: readonly GroupOption[]): object | true | undefined {
   if (devices.includes('*')) return true
   const members = groups.map((id) => groupOf(id, known)?.devices)

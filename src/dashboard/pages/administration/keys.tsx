@@ -146,7 +146,7 @@ const apiKeyColumns: readonly Column<ApiKey>[] = [{ title: 'Roles', cell: ({ rol
 
 const noRoles: readonly string[] = []
 
-/** Keys for programs, which act as users with their own roles. Contract 2. */
+/** Keys for programs. A program has the roles of its key. Contract 2. */
 export function ApiKeys() {
   const mayCreate = mayInTenant('users', 'create')
   return (
@@ -161,7 +161,7 @@ export function ApiKeys() {
           title="No API keys"
           command={mayCreate ? `npm run -s admin -- key add api reporting --role viewer${tenantOption()}` : undefined}
         >
-          A program with an API key acts as a user with the roles of the key.
+          A program with an API key has the roles of the key.
           {mayCreate && ' Create one above, or on the command line.'}
         </Empty>
       }
@@ -193,7 +193,7 @@ export function ApiKeys() {
   )
 }
 
-/** A provisioning key applies to all devices. Contract 2. */
+/** Contract 2. */
 const allDevicesNeeded = 'A provisioning key applies to all devices, so it needs permission on all devices.'
 const allDevices = { deviceIdentifier: '*' }
 
@@ -233,7 +233,7 @@ export function ProvisioningKeys() {
       fields={({ maxDevices }, change) => (
         <NumberField
           label="Maximum devices"
-          hint="The number of devices that it may register. Empty: no limit."
+          hint="The number of devices that the key may register. Empty: no limit."
           value={maxDevices}
           onChange={(most) => change(most === undefined ? {} : { maxDevices: most })}
           min={1}

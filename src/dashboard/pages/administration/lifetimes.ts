@@ -1,6 +1,6 @@
 import type { Option } from '#dashboard/components/fields'
 
-/** Lifetimes of codes and keys. Seconds; empty: the server decides. Contract 2. */
+/** Lifetimes of codes and keys, in seconds; empty: the default of the server. Contract 2. */
 
 const dayS = 86_400
 

@@ -15,14 +15,14 @@ import { mayUser, session } from '#dashboard/session'
 import '#dashboard/pages/administration/administration.css'
 import { useObservable } from '#dashboard/components/use-observable'
 
-/** Users, roles, tenants, keys and sessions. Contract 2. */
+/** Users, roles, tenants, keys, sessions, and the audit. Contract 2. */
 
 interface Tab {
   readonly id: string
   readonly title: string
   readonly isVisible: boolean
-  /** The tab shows one tenant, which may be another than the user's own. */
-  readonly isOfTenant?: boolean
+  /** Whether the tab shows data of one tenant, which the user may choose. */
+  readonly hasTenantChoice?: boolean
   readonly content: ComponentChildren
 }
 
@@ -32,11 +32,11 @@ function visibleTabs(): readonly Tab[] {
   const keys = [mayDevices && <ProvisioningKeys key="provisioning" />, mayUsers && <ApiKeys key="api" />]
   const tenants = [<Tenants key="tenants" />, <SigningKeys key="signing" />]
   const tabs: readonly Tab[] = [
-    { id: 'users', title: 'Users', isVisible: mayUsers, isOfTenant: true, content: <Users /> },
-    { id: 'roles', title: 'Roles', isVisible: mayRoles, isOfTenant: true, content: <Roles /> },
+    { id: 'users', title: 'Users', isVisible: mayUsers, hasTenantChoice: true, content: <Users /> },
+    { id: 'roles', title: 'Roles', isVisible: mayRoles, hasTenantChoice: true, content: <Roles /> },
     { id: 'tenants', title: 'Tenants', isVisible: mayTenants, content: tenants },
-    { id: 'keys', title: 'Keys', isVisible: mayDevices || mayUsers, isOfTenant: true, content: keys },
-    { id: 'sessions', title: 'Sessions', isVisible: mayUsers, isOfTenant: true, content: <Sessions /> },
+    { id: 'keys', title: 'Keys', isVisible: mayDevices || mayUsers, hasTenantChoice: true, content: keys },
+    { id: 'sessions', title: 'Sessions', isVisible: mayUsers, hasTenantChoice: true, content: <Sessions /> },
     { id: 'audit', title: 'Audit', isVisible: mayUser('audit', 'read'), content: <Audit /> },
   ]
   return tabs.filter(({ isVisible }) => isVisible)
@@ -58,7 +58,7 @@ export default function AdministrationPage({ params }: PageProps) {
   }
   const select = (id: string) => navigateTo(pathOf('administration', id), { replace: true })
   return (
-    <Page title="Administration" actions={tab.isOfTenant && mayUser('tenants', 'read') && <TenantChoice />}>
+    <Page title="Administration" actions={tab.hasTenantChoice && mayUser('tenants', 'read') && <TenantChoice />}>
       <Tabs label="Administration" tabs={visible} selected={tab.id} onSelect={select}>
         {/* The key contains the tenant, so that no input remains when another tenant is selected. */}
         <div class="stack" key={`${tab.id} ${tenant ?? ''}`}>

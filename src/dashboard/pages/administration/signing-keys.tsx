@@ -10,7 +10,7 @@ import { client, mayUser } from '#dashboard/session'
 /** The keys that sign tokens: replaced automatically after 90 days, or by hand. Contract 2, Tokens. */
 export function SigningKeys() {
   const keys = useCall(() => client.call('GET /iam/signing-keys'), [])
-  const tooEarly = 'They were replaced less than a minute ago.'
+  const tooEarly = 'The signing key was replaced less than a minute ago.'
   return (
     <Section
       title="Signing keys"

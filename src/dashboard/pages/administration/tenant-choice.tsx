@@ -6,14 +6,15 @@ import { observable } from '#dashboard/components/use-observable'
 import { client, defaultTenant, mayUser, session } from '#dashboard/session'
 import type { Action, Resource } from '#model/scope'
 
-/** The tenant that is administered: the user's own, unless the user holds `tenants` and selected another tenant. */
+/** The tenant that is administered: the user's own, or another tenant that a user with `tenants` has selected. */
 
 /**
- * Undefined: the user's own tenant. The selection outlives a session, and the next user may not be allowed to choose.
+ * Undefined: the user's own tenant. The selection outlives the session, and the next user may not choose a tenant: use
+ * `otherTenant`.
  */
 export const selectedTenant = observable<string | undefined>(undefined)
 
-/** For users who try to give, change or reset more than their own grants cover. Contract 2. */
+/** Shown to users who try to give, change or reset more than their own grants cover. Contract 2. */
 export const missingPermissions = 'This needs permissions that you do not have: ask a user with more roles.'
 
 /** The selected tenant, if it is not the user's own. Sessions contain `tenants` only in tenant `default`. */

@@ -17,7 +17,7 @@ import { selectedTenant } from '#dashboard/pages/administration/tenant-choice'
 import { client, mayUser, session } from '#dashboard/session'
 import type { TenantEntry } from '#model/tenant'
 
-/** Tenants, for holders of `tenants` in tenant `default`. Contract 2. */
+/** Tenants, for users of tenant `default` with permission on `tenants`. Contract 2. */
 export function Tenants() {
   const tenants = useCall(() => client.call('GET /iam/tenants'), [])
 
@@ -103,7 +103,7 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
           onDone={onChanged}
         >
           <p>
-            {name}: its users, roles, keys, devices with their values, alarms, functions and firmware. All its
+            Deletes {name}, with its users, roles, keys, devices, values, alarms, functions and firmware. All its
             connections are closed at once, and its data is deleted in the background. This cannot be undone.
           </p>
         </ConfirmButton>
@@ -166,7 +166,7 @@ function TenantFields({ tenant, check, onSaved }: TenantFormProps & Partial<Pick
       const isBeingDeleted = 'The data of a deleted tenant with this name is still being removed. Try again later.'
       await withExplanation(call, { 409: (error) => (error.includes('deleted') ? isBeingDeleted : undefined) })
     }
-    notify(`Tenant ${tenantIdentifier} is ${tenant ? 'changed' : 'created'}`)
+    notify(`Tenant ${tenantIdentifier} is ${tenant ? 'saved' : 'created'}`)
     onSaved()
   }
   return (

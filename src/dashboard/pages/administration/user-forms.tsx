@@ -61,9 +61,9 @@ export function InvitationCode({ invitation: { name, code, expiresAt, mailed }, 
   return (
     <OneTimeSecret title={`The code for ${name}`} secret={code} label="Copy the code" onDismiss={onDismiss}>
       {mailed && <p>A mail with a link was sent to {name}.</p>}
-      {mailed === false && <p>The mail with a link was not sent: the mail server refused it.</p>}
+      {mailed === false && <p>The mail server has not accepted the mail with a link.</p>}
       <p>
-        {name} can choose a password with it until {dateTimeText(expiresAt)}.{' '}
+        {name} can choose a password with this code until {dateTimeText(expiresAt)}.{' '}
         {mailed ? 'The' : `Send it privately to ${name}. The`} address below includes name and code.
       </p>
       {/* The part of the address after `#` reaches no server and no log. */}
@@ -99,8 +99,8 @@ function UserForm({ user, check, onDone }: EditFormProps & Pick<Edit<UserEntry>,
         (stored) => replacedFields(stored, body),
       )
       const call = client.call('PATCH /iam/users/:name', { ...place, ...precondition, body })
-      await withExplanation(call, { 403: missingPermissions, 409: lastAdministrator })
-      notify(`${name} is changed. Sessions and sockets follow within a second`)
+      await withExplanation(call, { 403: missingPermissions, 409: explainLastAdministrator })
+      notify(`${name} is saved, and the change applies to open sessions within a second`)
     }
     onDone()
   }
@@ -113,7 +113,7 @@ function UserForm({ user, check, onDone }: EditFormProps & Pick<Edit<UserEntry>,
 }
 
 /** Explains the refusal to change the last administrator; undefined for other refusals. */
-export function lastAdministrator(error: string): string | undefined {
+export function explainLastAdministrator(error: string): string | undefined {
   if (!error.includes('last administrator')) return undefined
   return 'This is the last active administrator of the tenant: make another user administrator first.'
 }

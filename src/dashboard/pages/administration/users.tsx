@@ -9,7 +9,7 @@ import { Badge, Status } from '#dashboard/components/status'
 import { actionsColumn, type Column, PagedTable } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
-import { usePages } from '#dashboard/components/use-pages'
+import { usePagedList } from '#dashboard/components/use-paged-list'
 import {
   mayInTenant,
   missingPermissions,
@@ -18,10 +18,10 @@ import {
 } from '#dashboard/pages/administration/tenant-choice'
 import {
   EditForm,
+  explainLastAdministrator,
   type Invitation,
   InvitationCode,
   InviteForm,
-  lastAdministrator,
 } from '#dashboard/pages/administration/user-forms'
 import { client, session } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
@@ -31,7 +31,7 @@ const none = <span class="soft">none</span>
 
 /** Users and their roles. Contract 2. */
 export function Users() {
-  const users = usePages(
+  const users = usePagedList(
     () => client.pages('GET /iam/users', { query: { ...tenantQuery(), limit: `${pageSize}` } }),
     pageSize,
     [],
@@ -55,7 +55,7 @@ export function Users() {
     {
       title: 'Second factor',
       cell: ({ twoFactor }) =>
-        twoFactor.map((factor) => (factor === 'totp' ? 'one-time codes' : 'security key')).join(', ') || none,
+        twoFactor.map((factor) => (factor === 'totp' ? 'one-time codes' : 'passkey')).join(', ') || none,
     },
     { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     actionsColumn((user) => <UserActions user={user} onChanged={users.refresh} onInvited={setInvitation} />),
@@ -207,7 +207,7 @@ function CodeButton({ user, onInvited }: Pick<UserActionsProps, 'user' | 'onInvi
   )
 }
 
-const refusals = { 403: missingPermissions, 409: lastAdministrator }
+const refusals = { 403: missingPermissions, 409: explainLastAdministrator }
 
 async function setState({ name }: UserEntry, state: 'active' | 'disabled', onChanged: () => void): Promise<void> {
   const call = client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body: { state } })

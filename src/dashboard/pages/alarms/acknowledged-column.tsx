@@ -49,7 +49,7 @@ function AcknowledgeForm({ onComment }: { readonly onComment: (comment: string) 
   )
 }
 
-/** The name of a user, for callers who may read users; otherwise the id. */
+/** A function that returns the name of a user, or the id if the caller may not read users. */
 export function usePrincipalNames(): (resourceIdentifier: string) => string {
   const { value = [] } = useCall(async () => (mayUser('users', 'read') ? client.call('GET /iam/users') : []), [])
   return (by) => value.find(({ resourceIdentifier }) => resourceIdentifier === by)?.name ?? idOf(by)

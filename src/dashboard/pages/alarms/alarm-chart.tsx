@@ -21,7 +21,7 @@ export interface AlarmChartProps {
 
 /** The initial number of devices; the user may add others. */
 const devicesShown = 3
-/** More devices, because not all have a number in the property. */
+/** More devices are read than shown, because some have no number in the property. */
 const devicesTried = 20
 
 /** A chart of the property of an alarm, with its thresholds. It begins with devices on which the alarm is active. */
@@ -39,7 +39,7 @@ export function AlarmChart({ alarm, rows }: AlarmChartProps) {
   const others = bound ?? some.value?.map(({ deviceIdentifier }) => deviceIdentifier)
   const isRead = useDevices([...active, ...(others ?? [])]) && others !== undefined && alarms.isComplete
   const watched = watchedProperty(alarm.condition, operandsOf(schema))
-  // The chart keeps its devices while the alarm changes on others.
+  // The chart keeps its devices when the alarm becomes active or inactive on other devices.
   const shown = useRef<readonly ChartSeries[]>([])
   if (watched && isRead && shown.current[0]?.propId !== watched.propId) {
     shown.current = seriesAmong(active)

@@ -5,7 +5,7 @@ import { Status } from '#dashboard/components/status'
 import { type Column, PagedTable } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useRefreshOnEvents } from '#dashboard/components/use-call'
-import { usePages } from '#dashboard/components/use-pages'
+import { usePagedList } from '#dashboard/components/use-paged-list'
 import { usePrincipalNames } from '#dashboard/pages/alarms/acknowledged-column'
 import { DeviceLink } from '#dashboard/pages/alarms/active-alarms'
 import { client } from '#dashboard/session'
@@ -19,7 +19,7 @@ const pageSize = 50
 export function AlarmHistory({ alarm: { resourceIdentifier } }: { readonly alarm: Alarm }) {
   const alarmId = idOf(resourceIdentifier)
   const nameOf = usePrincipalNames()
-  const history = usePages(
+  const history = usePagedList(
     () => client.pages('GET /alarms/history', { query: { alarmId, limit: `${pageSize}` } }),
     pageSize,
     [alarmId],
@@ -44,7 +44,7 @@ export function AlarmHistory({ alarm: { resourceIdentifier } }: { readonly alarm
         columns={columns}
         paged={history}
         rowKey={({ at, deviceIdentifier, type }) => `${at} ${deviceIdentifier} ${type}`}
-        empty={<p>None</p>}
+        empty={<p>No changes</p>}
       />
     </Section>
   )

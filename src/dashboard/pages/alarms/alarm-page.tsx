@@ -40,7 +40,7 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
       save={(body, precondition) => client.call('PUT /alarms/:alarmId', { ...precondition, parameters, body })}
       remove={() => client.call('DELETE /alarms/:alarmId', { parameters })}
       mayDelete={mayUser('alarms', 'delete')}
-      deleteEffect="Devices with this alarm become inactive, and functions with it as trigger no longer run."
+      deleteEffect="The alarm becomes inactive on all devices, and no longer triggers functions."
       forbidden="An alarm needs permission to read this service on all of these devices."
       events="ALARM_CONFIG"
       beside={(alarm) => alarm && <Status state={alarm.severity} />}

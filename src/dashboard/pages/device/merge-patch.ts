@@ -1,7 +1,9 @@
 import { isObject } from '#dashboard/conditions/json-text'
 import type { JsonObject, JsonValue } from '#model/json-value'
 
-/** The merge patch that turns one JSON object into another; undefined if they are equal. RFC 7396; it cannot set `null`. */
+/**
+ * The merge patch that turns one JSON object into another; undefined if they are equal. RFC 7396; it cannot set `null`.
+ */
 export function mergePatchOf(before: JsonObject, after: JsonObject): JsonObject | undefined {
   const patch = new Map<string, JsonValue>()
   for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) patch.set(key, null)

@@ -61,7 +61,7 @@ function MetaForm({ identifier, meta }: MetaSectionProps) {
     const body = mergePatchOf(before, after) as Record<string, never> | undefined
     if (body) {
       await client.call('PATCH /meta/:deviceIdentifier', { parameters: { deviceIdentifier: identifier }, body })
-      notify(`The metadata of ${identifier} was changed`)
+      notify(`The metadata of ${identifier} is saved`)
     }
     return true
   }

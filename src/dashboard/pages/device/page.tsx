@@ -165,7 +165,7 @@ interface DeviceActionsProps {
   readonly onDeleted: () => void
 }
 
-/** Actions that cannot be undone, if the user may do them. */
+/** Buttons for a new secret and for the deletion, if the user may do this. */
 function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
   const [secret, setSecret] = useState<string>()
   const where = { deviceIdentifier: identifier }
@@ -196,7 +196,7 @@ function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
           title={`Delete ${identifier}?`}
           confirm="Delete device"
           onConfirm={() => client.call('DELETE /devices/:deviceIdentifier', { parameters: where })}
-          done={`${identifier} was deleted`}
+          done={`${identifier} is deleted`}
           onDone={onDeleted}
           typed={identifier}
         >
@@ -211,8 +211,8 @@ function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
 }
 
 /**
- * The device. When the state is cleared, as at the end of a session, this is the last known device until the state is
- * read again, so that the page keeps its input.
+ * The device. When the live state is cleared, for example at the end of a session, the result is the last known device
+ * until the live state is read again. So the page keeps its input.
  */
 function useDevice(identifier: string): DeviceView | undefined {
   const { devices } = liveState()

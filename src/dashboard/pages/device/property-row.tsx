@@ -73,7 +73,7 @@ export function PropertyRow(props: PropertyRowProps) {
                 <Button
                   kind="quiet"
                   label={`Remove the desired value of ${name}`}
-                  onPress={() => want(place, propId, null)}
+                  onPress={() => setDesired(place, propId, null)}
                 >
                   ×
                 </Button>
@@ -128,8 +128,8 @@ export function PropertyRow(props: PropertyRowProps) {
   )
 }
 
-/** Sets a value that the device should have; null removes it. */
-function want(place: PropertyRowProps['place'], propId: number, value: unknown): Promise<unknown> {
+/** Sets the desired value of a property; null removes it. */
+function setDesired(place: PropertyRowProps['place'], propId: number, value: unknown): Promise<unknown> {
   return client.call('PATCH /devices/:deviceIdentifier/services/:serviceIdentifier/desired', {
     parameters: place,
     body: { [String(propId)]: value },
@@ -160,7 +160,7 @@ function WriteForm({ place, property, about, isConnected, onClose }: WriteFormPr
     setFault('fault' in read ? read.fault : undefined)
     if ('fault' in read) return
     if (!isConnected) {
-      await want(place, property.propId, read.value)
+      await setDesired(place, property.propId, read.value)
       notify(`${place.deviceIdentifier} gets ${name} when it connects`)
       onClose()
       return

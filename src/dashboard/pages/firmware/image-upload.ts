@@ -2,19 +2,18 @@ import { pauseMs } from '#client/problem'
 import type { ReleaseEntry } from '#model/release'
 
 /**
- * Uploads the image of a release in parts, each with a `Content-Range`. Continues after a broken connection, a restart
- * of the server or a reload of the page: the server keeps parts for a day. Contract 6, RFC 9110 §14.4.
- * Sends one part at a time. Permanent refusals throw `UploadRefused`; other failures are retried, up to a limit in a
- * row.
+ * Uploads the image of a release in parts, one after the other, each with a `Content-Range`. Continues after a broken
+ * connection, a restart of the server or a reload of the page: the server keeps parts for a day. A permanent refusal
+ * throws `UploadRefused`. After another failure the part is sent again. Contract 6, RFC 9110 §14.4.
  */
 
-/** Small enough for the server's time limit on a slow line, large enough for few parts of a large image. */
+/** Small enough that slow connections send a part in the server's time limit, and large enough for few requests. */
 export const partBytes = 512 * 1024
 
-/** The largest number of failures in a row without progress: the pauses take about a minute in all. */
+/** After this number of failures without progress, the upload ends. The pauses take about a minute in all. */
 const failuresMax = 8
 
-/** Pauses need no jitter, because uploads do not disturb each other. */
+/** Pauses need no jitter, because few clients upload at the same time. */
 const noJitter = () => 1
 
 /** The server's answer to one part; `body` is parsed JSON. */
@@ -45,8 +44,8 @@ export class UploadRefused extends Error {
 }
 
 /**
- * @returns the release; undefined if it existed before a byte was sent
- * @throws UploadRefused; the signal's reason; the last failure, after too many
+ * @returns the release; undefined if the server already has the whole image when it is asked for the position
+ * @throws UploadRefused for a permanent refusal; the reason of the signal; the last of `failuresMax` failures
  */
 export async function uploadImage(image: Blob, environment: UploadEnvironment): Promise<ReleaseEntry | undefined> {
   let from: number | undefined

@@ -3,7 +3,7 @@ import { Link } from '#dashboard/components/link'
 import { Page, Section } from '#dashboard/components/page'
 import { answerOrDefault } from '#dashboard/components/problem-text'
 import { useCall, usePolling } from '#dashboard/components/use-call'
-import { usePages } from '#dashboard/components/use-pages'
+import { usePagedList } from '#dashboard/components/use-paged-list'
 import { Pins } from '#dashboard/pages/firmware/pins'
 import {
   isExternalServer,
@@ -44,7 +44,7 @@ export default function ProjectPage({ params }: PageProps) {
   const rollout = useCall(() => readRollout(project), [project])
   const pinCall = { parameters, query: { limit: `${pinPageSize}` } }
   const readPins = () => pagesOrEmpty(client.pages('GET /updates/projects/:project/pins', pinCall))
-  const pins = usePages(readPins, pinPageSize, [project])
+  const pins = usePagedList(readPins, pinPageSize, [project])
   const isExternal = isExternalServer(releases.problem)
   usePolling(isExternal ? undefined : rollout.refresh, rolloutPollMs)
   usePolling(isExternal ? undefined : releases.refresh, releasePollMs)

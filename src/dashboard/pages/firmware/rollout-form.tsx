@@ -52,7 +52,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
     })
     notify(
       before && !isNewFirmware
-        ? `The rollout of ${project} was changed`
+        ? `The rollout of ${project} is saved`
         : `The rollout of ${firmware} to ${project} has started`,
     )
     onDone()

@@ -18,7 +18,7 @@ import {
   versionsOf,
 } from '#dashboard/pages/firmware/project-data'
 import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
-import { partsOf } from '#dashboard/pages/firmware/update-words'
+import { rolloutParts } from '#dashboard/pages/firmware/update-words'
 import { client } from '#dashboard/session'
 import { countText } from '#dashboard/values/format-value'
 import type { RolloutCounts as Counts, RolloutEntry } from '#model/rollout'
@@ -104,7 +104,7 @@ interface PauseButtonProps {
   readonly onChanged: () => void
 }
 
-/** Pauses the rollout while it is running, otherwise resumes it; asks first if it stopped after errors. */
+/** Pauses a rollout that is running, and resumes another. Asks first if the rollout stopped after errors. */
 function PauseButton({ project, rollout, onChanged }: PauseButtonProps) {
   const { state, firmware, counts, errorThresholdPercent } = rollout
   const change = (action: 'pause' | 'resume', text: string) => async () => {
@@ -211,7 +211,7 @@ function NoRollout({ project, version = '1.0.0', devices, mayPut }: NoRolloutPro
 
 /** The progress of the chosen devices: as a bar and in words. */
 function RolloutCounts({ counts }: { readonly counts: Counts }) {
-  const parts = partsOf(counts)
+  const parts = rolloutParts(counts)
   return (
     <div class="rollout-counts">
       <div class="rollout-bar" aria-hidden="true">

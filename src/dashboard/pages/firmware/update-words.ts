@@ -43,8 +43,8 @@ export function isFinalStatus(status: string): boolean {
   return ['IDLE', 'DONE', 'FAILED', 'REFUSED'].includes(status)
 }
 
-/** `waiting`: chosen devices that have not started, and those that already have the version. Contract 6. */
-export function partsOf({ chosen, running, done, failed, refused }: RolloutCounts) {
+/** `waiting`: chosen devices that have not started, and chosen devices that already have the version. Contract 6. */
+export function rolloutParts({ chosen, running, done, failed, refused }: RolloutCounts) {
   const waiting = Math.max(0, chosen - running - done - failed - refused)
   return [
     { name: 'done', tone: 'good', mark: '●', count: done },

@@ -230,7 +230,7 @@ function UploadProgress({ progress: { bytes, of, pause } }: { readonly progress:
   )
 }
 
-/** Twice the time of a part at the minimum speed that the server accepts. */
+/** Twice the time that a part takes at the minimum speed that the server accepts. */
 const partTimeoutMs = 60_000
 
 interface Release {
@@ -280,8 +280,8 @@ async function sendImage(
 }
 
 /**
- * In hex. The server uses it to check that the parts belong to this file, even if they arrived on different days.
- * Undefined if the browser cannot compute it: on a page that another machine serves over plain HTTP.
+ * The SHA-256 in hex, by which the server checks that all parts belong to this file, even if they arrived on different
+ * days. Undefined if the browser cannot compute it: on a page that another machine serves over plain HTTP.
  */
 async function sha256Of(file: File): Promise<string | undefined> {
   if (!globalThis.crypto?.subtle) return undefined

@@ -34,7 +34,7 @@ function AddDeviceForm() {
   const add = async () => {
     const device = await client.call('POST /devices', { body: { deviceIdentifier: identifier.value.trim() } })
     setCreated(device)
-    notify(`${device.deviceIdentifier} was added`)
+    notify(`${device.deviceIdentifier} is added`)
     return false
   }
   return (

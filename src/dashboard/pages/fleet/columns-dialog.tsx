@@ -19,7 +19,7 @@ export interface ColumnsProps {
   readonly onChoose: (keys: readonly string[] | undefined) => void
 }
 
-/** Chooses the columns of the fleet; stored in this browser. */
+/** Chooses the columns of the fleet, which are stored in this browser. */
 export function ColumnsButton(props: ColumnsProps) {
   return (
     <DialogButton button="Columns…" title="Columns" isWide>
@@ -91,7 +91,7 @@ function metaOptions(): readonly Option[] {
     .map((name) => ({ value: `meta:${name}`, label: name }))
 }
 
-/** The chosen columns, stored in this browser: by service, because each has its own properties. */
+/** The chosen columns, stored in this browser: by service, because each service has its own properties. */
 
 const preferenceKey = 'fleet-columns'
 

@@ -46,7 +46,9 @@ export const fixedColumns: readonly FleetColumn[] = [
   { key: 'values', title: 'Values', width: 22, sortKey: ({ services }) => services.size },
 ]
 
-/** The known columns, each once. A property whose name is the title of another column gets the name of its service too. */
+/**
+ * The known columns, each once. A property whose name is the title of another column gets the name of its service too.
+ */
 export function columnsOf(keys: readonly string[], schemas: Schemas): readonly FleetColumn[] {
   const columns = [...new Set(keys)].flatMap((key) => columnOf(key, schemas) ?? [])
   return columns.map((column) => {

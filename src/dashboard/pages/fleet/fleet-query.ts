@@ -11,6 +11,7 @@ export interface FleetQuery {
   readonly filter?: string
 }
 
+/** The value of the view's condition, parsed. */
 type Wanted = number | string | undefined
 
 export function fleetQueryOf({ search, status, service, condition }: FleetView, wanted: Wanted): FleetQuery {
@@ -54,7 +55,7 @@ export function deviceToCheck(
     case 'OBJECT_UPDATED': {
       const { serviceIdentifier, updates } = event as EventOf<'OBJECT_UPDATED'>
       const shown = isShown(device)
-      // A caller who may not receive DEVICE_DELETE only receives this event after a deletion.
+      // A caller who may not receive DEVICE_DELETE receives only this event after a deletion.
       if (updates.some(({ tag }) => tag === 'removed')) return shown ? device : undefined
       if (condition?.serviceIdentifier === serviceIdentifier) {
         const update = updates.find(({ propId }) => propId === condition.propId)

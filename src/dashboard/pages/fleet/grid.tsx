@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
 import { AlarmMark, useActiveAlarms } from '#dashboard/alarm-counts'
 import { nameOfDevice } from '#dashboard/binding/known-names'
-import { useReadings } from '#dashboard/binding/use-devices'
+import { useReadVersion } from '#dashboard/binding/use-devices'
 import { Link, navigateTo, pathOf } from '#dashboard/components/link'
 import { Status } from '#dashboard/components/status'
 import { clock, Time } from '#dashboard/components/time'
@@ -46,8 +46,8 @@ export interface FleetGridProps {
 }
 
 /**
- * One row for each device. Each visible row subscribes to its own device, so changes of other devices cost nothing
- * here.
+ * One row for each device. Each visible row subscribes only to its own device, so changes of other devices do not
+ * render it.
  */
 export function FleetGrid(props: FleetGridProps) {
   const { identifiers, columns, sort, isDescending, canSort, onSort, onPoint } = props
@@ -63,7 +63,7 @@ export function FleetGrid(props: FleetGridProps) {
   }
   useEffect(() => () => cancelShown.current?.(), [])
   const { devices, schemas } = liveState()
-  useReadings()
+  useReadVersion()
   const trends = columns.some(({ key }) => key === 'trend')
     ? shown.flatMap((identifier) => {
         const device = devices.get(identifier)
@@ -79,7 +79,7 @@ export function FleetGrid(props: FleetGridProps) {
     <div {...headRow} class="fleet-cells">
       {selection && (
         <div {...headCell}>
-          <Check label="Select all" isChecked={selection.isAll} onPress={selection.onAll} />
+          <Check label="Select all" isChecked={selection.isAllSelected} onPress={selection.onAll} />
         </div>
       )}
       {columns.map((column) => {
@@ -179,7 +179,7 @@ function Cells({ identifier, columns, pointsOf, alarms, selection }: CellsProps)
 interface CheckProps {
   readonly label: string
   readonly isChecked: boolean
-  /** Absent: the box can't be changed now. */
+  /** Undefined: the box cannot be changed now. */
   readonly onPress: ((isRange: boolean) => void) | undefined
 }
 

@@ -116,19 +116,19 @@ function useSelection(shown: readonly string[] | undefined, isAllKnown: boolean)
   const identifiers = shown ?? none
   const [selected, setSelected] = useState(nothing)
   const pressed = useRef<string>()
-  const isAll = useMemo(
+  const isAllSelected = useMemo(
     () =>
       identifiers.length > 0 && selected.size >= identifiers.length && identifiers.every((each) => selected.has(each)),
     [identifiers, selected],
   )
   return {
     selected,
-    isAll,
+    isAllSelected,
     onSelect(identifier, isRange) {
       setSelected(toggleSelection(selected, identifiers, identifier, isRange ? pressed.current : undefined))
       pressed.current = identifier
     },
-    onAll: isAllKnown ? () => setSelected(isAll ? nothing : new Set([...selected, ...identifiers])) : undefined,
+    onAll: isAllKnown ? () => setSelected(isAllSelected ? nothing : new Set([...selected, ...identifiers])) : undefined,
     onClear: () => setSelected(nothing),
   }
 }
@@ -231,7 +231,10 @@ function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
   )
 }
 
-/** Creates schemas, so that values have names and units; the simulated fleet itself may only report for devices. */
+/**
+ * Creates schemas, so that values have names and units. The provisioning key of the simulated fleet permits only
+ * reports.
+ */
 async function createSchemas(): Promise<void> {
   const { schemas } = liveState()
   const puts = [...simulatedSchemas]

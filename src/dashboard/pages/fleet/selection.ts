@@ -1,16 +1,16 @@
 /** Selected devices: they stay selected while the search and the filters change. */
 export interface Selection {
   readonly selected: ReadonlySet<string>
-  readonly isAll: boolean
+  readonly isAllSelected: boolean
   readonly onSelect: (identifier: string, isRange: boolean) => void
-  /** Absent while not all identifiers are known. */
+  /** Selects all devices, or none if all are selected. Undefined while not all identifiers are known. */
   readonly onAll: (() => void) | undefined
   readonly onClear: () => void
 }
 
 /**
- * The selected devices after a click on the box of a device; with Shift, the click changes all devices from the last
- * clicked device to this one.
+ * The selected devices after a click on the box of the device `pressed`. With Shift, `from` is the last clicked device,
+ * and the click changes all devices from there.
  */
 export function toggleSelection(
   selected: ReadonlySet<string>,

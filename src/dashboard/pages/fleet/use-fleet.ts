@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Problem } from '#client/client'
-import { useDevices, useReadings } from '#dashboard/binding/use-devices'
+import { useDevices, useReadVersion } from '#dashboard/binding/use-devices'
 import { useObservable } from '#dashboard/components/use-observable'
 import { deviceToCheck, fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
 import { type FetchFleetPage, type FleetResult, FleetSearch } from '#dashboard/pages/fleet/fleet-search'
@@ -10,10 +10,13 @@ import { client, mayUser } from '#dashboard/session'
 import { liveState, onReconnect } from '#dashboard/state'
 import { delayed, measureMs, now, runAfter } from '#dashboard/timers'
 
-/** The server sorts by identifier. Other orders need the values of all devices. */
+/**
+ * The largest number of devices that can be sorted by a column. The server sorts only by identifier; other orders need
+ * the values of all devices.
+ */
 export const sortedMax = 1_000
 
-/** Requests follow typing with this pause. */
+/** The pause after typing before a request is sent. */
 const typingMs = 200
 
 /**
@@ -38,7 +41,7 @@ interface FleetOptions {
 }
 
 export interface Fleet extends FleetResult {
-  /** The devices are those of the previous view. */
+  /** Whether the devices are still those of the previous view. */
   readonly isOutdated: boolean
   readonly canSort: boolean
 }
@@ -150,11 +153,11 @@ function useSorted(
   return sorted
 }
 
-/** The property ids of each service: those of its schema, or of a device that is shown. */
+/** The property ids of each service: those of its schema, or else of a device that is read. */
 export function useOffers(): ReadonlyMap<string, readonly number[]> {
   const { devices, schemas } = liveState()
   const known = useObservable(schemas)
-  const readings = useReadings()
+  const readVersion = useReadVersion()
   return useMemo(() => {
     const offers = new Map<string, readonly number[]>()
     for (const [service, { properties }] of known) offers.set(service, Object.keys(properties).map(Number))
@@ -164,5 +167,5 @@ export function useOffers(): ReadonlyMap<string, readonly number[]> {
       }
     }
     return offers
-  }, [known, devices, readings])
+  }, [known, devices, readVersion])
 }

@@ -17,7 +17,7 @@ const reasons: Readonly<Record<NonNullable<Delivery['reason']>, string>> = {
   address: 'the address is not public',
   unbound: 'the function is disabled, or not bound to the device',
   disabled: 'the step is disabled',
-  forbidden: 'the author may not read it',
+  forbidden: 'the author may not read the trigger',
   secret: 'the secret cannot be read: remove the step and add it again',
   overflow: 'too many were waiting',
   rate: 'too many were requested',

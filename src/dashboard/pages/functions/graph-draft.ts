@@ -8,6 +8,7 @@ import type { Graph, GraphNode } from '#model/graph'
  */
 
 export type NodeKind = 'property' | 'alarm' | 'status' | 'condition' | 'throttle' | 'email' | 'webhook'
+/** The value to which a change must lead, so that it triggers. */
 export type To = string | number | boolean | null
 
 interface Common {
@@ -60,7 +61,7 @@ export const kindWords: Readonly<Record<NodeKind, KindWords>> = {
     id: 'status',
   },
   condition: { title: 'Only if', effect: 'Continues if a condition is true', id: 'if' },
-  throttle: { title: 'Rate limit', effect: 'Continues at most once every period, for each device', id: 'limit' },
+  throttle: { title: 'Throttle', effect: 'Continues at most once every period, for each device', id: 'limit' },
   email: { title: 'Send mail', effect: 'Sends a mail from a template to all subscribers', id: 'mail' },
   webhook: { title: 'Call webhook', effect: 'Sends a signed POST to a URL', id: 'webhook' },
 }
@@ -88,7 +89,7 @@ export function draftOf({ nodes, edges }: Graph): Draft {
   }
 }
 
-/** The request body. */
+/** The graph of a request. */
 export function graphOf({ nodes, edges }: Draft): Graph {
   const ids = new Map(nodes.map(({ key, id }) => [key, id]))
   return {

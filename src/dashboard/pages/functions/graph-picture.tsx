@@ -110,7 +110,7 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
   )
 }
 
-/** A shape too, so that colour is not the only sign. */
+/** The state of a node as a shape, because colour must not be the only sign. */
 function mark(isFaulty: boolean, isStopped: boolean, isEntered: boolean): string {
   if (isFaulty) return '▲ '
   if (isStopped) return '✕ '

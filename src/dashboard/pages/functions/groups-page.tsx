@@ -42,8 +42,8 @@ export default function GroupsPage() {
       empty={
         <>
           <p>
-            A group is devices under one name, such as all pumps of a hall: alarms, functions, writes and rollouts can
-            be about it.
+            A group is a named list of devices, such as all pumps of a hall. Alarms, functions, writes and rollouts can
+            apply to it.
           </p>
           {mayCreate ? (
             <p>

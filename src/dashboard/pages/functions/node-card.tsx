@@ -62,7 +62,7 @@ function NodeCard(props: NodeProps) {
           <summary>Name</summary>
           <TextField
             label="Name of this step"
-            hint="Letters, digits and . _ -. Faults name the step."
+            hint="Letters, digits and . _ -. Error messages contain it."
             value={node.id}
             onChange={(id) => onDraft(withChangedNode(draft, { ...node, id }))}
             maxLength={64}

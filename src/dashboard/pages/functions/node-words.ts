@@ -17,7 +17,7 @@ export function nodeInWords(node: DraftNode, names: Names): string {
     case 'condition':
       return node.logic === undefined ? 'if …' : `if ${conditionInWords(node.logic, runOperands)}`
     case 'throttle':
-      return `once in ${node.seconds === undefined ? '…' : exactDuration(node.seconds * 1_000)}`
+      return `at most every ${node.seconds === undefined ? '…' : exactDuration(node.seconds * 1_000)}`
     case 'email':
       return `mail ${node.template || '…'}`
     case 'webhook':

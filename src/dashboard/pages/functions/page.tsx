@@ -61,9 +61,7 @@ function Switch({ fn, again }: { readonly fn: Fn; readonly again: () => void }) 
 function NoFunctions() {
   return (
     <>
-      <p>
-        A function sends people mail when something happens to devices: a value, an alarm, a device that goes offline.
-      </p>
+      <p>A function sends mails or calls webhooks when a value, an alarm or the status of a device changes.</p>
       {mayUser('functions', 'create') ? (
         <ol>
           <li>

@@ -4,7 +4,7 @@ import { Button } from '#dashboard/components/button'
 import { type Editing, EditPage } from '#dashboard/components/edit-page'
 import { Checkbox, SuggestField, TextField, useFault } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { isLocale, likelyLocales, localeRule } from '#dashboard/components/locale'
+import { isLocale, likelyLocales, localeProblem } from '#dashboard/components/locale'
 import { Facts, Section } from '#dashboard/components/page'
 import { answerOrDefault } from '#dashboard/components/problem-text'
 import { Badge } from '#dashboard/components/status'
@@ -160,7 +160,7 @@ interface NewLocaleProps {
 
 function NewLocale({ known, onLocale }: NewLocaleProps) {
   const [typed, setTyped] = useState('')
-  const problem = known.includes(typed) ? 'This locale exists.' : localeRule(typed)
+  const problem = known.includes(typed) ? 'This locale exists.' : localeProblem(typed)
   const isAddable = isLocale(typed) && problem === undefined
   const add = () => {
     if (!isAddable) return

@@ -13,7 +13,7 @@ interface MadeSecret {
 /** Outlives the page, because creating a function opens another page. */
 const madeSecrets = observable<readonly MadeSecret[]>([])
 
-/** Keeps the secrets in the answer to a save, and returns it without them, as later reads do. */
+/** Keeps the secrets of the answer to a save, and returns the answer without secrets, as later reads return it. */
 export function withSecretsKept<Saved extends Answer<'POST /functions'> | { readonly resourceIdentifier: string }>(
   saved: Saved,
 ): Saved {

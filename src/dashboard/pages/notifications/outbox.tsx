@@ -15,16 +15,16 @@ type Failure = OutboxCounts['failures'][number]
 const pollEveryMs = 15_000
 
 const reasons: Readonly<Record<Failure['reason'], string>> = {
-  unbound: 'the function was deleted, disabled, or no longer bound to the device',
+  unbound: 'the function was deleted or disabled, or is no longer bound to the device',
   disabled: 'the user was deleted or disabled',
-  forbidden: 'the user may no longer read it',
+  forbidden: 'the user no longer has the permissions',
   no_address: 'the user has no address',
   bad_address: 'the address of the user does not receive mail',
   resting: 'the address refused several mails in a row',
   no_template: 'the template does not exist',
   too_large: 'the mail would be too large',
-  rejected: 'the mail server refused it permanently',
-  expired: 'it could not be sent for a day',
+  rejected: 'the mail server refused the mail permanently',
+  expired: 'the mail could not be sent for a day',
 }
 
 const columns: readonly Column<Failure>[] = [

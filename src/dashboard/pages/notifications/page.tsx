@@ -44,7 +44,7 @@ export default function NotificationsPage() {
   )
 }
 
-/** Subscriptions of users without an address are stored, but send nothing. */
+/** A warning: users without an address may subscribe, but receive no mails. */
 function NoAddress() {
   const { value } = useCall(() => client.call('GET /iam/me'), [])
   if (!value || value.email !== undefined) return null
@@ -222,7 +222,7 @@ function LocaleForm({ subscription }: { readonly subscription: Subscription }) {
   const change = async () => {
     const parameters = { subscriptionId: idOf(subscription.resourceIdentifier) }
     await client.call('PATCH /notifications/subscribe/:subscriptionId', { parameters, body: { locale } })
-    notify(`The locale is changed to ${locale}`)
+    notify(`The locale ${locale} is saved`)
   }
   return (
     <Form submit="Change" onSubmit={change} isDisabled={!isLocale(locale)}>

@@ -21,7 +21,7 @@ export function EnrollForm() {
           <Button kind="primary" onPress={() => setTotp(true)}>
             With an app for one-time codes
           </Button>
-          <Button onPress={() => registerKey()}>With a key or this device</Button>
+          <Button onPress={() => registerPasskey()}>With a passkey</Button>
         </>
       )}
       <div class="actions">
@@ -41,8 +41,8 @@ function EnrollTotp() {
   return <CallResult call={enrollment}>{(secret) => <TotpForm {...secret} submit="Sign in" />}</CallResult>
 }
 
-/** Asks the browser for a key; `name`: how the user recognizes this key. */
-export async function registerKey(
+/** Asks the browser for a new passkey, and registers it. `name`: how the user recognizes this passkey. */
+export async function registerPasskey(
   more: { readonly name?: string; readonly password?: string; readonly code?: string } = {},
 ): Promise<void> {
   const { name, ...confirmation } = more

@@ -9,7 +9,7 @@ import { client, currentSession } from '#dashboard/session'
 
 const titles: Readonly<Record<FactorMethod, string>> = {
   totp: 'With a code from the app',
-  webauthn: 'With a key or this device',
+  webauthn: 'With a passkey',
   recovery: 'With a recovery code',
 }
 
@@ -21,8 +21,8 @@ export function FactorForm() {
     <>
       {chosen === 'totp' && <TotpFactor />}
       {chosen === 'webauthn' && (
-        <Button kind="primary" onPress={authenticateByKey}>
-          Use key
+        <Button kind="primary" onPress={authenticateByPasskey}>
+          Use passkey
         </Button>
       )}
       {chosen === 'recovery' && <RecoveryFactor />}
@@ -72,7 +72,7 @@ function RecoveryFactor() {
   )
 }
 
-async function authenticateByKey(): Promise<void> {
+async function authenticateByPasskey(): Promise<void> {
   const options = await client.startWebauthnAuthentication()
   type Options = Parameters<typeof startAuthentication>[0]['optionsJSON']
   await client.secondFactor({ webauthn: await startAuthentication({ optionsJSON: options as Options }) })

@@ -22,7 +22,10 @@ const faults: Readonly<Record<string, string>> = {
   INVALID: 'The value does not fit the device, so it was not sent.',
 }
 
-/** Actions of the server, one after the other. Contract 3.6. */
+/**
+ * Writes a value by actions of the server, each for up to `devicesPerAction` devices, one after the other. Contract
+ * 3.6.
+ */
 export function writeValue(body: Omit<Body<'POST /devices/actions'>, 'devices' | 'groups'>): Work {
   return async (devices, report, signal) => {
     for (let from = 0; from < devices.length; from += devicesPerAction) {
@@ -47,8 +50,10 @@ export function writeValue(body: Omit<Body<'POST /devices/actions'>, 'devices' |
           }),
         )
       }
-      // The server does not report devices that the user may not read.
-      report([...pending].map((device) => ({ device, fault: faults.NOT_FOUND })))
+      // The server does not report the results of devices that the user may not read.
+      report(
+        [...pending].map((device) => ({ device, fault: 'You may not read the device, so its result is unknown.' })),
+      )
     }
   }
 }

@@ -82,7 +82,7 @@ export function Run({ devices, work }: RunProps) {
   )
 }
 
-/** Closing the dialog by accident would stop the remaining changes, and hide the outcomes. */
+/** Locks the dialog: closing it by accident would stop the remaining changes, and hide the outcomes. */
 function Lock() {
   useLockedDialog()
   return null

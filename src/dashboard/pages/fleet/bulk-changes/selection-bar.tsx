@@ -67,8 +67,8 @@ function Action({ title, ...steps }: ActionProps) {
 }
 
 /**
- * Choosing the change, then a confirmation with the number of devices, then the run. The devices are those that were
- * selected at the start.
+ * The steps of a change: its form, a confirmation with the number of devices, and the run. It concerns the devices that
+ * were selected at the start.
  */
 function Steps({ plan: fixedPlan, form: PlanForm, selected }: Omit<ActionProps, 'title'>) {
   const [devices] = useState(() => [...selected].sort())

@@ -17,7 +17,7 @@ const initial = { rows: undefined, hasMore: false, problem: undefined, isLoading
  * Loads the first page when the component appears and when `deps` change, and other pages on demand. A page with fewer
  * rows than `pageSize` is the last one.
  */
-export function usePages<Row>(
+export function usePagedList<Row>(
   pages: () => AsyncIterable<readonly Row[]>,
   pageSize: number,
   deps: readonly unknown[],
