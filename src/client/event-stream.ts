@@ -251,8 +251,8 @@ export class EventStream {
     const closed = this.#closed
     const turn = ++this.#catchUps
     this.#publishConnected('catching up')
-    const whole = await this.#listener.whenCaughtUp(closed)
-    while (!closed.aborted && (this.#position?.offset ?? -1) < whole) {
+    const completeAt = await this.#listener.whenCaughtUp(closed)
+    while (!closed.aborted && (this.#position?.offset ?? -1) < completeAt) {
       this.#socket?.ping()
       await platform.sleep(headPauseMs, closed)
     }

@@ -53,6 +53,7 @@ class FleetDevice implements DeviceView {
     this.isListed = services !== undefined
   }
 
+  /** Status and metadata, if they are read. */
   get known(): DeviceMeta | undefined {
     return this.status === undefined ? undefined : (this as DeviceMeta)
   }

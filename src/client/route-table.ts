@@ -6,35 +6,35 @@ import type { Method, ParametersOf, RouteAnswers, RouteBody } from '#api/route-e
  * the inputs of the schemas, answer types are their outputs.
  */
 type Entries =
-  | Of<typeof import('#api/alarms')>
-  | Of<typeof import('#api/audit')>
-  | Of<typeof import('#api/backup')>
-  | Of<typeof import('#api/cluster')>
-  | Of<typeof import('#api/descriptions')>
-  | Of<typeof import('#api/desired')>
-  | Of<typeof import('#api/devices')>
-  | Of<typeof import('#api/events')>
-  | Of<typeof import('#api/functions')>
-  | Of<typeof import('#api/groups')>
-  | Of<typeof import('#api/health')>
-  | Of<typeof import('#api/history')>
-  | Of<typeof import('#api/history-selection')>
-  | Of<typeof import('#api/keys')>
-  | Of<typeof import('#api/link')>
-  | Of<typeof import('#api/meta')>
-  | Of<typeof import('#api/notifications')>
-  | Of<typeof import('#api/roles')>
-  | Of<typeof import('#api/schemas')>
-  | Of<typeof import('#api/second-factors')>
-  | Of<typeof import('#api/sessions')>
-  | Of<typeof import('#api/sign-in')>
-  | Of<typeof import('#api/templates')>
-  | Of<typeof import('#api/tenants')>
-  | Of<typeof import('#api/update-projects')>
-  | Of<typeof import('#api/updates')>
-  | Of<typeof import('#api/users')>
-  | Of<typeof import('#api/webauthn')>
-  | Of<typeof import('#api/writes')>
+  | EntriesIn<typeof import('#api/alarms')>
+  | EntriesIn<typeof import('#api/audit')>
+  | EntriesIn<typeof import('#api/backup')>
+  | EntriesIn<typeof import('#api/cluster')>
+  | EntriesIn<typeof import('#api/descriptions')>
+  | EntriesIn<typeof import('#api/desired')>
+  | EntriesIn<typeof import('#api/devices')>
+  | EntriesIn<typeof import('#api/events')>
+  | EntriesIn<typeof import('#api/functions')>
+  | EntriesIn<typeof import('#api/groups')>
+  | EntriesIn<typeof import('#api/health')>
+  | EntriesIn<typeof import('#api/history')>
+  | EntriesIn<typeof import('#api/history-selection')>
+  | EntriesIn<typeof import('#api/keys')>
+  | EntriesIn<typeof import('#api/link')>
+  | EntriesIn<typeof import('#api/meta')>
+  | EntriesIn<typeof import('#api/notifications')>
+  | EntriesIn<typeof import('#api/roles')>
+  | EntriesIn<typeof import('#api/schemas')>
+  | EntriesIn<typeof import('#api/second-factors')>
+  | EntriesIn<typeof import('#api/sessions')>
+  | EntriesIn<typeof import('#api/sign-in')>
+  | EntriesIn<typeof import('#api/templates')>
+  | EntriesIn<typeof import('#api/tenants')>
+  | EntriesIn<typeof import('#api/update-projects')>
+  | EntriesIn<typeof import('#api/updates')>
+  | EntriesIn<typeof import('#api/users')>
+  | EntriesIn<typeof import('#api/webauthn')>
+  | EntriesIn<typeof import('#api/writes')>
 
 interface AnyEntry {
   readonly method: Method
@@ -45,7 +45,7 @@ interface AnyEntry {
 }
 
 /** The entries among the exports of a module. */
-type Of<M> = Extract<M[keyof M], AnyEntry>
+type EntriesIn<M> = Extract<M[keyof M], AnyEntry>
 
 type Routes = { [E in Entries as `${E['method']} ${E['path']}`]: E }
 

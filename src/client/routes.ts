@@ -38,8 +38,8 @@ export interface CallOptions {
   /** The `etag` of an earlier answer; the server answers 304 without a body if the resource has not changed since. */
   readonly ifNoneMatch?: string | undefined
   /**
-   * The `etag` of the resource to change; the server answers 412 if the resource has changed since. Browsers refuse such
-   * a call on pages of other origins.
+   * The `etag` of the resource to change; the server answers 412 if the resource has changed since. Browsers refuse
+   * such a call on pages of other origins.
    */
   readonly ifMatch?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined

@@ -99,6 +99,7 @@ class IndexedDbStore implements SessionStore {
   readonly #locks: Locks | undefined
   readonly #name: string
   readonly #mutex = new Mutex()
+  /** Holds the session while IndexedDB cannot store it. */
   readonly #instead = new MemoryStore()
   #database: Promise<Database> | undefined
 

@@ -11,7 +11,7 @@ export interface NavigationProps {
   readonly onNavigate: () => void
 }
 
-/** Links to the pages on which the user may read something. */
+/** Links to the pages that the user may open. */
 export function Navigation({ isOpen, location, onNavigate }: NavigationProps) {
   return (
     <nav class={isOpen ? 'shell-nav open' : 'shell-nav'} aria-label="Pages">

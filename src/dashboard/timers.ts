@@ -22,12 +22,12 @@ export function runEvery(ms: number, run: () => void): () => void {
 }
 
 export interface Delayed {
-  /** Runs the work after the delay. Does nothing while the work is due already. */
+  /** Runs the work after the delay. Does nothing if a run is already scheduled. */
   start(ms?: number): void
   cancel(): void
 }
 
-/** Work that is started many times, but runs at most once in this time. */
+/** Combines many starts into one run, which follows `delayMs` after the first start. */
 export function delayed(delayMs: number, run: () => void): Delayed {
   let cancel: (() => void) | undefined
   return {

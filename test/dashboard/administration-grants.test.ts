@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  deviceFilterOf,
   firstGrant,
   grantText,
   isEmptyGrant,
@@ -7,7 +8,6 @@ import {
   levels,
   namedActions,
   parseNames,
-  reachFilter,
   resourceRows,
   singleActions,
   withActions,
@@ -96,5 +96,5 @@ test.each<[Partial<Grant>, unknown]>([
   [{ devices: Array.from({ length: 301 }, (_, number) => `D-${number}`) }, undefined],
 ])('the devices of %j are found by %j', (part, filter) => {
   const groups = [{ resourceIdentifier: 'crn#group:5Kd9tVw3Cx', name: 'Hall', devices: ['M'] }]
-  expect(reachFilter({ ...grantOf({}), ...part }, groups)).toEqual(filter)
+  expect(deviceFilterOf({ ...grantOf({}), ...part }, groups)).toEqual(filter)
 })

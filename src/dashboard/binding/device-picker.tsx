@@ -33,7 +33,7 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
   const named = value.filter((device) => !device.endsWith('*')).slice(0, devicesMax)
   const isRead = useDevices(named)
   const unknown = isRead ? named.filter((device) => !liveState().devices.has(device)) : []
-  // Names the device instead of its index.
+  // The text contains the device instead of its index.
   const fault = useFault({ path })?.replace(/ \(at (\d+)\)/, (_, place) => ` (${value[Number(place)]})`)
   const add = () => {
     onChange([...new Set([...chosen, ...devicesIn(text)])])

@@ -8,7 +8,7 @@ export interface ButtonProps {
   /** Runs when pressed; the button is busy until its promise settles, and shows a failure next to it. */
   readonly onPress?: (() => unknown) | undefined
   readonly kind?: 'primary' | 'danger' | 'quiet' | undefined
-  /** Busy for another reason than its own press. */
+  /** Whether the button is busy although it was not pressed. */
   readonly isBusy?: boolean | undefined
   readonly isDisabled?: boolean | undefined
   /** `submit`: the form handles the press. */

@@ -16,7 +16,7 @@ export const InputScopeContext = createContext<InputScope>({})
 export const CloseDialogContext = createContext<(() => void) | undefined>(undefined)
 
 const unsaved = new Set<{ readonly scope: InputScope }>()
-/** The number of components whose input must be kept, even if leaving the page loses it without a question. */
+/** The number of components whose input is kept if the session ends. Not all of them ask before the user leaves. */
 let keptInputCount = 0
 let address = ''
 

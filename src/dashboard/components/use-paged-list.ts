@@ -46,7 +46,7 @@ export function usePagedList<Row>(
     )
   }, [])
 
-  // Stops loading pages ahead when the list disappears.
+  // Stops loading pages ahead, before a refresh and when the list disappears.
   const stop = useCallback(() => {
     void current.current?.return?.()
     current.current = undefined

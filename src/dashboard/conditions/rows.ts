@@ -116,7 +116,7 @@ function rowInWords({ comparison, values }: Row, { label, unit, choices }: Opera
   return [label, comparisons[comparison].label, text, named.length > 0 ? unit : undefined].filter(Boolean).join(' ')
 }
 
-/** Returns a text if the row has a fault. */
+/** The condition of one row, or a text if the row has a fault. */
 function partOf({ name, comparison, values }: Row, operand: Operand): Exclude<JsonValue, string> | string {
   if (name === '') return 'Choose a property'
   const read = { var: name }

@@ -10,7 +10,7 @@ type Column = (number | null | undefined)[]
  */
 export interface ChartData {
   readonly times: readonly number[]
-  /** Null: the line is interrupted. */
+  /** Null in a column: the line is interrupted at this time. */
   readonly series: readonly { readonly avg: Column; readonly min: Column; readonly max: Column }[]
 }
 

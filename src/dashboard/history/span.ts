@@ -19,7 +19,7 @@ export const ranges = [
   { label: '1 y', lastMs: 365 * dayMs },
 ] as const
 
-/** Shorter spans would have less than ten buckets: the server's smallest are of 1 s. */
+/** Shorter spans would have fewer than ten buckets, because the server's smallest buckets have 1 s. */
 const spanMsMin = 10_000
 /**
  * The server answers at most ten years, after it has rounded both ends to buckets, which lengthens the span. Contract

@@ -9,12 +9,12 @@ import { Checkbox, Checkboxes, Field, TextField } from '#dashboard/components/fi
 import { useCall } from '#dashboard/components/use-call'
 import {
   type AccessLevel,
+  deviceFilterOf,
   grantText,
   levelOf,
   levels,
   namedActions,
   parseNames,
-  reachFilter,
   resourceRows,
   singleActions,
   withActions,
@@ -39,7 +39,7 @@ interface GrantFieldsProps {
 export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsProps) {
   const groups = useGroups()
   const count = useDeviceCount(grant, groups)
-  const reach = count !== undefined && <p class="hint">Reaches {countText(count, 'device')} now.</p>
+  const coverage = count !== undefined && <p class="hint">Covers {countText(count, 'device')} now.</p>
   return (
     <Field label={`Grant ${number}`}>
       {onChange ? (
@@ -58,7 +58,7 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
               onChange={(chosen) => onChange(withGroups(grant, chosen))}
             />
           </AllOrSome>
-          {reach}
+          {coverage}
           <AllOrSome what="services" names={grant.services} onChange={(services) => onChange({ ...grant, services })}>
             <Services names={grant.services} onChange={(services) => onChange({ ...grant, services })} />
           </AllOrSome>
@@ -66,7 +66,7 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
       ) : (
         <>
           <p>{grantText(grant)}.</p>
-          {reach}
+          {coverage}
         </>
       )}
       {onRemove && (
@@ -83,10 +83,10 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
 const pageSize = 10_000
 const typingMs = 300
 
-/** The number of devices that a grant reaches now; undefined while it is not known. */
+/** The number of devices that a grant covers now; undefined while it is not known. */
 function useDeviceCount(grant: Grant, groups: readonly GroupOption[] | undefined): number | undefined {
   // The page cannot read devices of another tenant.
-  const filter = 'tenant' in tenantQuery() ? undefined : JSON.stringify(reachFilter(grant, groups ?? []))
+  const filter = 'tenant' in tenantQuery() ? undefined : JSON.stringify(deviceFilterOf(grant, groups ?? []))
   const [asked, setAsked] = useState(filter)
   useEffect(() => runAfter(typingMs, () => setAsked(filter)), [filter])
   const { value } = useCall(async () => {

@@ -127,7 +127,10 @@ export function isEmptyGrant({ permissions, devices, groups = [], services }: Gr
 const namesMax = 300
 
 /** A filter that finds the devices of a grant; undefined if a group is not visible, or if there are too many names. */
-export function reachFilter({ devices, groups = [] }: Grant, known: readonly GroupOption[]): object | true | undefined {
+export function deviceFilterOf(
+  { devices, groups = [] }: Grant,
+  known: readonly GroupOption[],
+): object | true | undefined {
   if (devices.includes('*')) return true
   const members = groups.map((id) => groupOf(id, known)?.devices)
   if (members.includes(undefined)) return undefined

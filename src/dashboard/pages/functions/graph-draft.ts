@@ -30,7 +30,7 @@ export type DraftNode = Common &
 
 export interface Draft {
   readonly nodes: readonly DraftNode[]
-  /** The keys of the nodes. */
+  /** Each edge has the keys of two nodes. */
   readonly edges: readonly (readonly [from: number, to: number])[]
   /** The key of the next node. */
   readonly nextKey: number

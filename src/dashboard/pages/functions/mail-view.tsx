@@ -27,8 +27,8 @@ export function MailView({ mail: { subject, text, html }, label }: MailViewProps
 }
 
 /**
- * Replaces `<link>` by an unknown element, which has no effect. Mail programs ignore links. A browser might connect to
- * their hosts in advance, which the page's content security policy does not prevent.
+ * Replaces `<link>` by an unknown element, which has no effect. Mail programs ignore this element, but a browser may
+ * connect to its host in advance, which the page's content security policy does not prevent.
  */
 function withoutLinks(html: string): string {
   return html.replace(/<link\b/gi, '<left-out')

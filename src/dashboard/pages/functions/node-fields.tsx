@@ -28,7 +28,7 @@ interface NodeFieldsProps extends NodeProps {
   readonly onNode: (node: DraftNode) => void
 }
 
-type Of<K extends DraftNode['kind']> = Omit<NodeFieldsProps, 'node'> & {
+type PropsOf<K extends DraftNode['kind']> = Omit<NodeFieldsProps, 'node'> & {
   readonly node: Extract<DraftNode, { kind: K }>
 }
 
@@ -38,7 +38,7 @@ export function NodeFields(props: NodeFieldsProps) {
   return <Fields {...props} />
 }
 
-function PropertyFields({ node, onNode, names, devices }: Of<'property'>) {
+function PropertyFields({ node, onNode, names, devices }: PropsOf<'property'>) {
   const { serviceIdentifier: service, propId } = node
   const schema = names.schemas.get(service)
   const { sample, warning } = useTarget({ service, propId: propId === '' ? undefined : Number(propId), devices })
@@ -62,7 +62,7 @@ function PropertyFields({ node, onNode, names, devices }: Of<'property'>) {
 }
 
 /** Chooses whether any change is a trigger, or only a change to one value. */
-function ToField({ node, onNode, names }: Pick<Of<'property'>, 'node' | 'onNode' | 'names'>) {
+function ToField({ node, onNode, names }: Pick<PropsOf<'property'>, 'node' | 'onNode' | 'names'>) {
   const { to, serviceIdentifier, propId } = node
   const operand = operandsOf(names.schemas.get(serviceIdentifier)).find(({ id }) => id === propId)
   const [text, setText] = useState(to === undefined ? '' : String(to))
@@ -103,7 +103,7 @@ function ToField({ node, onNode, names }: Pick<Of<'property'>, 'node' | 'onNode'
   )
 }
 
-function AlarmFields({ node, onNode, names }: Of<'alarm'>) {
+function AlarmFields({ node, onNode, names }: PropsOf<'alarm'>) {
   const options = [...names.alarms].map(([value, label]) => ({ value, label }))
   const isKnown = node.alarmId === '' || names.alarms.has(node.alarmId)
   return (
@@ -137,7 +137,7 @@ function AlarmFields({ node, onNode, names }: Of<'alarm'>) {
   )
 }
 
-function StatusFields({ node, onNode }: Of<'status'>) {
+function StatusFields({ node, onNode }: PropsOf<'status'>) {
   return (
     <Select
       label="Trigger"
@@ -153,7 +153,7 @@ function StatusFields({ node, onNode }: Of<'status'>) {
   )
 }
 
-function ConditionFields({ node, onNode, isChecked }: Of<'condition'>) {
+function ConditionFields({ node, onNode, isChecked }: PropsOf<'condition'>) {
   return (
     <ConditionEditor
       label="Continues only if"
@@ -175,7 +175,7 @@ const units = [
 
 type Unit = (typeof units)[number]['value']
 
-function ThrottleFields({ node, onNode }: Of<'throttle'>) {
+function ThrottleFields({ node, onNode }: PropsOf<'throttle'>) {
   const { seconds } = node
   const [unit, setUnit] = useState<Unit>(
     () => units.findLast(({ value }) => seconds !== undefined && seconds % Number(value) === 0)?.value ?? '1',
@@ -199,7 +199,7 @@ function ThrottleFields({ node, onNode }: Of<'throttle'>) {
   )
 }
 
-function EmailFields({ node, onNode, templates }: Of<'email'>) {
+function EmailFields({ node, onNode, templates }: PropsOf<'email'>) {
   const { template } = node
   const isMissing = template !== '' && templates !== undefined && !templates.includes(template)
   const path = pathOf('functions', 'templates', template)
@@ -226,7 +226,7 @@ function EmailFields({ node, onNode, templates }: Of<'email'>) {
   )
 }
 
-function WebhookFields({ node, onNode }: Of<'webhook'>) {
+function WebhookFields({ node, onNode }: PropsOf<'webhook'>) {
   const { enabled, ...enabledNode } = node
   return (
     <>
@@ -256,7 +256,7 @@ function withTo<N extends { readonly to?: To }>(node: N, to?: To): N {
   return (to === undefined ? rest : { ...rest, to }) as N
 }
 
-const fieldsOf: { readonly [Kind in DraftNode['kind']]: ComponentType<Of<Kind>> } = {
+const fieldsOf: { readonly [Kind in DraftNode['kind']]: ComponentType<PropsOf<Kind>> } = {
   property: PropertyFields,
   alarm: AlarmFields,
   status: StatusFields,
