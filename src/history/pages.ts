@@ -36,8 +36,7 @@ export class PageWriter {
     encodeColumn(points, 0, points.count, this.#column)
     this.#writer.varint(series - this.#last)
     this.#writer.varint(this.#column.at)
-    this.#writer.raw(this.#column.bytes.subarray(0, this.#column.at))
-    this.#column.at = 0
+    this.#writer.append(this.#column)
     this.#last = series
     if (this.#writer.at >= pageBytes) this.end()
   }
