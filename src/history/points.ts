@@ -71,19 +71,50 @@ export class Points {
   /** Sorts by time. Of several points with the same time, the last point stays, because it came later in the stream. */
   settle(): void {
     if (this.isSettled) return
-    const order = Array.from({ length: this.count }, (_, index) => index)
-    order.sort((a, b) => (this.times[a] as number) - (this.times[b] as number) || a - b)
-    const settled = new Points(this.count)
-    for (const [place, index] of order.entries()) {
-      const time = this.times[index] as number
-      const next = order[place + 1]
-      if (next !== undefined && this.times[next] === time) continue
-      const text = this.texts.get(index)
-      if (text === undefined) settled.push(time, this.values[index] as number)
-      else settled.pushText(time, text)
+    if (!this.#isSorted) this.#sort()
+    this.#dropRepeatedTimes()
+  }
+
+  get #isSorted(): boolean {
+    for (let index = 1; index < this.count; index++) {
+      if ((this.times[index] as number) < (this.times[index - 1] as number)) return false
+    }
+    return true
+  }
+
+  #sort(): void {
+    const { times } = this
+    const order = Int32Array.from({ length: this.count }, (_, index) => index)
+    order.sort((a, b) => (times[a] as number) - (times[b] as number) || a - b)
+    const sorted = new Points(this.count)
+    for (const index of order) {
+      const text = this.texts.size > 0 ? this.texts.get(index) : undefined
+      if (text === undefined) sorted.push(times[index] as number, this.values[index] as number)
+      else sorted.pushText(times[index] as number, text)
     }
     this.clear()
-    this.append(settled)
+    this.append(sorted)
+  }
+
+  /** A device that reports often has several points in one millisecond, so this must be fast. */
+  #dropRepeatedTimes(): void {
+    const { times, values, texts } = this
+    let kept = 0
+    for (let index = 0; index < this.count; index++) {
+      if (index + 1 < this.count && times[index + 1] === times[index]) continue
+      times[kept] = times[index] as number
+      values[kept] = values[index] as number
+      if (texts.size > 0) this.#moveText(index, kept)
+      kept++
+    }
+    for (let index = kept; index < this.count && texts.size > 0; index++) texts.delete(index)
+    this.count = kept
+  }
+
+  #moveText(from: number, to: number): void {
+    const text = this.texts.get(from)
+    if (text === undefined) this.texts.delete(to)
+    else this.texts.set(to, text)
   }
 
   /** Whether each point is later than the point before. */
