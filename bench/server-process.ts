@@ -62,9 +62,10 @@ export class ServerProcess {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {
         ...process.env,
-        // The values of the launcher. Both are read before the program's first line.
+        // The values of the container image.
         UV_THREADPOOL_SIZE: '8',
         UWS_HTTP_MAX_HEADERS_SIZE: '16384',
+        MALLOC_ARENA_MAX: '2',
         HOST: '127.0.0.1',
         PORT: String(settings.port),
         DATA_DIR: settings.dataFolder,
