@@ -1,4 +1,4 @@
-import type { Points } from '#history/points'
+import { Points } from '#history/points'
 
 /**
  * Points of all series in the order in which they came: columns for the series, the time and the value. This is the
@@ -55,8 +55,9 @@ export class Columns {
     }
   }
 
-  /** The series in order, each with a function that appends its points to a list. A counting sort. */
-  *bySeries(): Iterable<{ readonly series: number; take(points: Points): void }> {
+  /** Calls `visit` with the points of each series, in the order of the series. The list is used again. */
+  visitSeries(visit: (series: number, points: Points) => void): void {
+    // A counting sort.
     const ends = new Int32Array(this.#greatest + 2)
     for (let index = 0; index < this.count; index++) {
       const place = (this.#series[index] as number) + 1
@@ -72,18 +73,13 @@ export class Columns {
       order[place] = index
       ends[series] = place + 1
     }
-    for (let from = 0; from < this.count; ) {
-      const series = this.#series[order[from] as number] as number
+    const points = new Points()
+    for (let place = 0; place < this.count; ) {
+      const series = this.#series[order[place] as number] as number
+      points.clear()
       // The start of each series has moved to its end.
-      const to = ends[series] as number
-      const begin = from
-      yield {
-        series,
-        take: (points) => {
-          for (let place = begin; place < to; place++) this.#give(order[place] as number, points)
-        },
-      }
-      from = to
+      for (const end = ends[series] as number; place < end; place++) this.#give(order[place] as number, points)
+      visit(series, points)
     }
   }
 

@@ -7,7 +7,6 @@ import { historyKeys } from '#history/history-keys'
 import { defaultLimits, type HistoryLimits } from '#history/history-limits'
 import { mergeRuns } from '#history/merge'
 import { PageWriter, readFresh } from '#history/pages'
-import { Points } from '#history/points'
 import { addImported, type ImportedSeries } from '#history/points-import'
 import { Retentions } from '#history/retention'
 import {
@@ -222,14 +221,11 @@ export class HistoryStore {
     const sequence = ++this.#sequence
     const name = runName(sequence, 0)
     const pages = new PageWriter(name)
-    const points = new Points()
-    for (const { series, take } of this.#columns.bySeries()) {
-      if (!this.#table.isAlive(series)) continue
-      points.clear()
-      take(points)
+    this.#columns.visitSeries((series, points) => {
+      if (!this.#table.isAlive(series)) return
       points.settle()
       pages.add(series, points)
-    }
+    })
     pages.end()
     const run: Run = {
       name,

@@ -44,10 +44,9 @@ export async function mergeRuns(options: MergeOptions): Promise<Run | undefined>
     await pause()
   }
   for (let series = firstOf(cursors); series !== undefined; series = firstOf(cursors)) {
-    const ids = [series, series + 1] as const
     const isKept = isNeeded(series)
-    values.take(cursors, ids[0], isKept)
-    marks.take(cursors, ids[1], isKept)
+    values.take(cursors, series, isKept)
+    marks.take(cursors, series + 1, isKept)
     const [points, markPoints] = [values.settled(), marks.settled()]
     const oldest = Math.min(values.oldest, marks.oldest)
     if (
@@ -56,10 +55,11 @@ export async function mergeRuns(options: MergeOptions): Promise<Run | undefined>
       (hasMerged && newestBlock(storage, series, points, markPoints) > oldest)
     ) {
       const pieces = () => [values.pieces(), marks.pieces()] as const
-      const others = () => readRuns(storage, otherRuns, ids)
+      const others = () => readRuns(storage, otherRuns, [series, series + 1])
       operations.push(...storeInBlocks({ storage, series, points, marks: markPoints, pieces, sequence, others }))
     } else {
-      for (const [place, each] of [points, markPoints].entries()) if (each.count > 0) pages.add(series + place, each)
+      if (points.count > 0) pages.add(series, points)
+      if (markPoints.count > 0) pages.add(series + 1, markPoints)
     }
     if (operations.length + pages.pages.length > operationsMax) await write()
   }
