@@ -92,7 +92,8 @@ const kinds: readonly ((before: number, random: SeededRandom) => number)[] = [
   (_, random) => Math.fround(random.between(0, 100)),
 ]
 
-const pointsEachMin = 20
+/** With fewer, points would be merged less often than in a server that runs for days. */
+const pointsEachMin = 64
 
 async function stored(devices: number, isExact: boolean, round: Round): Promise<Figures> {
   const random = new SeededRandom(1)
