@@ -148,6 +148,11 @@ export class HistoryThread implements HistoryService {
     return this.#call('importPoints', [series])
   }
 
+  /** The piece becomes unreadable in this thread. */
+  reuse(piece: Uint8Array<ArrayBuffer>): void {
+    this.#worker?.postMessage(piece, [piece.buffer])
+  }
+
   flush(): Promise<number> {
     return this.#call('flush', [])
   }

@@ -28,15 +28,20 @@ const history = new History({
   failed: (error) => report({ failed: failureOf(error) }),
 })
 
-parentPort?.on('message', ({ id, method, args, shapes = [] }: ThreadCall) => {
+parentPort?.on('message', (message: ThreadCall | Uint8Array<ArrayBuffer>) => {
+  if (message instanceof Uint8Array) history.reuse(message)
+  else run(message)
+})
+
+function run({ id, method, args, shapes = [] }: ThreadCall): void {
   for (const [key, row] of shapes) shapeRows.set(key, row)
-  const run = history[method] as (...given: readonly unknown[]) => Promise<unknown>
+  const called = history[method] as (...given: readonly unknown[]) => Promise<unknown>
   const given: unknown[] = method === 'apply' ? [(args[0] as readonly SharedChunk[]).map(chunkOf)] : [...args]
-  run.apply(history, given).then(
+  called.apply(history, given).then(
     (value) => report({ id, value }),
     (error) => report({ id, error: failureOf(error) }),
   )
-})
+}
 
 /** The pieces of an answer are passed to the main thread without a copy. */
 function transferred(message: ThreadReport): ArrayBuffer[] {

@@ -72,7 +72,7 @@ export interface QueryFault {
 /** The answer as JSON, CSV or NDJSON in UTF-8, or the faults of the query, or `unknown` if the service is unknown. */
 export type HistoryAnswer =
   | {
-      readonly pieces: readonly Uint8Array[]
+      readonly pieces: readonly Uint8Array<ArrayBuffer>[]
       /** Where the next page begins, if there is one. */
       readonly next?: { readonly from: number; readonly to: number }
     }

@@ -11,7 +11,7 @@ export type HistoryQueries = Pick<HistoryService, 'query' | 'fleetAggregate'>
 
 export interface HistoryRequestsOptions {
   readonly world: World
-  readonly service: HistoryQueries & Pick<HistoryService, 'importPoints' | 'flush' | 'compact' | 'confirm'>
+  readonly service: HistoryQueries & Pick<HistoryService, 'reuse' | 'importPoints' | 'flush' | 'compact' | 'confirm'>
   readonly follower: Pick<StreamFollower, 'whenReached' | 'lag'>
   /** The position up to which sockets of a tenant have received everything. */
   readonly positionOf: (tenant: string) => Position
@@ -77,6 +77,14 @@ export class HistoryRequests {
       const next = this.#waiting.take()
       if (next) next.begin()
       else this.#running--
+    }
+  }
+
+  /** The pieces of an answer. Each is valid until the next one is requested. */
+  async *piecesOf({ pieces }: { readonly pieces: readonly Uint8Array<ArrayBuffer>[] }): AsyncGenerator<Uint8Array> {
+    for (const piece of pieces) {
+      yield piece
+      this.#options.service.reuse(piece)
     }
   }
 

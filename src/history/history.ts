@@ -5,6 +5,7 @@ import type { FleetAggregateQuery, HistoryAnswer, HistoryQuery } from '#history/
 import { HistoryStore } from '#history/history-store'
 import type { ImportedSeries } from '#history/points-import'
 import { answerQuery } from '#history/query'
+import { reusePiece } from '#history/text-pieces'
 import type { ServiceRetention } from '#model/history-retention'
 import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
 import { type Storage, type StorageBackend, StorageFailure } from '#runtime/storage'
@@ -56,6 +57,8 @@ export interface HistoryService extends Projection {
    * @throws StorageFailure
    */
   compact(stored: number): Promise<void>
+  /** Takes back a piece of an answer that nothing reads any more. */
+  reuse(piece: Uint8Array<ArrayBuffer>): void
   /** Replaces the retentions of all schemas; later changes come from the stream. */
   setRetentions(list: readonly ServiceRetention[]): Promise<void>
 }
@@ -193,6 +196,10 @@ export class History implements HistoryService {
     return this.#merge(true, async (store, pause) => {
       await store.expire(this.#options.world.now(), pause, true)
     })
+  }
+
+  reuse(piece: Uint8Array<ArrayBuffer>): void {
+    reusePiece(piece)
   }
 
   setRetentions(list: readonly ServiceRetention[]): Promise<void> {

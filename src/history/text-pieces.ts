@@ -158,7 +158,16 @@ function isShort(value: number, scaled = Math.round(value * scale)): boolean {
   return scaled / scale === value && scaled < wholeMax && scaled > -wholeMax
 }
 
-/** A buffer outside of the pool of buffers, because it is given to another thread as a whole. */
-function pieceOf(length: number) {
-  return Buffer.allocUnsafeSlow(length)
+/** The buffers of large pieces that were sent. A new buffer for each piece would cause many full garbage collections. */
+const spares: Buffer<ArrayBuffer>[] = []
+const sparesMax = 32
+
+/** Takes back a piece that nothing reads any more. */
+export function reusePiece({ buffer }: Uint8Array<ArrayBuffer>): void {
+  if (buffer.byteLength === pieceBytesMax && spares.length < sparesMax) spares.push(Buffer.from(buffer))
+}
+
+/** A buffer outside of Node's pool, because it is passed to another thread as a whole. */
+function pieceOf(length: number): Buffer<ArrayBuffer> {
+  return (length === pieceBytesMax ? spares.pop() : undefined) ?? Buffer.allocUnsafeSlow(length)
 }

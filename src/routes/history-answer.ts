@@ -31,7 +31,7 @@ export async function historyReply(
   return {
     status: 200,
     headers: { ...positionHeaders(position), ...link },
-    chunks: whilePermitted(context, call, answer.pieces),
+    chunks: whilePermitted(context, call, reads.piecesOf(answer)),
   }
 }
 
@@ -56,10 +56,10 @@ function nextLink({ target }: Call, span: { readonly from: number; readonly to: 
 async function* whilePermitted(
   context: RouteContext,
   { caller }: Pick<Call, 'caller'>,
-  pieces: readonly Uint8Array[],
+  pieces: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   const slices = new ReadSlices(context.world, caller)
-  for (const piece of pieces) {
+  for await (const piece of pieces) {
     await slices.next()
     yield piece
   }

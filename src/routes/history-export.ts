@@ -102,7 +102,7 @@ async function* rowsOfService(
     const answer = await reads.ask(group, (history) => history.query(query))
     if (answer === 'unknown') return
     if ('faults' in answer) throw new Problem('invalid', undefined, { details: answer.faults })
-    yield* answer.pieces
+    yield* reads.piecesOf(answer)
     span = answer.next
   }
 }

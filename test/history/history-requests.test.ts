@@ -10,6 +10,7 @@ const service = {
   flush: async () => 0,
   compact: async () => {},
   confirm: async () => {},
+  reuse: () => {},
 }
 const sync = async () => {}
 const compactionFailed = () => {}

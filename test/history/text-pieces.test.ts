@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { TextPieces } from '#history/text-pieces'
+import { reusePiece, TextPieces } from '#history/text-pieces'
 import { forAll } from '#test/kit/for-all'
 
 const edges = [0, 1, 9, 10, 99_999_999, 1e8, 1e9, 1e15, 1e16, 2 ** 53, 1e21, 0.1, 1e-6, 1e-7, 123.456789, 0.000001, 0.5]
@@ -45,6 +45,7 @@ describe('a text in pieces', () => {
         const pieces = text.take()
         expect(Buffer.concat(pieces).toString()).toBe(Buffer.from(parts.join('')).toString())
         expect(new Set(pieces.map(({ buffer }) => buffer)).size).toBe(pieces.length)
+        for (const piece of pieces) reusePiece(piece)
       },
     )
   })
