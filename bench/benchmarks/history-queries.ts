@@ -4,6 +4,7 @@ import { SeededRandom } from '#bench/random'
 import { answerFleetAggregate } from '#history/fleet-aggregate'
 import type { HistoryAnswer, HistoryQuery } from '#history/history-query'
 import { answerQuery } from '#history/query'
+import { reusePiece } from '#history/text-pieces'
 
 const secondMs = 1_000
 const minuteMs = 60 * secondMs
@@ -59,6 +60,8 @@ const bucketsOf = (interval: number) => ({ interval, zone: 'UTC', aggregates: ['
 
 function bytesOf(answer: HistoryAnswer): number {
   if (answer === 'unknown' || 'faults' in answer) throw new Error(`a query was refused: ${JSON.stringify(answer)}`)
+  // As in the server, when the client has received them.
+  for (const piece of answer.pieces) reusePiece(piece)
   return answer.pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
