@@ -6,7 +6,7 @@ import type { Entry, PropertyState, RemovedProperty } from '#model/entry'
 import { contentOf, type Shape, type ShapeProperty } from '#model/shape'
 import type { IndexChange, SharedRecord } from '#runtime/actor'
 
-/** Devices that declare a service: entries `<serviceIdentifier>/<deviceIdentifier>`. */
+/** The index of devices that declare a service. Its rows: `<serviceIdentifier>/<deviceIdentifier>`. */
 export const serviceIndex = 'service'
 
 /** The effects of a new declaration: entries for events, and all other changes. */

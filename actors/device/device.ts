@@ -56,7 +56,8 @@ export interface DeviceOptions {
   readonly memory?: MemoryLimits
 }
 
-// The records of the device's secret and token (hashes), and of its provisioning key (the id). They are not part of the
+// Records with the hash of the device's secret, the hash of its token, and the id of the provisioning key that
+// registered it. They are not part of the
 // snapshot: they use no memory of the device, and a new device connection reads them without waking the device.
 export const secretRecord = 'secret'
 export const registrarRecord = 'registrar'

@@ -1,7 +1,12 @@
 import type { ReleaseKey, StoredRelease } from '#model/release'
 import type { RolloutBody, RolloutCounts, StoredRollout } from '#model/rollout'
 
-/** Commands of a project. Authors are resource names. */
+/**
+ * Commands of a project. Each `author` is the resource name (CRN) of a user or a key.
+ *
+ * `scans_begun`: no device of a completed scan waits for its update any more. `repeat_scans`: after a restart, the
+ * unfinished scans run again.
+ */
 export type ProjectCommand =
   | PutRelease
   | DeleteRelease

@@ -15,7 +15,7 @@ export type SubscriberCommand =
 
 /**
  * The caller has checked that the function exists and that the user may receive its mails. `from` is the number of the
- * function's last request at that time. Answered with the subscription.
+ * last mail that the function had requested at that time. Answered with the subscription.
  */
 export interface Subscribe {
   readonly type: 'subscribe'
@@ -62,8 +62,8 @@ export interface AdvanceMail {
 }
 
 /**
- * `to`: the number of the last request that was mailed or passed over. `missed`: how many unstored requests of the
- * subscription's function wait for the user's next digest, 0 for none; undefined: unchanged.
+ * `to`: the number of the last mail request that was mailed or passed over. `missed`: some mail requests of the function
+ * were only counted, not stored; the number of them that the next digest mentions. Undefined: the number stays.
  */
 export interface CursorMove {
   readonly subscription: string
@@ -71,7 +71,7 @@ export interface CursorMove {
   readonly missed?: number
 }
 
-/** `of`: number of requests in the mail. */
+/** `of`: the number of mail requests in the mail. `passed`: why mail requests were passed over. */
 export type MailOutcome =
   | { readonly sent: 'mail' | 'digest'; readonly of: number }
   | { readonly passed: SkipReason; readonly count: number }
@@ -87,7 +87,10 @@ export function subscriberAddress(tenant: string, id: string): ActorAddress<Subs
   return { kind: 'subscriber', tenant, id }
 }
 
-/** Sent in the commit that deletes a user or a key that acts as one; removes all subscriptions. `id` is the bare id. */
+/**
+ * Sent in the commit that deletes a user, or an API key that acts as a user; removes all subscriptions. `id`: see
+ * `subscriberIdOf`.
+ */
 export function eraseSubscriber(tenant: string, id: string): Tell {
   return tell(subscriberAddress(tenant, id), { type: 'erase' })
 }

@@ -30,9 +30,13 @@ export interface BeginUpdate {
   readonly found: FoundUpdate | null
 }
 
-/** A firmware to install at one of the device's indexes: it is newer, or the device is pinned to it. */
+/**
+ * A firmware to install, because it is newer or the device is pinned to it. A device may have several firmwares, which
+ * are numbered by `index`.
+ */
 export interface FoundUpdate {
   readonly index: number
+  /** The version that the device has now. */
   readonly from: string
   readonly offer: OfferedFirmware
   /** Indexes that were not checked yet. */
@@ -45,7 +49,7 @@ export type BeginAnswer =
   | { readonly outcome: 'joined'; readonly state: UpdateState }
   /** An update with this id has ended already; this was its outcome. */
   | { readonly outcome: 'over'; readonly result: TriggerOutcome }
-  /** This firmware is not tried automatically now, or not any more. */
+  /** This firmware was tried too recently or too often, so it does not begin automatically now. */
   | { readonly outcome: 'held_back' }
 
 /** The answer of the update server. `id`: the id of the update for which the server was asked. */
@@ -58,7 +62,8 @@ export interface NoUpdateFound {
   readonly type: 'not_found'
   readonly id: string
   /**
-   * `none`: there is nothing newer; `busy` and `failed`: the update server's fault; `fault`: an error of this server.
+   * `none`: there is nothing newer; `busy`, `failed`: the update server was busy or failed; `fault`: this server has an
+   * error.
    */
   readonly why: 'none' | 'busy' | 'failed' | 'fault'
   readonly message?: string
@@ -84,7 +89,7 @@ export interface DeviceReconnected {
   readonly type: 'reconnected'
   readonly session: string
   readonly firmwares: readonly Firmware[]
-  /** The device refuses automatic updates, and no request waits for this update. */
+  /** The device refuses automatic updates, and no `POST` that triggers an update waits for this device. */
   readonly isRefusing?: boolean
 }
 

@@ -1,6 +1,6 @@
 import type { ConnectOptions, SocketConstructor } from '#client/options'
 
-/** The client's access to its environment: only this file of the module uses clocks, timers and randomness. */
+/** The client's access to its environment: only this file of the module uses clocks, timers and random numbers. */
 export interface Platform {
   readonly fetch: typeof globalThis.fetch
   /** Undefined if none was passed and the environment has none. */
@@ -9,17 +9,14 @@ export interface Platform {
   now(): number
   random(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Runs a task after the current turn. */
+  /** Runs a task as a microtask, after the running code. */
   nextTurn(task: () => void): void
-  /** Runs a task before the next frame, or after the current turn where there are no frames. */
+  /** Runs a task before the next frame; as a microtask where there are no frames. */
   nextFrame(task: () => void): void
   /** Lets all other waiting tasks run first. */
   yieldToOthers(): Promise<void>
   uniqueId(): string
-  /**
-   * Calls the listener when the network returns, where the environment reports it, until the returned function is
-   * called.
-   */
+  /** Calls the listener each time the network returns, if the environment reports it. The returned function ends this. */
   whenOnline(listener: () => void): () => void
 }
 
@@ -35,7 +32,7 @@ interface Globals {
 
 const globals = globalThis as unknown as Globals
 
-/** Hidden pages draw no frames. Changes are then reported after this delay. */
+/** Hidden pages draw no frames. A task for the next frame then runs after this delay. */
 const frameTimeoutMs = 1_000
 
 export function platformOf(options: ConnectOptions): Platform {
@@ -98,7 +95,7 @@ function runInFrame(frame: (task: () => void) => unknown, task: () => void): voi
   frame(run)
 }
 
-/** Pages that were loaded by http from another machine have no `randomUUID`. */
+/** Random bytes as text. Pages that were loaded by http from another machine have no `randomUUID`. */
 function idOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

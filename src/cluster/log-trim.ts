@@ -28,8 +28,9 @@ const trimEveryMs = 10_000
 const logBytesMax = 4 * 1024 * 1024 * 1024
 
 /**
- * Deletes the messages of the log that every known node has stored, and the oldest ones above `logBytesMax`. Each node
- * reads its last message again when it starts, so that message stays, and so does the last message of the log.
+ * Deletes the messages of the log that every known node has stored. When a node starts, it reads again the last message
+ * that it stored, so this message is kept, and so is the last message of the log. If the log is larger than
+ * `logBytesMax`, the oldest messages are deleted, too; nodes that lack them fetch an image.
  */
 export class LogTrim {
   readonly #options: LogTrimOptions

@@ -51,7 +51,8 @@ export const ownStateHeader = 'x-own-state'
 /** The cluster as this node sees it: which node is the owner, and which node answers a request. */
 export class ClusterNode {
   readonly #parts: ClusterNodeParts
-  #isHandingOver = false
+  /** `announced`: the answer to the request for it may still be on its way. */
+  #handOver: 'none' | 'announced' | 'running' = 'none'
   #pausing: Promise<void> | undefined
   /** Sent with requests to other nodes. */
   readonly key: string
@@ -66,7 +67,7 @@ export class ClusterNode {
    * progress.
    */
   get isOwner(): boolean {
-    return this.#parts.isWritable() && this.#parts.lease.isHeld && !this.#isHandingOver
+    return this.#parts.isWritable() && this.#parts.lease.isHeld && this.#handOver !== 'running'
   }
 
   get sequence(): number {
@@ -94,9 +95,10 @@ export class ClusterNode {
       const names = all.map((other) => other.name).join(', ')
       throw new Problem('not_found', `no running node has the name ${name}; there are ${names}`)
     }
-    if (this.#isHandingOver) throw new Problem('conflict', 'another hand-over is in progress')
+    if (this.#handOver !== 'none') throw new Problem('conflict', 'another hand-over is in progress')
+    this.#handOver = 'announced'
     world.after(answersMs, async () => {
-      this.#isHandingOver = true
+      this.#handOver = 'running'
       try {
         await Promise.race([waitForCommits(), new Promise<void>((resolve) => world.after(settledMsMax, resolve))])
         await new Promise<void>((resolve) => world.after(answersMs, resolve))
@@ -104,7 +106,7 @@ export class ClusterNode {
       } catch {
         // This node gets the lease again, or another one does.
       } finally {
-        this.#isHandingOver = false
+        this.#handOver = 'none'
       }
     })
   }
@@ -116,7 +118,7 @@ export class ClusterNode {
 
   /** Waits a short time for this node to become the owner, unless another node has the lease or will have it. */
   async becomesOwner(): Promise<boolean> {
-    await this.until(() => this.isOwner || this.#isHandingOver || this.place !== undefined, becomeOwnerMsMax)
+    await this.until(() => this.isOwner || this.#handOver === 'running' || this.place !== undefined, becomeOwnerMsMax)
     return this.isOwner
   }
 

@@ -27,7 +27,7 @@ export interface Delayed {
   cancel(): void
 }
 
-/** Combines many starts into one run, which follows `delayMs` after the first start. */
+/** Combines many starts into one run, which follows `delayMs`, or the `ms` of the first start, after it. */
 export function delayed(delayMs: number, run: () => void): Delayed {
   let cancel: (() => void) | undefined
   return {

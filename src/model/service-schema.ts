@@ -110,7 +110,8 @@ export function enumValueOf(schema: ServiceSchema, propId: number, name: string)
   const [key] = Object.entries(property?.enum ?? {}).find(([, entry]) => entry.name === name) ?? []
   if (key === undefined) return undefined
   if (property?.type === 'bool') return key !== '0'
-  return Number.isSafeInteger(Number(key)) || key.includes('.') ? Number(key) : key
+  const isLarge = /^-?\d+$/.test(key) && !Number.isSafeInteger(Number(key))
+  return isLarge ? key : Number(key)
 }
 
 /** A schema with the same checks of values, but without names, for callers who may not read it. */

@@ -139,10 +139,10 @@ export class Broker {
     subscriber.unacknowledged = undefined
     this.#bytes -= subscriber.bytes
     subscriber.bytes = 0
-    if (unacknowledged) client.outgoing.resume(unacknowledged)
-    for (const { message, delivery } of queue.splice(0)) {
-      if (this.#options.mayReceive(client)) this.#send(client, message, delivery)
-    }
+    const mayReceive = this.#options.mayReceive(client)
+    // Messages that were sent before are sent again in any case, because the client still knows their identifiers.
+    if (unacknowledged) client.outgoing.resume(mayReceive ? unacknowledged : { ...unacknowledged, queue: [] })
+    for (const { message, delivery } of queue.splice(0)) if (mayReceive) this.#send(client, message, delivery)
   }
 
   /** The client disconnected. If `endsAt` is undefined, the session ends now. */

@@ -15,11 +15,15 @@ import { beginFormat, redoFormat, type StoreJournal } from '#store/store-journal
 export interface Follower {
   readonly journal: StoreJournal
   readonly system: System<Entry>
-  /** Finds an activation by the hash of its name. Without `find`, activations are found by address. */
+  /**
+   * Finds the activation of a device by the hash of the device's name. Without `find`, reports are applied by address,
+   * like other entries.
+   */
   readonly find?: (nameHash: number) => Activation<Entry> | undefined
   /**
-   * Whether the listener of the commit gate receives the events, and the definitions receive the records
-   * (`recordStored`). False or absent while the store is being loaded: views read the whole state afterwards.
+   * Whether each commit updates the views: the listener of the commit gate gets the events, and
+   * `ActorDefinition.recordStored` gets the records. Not while the store is being loaded, because the views read the
+   * whole state afterwards.
    */
   readonly isPublished?: boolean
 }
@@ -70,8 +74,8 @@ export function applyOperation(follower: Follower, { key, value }: Operation): v
 }
 
 /**
- * Puts snapshots first: they include all events of earlier commits. An actor that an event of this commit activates
- * begins with its new snapshot, so only later events remain for the next snapshot.
+ * Puts snapshots first, because they include all events of earlier commits. If an event of this commit loads an actor,
+ * the actor is loaded from its snapshot in this commit, and only events after that snapshot are applied to it.
  */
 export function putSnapshotsFirst(operations: Iterable<Operation>): readonly Operation[] {
   const list = [...operations]

@@ -130,7 +130,9 @@ describe('firmware pages', () => {
     await ann.page.keyboard.press('Escape')
 
     await ann.button('End rollout…').click()
-    await ann.dialog.getByText('every device of steps that connects is updated to the newest release').waitFor()
+    await ann.dialog
+      .getByText('every device of steps without a pin that connects is updated to the newest release')
+      .waitFor()
     await ann.button('End rollout').click()
     await ann.page.getByText('No rollout').waitFor()
     expect((await server.get('/updates/projects/steps/rollout')).status).toBe(404)
@@ -150,7 +152,7 @@ describe('firmware pages', () => {
     await ann.page.getByLabel('Show').selectOption('Updated')
     await ann.page.getByText('No devices found').waitFor()
     await ann.button('Resume').click()
-    await ann.dialog.getByText('1 device of stops failed or refused 1.1.0').waitFor()
+    await ann.dialog.getByText('On 1 device of stops, the update to 1.1.0 failed or was refused').waitFor()
     await ann.button('Resume anyway').click()
     await ann.seesToast('The rollout of 1.1.0 is resumed')
     const { json } = await server.get('/updates/projects/stops/rollout')

@@ -5,7 +5,7 @@ export interface ServiceFieldProps extends Pick<ChoiceFieldProps, 'hint' | 'path
   readonly warning: string | undefined
 }
 
-/** A field to choose a service by the name of its schema, with a warning if no device has the service. */
+/** A field to choose a service by the name of its schema, and below it a warning of the caller. */
 export function ServiceField({ warning, ...field }: ServiceFieldProps) {
   return (
     <>

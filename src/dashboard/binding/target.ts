@@ -12,19 +12,22 @@ export interface Target {
 }
 
 export interface TargetMatch {
-  /** The service on one device that has the target. Lists of properties show its values. */
+  /** The chosen service on one device that matches the target. Lists of properties show the values of this service. */
   readonly sample?: ServiceView | undefined
   /** Shown before saving, if no device has the target. */
   readonly warning?: string | undefined
 }
 
-/** Finds the first device that matches a filter, among the devices of `among`; undefined: among all devices. */
+/** Finds the first device that matches a filter: among these devices, or among all if `among` is undefined. */
 type FindDevice = (filter: string, among: readonly string[] | undefined) => Promise<Item<'GET /devices'> | undefined>
 
 /** This number of identifiers fits into a URL. */
 export const namedMax = 100
 
-/** The identifier of a device with the target, or else with its service. */
+/**
+ * Finds a device that has the service and the property; if none has the property, one that has the service. Warns about
+ * the service or the property that no device has.
+ */
 export async function findTarget(
   find: FindDevice,
   { service, propId, devices }: Target,
@@ -63,7 +66,7 @@ export function valueNow(
   return property?.value === undefined ? undefined : withUnit(valueText(property, about), about?.unit)
 }
 
-/** The properties of a service by id, `0x2000`: those of its schema, and others of the sample. */
+/** Options for a property of a service, by id: those of the schema, and those that only the sample has. */
 export function propertyOptions(schema: ServiceSchema | undefined, sample: ServiceView | undefined) {
   const ids = new Set([...Object.keys(schema?.properties ?? {}).map(Number), ...(sample?.keys() ?? [])])
   return [...ids]

@@ -22,7 +22,7 @@ export interface DialogProps {
 
 /**
  * A modal dialog. The browser keeps the focus inside, and restores it afterwards. The content exists only while the
- * dialog is open. Closing asks first if there is unsaved input. Toasts appear inside, because the rest of the page
+ * dialog is open. Escape, the cross and a click outside ask first if there is unsaved input. Toasts appear inside, because the rest of the page
  * cannot be used meanwhile, not even by screen readers.
  */
 export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps) {
@@ -53,7 +53,7 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
         closeUnlessLocked()
       }}
       onKeyDown={(event) => {
-        // The browser fires `cancel` once, and closes the dialog at the next Escape.
+        // After one `cancel` without other input, the browser closes the dialog at the next Escape.
         if (event.key !== 'Escape' || event.isComposing || event.defaultPrevented) return
         event.preventDefault()
         closeUnlessLocked()

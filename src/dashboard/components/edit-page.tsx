@@ -22,12 +22,13 @@ interface Resource extends UnreadableAnswer {
 export interface EditPageProps<Value extends Resource, Body> {
   /** In singular: `alarm`; the plural appends an s. */
   readonly kind: string
-  readonly list: string
+  /** The path of the page that lists the resources. */
+  readonly listPath: string
   /** The page creates a resource, whose id is not known yet. */
   readonly isNew?: boolean
-  /** For a resource that is named by the address; it may not exist yet. */
+  /** The name in the address of the page. If the resource does not exist yet, saving creates it. */
   readonly name?: string
-  /** Undefined if the resource does not exist yet. Not called for a new resource. */
+  /** Resolves to undefined if there is no resource with this `name`. Not called if `isNew`. */
   readonly read: () => Promise<Value | undefined>
   /** For a page that may create a resource. */
   readonly create?: (body: Body) => Promise<Value | UnreadableAnswer>
@@ -36,7 +37,7 @@ export interface EditPageProps<Value extends Resource, Body> {
   readonly mayDelete: boolean
   readonly deleteEffect: string
   /** The text for a save that the server refuses with 404. */
-  readonly forbidden?: string | undefined
+  readonly notFoundText?: string | undefined
   /** Reads again after events whose type begins with this text. */
   readonly events?: string | undefined
   readonly beside?: ((value: Value | undefined) => ComponentChildren) | undefined
@@ -45,7 +46,7 @@ export interface EditPageProps<Value extends Resource, Body> {
 }
 
 export interface Editing<Value, Body> extends Pick<Edit<Value | undefined>, 'isDirty' | 'touch'> {
-  /** Undefined for a new resource. */
+  /** Undefined if the resource does not exist yet. */
   readonly start: Value | undefined
   readonly save: (body: Body) => Promise<void>
   readonly form: Pick<FormProps, 'label' | 'submit' | 'isDisabled' | 'isUnsaved'>
@@ -53,7 +54,7 @@ export interface Editing<Value, Body> extends Pick<Edit<Value | undefined>, 'isD
 
 /** The page of one resource: creates, changes and deletes it. Input survives changes by other users. */
 export function EditPage<Value extends Resource, Body>(props: EditPageProps<Value, Body>) {
-  const { kind, list, isNew, name, create, events, mayDelete, beside, actions, children } = props
+  const { kind, listPath, isNew, name, create, events, mayDelete, beside, actions, children } = props
   const read = async () => (isNew ? undefined : props.read())
   const call = useCall(() => read().then((value) => ({ value })), [])
   useRefreshOnEvents(call, events)
@@ -63,10 +64,10 @@ export function EditPage<Value extends Resource, Body>(props: EditPageProps<Valu
   const save = async (body: Body, { check, markSaved }: Edit<Value | undefined>) => {
     const precondition = await check(read)
     const request = isNew && create ? create(body) : props.save(body, precondition)
-    const saved = await withExplanation(request, { 404: props.forbidden })
+    const saved = await withExplanation(request, { 404: props.notFoundText })
     const readable = 'updatedAt' in saved ? saved : undefined
     notify(`${readable?.name ?? title} is ${stored ? 'saved' : 'created'}`)
-    if (isNew) navigateTo(list + pathOf(idOf(saved.resourceIdentifier)), { replace: true })
+    if (isNew) navigateTo(listPath + pathOf(idOf(saved.resourceIdentifier)), { replace: true })
     if (readable) markSaved(readable)
     call.refresh()
   }
@@ -85,7 +86,7 @@ export function EditPage<Value extends Resource, Body>(props: EditPageProps<Valu
                 title={`Delete ${title}?`}
                 onConfirm={props.remove}
                 done={`${title} is deleted`}
-                onDone={() => navigateTo(list)}
+                onDone={() => navigateTo(listPath)}
                 confirm={`Delete ${kind}`}
               >
                 <p>{props.deleteEffect}</p>
@@ -95,7 +96,7 @@ export function EditPage<Value extends Resource, Body>(props: EditPageProps<Valu
         )
       }
     >
-      <Link to={list}>All {kind}s</Link>
+      <Link to={listPath}>All {kind}s</Link>
       <CallResult call={call}>
         {({ value }) => (
           <ConcurrentEdit current={value} subject={`this ${kind}`}>

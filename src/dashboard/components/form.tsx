@@ -7,8 +7,8 @@ import { CloseDialogContext, useKeptInput, useUnsaved } from '#dashboard/compone
 
 export interface FormProps {
   /**
-   * Runs on submit; the form is busy until its promise settles, and shows a failure. Afterwards the surrounding dialog
-   * closes, unless the result is false.
+   * Runs on submit; the form is busy until its promise settles. Then the surrounding dialog closes, unless the result
+   * is false. If the promise is rejected, the dialog stays open, and the form shows the failure.
    */
   readonly onSubmit: () => unknown
   readonly submit: string

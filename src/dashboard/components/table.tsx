@@ -9,7 +9,7 @@ export interface Column<Row> {
   readonly title: ComponentChildren
   readonly cell: (row: Row) => ComponentChildren
   readonly align?: 'end' | undefined
-  /** Sentences: the column gets a minimum width. */
+  /** Whether the cells contain sentences. The column then has a minimum width. */
   readonly isText?: boolean | undefined
   /** Whether this column has the heading of each row; by default the first column has it. */
   readonly isHeading?: boolean | undefined

@@ -14,7 +14,7 @@ export interface TabsProps {
   readonly children: ComponentChildren
 }
 
-/** One stop in the tab order; arrow keys switch tabs. https://www.w3.org/WAI/ARIA/apg/patterns/tabs/ */
+/** The Tab key reaches only the selected tab; arrow keys, Home and End select another. https://www.w3.org/WAI/ARIA/apg/patterns/tabs/ */
 export function Tabs({ label, tabs, selected, onSelect, children }: TabsProps) {
   const id = useId()
   const list = useRef<HTMLDivElement>(null)

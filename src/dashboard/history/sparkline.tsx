@@ -9,7 +9,7 @@ export interface SparklineProps {
   readonly current: number | undefined
 }
 
-/** The line moves in steps of this time, which is the width of one pixel. */
+/** In this time the line moves once, by one pixel: an hour is 120 pixels wide. */
 const stepMs = 30_000
 
 /** The last hour of a number, as a small line. Only decoration, because the value is next to it. */

@@ -75,7 +75,9 @@ async function makeConsistent(from: string, to: string, copy: CopyOfFile): Promi
     await mkdir(to, { mode: 0o700 })
     if (await tryCopy(from, to, copy)) return
   }
-  throw new BackupError(`${from} changes too fast to be copied: try again when the server has less to do`)
+  throw new BackupError(
+    `${from} could not be copied: its files changed or were missing in ${triesMax} attempts; try again when the server has less to do`,
+  )
 }
 
 /** False if tables were added or removed during the copy. */
@@ -88,7 +90,7 @@ async function tryCopy(from: string, to: string, copy: CopyOfFile): Promise<bool
     const after = await manifestOf(from)
     return before.name === after.name && before.size === after.size
   } catch (error) {
-    // A compaction replaced the table.
+    // LevelDB deleted a file meanwhile, for example a table after a compaction.
     if (isMissing(error)) return false
     throw failureFrom(error, from)
   }
@@ -108,7 +110,7 @@ async function requireSpace(from: string, temporary: string): Promise<void> {
     }
     if ((await freeBytes(temporary)) > bytes) return
     throw new BackupError(
-      `${temporary} has no room for a copy of ${from} (${Math.ceil(bytes / 1e6)} MB): set TMPDIR to a folder that has`,
+      `${temporary} has no room for a copy of ${from} (${Math.ceil(bytes / 1e6)} MB): set TMPDIR to a folder with enough room`,
     )
   } catch (error) {
     throw error instanceof BackupError ? error : failureFrom(error, from)

@@ -54,7 +54,7 @@ interface KeysSectionProps<Listed extends ApiKey | ProvisioningKey, More> {
   /** Explains how to use a created key. */
   readonly usage: (created: CreatedKey) => ComponentChildren
   readonly remove: (key: Listed) => Promise<unknown>
-  /** The connections that are closed with a key: `its sockets`. */
+  /** The connections that the server closes when the key is deleted: `its sockets`. */
   readonly closes: string
   readonly deleteEffect: (key: Listed) => ComponentChildren
 }
@@ -185,7 +185,7 @@ export function ApiKeys() {
       }}
       closes="its sockets"
       deleteEffect={({ name, roles }) =>
-        `Programs that use ${name} are refused from now on, and their sockets are closed. The roles of the key were ${
+        `Programs that use ${name} are refused from now on, and their sockets are closed. Roles of the key: ${
           roles.join(', ') || 'none'
         }.`
       }
@@ -194,7 +194,7 @@ export function ApiKeys() {
 }
 
 /** Contract 2. */
-const allDevicesNeeded = 'A provisioning key applies to all devices, so it needs permission on all devices.'
+const allDevicesNeeded = 'A provisioning key applies to all devices, so you need permission on all devices.'
 const allDevices = { deviceIdentifier: '*' }
 
 const provisioningKeyColumns: readonly Column<ProvisioningKey>[] = [
@@ -225,7 +225,9 @@ export function ProvisioningKeys() {
             command line.
           </Empty>
         ) : (
-          <Empty title="No provisioning keys">Creating one needs permission to create any device.</Empty>
+          <Empty title="No provisioning keys">
+            To create one, you need permission to create devices with any identifier.
+          </Empty>
         )
       }
       nameHint="For example a gateway or a hall."

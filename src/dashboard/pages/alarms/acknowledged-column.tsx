@@ -49,8 +49,15 @@ function AcknowledgeForm({ onComment }: { readonly onComment: (comment: string) 
   )
 }
 
-/** A function that returns the name of a user, or the id if the caller may not read users. */
+/**
+ * A function that returns the name of a user or an API key; the id if it is not among the first thousand users, or if
+ * the caller may not read users.
+ */
 export function usePrincipalNames(): (resourceIdentifier: string) => string {
-  const { value = [] } = useCall(async () => (mayUser('users', 'read') ? client.call('GET /iam/users') : []), [])
+  const { value = [] } = useCall(async () => {
+    if (!mayUser('users', 'read')) return []
+    const users = client.call('GET /iam/users', { query: { limit: '1000' } })
+    return [...(await users), ...(await client.call('GET /iam/api-keys'))]
+  }, [])
   return (by) => value.find(({ resourceIdentifier }) => resourceIdentifier === by)?.name ?? idOf(by)
 }

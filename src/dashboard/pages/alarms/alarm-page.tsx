@@ -33,7 +33,7 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
   return (
     <EditPage<Alarm, AlarmBody>
       kind="alarm"
-      list="/alarms"
+      listPath="/alarms"
       isNew={isNew}
       read={() => client.call('GET /alarms/:alarmId', { parameters })}
       create={(body) => client.call('POST /alarms', { body })}
@@ -41,7 +41,7 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
       remove={() => client.call('DELETE /alarms/:alarmId', { parameters })}
       mayDelete={mayUser('alarms', 'delete')}
       deleteEffect="The alarm becomes inactive on all devices, and no longer triggers functions."
-      forbidden="An alarm needs permission to read this service on all of these devices."
+      notFoundText="An alarm needs permission to read this service on all of these devices."
       events="ALARM_CONFIG"
       beside={(alarm) => alarm && <Status state={alarm.severity} />}
     >

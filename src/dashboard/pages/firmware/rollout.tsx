@@ -27,12 +27,12 @@ import type { Action } from '#model/scope'
 /** The rollout of a project: its version, and its share of the devices. Contract 6. */
 
 export function Rollout({ project, releases, rollout, devices, isComplete }: ProjectData) {
-  // Users who may not read groups see their ids.
+  // Users who may not read groups see the ids of groups.
   const groups = useGroups() ?? []
   const current = rollout.value
   const may = (action: Action) => mayForGroups(action, current?.groups, groups)
   const putTitle = current ? 'Change rollout' : 'New rollout'
-  // A new rollout may target any group whose members the user may update.
+  // A new rollout may have any group for whose members the user may create updates.
   const mayPut = current
     ? may('update')
     : mayForAll('create') || groups.some((group) => mayForGroups('create', [idOf(group.resourceIdentifier)], groups))
@@ -75,8 +75,8 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
             >
               <p>
                 Its counts are deleted. From then on{' '}
-                <strong>every device of {project} that connects is updated to the newest release</strong>:{' '}
-                {devices.length} at present. To stop updates, pause the rollout instead.
+                <strong>every device of {project} without a pin that connects is updated to the newest release</strong>
+                {isComplete && ` (${countText(devices.length, 'device')})`}. To stop updates, pause the rollout instead.
               </p>
             </ConfirmButton>
           )}
@@ -88,7 +88,11 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
           entry ? (
             <RolloutDetails rollout={entry} groups={groups} />
           ) : (
-            <NoRollout {...{ project, mayPut }} version={versionsOf(releases.value)[0]} devices={devices.length} />
+            <NoRollout
+              {...{ project, mayPut }}
+              version={versionsOf(releases.value)[0]}
+              devices={isComplete ? devices.length : 0}
+            />
           )
         }
       </CallResult>
@@ -104,7 +108,7 @@ interface PauseButtonProps {
   readonly onChanged: () => void
 }
 
-/** Pauses a rollout that is running, and resumes another. Asks first if the rollout stopped after errors. */
+/** Pauses a running rollout, and resumes a paused or stopped one. Asks first if the rollout stopped after errors. */
 function PauseButton({ project, rollout, onChanged }: PauseButtonProps) {
   const { state, firmware, counts, errorThresholdPercent } = rollout
   const change = (action: 'pause' | 'resume', text: string) => async () => {
@@ -132,8 +136,9 @@ function PauseButton({ project, rollout, onChanged }: PauseButtonProps) {
       onConfirm={resume}
     >
       <p>
-        {countText(counts.failed + counts.refused, 'device')} of {project} failed or refused {firmware}. The rollout
-        continues until {errorThresholdPercent} % of the devices that finish from now on have failed.
+        On {countText(counts.failed + counts.refused, 'device')} of {project}, the update to {firmware} failed or was
+        refused. The rollout continues until {errorThresholdPercent} % of the updates that finish from now on have
+        failed or were refused.
       </p>
     </ConfirmButton>
   )
@@ -151,8 +156,8 @@ function RolloutDetails({
     <>
       {state === 'stopped' && (
         <p class="notice bad" role="alert">
-          The rollout has stopped: at least {errorThresholdPercent} % of the finished devices failed or refused. See the
-          devices below. Resume it, or change its version.
+          The rollout has stopped: at least {errorThresholdPercent} % of the finished updates failed or were refused.
+          See the devices below. Resume it, or change its version.
         </p>
       )}
       <RolloutCounts counts={rollout.counts} />
@@ -173,7 +178,7 @@ function RolloutDetails({
           Stops:
             errorThresholdPercent === undefined
               ? 'only when a user pauses it'
-              : `when ${errorThresholdPercent} % of the finished devices have failed`,
+              : `when ${errorThresholdPercent} % of the finished updates have failed or were refused`,
           Attempts: maxAttempts === 1 ? '1' : `up to ${maxAttempts}`,
           Changed: <Time at={updatedAt} />,
         }}
@@ -201,9 +206,9 @@ function NoRollout({ project, version = '1.0.0', devices, mayPut }: NoRolloutPro
   const command = apiCommand('-X PUT', `/updates/projects/${project}/rollout`, body)
   return (
     <Empty title="No rollout" command={mayPut ? command : undefined}>
-      Without a rollout every device that connects is updated to the newest release
-      {devices > 0 && `: ${devices} at present`}. A rollout updates a part of the devices first, only in a window if you
-      like, and stops when too many fail.
+      Without a rollout every device without a pin that connects is updated to the newest release
+      {devices > 0 && ` (${countText(devices, 'device')})`}. A rollout updates a part of the devices first, only in a
+      window if you like, and stops when too many fail.
       {mayPut && ' Start one above, or in a terminal.'}
     </Empty>
   )

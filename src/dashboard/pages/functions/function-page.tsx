@@ -37,7 +37,7 @@ export default function FunctionPage({ params: { id = '' } }: PageProps) {
   return (
     <EditPage<Fn, FunctionBody>
       kind="function"
-      list="/functions"
+      listPath="/functions"
       isNew={isNew}
       read={() => client.call('GET /functions/:functionId', { parameters })}
       create={async (body) => withSecretsKept(await client.call('POST /functions', { body }))}
@@ -47,7 +47,7 @@ export default function FunctionPage({ params: { id = '' } }: PageProps) {
       remove={() => client.call('DELETE /functions/:functionId', { parameters })}
       mayDelete={mayUser('functions', 'delete')}
       deleteEffect="All subscriptions to it end, and the subscribers are notified. Its templates stay."
-      forbidden="A function needs permission to read its triggers on all of these devices."
+      notFoundText="A function needs permission to read its triggers on all of these devices."
       beside={(fn) => fn && <Status state={fn.enabled ? 'enabled' : 'disabled'} />}
       actions={() =>
         mayUser('notifications', 'create') && (

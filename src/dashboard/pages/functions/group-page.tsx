@@ -20,7 +20,7 @@ export default function GroupPage({ params: { id = '' } }: PageProps) {
   return (
     <EditPage<Group, GroupBody>
       kind="group"
-      list="/functions/groups"
+      listPath="/functions/groups"
       isNew={isNew}
       read={() => client.call('GET /groups/:groupId', { parameters })}
       create={(body) => client.call('POST /groups', { body })}
@@ -28,7 +28,7 @@ export default function GroupPage({ params: { id = '' } }: PageProps) {
       remove={() => client.call('DELETE /groups/:groupId', { parameters })}
       mayDelete={mayUser('functions', 'delete')}
       deleteEffect="Its devices stay. A group cannot be deleted while an alarm or a function uses it."
-      forbidden="A group needs permission to read all of its devices."
+      notFoundText="A group needs permission to read all of its devices."
     >
       {(editing) => (
         <Section title="Members">

@@ -34,7 +34,7 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   return (
     <EditPage<Template, TemplateBody>
       kind="template"
-      list="/functions/templates"
+      listPath="/functions/templates"
       name={name}
       read={() => answerOrDefault(client.call('GET /templates/:name', { parameters }), undefined)}
       save={(body, precondition) => client.call('PUT /templates/:name', { ...precondition, parameters, body })}
