@@ -22,20 +22,20 @@ LABEL org.opencontainers.image.title="Device Data Backend" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="docker.io/library/node:22-bookworm-slim"
 WORKDIR /app
-# The launcher is not used here: node is process 1, so SIGTERM reaches it. The launcher would set the first two; the third
-# limits the heaps of glibc, of which many threads would otherwise use 40 MB more.
+# The entry point is node itself, so that SIGTERM reaches it. The launcher would set UV_THREADPOOL_SIZE and
+# UWS_HTTP_MAX_HEADERS_SIZE. MALLOC_ARENA_MAX limits the heaps of glibc: with one for each thread, they use 40 MB more.
 ENV NODE_ENV=production UV_THREADPOOL_SIZE=8 UWS_HTTP_MAX_HEADERS_SIZE=16384 MALLOC_ARENA_MAX=2
-# On loopback, no other container could reach the server. With IAM=off, publish the port only to addresses that you trust.
-# With IAM on (the default), the first start prints the administrator's password to standard error, which the container
-# engine keeps in its log. ADMIN_NAME and ADMIN_PASSWORD prevent this.
+# HOST is not loopback, because other containers could not reach the server there. With IAM=off, publish the port only to
+# addresses that you trust. With IAM on (the default), the first start prints the administrator's password to standard
+# error, which the container engine keeps in its log. ADMIN_NAME and ADMIN_PASSWORD prevent this.
 ENV HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
 RUN mkdir /data && chown node:node /data
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 USER node
-# The database, and beside it identity.key, without which its accounts are lost: both belong to one volume and one backup.
-# The folder is the user's own, and has to be writable: the key is made there, for nobody else to read.
+# The database, firmware images, and identity.key, without which the accounts of the database are lost: keep all in one
+# volume and one backup. The user `node` must be able to write to the folder.
 VOLUME /data
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/api/v1/health`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]

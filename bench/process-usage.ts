@@ -4,7 +4,7 @@ export interface ProcessUsage {
   /** User and system time since the start of the process. */
   readonly cpuSeconds: number
   readonly residentBytes: number
-  /** The part without mapped files, which the kernel can reclaim. */
+  /** The resident memory without mapped files, which the kernel can reclaim. */
   readonly anonymousBytes: number
   /** The maximum of `residentBytes` since the start of the process. */
   readonly residentPeakBytes: number
@@ -34,10 +34,10 @@ export function processUsage(processId: number): ProcessUsage | undefined {
   }
 }
 
-/** CPU time of two processes between two moments: the measured server, and the load, which is this process. */
+/** The CPU time, since the clock was made, of the measured server and of the load, which is this process. */
 export interface CpuUse {
   readonly seconds: number
-  /** All threads of the server. */
+  /** CPU time of all threads of the server. */
   readonly serverCpuSeconds: number
   /** CPU time of the load generator. If it equals `seconds`, the load was the limit, not the server. */
   readonly loadCpuSeconds: number

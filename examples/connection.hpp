@@ -130,7 +130,7 @@ class Connection {
       }
     }
     freeaddrinfo(found);
-    if (descriptor < 0) throw std::runtime_error("nobody answers");
+    if (descriptor < 0) throw std::runtime_error("no server answers");
     return descriptor;
   }
 };

@@ -193,7 +193,7 @@ std::unique_ptr<Connection> connect(const Place& place, const std::string& ident
     } catch (const Refused&) {
       throw;
     } catch (const Closed& closed) {
-      // A mistake of this program, or a void secret: retrying does not help.
+      // A mistake of this program, or an invalid secret: do not try again.
       if (closed.code == 4400 || closed.code == 4401) throw;
       why = closed.what();
     } catch (const std::runtime_error& error) {

@@ -264,7 +264,7 @@ def run(url, identifier, secret, report_seconds):
         except Refused as refused:
             sys.exit(f"refused: {refused}")
         except Closed as closed:
-            if closed.code in (4400, 4401):  # a mistake of this program, or a void secret: retrying does not help
+            if closed.code in (4400, 4401):  # a mistake of this program, or an invalid secret: do not try again
                 sys.exit(str(closed))
             why = closed
         except OSError as error:

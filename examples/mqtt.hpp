@@ -22,7 +22,7 @@ class Mqtt : public Connection {
     }
   }
 
-  // PUBACK means that it is stored.
+  // PUBACK means that the server has stored the message.
   void send(const std::string& payload) override {
     lastId = lastId % 65535 + 1;
     published[lastId] = payload;

@@ -78,7 +78,7 @@ test('installs and builds only what has changed', async () => {
   expect(calls().slice(2)).toEqual([compiled, compiled])
 })
 
-test('several launches at once install and build once, also after a killed one', async () => {
+test('several launches at once install and build once, also after a killed launch', async () => {
   put('dist/.lock', String(spawnSync(process.execPath, ['--version']).pid))
   const ends = await Promise.all(Array.from({ length: 6 }, () => launch('start')))
   expect(ends.map(([code, out]) => [code, out])).toEqual(Array(6).fill([0, '1\n']))

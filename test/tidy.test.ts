@@ -272,7 +272,7 @@ test('there are sources', () => {
   expect(sources.length).toBeGreaterThan(50)
 })
 
-test('imports of modules have no circle', () => {
+test('imports between modules have no cycle', () => {
   const visited = new Set<string>()
   const visit = (module: string, above: readonly string[]) => {
     expect(above, [...above, module].join(' → ')).not.toContain(module)
@@ -283,13 +283,13 @@ test('imports of modules have no circle', () => {
   for (const module of Object.keys(modules)) visit(module, [])
 })
 
-/** A dynamic import may close a circle: it loads a page or a slow part when it is needed. */
-test('imports of files have no circle, types included', () => {
+/** A dynamic import may close a cycle, because it loads a page or a slow part only when that is needed. */
+test('imports between files have no cycle, types included', () => {
   const imports = new Map(sources.map((source) => [source.path, filesImportedBy(source)]))
   const finished = new Set<string>()
   const visit = (path: string, above: readonly string[]) => {
     const from = above.indexOf(path)
-    if (from >= 0) throw new Error(`imports in a circle: ${[...above.slice(from), path].join(' → ')}`)
+    if (from >= 0) throw new Error(`imports in a cycle: ${[...above.slice(from), path].join(' → ')}`)
     if (finished.has(path)) return
     for (const next of imports.get(path) ?? []) visit(next, [...above, path])
     finished.add(path)
@@ -297,7 +297,7 @@ test('imports of files have no circle, types included', () => {
   for (const path of imports.keys()) if (/^(src|actors)\//.test(path)) visit(path, [])
 })
 
-test('a server that is no node of a cluster loads nothing of NATS', () => {
+test('a server without a cluster loads no package of NATS', () => {
   const loaded = new Set<string>()
   const visit = (path: string) => {
     if (loaded.has(path)) return

@@ -2,7 +2,7 @@
 
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { formsOf } from '#bench/harness/load-figures'
-import { reported, standardLoad, started, withLoad, withRemote } from '#bench/harness/running-load'
+import { runUntilReported, standardLoad, started, withLoad, withRemote } from '#bench/harness/running-load'
 import { placeOf } from '#bench/harness/server-target'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
 import type { ReadResult } from '#bench/load/readers'
@@ -36,7 +36,7 @@ function speedOf([size, devices]: readonly [string, number]): Case {
   const measure = (round: Round) =>
     started(ownServer(), (server) =>
       withLoad(server, { ...fleet, devices }, async (load) => {
-        await reported(load, { warmupMs: 0, measuredMs: 1_000 })
+        await runUntilReported(load, { warmupMs: 0, measuredMs: 1_000 })
         return await warmReads(server, round)
       }),
     )

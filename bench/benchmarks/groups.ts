@@ -4,7 +4,7 @@ import { Dashboard } from '#bench/dashboard'
 import type { Benchmark, Figures, Round } from '#bench/harness/benchmark'
 import { administrator, callApi, createUser, identityOn, readToken } from '#bench/harness/identity'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
-import { type RunningLoad, reported, standardLoad, started, timesOf, withLoad } from '#bench/harness/running-load'
+import { type RunningLoad, runUntilReported, standardLoad, started, timesOf, withLoad } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
 import { identifierOf } from '#bench/load/fleet-link'
 import { processUsage } from '#bench/process-usage'
@@ -61,7 +61,7 @@ async function withFleet<Measured>(
       hasOtherEvents: true,
     }
     return withLoad(server, shape, async (load) => {
-      await reported(load, { warmupMs: 0, measuredMs: 1_000 })
+      await runUntilReported(load, { warmupMs: 0, measuredMs: 1_000 })
       const { port } = server
       const person = `Bearer ${await readToken(port, administrator)}`
       const groups: string[] = []

@@ -2,7 +2,7 @@
 
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { formsOf } from '#bench/harness/load-figures'
-import { reported, standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
+import { runUntilReported, standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
 import { ownServer } from '#bench/harness/servers'
 import { leadLimits } from '#bench/load/lead'
 
@@ -23,7 +23,7 @@ async function changes(asked: number, round: Round): Promise<Figures> {
   // A million HELLOs take two minutes.
   const devices = round.isQuick ? Math.min(asked, quickDevicesMax) : asked
   return underLoad(start, { ...standardLoad, devices }, async (load) => {
-    await reported(load, { ...times, warmupMs: 0 })
+    await runUntilReported(load, { ...times, warmupMs: 0 })
     const full = await load.run(times)
     const paced = await load.run({ ...times, rate })
     return {

@@ -3,7 +3,7 @@
 import type { Benchmark, Figures, Round } from '#bench/harness/benchmark'
 import type { MemoryUse } from '#bench/harness/memory-probe'
 import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
-import { reported, standardLoad, started, withLoad } from '#bench/harness/running-load'
+import { runUntilReported, standardLoad, started, withLoad } from '#bench/harness/running-load'
 import { processUsage } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
@@ -79,7 +79,7 @@ function devices(round: Round): Promise<Figures> {
   return started(startProbed, async (server) => {
     const before = await fill(server, fillMs)
     const hot = await withLoad(server, { ...fleet, devices }, async (load) => {
-      await reported(load, { warmupMs: 0, measuredMs: reportMs })
+      await runUntilReported(load, { warmupMs: 0, measuredMs: reportMs })
       return await rested(server, restMs)
     })
     const after = await forgotten(server)

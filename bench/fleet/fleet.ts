@@ -18,7 +18,7 @@ const connectsPerTick = 20
 /** Frames would delay connecting links: the fleet sends nothing until all are connected or this time is over. */
 const gatherMsMax = 10_000
 
-/** A schedule that has fallen behind by more than this is shifted. */
+/** If sending has fallen behind its schedule by more than this, the schedule is shifted. */
 const behindMsMax = 1_000
 
 /**

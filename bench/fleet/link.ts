@@ -126,7 +126,7 @@ export class FleetLink {
   /** `changes`: results of a write. */
   send(device: SimulatedDevice, changes?: readonly Change[]): void {
     // Every other device has its own clock and sends timestamps.
-    const it = device.nextFrame(device.index % 2 === 1 ? Date.now() : undefined, changes)
+    const frame = device.nextFrame(device.index % 2 === 1 ? Date.now() : undefined, changes)
     this.#settings.counts.framesSent++
     this.#transmit(device, it)
   }

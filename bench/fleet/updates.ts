@@ -72,7 +72,8 @@ export interface UpdateAnswersParts {
 }
 
 /**
- * Numbers of ranges of a download. A device pauses between ranges, and a device that vanishes does so after a range.
+ * The possible numbers of ranges of a download. A device pauses between two ranges, and one that vanishes does so after
+ * a range.
  */
 const ranges = { quick: 4, slow: 16 }
 const rangeBytesMin = 16 * 1024

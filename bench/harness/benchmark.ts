@@ -5,7 +5,7 @@ export type Figures = Readonly<Record<string, number>>
 export interface FigureForm {
   readonly title: string
   readonly digits: number
-  /** Compared with the baseline: the ratio of both in the same round. */
+  /** The report contains the ratio of this figure to that of the baseline in the same round. */
   readonly isCompared?: boolean
   /** A rate or a latency. It measures the load instead of the server when the load is the limit. */
   readonly isOfLoad?: boolean

@@ -18,9 +18,9 @@ interface VariantResult {
   readonly name: string
   readonly rounds: Rounds
   readonly figures: Spreads
-  /** Ratios to the baseline, of the compared figures; only of rounds in which both succeeded. */
+  /** For each compared figure, the ratio to the baseline. Only rounds in which both variants succeeded count. */
   readonly ratios: Spreads
-  /** The load had hardly any idle time: the figure may be the limit of the load instead of the server's. */
+  /** The load had hardly any idle time, so the figures may show the limit of the load instead of the server's. */
   readonly isLoadFull: boolean
 }
 
@@ -48,13 +48,13 @@ export interface MeasureOptions {
   readonly print: (line: string) => void
 }
 
-/** If this many measurements of a variant are disturbed, the last one counts as a failure. */
+/** A measurement that other processes disturb is repeated. After this many tries it counts as a failure. */
 const triesMax = 3
 
 /**
- * Measures in rounds: the variants of a case directly after each other, in alternating order, so that warm-up and
- * disturbances affect all alike. A failure is reported and costs only its own measurement, because the others may have
- * taken hours.
+ * Measures in rounds. A round measures the variants of a case directly after each other, and every second round in
+ * reverse order, so that warm-up and disturbances affect all variants alike. A failed measurement is reported and left
+ * out; the others, which may take hours, count all the same.
  */
 export async function measure(benchmark: Benchmark, options: MeasureOptions): Promise<Measured> {
   const failures: Failure[] = []
@@ -176,14 +176,14 @@ function keyOf(caseName: string, variant: string): string {
 
 export interface Verdict {
   readonly target: Target
-  /** Undefined if nothing was measured: then the target is missed. */
+  /** Undefined if nothing was measured; the target then counts as missed. */
   readonly reached: Spread | undefined
   readonly isHeld: boolean
 }
 
 /**
- * The median decides; the spread shows its uncertainty. `hasFailed`: some measurement failed, so that a target may have
- * no figure; otherwise a target without a figure throws.
+ * A target is held if the median reaches it. `hasFailed`: some measurement failed, so a target without a figure is
+ * missed; otherwise such a target throws.
  */
 export function judge(
   targets: readonly Target[],

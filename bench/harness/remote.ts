@@ -6,7 +6,7 @@ import { projectRoot } from '#bench/project-root'
 
 /** A program that does not exit within this time is killed. */
 const stopMsMax = 5_000
-/** Longer than any call: a load that waits for ever would cost all rounds measured before. */
+/** Longer than any call. Without a limit, a load that waits for ever would make all earlier rounds useless. */
 const answerMsMax = 15 * 60_000
 
 interface Answer {

@@ -67,7 +67,7 @@ export async function withRemote<Measured>(program: string, use: (remote: Remote
   }
 }
 
-/** Runs both as often as given, in alternating order, so that a drift of the machine affects both alike. */
+/** Runs each function `times` times, in alternating order, so that a drift of the machine affects both alike. */
 export async function runInAlternatingOrder(times: number, first: () => unknown, second: () => unknown): Promise<void> {
   for (let time = 0; time < times; time++) {
     for (const run of time % 2 === 0 ? [first, second] : [second, first]) await run()
@@ -75,7 +75,7 @@ export async function runInAlternatingOrder(times: number, first: () => unknown,
 }
 
 /** Runs the load until every device has reported. Each attempt lasts for `phase`. */
-export async function reported(load: RunningLoad, phase: PhaseSpec): Promise<void> {
+export async function runUntilReported(load: RunningLoad, phase: PhaseSpec): Promise<void> {
   for (let tries = 0; tries < reportTriesMax; tries++) {
     await load.run(phase)
     if ((await load.silent()) === 0) return

@@ -30,7 +30,7 @@ export async function folderBytes(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }
 
-/** Tables are written once and then only deleted: two folders can share a file. */
+/** The database never changes a table after it is written, so two folders can share the file. */
 const tables = /\.(ldb|sst)$/
 const lock = 'LOCK'
 

@@ -14,7 +14,7 @@ const arrayOfThree = 0x93
 
 export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
 
-/** A message of the server except ACK. */
+/** A message of the server other than ACK. */
 type LinkMessage = Readonly<Record<string, unknown>> & { readonly type: string; readonly flakeAddress: number }
 
 /**
@@ -26,7 +26,7 @@ export type NumberOf = (device: number, sequence: number, isAgain: boolean) => n
 export interface Reconnecting {
   /** Called for each connection that ended (except by `cut`), each failed attempt to connect, and each ERROR. */
   readonly ended: (how: string) => void
-  /** In [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly chance: () => number
   readonly backoffMsMax: number
   /** After a reconnect a device sends its last stored frame again, which the server must not apply twice. */
@@ -60,7 +60,7 @@ export interface FleetLinkOptions {
   readonly onRead?: () => void
 }
 
-/** Frames are written here, and sent as a copy. */
+/** Frames are written into this buffer, and a copy is sent. */
 let scratch = Buffer.alloc(64 * 1024)
 
 /** A gateway: sends HELLO for its devices, then frames in batches, and counts their acknowledgements. */

@@ -141,7 +141,7 @@ export class LoadFleet {
     for (const link of this.#links) this.#fill(link)
   }
 
-  /** Makes no new frames; `settled` still sends those that are due. */
+  /** Makes no new frames; `settled` still sends the due frames. */
   pause(): void {
     this.#isFilling = false
     clearInterval(this.#timer)

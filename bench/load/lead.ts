@@ -1,4 +1,4 @@
-/** How far ahead of the slowest dashboard a server may be. */
+/** How far a server may be ahead of the slowest dashboard. */
 export interface LeadLimits {
   readonly eventsMax: number
   /**
@@ -57,7 +57,8 @@ export class Lead {
   }
 
   /**
-   * Some dashboards have received events. Checks the minimum once per iteration of the event loop, after all have read.
+   * Must be called when dashboards have received events. Checks the slowest one once per iteration of the event loop,
+   * after all dashboards have read.
    */
   moved(): void {
     if (this.#isCheckDue || !this.#isOn) return

@@ -6,13 +6,13 @@ export interface AskedLogin {
   readonly who: Credentials
 }
 
-/** A kind of logins, which all may have the same results. */
+/** A kind of login. All logins of a kind may have the same results. */
 export interface LoginKind {
   /** The name under which the results of these logins are counted. */
   readonly what: string
-  /** Login `number`, of this kind. `users`: with their correct passwords. */
+  /** Returns login `number` of this kind. `users`: the users with their correct passwords. */
   asks(number: number, users: readonly Credentials[]): AskedLogin
-  /** Failed logins before the attack: as many as are allowed in a minute, so that none is left. Contract 2. */
+  /** Failed logins before the attack: all that are allowed in a minute, so that the attack has none left. Contract 2. */
   readonly failures?: { readonly count: number; asks(number: number, users: readonly Credentials[]): AskedLogin }
 }
 

@@ -21,7 +21,7 @@ const attack: readonly LoginKind[] = [right, stranger, right, atOne, fromOne, ag
 
 const timeoutMs = 90_000
 const tickMs = 5
-/** Failed logins at a time before the attack; fewer than fit into the queue for password checks. */
+/** How many logins fail at the same time before the attack: fewer than fit into the queue for password checks. */
 const failuresAtOnce = 24
 
 interface Login {
@@ -36,7 +36,7 @@ let logins: readonly Login[]
 let sent = 0
 
 serveFunctions({
-  /** All proofs are made here and are valid for a minute. */
+  /** Makes all requests with their proofs, which are valid for a minute. */
   async open(asked: LoginsSpec): Promise<void> {
     spec = asked
     const { port, authorizations, perSecond, seconds } = asked

@@ -1,28 +1,30 @@
 /**
- * Length of the message at `at` in bytes; 0 while the length is unknown, or while a message that is not a delivery is
- * incomplete. Negative for a complete message that is not a delivery, and may need an answer.
+ * The length in bytes of the message that begins at `at`. Positive: a delivery, which may be incomplete. Negative:
+ * another message, which is complete and may need an answer. 0: not known yet, or another message that is incomplete.
  */
 export type LengthOf = (bytes: Buffer, at: number) => number
 
-export type OtherHandler = (bytes: Buffer, at: number, end: number) => void
-/** Returns whether the delivery counts. */
+/** Called with each message that is not a delivery. */
+export type OtherMessageHandler = (bytes: Buffer, at: number, end: number) => void
+/** Called with each delivery. Returns whether the delivery counts. */
 export type DeliveryHandler = (bytes: Buffer, at: number, end: number) => boolean
 
-/** Longer than the head of a message in every protocol. */
+/** In every protocol the head of a message is shorter. */
 const headBytesMax = 512
 
 /**
- * Counts deliveries by their lengths alone. Copying or keeping the bytes of thousands of sockets would cost the load
- * more than the server.
+ * Counts deliveries by their lengths, without their content: copying the bytes of thousands of sockets would cost the
+ * load more than the server.
  */
 export class MessageCounter {
   readonly #lengthOf: LengthOf
-  readonly #other: OtherHandler
+  readonly #other: OtherMessageHandler
+  /** The bytes of the last delivery that have not arrived yet. */
   #missing = 0
   /** The beginning of a message whose length is not known yet. */
   #rest: Buffer | undefined
 
-  constructor(lengthOf: LengthOf, other: OtherHandler) {
+  constructor(lengthOf: LengthOf, other: OtherMessageHandler) {
     this.#lengthOf = lengthOf
     this.#other = other
   }
@@ -68,14 +70,14 @@ export class MessageCounter {
   }
 }
 
-/** Reads every delivery. Copies only incomplete deliveries. */
+/** Passes every message to its handler. Copies only the bytes of an incomplete message. */
 export class MessageReader {
   readonly #lengthOf: LengthOf
   readonly #onDelivery: DeliveryHandler
-  readonly #other: OtherHandler
+  readonly #other: OtherMessageHandler
   #rest: Buffer | undefined
 
-  constructor(lengthOf: LengthOf, onDelivery: DeliveryHandler, other: OtherHandler) {
+  constructor(lengthOf: LengthOf, onDelivery: DeliveryHandler, other: OtherMessageHandler) {
     this.#lengthOf = lengthOf
     this.#onDelivery = onDelivery
     this.#other = other

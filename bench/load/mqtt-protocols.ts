@@ -53,7 +53,7 @@ const mqttAcknowledged = 4
 /** Quality of service 1, retained: the broker has the last message of each topic in its database. */
 const mqttStoredHead = (mqttPublish << 4) | 0b0011
 
-/** PUBACK alone counts. §3.4: four bytes. */
+/** Only PUBACK counts as a delivery. §3.4: PUBACK has four bytes. */
 export const mqttStored: Protocol = {
   ...mqtt,
   acknowledges: true,
@@ -71,7 +71,7 @@ export const mqttStored: Protocol = {
 
 const linkTopic = mqttText('v1/link')
 
-/** This server: gateways publish messages of the device connection, and people subscribe to all events. Contract 10. */
+/** This server: gateways publish messages of the device connection, and users subscribe to all events. Contract 10. */
 export const ownMqtt: Protocol = {
   ...mqtt,
   subscribe: (place) => [mqttConnect(place, 'reader'), mqttSubscribe('v1/events/+/+')],
@@ -93,7 +93,7 @@ export const ownMqttState: Protocol = {
   },
 }
 
-/** PUBACK alone counts: the change is stored. */
+/** Like `ownMqtt`, but only PUBACK counts as a delivery: it is sent when the change is stored. */
 export const ownMqttStored: Protocol = {
   ...ownMqtt,
   acknowledges: true,

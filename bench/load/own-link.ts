@@ -37,7 +37,7 @@ export function updateOf(device: string, sequence = ''): Buffer {
 
 const acknowledgement = '{"type":"ACK"'
 
-/** This server's device connection in JSON over a websocket. ACK counts. Contract 7. */
+/** This server's device connection in JSON over a websocket. Only ACK counts as a delivery. Contract 7. */
 export const ownJson: Protocol = {
   acknowledges: true,
   lengthOf(bytes, at) {

@@ -13,7 +13,7 @@ export interface PeerLinkOptions {
   readonly first: number
   readonly step: number
   readonly count: number
-  /** Called with the number of further acknowledged messages. */
+  /** Called with the number of messages that were acknowledged since the last call. */
   readonly acknowledged: (messages: number) => void
   /** Called when more may be sent. */
   readonly onRead: () => void

@@ -7,14 +7,14 @@ export interface Protocol {
   readonly lengthOf: LengthOf
   /** The answer to a message that is not a delivery; undefined if the message needs no answer. */
   answerTo?(bytes: Buffer, at: number, end: number): Uint8Array | undefined
-  /** Where the last value of a delivery begins; absent: after its last colon. */
+  /** Returns where the last value of a delivery begins. Absent: the value begins after the last colon. */
   valueAt?(bytes: Buffer, at: number): number
   /** The first steps of a subscriber to all devices. */
   subscribe(place: Place): readonly Step[] | Promise<readonly Step[]>
   introduce(place: Place & { readonly devices: readonly string[] }): readonly Step[]
-  /** The system acknowledges each message; only acknowledgements then count as deliveries. */
+  /** Set if the system acknowledges each message: then only acknowledgements count as deliveries. */
   readonly acknowledges?: true
-  /** One whole message. `slot`: the position of its device. */
+  /** Returns one whole message. `slot`: the position of its device. */
   publish(device: string, payload: Buffer, slot: PublishSlot): Buffer
 }
 

@@ -53,7 +53,7 @@ serveFunctions({
     reading.catch(() => undefined)
   },
 
-  /** Reads for at least this time, and until a read that began meanwhile is complete. */
+  /** Reads for this time, and then until the read in progress is complete. */
   async measure(milliseconds: number): Promise<ReadResult> {
     const clock = new CpuClock(spec.serverProcessId)
     const before = { reads, bytes }

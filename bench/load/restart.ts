@@ -56,7 +56,7 @@ serveFunctions({
     fleet.check()
   },
 
-  /** Call it after the server was killed: waits for its last bytes, and closes the links. */
+  /** Must be called after the server was killed. Waits for the last bytes of the server, and closes the links. */
   async leave(): Promise<void> {
     await sleep(100)
     fleet.close()

@@ -20,7 +20,7 @@ export interface InstalledServer {
 const startMsMax = 10_000
 const stopMsMax = 5_000
 
-/** PATH, and folders in which servers are installed that PATH may lack. */
+/** The folders of PATH, and further folders in which servers may be installed. */
 const searched = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`
 const environment = { ...process.env, PATH: searched }
 

@@ -10,11 +10,11 @@ export interface DiskFault {
   /** Names as `strace` uses them, separated by commas. */
   readonly call: string
   /**
-   * The number of the first call that fails is at most this. `strace` counts the calls of each thread, and eight
-   * threads call.
+   * The highest number that the first failing call may have. `strace` counts the calls of each thread, and eight threads
+   * call.
    */
   readonly fromMax: number
-  /** Only one call fails. */
+  /** A single call fails instead of all calls from the first one on. */
   readonly isOnce?: boolean
   /** Calls on tables and the manifest fail, but not on the log: the database uses these files in the background. */
   readonly isBackground?: boolean

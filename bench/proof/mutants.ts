@@ -106,7 +106,7 @@ async function findMutant(name: string, seedsMax: number): Promise<MutantReport>
     await runSeeds({
       ...{
         program,
-        isOfHistory: name.startsWith('history-'),
+        isHistoryOnly: name.startsWith('history-'),
         processes: 1,
         next: () => (report.found ? undefined : waiting.shift()),
       },
@@ -133,7 +133,7 @@ function git(cwd: string, args: readonly string[]): void {
 }
 
 export const mutantsCommand = new Command('mutants')
-  .summary('bugs planted in copies of the server, until the simulation finds each')
+  .summary('plants bugs in copies of the server, which the simulation must find')
   .description(
     `Plants bugs in copies of the server, one in each, and runs the simulation until it finds them: first with the seed that
 is noted with the bug, then with others. A bug is found when the simulation reports the text of the line 'Expect: TEXT'

@@ -1,7 +1,7 @@
 import type { Option } from 'commander'
 
 export interface Outcome {
-  /** For `--seed`, to repeat the run. */
+  /** The value of `--seed` that repeats the run. */
   readonly seed: number
   readonly seconds: number
   /** Attempts and findings, for the report. */

@@ -7,39 +7,39 @@ import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
 import { compileSimulation } from '#bench/proof/simulation-program'
 
-/** The result of one seed: how often each event occurred, or the fault. */
+/** The result of the run with one seed: the fault, or how often each situation occurred. */
 export interface SeedResult {
   readonly seed: number
   readonly ms: number
   readonly counts?: Readonly<Record<string, number>>
   readonly fault?: string
-  /** Its process died without a result: `fault` describes how. */
+  /** The process of the run died without a result; `fault` describes how. */
   readonly isDead?: true
 }
 
 export interface SeedsOptions {
   /** Made by `compileSimulation`. */
   readonly program: string
-  /** Simulates the server with history, instead of the whole server. */
-  readonly isOfHistory?: boolean
+  /** Runs the simulation of history instead of the one of the whole server. */
+  readonly isHistoryOnly?: boolean
   readonly processes: number
-  /** The seed to run next; undefined: no more. */
+  /** Returns the seed to run next; undefined when there are no more. */
   readonly next: () => number | undefined
   readonly ended: (result: SeedResult) => void
 }
 
-/** The time limit of a run, which takes a fraction of a second, or some seconds on a busy machine. */
+/** The time limit of a run. A run takes a fraction of a second, or some seconds on a busy machine. */
 const seedMsMax = 120_000
 
 /** Runs the simulation with seeds in parallel processes until there are none left. */
 export async function runSeeds(options: SeedsOptions): Promise<void> {
-  await Promise.all(Array.from({ length: options.processes }, () => runInTurn(options)))
+  await Promise.all(Array.from({ length: options.processes }, () => runSeedsInProcess(options)))
 }
 
-async function runInTurn({ program, isOfHistory = false, next, ended }: SeedsOptions): Promise<void> {
+async function runSeedsInProcess({ program, isHistoryOnly = false, next, ended }: SeedsOptions): Promise<void> {
   let child: ChildProcess | undefined
   for (let seed = next(); seed !== undefined; seed = next()) {
-    child ??= started(program, isOfHistory ? ['history'] : [])
+    child ??= started(program, isHistoryOnly ? ['history'] : [])
     const result = await resultOf(child, seed)
     if (!child.connected) child = undefined
     ended(result)
@@ -62,7 +62,7 @@ function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
     const exited = (code: number | null, signal: string | null) => died(`died: ${signal ?? code}`)
     const timer = setTimeout(() => {
       child.off('exit', exited)
-      child.once('exit', () => died(`was at it for ${seedMsMax} ms, and was killed`))
+      child.once('exit', () => died(`had no result after ${seedMsMax} ms, and was killed`))
       child.kill('SIGKILL')
     }, seedMsMax)
     child.once('message', end as (result: unknown) => void)
@@ -79,7 +79,7 @@ function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
 }
 
 export const seedsCommand = new Command('seeds')
-  .summary('runs of the simulated server, one after the other, until Ctrl-C')
+  .summary('runs the simulation with one seed after the other, until Ctrl-C')
   .description('Runs the simulation of the whole server with one seed after the other, until Ctrl-C.')
   .addOption(option('--from SEED', 'the first seed (default: the clock)', integer(1)))
   .addOption(option('--for SECONDS', 'no seed starts after this time', integer(1)))
@@ -112,12 +112,12 @@ async function searchSeeds(options: SearchOptions): Promise<void> {
   }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupted)
   const printProgress = () =>
-    console.log(`${ended} seeds from ${first} on in ${secondsPassed().toFixed(0)} s, ${failed} of them failed`)
+    console.log(`${ended} seeds, from seed ${first}, in ${secondsPassed().toFixed(0)} s; ${failed} failed`)
   const progress = setInterval(printProgress, progressEveryMs)
   await runSeeds({
     program,
     processes,
-    isOfHistory: options.history === true,
+    isHistoryOnly: options.history === true,
     next: () => (isInterrupted || secondsPassed() >= secondsMax ? undefined : seed++),
     ended: (result) => {
       ended++

@@ -205,12 +205,12 @@ async function disconnectSome({ random, witness, fleets }: LoadedServer): Promis
 
 interface Growth {
   readonly perMinute: number
-  /** Includes the 95 % confidence interval. */
+  /** The values and the growth, with the 95 % confidence interval. */
   readonly text: string
   readonly problem?: string
 }
 
-/** A line through the medians of spans. Consecutive samples are correlated, and would make the interval too narrow. */
+/** Fits a line to the medians of spans: single samples are correlated, and would make the interval too narrow. */
 function growthOf(name: GaugeName, samples: readonly Sample[]): Growth {
   const { title, scale, growthMax } = gauges[name]
   const length = Math.max(1, Math.floor(samples.length / spansCount))
@@ -222,7 +222,7 @@ function growthOf(name: GaugeName, samples: readonly Sample[]): Growth {
     value: spreadOf(span.map((each) => each[name] / scale)).median,
   }))
   if (points.length < pointsMin) {
-    const problem = `${title}: was read ${samples.length} times only`
+    const problem = `${title}: has only ${samples.length} samples`
     return { perMinute: Number.NaN, text: problem, problem }
   }
   const { perMinute, low, high } = slopeOf(points)
@@ -231,7 +231,7 @@ function growthOf(name: GaugeName, samples: readonly Sample[]): Growth {
     value.toFixed(2),
   )
   const text = `${title}: ${middle} (${least} to ${most}), growth ${slope} a minute (${lowest} to ${highest})`
-  return { perMinute, text, ...(low > growthMax && { problem: `${text}: may be ${growthMax}` }) }
+  return { perMinute, text, ...(low > growthMax && { problem: `${text}: at most ${growthMax} is allowed` }) }
 }
 
 /**

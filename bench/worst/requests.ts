@@ -79,7 +79,7 @@ function input(name: string, prepare: RequestInput['prepare']): RequestInput {
   return { input: name, prepare }
 }
 
-/** `sent`: the number of this call, from 1. */
+/** An input without preparation. `sent`: the number of the call of `ask`, from 1. */
 function counted(name: string, ask: (fixture: Fixture, sent: number) => Promise<unknown>): RequestInput {
   let sent = 0
   return input(name, async (fixture) => () => ask(fixture, ++sent))
@@ -92,7 +92,7 @@ function get(name: string, path: string, authorization?: () => string): RequestI
   })
 }
 
-/** Sends the same body each time. */
+/** A request with the same body each time. */
 function again(name: string, target: string, body: () => object, authorization?: () => string): RequestInput {
   const [method = '', path = ''] = target.split(' ')
   return input(name, async ({ request, person }) => {
@@ -155,10 +155,10 @@ export const requests: readonly RequestInput[] = [
     await fillWith('€'.repeat(16_000), fixture, 'WIDE')
     return () => fixture.request('GET', '/devices/WIDE')
   }),
-  get('the same by hexadecimal ids', '/devices/FULL?hex=true'),
-  get('the same by names', '/devices/FULL?raw=false'),
-  get('the list they stand in', '/devices?depth=2'),
-  get('its mirror', '/services?depth=2'),
+  get('GET of a device that is full, by hexadecimal ids', '/devices/FULL?hex=true'),
+  get('GET of a device that is full, by names', '/devices/FULL?raw=false'),
+  get('GET of all devices, some of them full', '/devices?depth=2'),
+  get('GET of all services, some of devices that are full', '/services?depth=2'),
   get(
     'a filter of 8 KiB',
     `/devices?filter=${encodeURIComponent(JSON.stringify({ or: names('', 60).map((name) => ({ '==': [{ var: `services.${uuid(Number(name))}.0x0001` }, 'x'] })) }))}`,
@@ -178,12 +178,12 @@ export const requests: readonly RequestInput[] = [
     }
     return () => request('GET', '/groups')
   }),
-  making('POST of an alarm bound to all of them', '/alarms', () => alarm({ groups })),
-  making('POST of a function bound to all of them', '/functions', () => ({
+  making('POST of an alarm bound to 100 groups of 10 000 devices', '/alarms', () => alarm({ groups })),
+  making('POST of a function bound to 100 groups of 10 000 devices', '/functions', () => ({
     ...{ name: 'f', binding: { groups }, graph: { nodes: [{ id: 't', type: 'trigger', on: 'status' }], edges: [] } },
   })),
   making('POST of a group of 10 000 devices', '/groups', () => ({ name: 'g', devices: names('H', groupDevices) })),
-  input('the same alarm while a socket is open', async (to) => {
+  input('POST of an alarm bound to 100 groups, while a socket is open', async (to) => {
     const socket = await to.open('/events')
     socket.on('message', () => {})
     return () => makeAndDelete(to, '/alarms', alarm({ groups }))
@@ -200,14 +200,14 @@ export const requests: readonly RequestInput[] = [
     ...{ groups: groups.slice(0, 10), serviceIdentifier: uuid(0), updates: { '0x2000': 1 } },
   })),
   again('PUT of a role of 100 grants', 'PUT /iam/roles/big', () => ({ grants: grantsOf('R') })),
-  input('the same by a user with as many', async ({ port, person, request }) => {
+  input('PUT of a role of 100 grants, by a user with 100 grants', async ({ port, person, request }) => {
     const user = await createUser(port, person, { name: 'limited', role: 'big' })
     limited = `Bearer ${await readToken(port, user)}`
     return () => request('PUT', '/iam/roles/copy', { grants: grantsOf('R') }, { authorization: limited })
   }),
-  again('a role of one grant of 10 000 devices, by this user', 'PUT /iam/roles/copy', largeGrant, asLimited),
-  get('GET /devices by this user', '/devices?depth=2', asLimited),
-  input('GET of 100 such roles', async ({ make, request }) => {
+  again('PUT of a role of one grant of 10 000 devices, by a user with 100 grants', 'PUT /iam/roles/copy', largeGrant, asLimited),
+  get('GET of all devices, by a user with 100 grants', '/devices?depth=2', asLimited),
+  input('GET of 100 roles of 100 grants', async ({ make, request }) => {
     for (const name of names('r', 100)) await make('PUT', `/iam/roles/${name}`, { grants: grantsOf(name) })
     return () => request('GET', '/iam/roles')
   }),
@@ -223,14 +223,14 @@ export const requests: readonly RequestInput[] = [
   counted('a socket with 2 000 names in its filter', async ({ open }) =>
     (await open(`/events?devices=${names('D', 1_000)}&services=${names('s', 1_000)}`)).close(),
   ),
-  counted('a socket that comes back from far', async ({ open, request }) => {
+  counted('a socket that resumes far behind', async ({ open, request }) => {
     const { headers } = await request('GET', '/devices?limit=1')
     const socket = await open(`/events?epoch=${headers['stream-epoch']}&offset=0`)
     socket.on('message', () => {})
     await sleep(1_500)
     socket.close()
   }),
-  counted('PATCH of 64 KiB of meta', ({ request }, sent) => {
+  counted('PATCH of 64 KiB of metadata', ({ request }, sent) => {
     const a = Object.fromEntries(names('k', 6_000).map((key, place) => [key, (sent - 1) * 6_000 + place]))
     return request('PATCH', '/meta/FULL', { a })
   }),
@@ -265,8 +265,8 @@ export const requests: readonly RequestInput[] = [
   ),
   get('credentials of 8 KB', '/iam/token', () => `Basic ${Buffer.from(`a:${'p'.repeat(6_000)}`).toString('base64')}`),
   get('a backup', '/backup'),
-  // Near the end, because its alarms stay, and would be evaluated for later values.
-  input('a value behind an edit of one of 400 long alarms', async (to) => {
+  // Near the end, because these alarms stay, and would be evaluated for later values.
+  input('POST of one of 400 long alarms, and then a value for all of them', async (to) => {
     const properties = names('', 3).map((propId) => ({ propId: Number(propId), type: 'FLOAT64' }))
     const services = [{ serviceIdentifier: uuid(0), properties }]
     await post(to, { deviceIdentifier: 'LONG', services, updates: [] })

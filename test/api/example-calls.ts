@@ -8,7 +8,7 @@ import { SoftAuthenticator } from '#test/access/soft-authenticator'
 import { codeOf } from '#test/access/totp-code'
 import { DpopCaller, type Pair } from '#test/api/dpop-caller'
 import { examplePath } from '#test/api/example-request'
-import { type AccessFixture, examplePassword, other, type UserName } from '#test/routes/access-fixture'
+import { type AccessFixture, examplePassword, otherTenant, type UserName } from '#test/routes/access-fixture'
 
 /** The parts of a request that differ from the example, because they are secrets of this server; and the caller. */
 export interface ExampleCall {
@@ -181,7 +181,7 @@ async function withDesired(fixture: AccessFixture): Promise<ExampleCall> {
 }
 
 async function withHosts(fixture: AccessFixture): Promise<ExampleCall> {
-  await fixture.call('eve', 'PATCH', `/iam/tenants/${other}`, { hosts: ['devices.other.example'] })
+  await fixture.call('eve', 'PATCH', `/iam/tenants/${otherTenant}`, { hosts: ['devices.other.example'] })
   return { user: 'eve' }
 }
 

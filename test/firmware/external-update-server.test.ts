@@ -96,15 +96,15 @@ const offered = (firmware: string, isPinned = false): OfferedFirmware => ({
 
 test.each<[name: string, answering: UpdateServerAnswer, found: OfferedFirmware | undefined]>([
   ['nothing', 'none', undefined],
-  ['a newer one', { offer: { firmware: '1.3.0', pinned: false, ...image } }, offered('1.3.0')],
-  ['a newer one without a pin field', { offer: { firmware: '1.3.0', ...image } }, offered('1.3.0')],
-  ['a newer one with an unknown field', { offer: { firmware: '1.3.0', notes: 'x', ...image } }, offered('1.3.0')],
-  ['a newer one, pinned', { offer: { firmware: '1.3.0', pinned: true, ...image } }, offered('1.3.0', true)],
+  ['a newer firmware', { offer: { firmware: '1.3.0', pinned: false, ...image } }, offered('1.3.0')],
+  ['a newer firmware without a pin field', { offer: { firmware: '1.3.0', ...image } }, offered('1.3.0')],
+  ['a newer firmware with an unknown field', { offer: { firmware: '1.3.0', notes: 'x', ...image } }, offered('1.3.0')],
+  ['a newer firmware, pinned', { offer: { firmware: '1.3.0', pinned: true, ...image } }, offered('1.3.0', true)],
   ['the same', { offer: { firmware: '1.2.0', ...image } }, undefined],
-  ['another build of it', { offer: { firmware: '1.2.0+b', ...image } }, undefined],
-  ['an older one', { offer: { firmware: '1.1.0', ...image } }, undefined],
+  ['another build of the same version', { offer: { firmware: '1.2.0+b', ...image } }, undefined],
+  ['an older firmware', { offer: { firmware: '1.1.0', ...image } }, undefined],
   ['a prerelease of the same', { offer: { firmware: '1.2.0-rc.1', ...image } }, undefined],
-  ['an older one, pinned', { offer: { firmware: '1.1.0', pinned: true, ...image } }, offered('1.1.0', true)],
+  ['an older firmware, pinned', { offer: { firmware: '1.1.0', pinned: true, ...image } }, offered('1.1.0', true)],
   ['the same, pinned', { offer: { firmware: '1.2.0', pinned: true, ...image } }, undefined],
   ['another build, pinned', { offer: { firmware: '1.2.0+b', pinned: true, ...image } }, offered('1.2.0+b', true)],
   [

@@ -235,7 +235,7 @@ describe('after a failed write', () => {
   })
 })
 
-test('an image stays while its release is being stored, and is removed if that is refused', async () => {
+test('an image stays while its release is being stored, and is removed if the release is refused', async () => {
   fixture = await openImages()
   await fixture.addReleases('boiler', putRelease('1.0.0'))
   await during(

@@ -44,7 +44,7 @@ test('each trigger has its own timeout', async () => {
   expect(answers).toEqual(['one SERVER_ERROR', 'two SERVER_ERROR'])
 })
 
-test('aborted triggers do not wait, including those aborted before', () => {
+test('aborted triggers do not wait, including triggers that were aborted before they were added', () => {
   const aborter = new AbortController()
   wait('one', 'A', 'default', aborter.signal)
   aborter.abort()

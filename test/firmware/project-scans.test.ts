@@ -196,10 +196,10 @@ describe('a failing device does not stop the scan', () => {
   })
 })
 
-describe('after a kill stored scans continue', () => {
+describe('stored scans continue after a kill', () => {
   const devices = namesOf(2_500)
 
-  test.each([0, 1])('each device is considered at least once, %i of the writes in flight kept', async (kept) => {
+  test.each([0, 1])('and consider each device at least once (writes in flight that reached the disk: %i)', async (kept) => {
     // Each round is killed later, from before the first step to after the last.
     let rounds = 0
     for (let steps = 0; ; steps += 41) {

@@ -104,7 +104,7 @@ describe('deleting a release', () => {
     expect(offersOf(next)).toEqual(offered)
   })
 
-  test('at the same time as a trigger: either it is offered and stays, or there is no update', async () => {
+  test('at the same time as a trigger: either the release is offered and stays, or there is no update', async () => {
     for (let steps = 0; steps < 12; steps++) {
       fixture = await FirmwareUpdatesFixture.open({ options: { isConnectUpdateDisabled: true } })
       device = await fixture.connect('A')

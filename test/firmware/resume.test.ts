@@ -4,7 +4,7 @@ import { offered, UpdateFixture } from '#test/firmware/update-fixture'
 
 const answers = ({ firmware }: UpdateQuery) => (firmware === '2.0.0' ? undefined : offered())
 
-test('a server killed while it asks the update server asks again', async () => {
+test('a server that was killed during a query asks the update server again', async () => {
   const fixture = await UpdateFixture.open({ options: { isConnectUpdateDisabled: true } })
   fixture.checks.isHeld = true
   await fixture.connect()

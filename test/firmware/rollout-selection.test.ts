@@ -76,7 +76,7 @@ describe('the devices of a rollout for groups', () => {
     [['G3'], []],
     [['G9', 'G2'], ['B']],
     [[], []],
-  ])('%j', (names, devices) => {
+  ])('%j are %j', (names, devices) => {
     expect(selected(names)).toEqual(devices)
   })
 

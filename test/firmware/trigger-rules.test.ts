@@ -3,7 +3,10 @@ import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
 import { isApplicable } from '#firmware/update-starter'
 import type { Trigger } from '#model/firmware'
 
-/** Whether a device is updated: accepting, accepting and pinned, refusing, refusing and pinned. */
+/**
+ * Whether a trigger updates each of four devices: one that accepts automatic updates, without a pin and with one, and
+ * one that refuses them, without a pin and with one.
+ */
 type Row = readonly [boolean, boolean, boolean, boolean]
 
 const yes: Row = [true, true, true, true]
@@ -31,7 +34,7 @@ const table: readonly [string, Partial<UpdateOptions>, Readonly<Record<Trigger, 
 ]
 
 describe.each(table)('with %s', (_, options, rows) => {
-  test.each(Object.entries(rows) as [Trigger, Row][])('%s', (trigger, expected) => {
+  test.each(Object.entries(rows) as [Trigger, Row][])('the trigger %s updates the expected devices', (trigger, expected) => {
     const set = { ...defaultUpdateOptions, ...options }
     const found = [true, false].flatMap((isAutoUpdated) =>
       [false, true].map((isPinned) => isApplicable(trigger, set, isAutoUpdated, isPinned)),

@@ -120,7 +120,7 @@ describe('the queue of queries', () => {
     expect(again).toEqual({})
   })
 
-  test('refuses queued queries when it stops, and asks no more', async () => {
+  test('refuses queued queries when it stops, and sends no more queries', async () => {
     server.answerTo = () => 'later'
     const outcomes = fleet(20).map((device) => soon(device))
     checks.stop()

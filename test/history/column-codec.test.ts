@@ -62,7 +62,7 @@ function written(points: Points, from = 0, to = points.count): Buffer {
 }
 
 describe('a column', () => {
-  test('has the same points after it was stored, of any times and values', () => {
+  test('reads back with the same points, for any times and values', () => {
     forAll(
       [values, fc.array(step, { maxLength: 40 }), fc.integer({ min: 0, max: 4e12 })],
       300,
@@ -78,7 +78,7 @@ describe('a column', () => {
     )
   })
 
-  test('of a part of the points has only these', () => {
+  test('of a part of the points reads back with only that part', () => {
     const points = pointsOf([1, { text: '"a"' }, 3.5, 4, 5], [7], 100)
     const read = new Points()
     decodeColumn(openRow(written(points, 2, 4)), read)
@@ -111,7 +111,7 @@ test('damage of a row is detected: every changed bit, and every cut', () => {
   for (let length = 0; length < row.length; length++) expect(() => openRow(row.subarray(0, length))).toThrow('damaged')
 })
 
-test('points are sorted by time, and of equal times the last one stays, as in a map', () => {
+test('points are sorted by time, and the last of several points of one time stays, as in a map', () => {
   forAll([fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.option(fc.integer())))], (drawn) => {
     const points = new Points(1)
     const expected = new Map<number, number | string>()

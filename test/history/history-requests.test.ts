@@ -16,7 +16,7 @@ const sync = async () => {}
 const compactionFailed = () => {}
 const lag = { entries: 0, ms: 0 }
 
-test('a bounded number of questions is asked at once, others wait in turn by group, and the rest is refused', async () => {
+test('a limited number of requests runs at once; others wait, with users taking turns, and the rest is refused', async () => {
   const reads = new HistoryRequests({
     world: new ManualWorld(),
     service,
@@ -52,7 +52,7 @@ test('a bounded number of questions is asked at once, others wait in turn by gro
   expect(begun.filter((group) => group === 'greedy').length).toBe(67)
 })
 
-test('a question waits for the position without taking the place of others', async () => {
+test('requests that wait for a position take no place of others, and fail after five seconds', async () => {
   const world = new ManualWorld()
   const waits: (() => void)[] = []
   const reads = new HistoryRequests({

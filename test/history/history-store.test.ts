@@ -29,7 +29,7 @@ async function stored(history: HistoryStore): Promise<Record<string, readonly [t
   return found
 }
 
-test('a device that skipped entries deleted and created again has none of the old history, also after a restart', async () => {
+test('a device that was deleted and created again in skipped entries has no old history, also after a restart', async () => {
   const backend = memoryStorage()
   const open = async () => {
     const history = await HistoryStore.open(await backend.open(), shapes)
@@ -63,7 +63,7 @@ test('a device that skipped entries deleted and created again has none of the ol
   backend.crash()
   history = await open()
   expect(await stored(history)).toEqual(expected)
-  // Values of the device that was deleted came too late.
+  // An import for the deleted device is ignored.
   const series = { tenant, device: 'A', service: 'service', propId: 0, type: 'float', times: [start], values: [7] }
   await history.importPoints([{ ...series, flakeAddress: 1 }], start)
   expect(await stored(history)).toEqual(expected)

@@ -89,7 +89,7 @@ describe('history', () => {
     expect(await fixture.ask()).toMatchObject({ text: expect.stringContaining('"value":[3]') })
   })
 
-  test('stops while there is too little space, and goes on', async () => {
+  test('stops while the disk has too little space, and continues afterwards', async () => {
     const fixture = new Fixture()
     await fixture.open()
     fixture.backend.setRoom(false)

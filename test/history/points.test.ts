@@ -5,7 +5,7 @@ import { Points, type SeriesValue } from '#history/points'
 const value = fc.oneof(fc.integer({ min: 0, max: 9 }), fc.constantFrom('"a"', '"b"'))
 const time = fc.integer({ min: 0, max: 12 })
 
-test('settled points are in order of time, and the last of each time stays', () => {
+test('settled points are in order of time, and the last of several points of one time stays', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(time, value)), fc.boolean(), (list, isSorted) => {
       const pushed = isSorted ? list.toSorted(([a], [b]) => a - b) : list

@@ -177,7 +177,7 @@ class Fixture {
   }
 }
 
-/** The aggregates of a bucket, by their definitions. Undefined if it is left out. */
+/** The aggregates of a bucket, by their definitions. Undefined for a bucket that answers leave out. */
 function reference(fixture: Fixture, begin: number, end: number): Record<string, number | null> | undefined {
   const { sorted, sortedMarks, now } = fixture
   const inside = sorted.filter(([time]) => time >= begin && time < end).map(([, value]) => value)
@@ -274,7 +274,7 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     }
   })
 
-  test('has the same hours when its points are kept no longer', async () => {
+  test('answers the same hours after its points were deleted', async () => {
     const fixture = await Fixture.make(seed)
     await fixture.fill()
     await fixture.mergeAll()
@@ -346,7 +346,7 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
 })
 
 describe('a query', () => {
-  test('has values of each type, and answers types without numbers by their last value', async () => {
+  test('finds values of each type; a bucket of values that are no numbers has only the last one', async () => {
     fixture.now += 5
     await fixture.report(fixture.now)
     const value = [...fixture.points.values()][0] as number
@@ -373,7 +373,7 @@ describe('a query', () => {
     expect(answer).toMatchObject({ faults: [{ path }] })
   })
 
-  test('of days in a zone begins at its midnight, also when clocks change', async () => {
+  test('by days begins at midnight in its time zone, also when clocks change', async () => {
     // Two days in Berlin: on 31 March 2024 clocks changed, so the second one has 23 hours.
     const first = Date.UTC(2024, 2, 29, 23)
     const times = [0, dayMs - 1, dayMs, dayMs + 23 * hourMs - 1, dayMs + 23 * hourMs].map((after) => first + after)
@@ -385,7 +385,7 @@ describe('a query', () => {
     expect(answer.series[0]?.count).toEqual([2, 2, 1])
   })
 
-  test('is cut to its total size: the oldest points first, then hours, then days, and nothing of today', async () => {
+  test('finds that a history above its size loses the oldest points first, then hours, then days, never today', async () => {
     const seen = new Set<string>()
     const counts: number[] = []
     for (const bytesMax of [Number.POSITIVE_INFINITY, 15_000, 12_000, 10_000, 8_000, 5_000, 1]) {
@@ -417,7 +417,7 @@ describe('a query', () => {
     expect(counts.at(-1)).toBe(1)
   })
 
-  test('of days in a zone of half hours has the hours of days whose points are kept no longer', async () => {
+  test('by days in a time zone with a half hour uses the stored hours after the points were deleted', async () => {
     for (let hour = 0; hour < 48; hour++) await fixture.report(start + hour * hourMs + 10 * 60_000, hour)
     fixture.now = start + 310 * dayMs
     await fixture.mergeAll()
@@ -430,7 +430,7 @@ describe('a query', () => {
     expect(answer.series[0]).toMatchObject({ time: [midnight], count: [24], first: [19] })
   })
 
-  test('keeps the summaries of a day whose points are kept no longer when late ones arrive', async () => {
+  test('finds the summaries of a day unchanged when a point arrives after the points of that day were deleted', async () => {
     for (let hour = 0; hour < 24; hour++) await fixture.report(start + hour * hourMs, hour)
     await fixture.mergeAll()
     fixture.now = start + dayMs
@@ -443,7 +443,7 @@ describe('a query', () => {
     expect((await fixture.ask({ propIds: [0], buckets })).series[0]).toMatchObject(expected)
   })
 
-  test('has texts in pages of limited size, and refuses too many of them in buckets', async () => {
+  test('has pages of limited size for texts, and refuses buckets with too many texts', async () => {
     const long = 'x'.repeat(1024 * 1024)
     fixture.now = start + 30 * hourMs
     for (let index = 0; index < 12; index++) await fixture.reportText(start + index * hourMs, `${index}${long}`)

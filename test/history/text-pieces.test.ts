@@ -21,13 +21,13 @@ function written(fill: (text: TextPieces) => void): string {
 }
 
 describe('a text in pieces', () => {
-  test('has the numbers that JSON has', () => {
+  test('contains numbers as JSON writes them', () => {
     forAll([number], 3_000, (value) => {
       expect(written((text) => text.addNumber(value))).toBe(JSON.stringify(value))
     })
   })
 
-  test('has all of its parts, of any length and characters, in pieces with memory of their own', () => {
+  test('contains all of its parts, of any length and characters, and no two pieces share memory', () => {
     const part = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('x'.repeat(70), 'ü'.repeat(50), '€'.repeat(2_000)),

@@ -108,7 +108,7 @@ test('a client that does not read delays no other client', async () => {
 })
 
 test.each(['end', 'unsubscribe', 'send', 'publish', 'cork'] as const)(
-  '%s inside dropped is refused, not fatal',
+  'a call of %s in the handler dropped is refused, and closes the socket',
   async (method) => {
     http = await openSocketHttp()
     const { socket } = await stalledClient()
@@ -134,17 +134,17 @@ test.each(['end', 'unsubscribe', 'send', 'publish', 'cork'] as const)(
 )
 
 describe.each([
-  ['with something in its buffer', (socket: Socket) => socket.bufferedBytes() > 0, [0]],
-  ['over its limit', (socket: Socket) => !socket.send(padding), []],
+  ['with unsent bytes', (socket: Socket) => socket.bufferedBytes() > 0, [0]],
+  ['with more unsent bytes than its limit', (socket: Socket) => !socket.send(padding), []],
 ] as const)('a socket that is ended %s', (_, isReached, published) => {
-  /** Tasks of the delayed world. */
+  /** The timers of the server: only this test runs them. */
   const held: (() => void)[] = []
   let cancelled = 0
   /** All events but `dropped`. */
   const events = () => http.recorder.events.map(({ type }) => type).filter((type) => type !== 'dropped')
   let socket: Socket
   let numbers: () => number[]
-  /** The last received bytes. */
+  /** The end of what the client received, as long as a close frame. */
   let last: Buffer
   const closeFrame = Buffer.concat([Buffer.from([0x88, 6, 4408 >> 8, 4408 & 0xff]), Buffer.from('dead')])
 
@@ -165,7 +165,7 @@ describe.each([
     while (!isReached(socket)) socket.send(padding)
     held.length = 0
     cancelled = 0
-    // Published at the same moment, so it is still queued.
+    // Published right before the end, so the message is still queued.
     http.server.publisher.publish('topic', numbered(0))
     socket.end(4408, 'dead')
   })

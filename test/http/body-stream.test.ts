@@ -65,7 +65,7 @@ test('single bytes are merged, without waiting for more', async () => {
   expect((await first).value).toEqual(Uint8Array.of(7))
 })
 
-test('the sender is held once above a megabyte, and released below a quarter', async () => {
+test('the sender is held back once above 1 MiB of unread bytes, and released below 256 KiB', async () => {
   const { body, calls } = bodyWithCalls()
   const pieces = body[Symbol.asyncIterator]()
   for (let index = 0; index < 16; index++) body.add(chunkOf(65_536))
@@ -85,7 +85,7 @@ test.each([
   ['the body became too large', (body: ReceivedBody) => body.finish(new Problem('too_large')), Problem, [2_000_000]],
   ['the sender disconnected', (body: ReceivedBody) => body.drop(true), RequestEnded, [2_000_000]],
   ['the request was answered', (body: ReceivedBody) => body.drop(false), RequestEnded, []],
-] as const)('when %s the sender is released, and further bytes are ignored', async (_, end, error, sizes) => {
+] as const)('when %s, the sender is released, and further bytes are ignored', async (_, end, error, sizes) => {
   const { body, calls } = bodyWithCalls()
   body.add(chunkOf(2_000_000))
   end(body)
@@ -136,7 +136,7 @@ test('a sender that ignores being held back is refused when the unread bytes of 
   expect(allUnread.bytes).toBe(0)
 })
 
-test.each([true, false])('a dropped body counts no unread bytes; kept: %s', async (isKept) => {
+test.each([true, false])('a dropped body counts no unread bytes (received bytes stay readable: %s)', async (isKept) => {
   const allUnread = { bytes: 0 }
   const { body } = bodyWithCalls(allUnread)
   body.add(chunkOf(50_000))

@@ -24,7 +24,7 @@ test('a refusal by the framing check names the fault', async () => {
   expect(await client.closed()).toMatch(/X-Request-Id: .*\r\n(.*\r\n)+\{"error":"one Host header is needed"\}$/)
 })
 
-test('a pipelined request behind a pending one closes the connection and leaves the server intact', async () => {
+test('a pipelined request before the answer to the previous one closes the connection, and the server stays intact', async () => {
   const later = 'GET /api/v1/later HTTP/1.1\r\nHost: a\r\n\r\n'
   await new RawClient(http.port).send(later + smuggled).closed()
   expect((await fetch(`${http.base}/later`)).status).toBe(200)

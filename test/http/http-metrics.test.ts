@@ -89,7 +89,7 @@ describe('websockets', () => {
     expect(endedOf('/events/:ticket')).toEqual([1, 0, 0, 0, 0, 0])
   })
 
-  test('that break off are counted as 1006', async () => {
+  test('that end without a close frame are counted as 1006', async () => {
     const { recorder, ...opened } = await openSocketHttp({}, { metrics })
     http = opened
     const socket = connect(http.port, '127.0.0.1')

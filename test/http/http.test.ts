@@ -67,7 +67,7 @@ afterAll(() => http.server.close())
 const get = (path: string, init: RequestInit = {}) => fetch(http.base + path, init)
 
 describe('answers', () => {
-  test('json with its headers', async () => {
+  test('a JSON answer has its headers', async () => {
     const response = await get('/plain')
     expect(response.status).toBe(200)
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -153,12 +153,12 @@ describe('access', () => {
     expect(response.headers['dpop-nonce']).toBe('next')
   })
 
-  test('a request of a page gets no Basic challenge', async () => {
+  test('a request from a web page gets no Basic challenge', async () => {
     const response = await get('/session', { headers: { 'Sec-Fetch-Mode': 'cors' } })
     expect(response.headers.get('www-authenticate')).toMatch(/^(?!.*Basic).*Bearer/)
   })
 
-  test('403 is empty; routes for any session need no permission', async () => {
+  test('403 has no body; a route for any session needs no permission', async () => {
     const response = await get('/guarded', { headers: { Authorization: 'stranger' } })
     expect([response.status, await response.text()]).toEqual([403, ''])
     expect((await get('/session', { headers: { Authorization: 'stranger' } })).status).toBe(200)
@@ -176,7 +176,7 @@ describe('parameters and query', () => {
     expect((await get(path)).status).toBe(status)
   })
 
-  test('unknown query parameters are ignored, repeated ones are lists', async () => {
+  test('an unknown query parameter is ignored, and a repeated parameter is a list', async () => {
     const response = await get('/query?depth=2&id=a&id=b&other=1&__proto__=x')
     expect(await response.json()).toEqual({ depth: '2', id: ['a', 'b'] })
   })

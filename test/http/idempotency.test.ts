@@ -63,13 +63,13 @@ const send = async (method: Method, path: string, headers: Record<string, string
 }
 
 describe('a request with a key', () => {
-  test('is guarded, and without it is not', async () => {
+  test('is guarded, and a request without a key is not', async () => {
     for (const headers of [{ 'idempotency-key': 'k' }, {}])
       expect(await send('PUT', '/session', headers)).toEqual({ status: 200, text: '"done"' })
     expect(guarded).toEqual(['PUT /session k'])
   })
 
-  test('an empty header counts, and two headers are joined', async () => {
+  test('may have an empty key, and two keys are joined', async () => {
     await send('PUT', '/session', { 'idempotency-key': '' })
     await request(`${http.base}/session`, { method: 'PUT', headers: ['idempotency-key', 'a', 'idempotency-key', 'b'] })
     expect(guarded).toEqual(['PUT /session ', 'PUT /session a, b'])
@@ -97,7 +97,7 @@ describe('a request with a key', () => {
   })
 })
 
-test('the seed has 16 random bytes, is constant within a request, and is drawn on first use', async () => {
+test('the seed of a request has 16 random bytes, never changes, and is drawn when it is first read', async () => {
   await send('PUT', '/session', {})
   expect(drawn).toBe(0)
   const [first, again, isRepeated] = JSON.parse((await send('POST', '/seed', {})).text)
@@ -106,7 +106,7 @@ test('the seed has 16 random bytes, is constant within a request, and is drawn o
   expect(JSON.parse((await send('POST', '/seed', {})).text)[0]).not.toBe(first)
 })
 
-test('a request with a key has the seed that is stored under it', async () => {
+test('a request with a key gets the seed that is stored under that key', async () => {
   const seed = '07'.repeat(16)
   expect(JSON.parse((await send('POST', '/seed', { 'idempotency-key': 'k' })).text)).toEqual([seed, seed, true])
   expect(drawn).toBe(0)

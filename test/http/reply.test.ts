@@ -10,7 +10,7 @@ const bodies = {
   server_error: { error: 'Internal Server Error', message: expect.any(String), statusCode: 500 },
 }
 
-test.each(Object.keys(problemKinds) as ProblemCode[])('%s', (code) => {
+test.each(Object.keys(problemKinds) as ProblemCode[])('the problem %s has its status, body and headers', (code) => {
   const details = [{ path: 'a.0', message: 'no' }]
   const reply = replyOf(new Problem(code, 'text', { details, headers: { 'X-A': 'b' } }), '')
   expect(reply.status).toBe(problemKinds[code].status)

@@ -16,19 +16,19 @@ async function opened<D extends HttpFixture>(opening: Promise<D>): Promise<D> {
 }
 
 describe('listening', () => {
-  test('a port in use is an error that names it', async () => {
+  test('a port in use is an error that names the port', async () => {
     const first = await opened(openHttp())
     await expect(openHttp({ port: first.port })).rejects.toThrow(`127.0.0.1:${first.port}`)
     // The first server is not affected.
     expect((await fetch(`${first.base}/x`)).status).toBe(404)
   })
 
-  test('a foreign address is an error that names it', async () => {
+  test('an address of another machine is an error that names the address', async () => {
     await expect(openHttp({ host: '192.0.2.1' })).rejects.toThrow('192.0.2.1')
     await expect(openHttp({ host: 'nowhere.invalid' })).rejects.toThrow('nowhere.invalid')
   })
 
-  test('IPv6 and IPv4 on one port, with addresses in their usual form', async () => {
+  test('one port serves IPv6 and IPv4, and addresses have their usual form', async () => {
     const seen: string[] = []
     const see = route('GET', '/', (call) => {
       seen.push(call.remoteAddress)

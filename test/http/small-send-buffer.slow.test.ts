@@ -12,15 +12,16 @@ import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixtur
 import { openSocketHttp, type SocketEvent, type SocketHttp } from '#test/http/socket-fixture'
 
 /**
- * When a network holds more bytes than the send buffer, the kernel accepts no further byte, not even of the framing of the
- * next chunk. The tests run on the loopback of a separate network namespace with a small send buffer.
+ * A socket with a full send buffer accepts no further byte, not even of the framing of the next chunk. To fill the
+ * buffer often, these tests run in a network namespace with a small send buffer. The first `describe` makes the
+ * namespace and runs this file again there, with `SMALL_SEND_BUFFER=inside`; the second one then has the tests.
  */
 
 const isInside = process.env.SMALL_SEND_BUFFER === 'inside'
 const sendBufferBytes = 98_304
 
-describe.skipIf(isInside)('with a small send buffer', () => {
-  test('answers and messages arrive unchanged', { timeout: 240_000 }, async (context) => {
+describe.skipIf(isInside)('this file', () => {
+  test('passes in a network namespace with a small send buffer', { timeout: 240_000 }, async (context) => {
     const itself = import.meta.filename
     const run = promisify(execFile)
     // Some containers mount `/proc/sys` read-only, but allow another mount.
@@ -46,12 +47,12 @@ describe.skipIf(isInside)('with a small send buffer', () => {
   })
 })
 
-describe.runIf(isInside)('inside', () => {
+describe.runIf(isInside)('with a small send buffer', () => {
   const answerBytes = 4_000_000
   let http: HttpFixture
   let socketHttp: SocketHttp
 
-  /** Depends on the offset only. */
+  /** The byte at this offset of each answer. */
   const byteAt = (offset: number) => 97 + (Math.imul(offset, 0x9e3779b1) >>> 28)
   const whole = Buffer.from(Uint8Array.from({ length: answerBytes }, (_, at) => byteAt(at)))
   const page = whole.toString('latin1', 0, 50_000)
@@ -64,7 +65,7 @@ describe.runIf(isInside)('inside', () => {
     }
   }
 
-  /** Releases the rest of `/slow`. */
+  /** Lets `/slow` send the rest of its answer. */
   let goOn = () => {}
   async function* slowly() {
     const going = new Promise<void>((resolve) => {
@@ -142,13 +143,13 @@ describe.runIf(isInside)('inside', () => {
     return Buffer.concat(chunks)
   }
 
-  test.each(['/small', '/pieces', '/mixed', '/counted', '/text'])('%s', async (path) => {
+  test.each(['/small', '/pieces', '/mixed', '/counted', '/text'])('the answer of %s arrives unchanged', async (path) => {
     for (let seed = 1; seed <= 5; seed++) {
       expect(Buffer.compare(await read(path, new SeededRandom(seed)), whole), `seed ${seed}`).toBe(0)
     }
   })
 
-  test('a slow source is sent as far as it is available', async () => {
+  test('the first part of an answer arrives while the route still waits for the rest', async () => {
     for (let seed = 1; seed <= 5; seed++) {
       const random = new SeededRandom(seed)
       const response = await begun('/slow')
@@ -162,7 +163,7 @@ describe.runIf(isInside)('inside', () => {
     }
   })
 
-  test('only a few chunks of an unread answer are buffered', async () => {
+  test('the server buffers only a few chunks for a client that reads slowly', async () => {
     // With these buffers the kernel accepts part of a chunk.
     const settings = {
       '/proc/sys/net/ipv4/tcp_wmem': '4096 16384 16384',
@@ -196,7 +197,7 @@ describe.runIf(isInside)('inside', () => {
     }
   })
 
-  test('a chunked answer behind unread answers', async () => {
+  test('a chunked answer arrives unchanged after answers that the client had not read yet', async () => {
     let answered = 0
     for (let seed = 1; seed <= 60; seed++) {
       const random = new SeededRandom(seed)
@@ -212,7 +213,7 @@ describe.runIf(isInside)('inside', () => {
         if (text.endsWith('\r\n0\r\n\r\n')) break
       }
       const [head = '', body = ''] = text.slice(text.lastIndexOf('HTTP/1.1 200')).split('\r\n\r\n', 2)
-      // A request behind an unanswered one closes the connection.
+      // The server closes a connection on which a request arrives before the previous one is answered.
       if (!head.includes('X-Long')) continue
       answered++
       expect(unchunked(body), `seed ${seed}`).toBe(whole.toString('latin1', 0, answerBytes / 100))
@@ -220,14 +221,14 @@ describe.runIf(isInside)('inside', () => {
     expect(answered).toBeGreaterThan(0)
   })
 
-  test('a hundred pages over one connection', async () => {
+  test('a hundred pages arrive unchanged over one connection', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const random = new SeededRandom(1)
     for (let count = 0; count < 100; count++) expect(String(await read('/page', random, agent)) === page).toBe(true)
     agent.destroy()
   })
 
-  test.each(['sent', 'published'])('messages that are %s', async (how) => {
+  test.each(['sent', 'published'])('messages that are %s arrive unchanged and in order', async (how) => {
     const client = new WebSocket(`${socketHttp.ws}/events/t`)
     const received: string[] = []
     client.on('message', (message) => received.push(String(message)))

@@ -140,14 +140,14 @@ const chunk = (bytes: Uint8Array) =>
 const next = 'GET /api/v1/next HTTP/1.1\r\nHost: a\r\n\r\n'
 const errors = () => http.log.lines.filter(({ level }) => level === 'error')
 
-describe('arrives complete and in order', () => {
-  test.each([0, 1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, limit])('%i bytes with a length', async (count) => {
+describe('an upload arrives complete and in order', () => {
+  test.each([0, 1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, limit])('with %i bytes and a length', async (count) => {
     const bytes = bytesOf(count)
     const answer = await request(`${http.base}/take`, { method: 'PUT', body: bytes })
     expect(await answer.body.json()).toEqual({ bytes: count, hash: hashOf(bytes), length: count, isEmpty: 0 })
   })
 
-  test.each([1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, limit])('%i bytes in chunks', async (count) => {
+  test.each([1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, limit])('with %i bytes in chunks', async (count) => {
     const bytes = bytesOf(count)
     async function* pieces() {
       for (let at = 0; at < count; at += 5000) yield bytes.subarray(at, at + 5000)
@@ -156,19 +156,19 @@ describe('arrives complete and in order', () => {
     expect(await answer.body.json()).toEqual({ bytes: count, hash: hashOf(bytes), isEmpty: 0 })
   })
 
-  test('no bytes in chunks', async () => {
+  test('with no bytes, in chunks', async () => {
     const client = new RawClient(http.port).send(head('/take', 'chunked')).send('0\r\n\r\n')
     expect(await client.answers(1)).toContain(`{"bytes":0,"hash":"${hashOf(bytesOf(0))}","isEmpty":0}`)
     client.socket.destroy()
   })
 
-  test('bytes that arrive before the route reads', async () => {
+  test('if the bytes arrive before the route reads', async () => {
     const bytes = bytesOf(2 * 1024 * 1024)
     const answer = await request(`${http.base}/late`, { method: 'PUT', body: bytes })
     expect(await answer.body.json()).toBe(hashOf(bytes))
   })
 
-  test('an Idempotency-Key is ignored', async () => {
+  test('with an Idempotency-Key, which is ignored', async () => {
     const headers = { 'Idempotency-Key': 'a' }
     const answer = await request(`${http.base}/take`, { method: 'PUT', body: 'abc', headers })
     expect([answer.statusCode, ((await answer.body.json()) as ReadResult).bytes]).toEqual([200, 3])
@@ -247,7 +247,7 @@ describe('a slow reader', () => {
 
 describe('a sender that disconnects', () => {
   test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])(
-    'after %i tenths: the received bytes are read, then an error',
+    'after %i tenths of the body: the reader gets the received bytes, then an error',
     async (tenths) => {
       const logged = errors().length
       const count = tenths * 10_000
@@ -260,7 +260,7 @@ describe('a sender that disconnects', () => {
     },
   )
 
-  test('while it is held back: the reader gets an error', async () => {
+  test('while the sender is held back: the reader gets an error', async () => {
     const client = new RawClient(http.port).send(head('/slow', limit)).send(bytesOf(limit - 1))
     await until(() => allow.length === 1)
     client.socket.destroy()
@@ -274,7 +274,7 @@ describe('an answer before the end of the upload', () => {
   test.each([
     ['/none', 200],
     ['/some', 409],
-  ])('%s leaves the connection usable', async (path, status) => {
+  ])('of %s leaves the connection usable', async (path, status) => {
     const bytes = bytesOf(limit)
     const client = new RawClient(http.port).send(head(path, limit)).send(bytes.subarray(0, 3_000_000))
     await client.answers(1)
@@ -287,7 +287,7 @@ describe('an answer before the end of the upload', () => {
   test.each([
     ['/none', 200],
     ['/some', 409],
-  ])('%s, in chunks, closes the connection', async (path, status) => {
+  ])('of %s to an upload in chunks closes the connection', async (path, status) => {
     const client = new RawClient(http.port).send(head(path, 'chunked')).send(chunk(bytesOf(1000)))
     await new Promise((resolve) => setTimeout(resolve, 20))
     client.send('0\r\n\r\n')
@@ -326,7 +326,7 @@ describe('the deadline', () => {
 test.each([
   [true, 200],
   [false, 401],
-])('permissions are read again at the end of an upload: %s, %i', async (isPermitted, status) => {
+])('permissions are checked again at the end of an upload (permitted: %s): %i', async (isPermitted, status) => {
   const client = new RawClient(http.port).send(head('/judged', 2)).send('a')
   await until(() => reads[0]?.bytes === 1)
   isCurrent = isPermitted

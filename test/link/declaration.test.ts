@@ -26,7 +26,7 @@ test('values get the indexes of their properties, in the order of the ids', () =
   expect(one?.items).toEqual([1, 7, 2, 'x'])
 })
 
-test('equal declarations in another order share a shape, and another modifier or service does not', () => {
+test('declarations with the same properties share a shape in any order; another modifier or service has its own', () => {
   const shapes = new Shapes(() => undefined)
   const properties = [
     { propId: 1, type: 'uint8' },
@@ -44,7 +44,7 @@ test('equal declarations in another order share a shape, and another modifier or
   expect(fourth?.shape.id).not.toBe(one?.shape.id)
 })
 
-test('the flags isError and isArray of a modifier are ignored', () => {
+test('a declared modifier cannot set isError or isArray: the type decides isArray', () => {
   const modifier = { isReadOnly: true, isError: true, isArray: true }
   const [one] = declared([
     service([

@@ -12,11 +12,11 @@ beforeAll(async () => {
 })
 afterAll(() => server?.finish())
 
-describe.each(['json', 'msgpack'] as const)('a link in %s', (protocol) => {
+describe.each(['json', 'msgpack'] as const)('a device connection in %s', (protocol) => {
   const clients = new DeviceClients(protocol, () => server)
   afterEach(() => clients.cutAll())
 
-  test('HELLO, UPDATE in both forms, an error, a refused value, and BYE', async () => {
+  test('answers HELLO, UPDATE in both forms, an invalid frame, a refused value, and BYE', async () => {
     const link = await clients.link()
     const events = await clients.events()
     const device = clients.newName()

@@ -193,7 +193,7 @@ describe('a result is ignored', () => {
     expect(write.outcome).toBe('1 OK')
   })
 
-  test('from the old connection after a takeover; the new one gets the same write, and its result counts', async () => {
+  test('from the old connection after a takeover; the new one gets the same write, and can answer it', async () => {
     const old = await setup.connected()
     const write = await startWrite()
     const next = await setup.connected()
@@ -343,7 +343,7 @@ describe('after a broken connection', () => {
     expect(write.outcome).toBe('1 OK, 2 OK')
   })
 
-  test('a repeated HELLO on the same connection gets them too', async () => {
+  test('a repeated HELLO on the same connection gets the open writes, too', async () => {
     const link = await setup.connected()
     const write = await startWrite()
     link.hello('A')
@@ -353,7 +353,7 @@ describe('after a broken connection', () => {
     expect(write.outcome).toBe('1 OK')
   })
 
-  test('or BYE, a write waits for the device', async () => {
+  test('or after BYE, a write waits for the device', async () => {
     const link = await setup.connected()
     const write = await startWrite()
     link.transmit({ type: 'BYE', flakeAddress: 1 })

@@ -9,7 +9,7 @@ import {
 } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 
-/** This many operators, one inside the other. */
+/** A condition of `depth` operators, one inside the other. */
 function nested(depth: number): JsonValue {
   return Array.from({ length: depth }).reduce<JsonValue>((inner) => ({ '!': [inner] }), { var: 'a' })
 }

@@ -8,7 +8,7 @@ test.each([
   [129, 258],
   [2_048, 4_096],
   [1_000_000, 4_096],
-])('%i mails an hour keep %i requests', (mailsPerHourMax, kept) => {
+])('with a limit of %i mails an hour, %i requests are kept', (mailsPerHourMax, kept) => {
   expect(storedRequestsMax(mailsPerHourMax)).toBe(kept)
 })
 

@@ -36,7 +36,7 @@ test('sorting keeps all versions, and puts those without an order first', () => 
   })
 })
 
-test.each(unordered)('%s is newer than nothing, and nothing is newer than itself', (version) => {
+test.each(unordered)('%s has no order: it is newer than no version, and no version is newer', (version) => {
   expect(FirmwareVersion.safeParse(version).success).toBe(true)
   for (const other of [...ordered, ...unordered]) {
     expect(isNewer(version, other)).toBe(false)

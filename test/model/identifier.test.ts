@@ -61,7 +61,7 @@ describe('device identifier', () => {
     expect(deviceIdentifierOf(text)).toBeUndefined()
   })
 
-  test('schema and function agree, and the normal form is stable', () => {
+  test('the schema and the function agree, and the normal form does not change again', () => {
     forAll([fc.oneof(fc.string({ maxLength: 8 }), fc.stringMatching(/^[ -~]{2}[a-z0-9=-]{0,66}$/))], (text) => {
       const normal = deviceIdentifierOf(text)
       expect(parsed(DeviceIdentifier, text)).toBe(normal)
@@ -157,13 +157,13 @@ describe('numbers', () => {
     ['flake address', FlakeAddress, 1, uint32Max],
     ['timestamp', Timestamp, 0, timestampMsMax],
     ['offset', Offset, 0, Number.MAX_SAFE_INTEGER],
-  ])('%s', (_name, schema, min, max) => {
+  ])('a %s is an integer in its range', (_name, schema, min, max) => {
     expect(schema.safeParse(min).success).toBe(true)
     expect(schema.safeParse(max).success).toBe(true)
     for (const value of [min - 1, max + 1, ...bad]) expect(schema.safeParse(value).success).toBe(false)
   })
 
-  test('predicate agrees with the schema', () => {
+  test('the predicate of property ids agrees with the schema', () => {
     for (const value of [0, -0, 1, uint32Max, ...bad, uint32Max + 1]) {
       expect(isPropertyId(value)).toBe(PropertyId.safeParse(value).success)
     }

@@ -125,7 +125,7 @@ describe('a lookup finds no name outside the data', () => {
     }
   })
 
-  test('and only the length of a list', () => {
+  test('except the length of a list', () => {
     for (const name of names) {
       const isOwn = name === 'length'
       expect(render(`{{list.${name}}}`, { list: [1, 2] }), name).toBe(isOwn ? '2' : '')
@@ -136,7 +136,7 @@ describe('a lookup finds no name outside the data', () => {
     expect(render('{{hasOwnProperty}}{{a}}{{__proto__}}{{a}}', { a: 1 })).toBe('11')
   })
 
-  test('and shows data under such a name as it is', () => {
+  test('but finds data that has such a name', () => {
     const data: JsonObject = { toString: 'a', valueOf: 'b', hasOwnProperty: 'c', inner: { toString: 1, valueOf: 2 } }
     expect(render('{{toString}}{{valueOf}}{{hasOwnProperty}} {{inner}} {{inner.toString}}', data)).toBe(
       'abc [object Object] 1',

@@ -192,7 +192,7 @@ describe('a read-only property', () => {
       expect(written('uint8', value, about, modifier)).toEqual({ fault: 'is read-only' })
   })
 
-  test('is one by this flag or this schema only', () => {
+  test('is read-only by this flag or this schema only', () => {
     const others = modifierFlags.isActionable | modifierFlags.isVolatile | modifierFlags.isError | modifierFlags.isArray
     expect(written('uint8', 1, { readonly: false }, others)).toEqual({ value: 1 })
   })

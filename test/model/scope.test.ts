@@ -84,7 +84,7 @@ describe('a scope', () => {
     expect(['A', 'B', 'C'].filter((device) => reachesDevice(scope, 'service', 'read', device))).toEqual(['A', 'B'])
   })
 
-  test('has an action or not, for any device', () => {
+  test('permits an action that a grant has for any device', () => {
     expect(isPermitted(scope, 'users', 'read')).toBe(true)
     expect(isPermitted(scope, 'users', 'update')).toBe(false)
     expect(actions.every((action) => isPermitted(scope, 'meta', action))).toBe(true)
@@ -197,7 +197,7 @@ describe('a check of several devices', () => {
     expect(reachesEvery(scopeOf(grants), 'alarms', 'read', devices, service)).toBe(isInside)
   })
 
-  test('is known for a long list after one pass', () => {
+  test('reads a long list only once for each scope', () => {
     const devices = Array.from({ length: 1_000 }, (_, number) => `D-${number}`)
     const looks = vi.spyOn(devices, 'every')
     const scope = scopeOf([on(devices.slice(1), ['x']), on(['D-0'], ['x'])])

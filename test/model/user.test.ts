@@ -143,7 +143,7 @@ describe('the roles of a user', () => {
     expect(RoleNames.parse(['ops', 'viewer', 'ops'])).toEqual(['ops', 'viewer'])
   })
 
-  test('are not others, too many, or a text', () => {
+  test('are refused if a name is invalid, if there are too many, or if they are no list', () => {
     const many = Array.from({ length: 33 }, (_, index) => `r${index}`)
     for (const roles of [['a b'], [''], many, 'ops']) expect(RoleNames.safeParse(roles).success).toBe(false)
   })

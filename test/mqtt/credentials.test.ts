@@ -54,7 +54,7 @@ test.each<[string, string, () => string, string, number]>([
   expect(client.take('puback').reasonCode).toBe(reason)
 })
 
-test('a provisioning key alone is a gateway', async () => {
+test('a provisioning key as the user name, without a password, signs in a gateway', async () => {
   const { client, reasonCode } = await connect(keyText)
   expect(reasonCode).toBe(0)
   client.publish('v1/link', hello('PUMP-3'), { qos: 1, messageId: 1 })
@@ -62,7 +62,7 @@ test('a provisioning key alone is a gateway', async () => {
   expect(client.take('puback').reasonCode).toBe(0)
 })
 
-test('a device token alone is the device, in its tenant, until it has another one', async () => {
+test('a device token as the user name, without a password, signs in its device until the device has another one', async () => {
   const token = 'TOKEN-OF-A-PUMP-1'
   const setToken = (text: string, before?: string) =>
     identity.wait(
@@ -141,13 +141,13 @@ test('the same client identifier of another device is another client', async () 
   expect([first.client.isClosed, other.client.isClosed]).toEqual([false, false])
 })
 
-test('wrong passwords count as failed sign-ins: later ones are held up, right ones are not', async () => {
+test('wrong passwords count as failed sign-ins: after ten, wrong ones are rate limited and the right one is not', async () => {
   for (let attempt = 0; attempt < 10; attempt++) await connect('PUMP-1', `wrong ${attempt}`)
   expect((await connect('PUMP-1', 'wrong')).reasonCode).toBe(0x9f)
   expect((await connect('PUMP-1', secret)).reasonCode).toBe(0)
 })
 
-test('tokens are guessed at most sixty times a minute from one address', async () => {
+test('an address that guessed sixty tokens can sign in with no token for a minute', async () => {
   for (let attempt = 0; attempt < 60; attempt++) expect((await connect(`guess ${attempt}`)).reasonCode).toBe(0x86)
   expect((await connect('guess')).reasonCode).toBe(0x9f)
   expect((await connect(keyText)).reasonCode).toBe(0x9f)

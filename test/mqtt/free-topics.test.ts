@@ -150,7 +150,7 @@ describe('a client that does not acknowledge', () => {
   const large = 'x'.repeat(200_000)
   const count = (client: TestClient) => client.received.filter(({ cmd }) => cmd === 'publish').length
 
-  test('gets a megabyte, and the rest as it acknowledges', async () => {
+  test('gets a megabyte, and more with each acknowledgement', async () => {
     await subscribe('a', { qos: 1 })
     for (let sent = 0; sent < 12; sent++) await publish('a', large, { qos: 1 })
     expect(count(subscriber)).toBe(6)
@@ -158,7 +158,7 @@ describe('a client that does not acknowledge', () => {
     expect([count(subscriber), subscriber.isClosed]).toEqual([12, false])
   })
 
-  test('keeps no more than 64 MiB after its connection, together with others', async () => {
+  test('and disconnects: all such sessions together keep at most 64 MiB of messages', async () => {
     const clients = []
     for (let number = 0; number < 16; number++) {
       const client = await fixture.connected({ ...persistent, clientId: `persistent ${number}` })
@@ -363,7 +363,7 @@ test.each([
   expect([publisher.take('puback').reasonCode, messages()]).toEqual([reason, expected])
 })
 
-test('a client that remembers topics gets each of them once', async () => {
+test('a client with topic aliases gets the name of a topic once', async () => {
   subscriber = await fixture.connected({ clientId: 'aliases', properties: { topicAliasMaximum: 1 } })
   await subscribe('#', { qos: 2 })
   for (const qos of [0, 1, 2]) await publish('a', 'x', { qos })

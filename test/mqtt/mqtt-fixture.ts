@@ -169,7 +169,7 @@ export class TestClient implements Transport {
     this.#connection?.received(bytes)
   }
 
-  /** The connection breaks. */
+  /** Breaks the connection. */
   cut(): void {
     this.isClosed = true
     this.#connection?.closed()

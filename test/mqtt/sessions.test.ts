@@ -38,7 +38,7 @@ describe('a session', () => {
     expect((await isPresent(persistent(5))).isPresent).toBe(false)
   })
 
-  test('without an expiry it ends with its connection', async () => {
+  test('without an expiry ends with its connection', async () => {
     const first = await isPresent({ clean: false })
     first.client.cut()
     expect((await isPresent({ clean: false })).isPresent).toBe(false)

@@ -7,7 +7,7 @@ import { jsonNamesMax } from '#actors/tenant/json-names'
 import { Problem } from '#model/problem'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
 
-/** Devices that speak to ThingsBoard. */
+/** Devices that use the topics of ThingsBoard. */
 
 let fixture: MqttFixture
 let device: TestClient
@@ -107,7 +107,7 @@ test('one PUBLISH is one commit, which precedes PUBACK', async () => {
   expect(device.lines.filter((line) => line.startsWith('puback'))).toEqual([])
 })
 
-test('a later value of another type is an error of the property, until the next right one', async () => {
+test('a later value of another type is an error of the property, until a value has the first type again', async () => {
   await telemetry({ a: 1, b: 'text' })
   await telemetry({ a: 'two', b: { json: true } })
   const error = { error: 'must be a finite number' }
@@ -131,7 +131,7 @@ test('names are in one schema of the tenant, which is changed at most once a sec
   expect(schemaOf('attributes')?.properties).toEqual({ '0x2000': { name: 'model' } })
 })
 
-test('people may edit the schema: values keep arriving, and new names are added', async () => {
+test('users may edit the schema: values keep arriving, and new names are added', async () => {
   await telemetry({ a: 1 })
   await fixture.world.advance(2_000)
   const schema = { name: 'Boiler', properties: { '0x2000': { name: 'b', unit: '°C' } } }

@@ -31,7 +31,7 @@ beforeEach(() => {
 
 const send = (text: string, mayWait: boolean, of = 0) => transports[of]?.send(Buffer.from(text), mayWait)
 
-test('packets that may wait are sent together, those of one cycle too', async () => {
+test('packets that may wait are sent together, and so are other packets of one cycle', async () => {
   for (const text of ['a', 'b']) send(text, true)
   for (const text of ['c', 'd']) send(text, false, 1)
   await world.settle()
@@ -56,7 +56,7 @@ test('after a pause of the process, packets wait 100 ms', async () => {
   expect(writes).toEqual(['a', 'b'])
 })
 
-test('after writes of 10 ms, packets wait 30 ms, unless they are many', async () => {
+test('after writes of 10 ms, packets wait 30 ms, unless many bytes wait', async () => {
   writeMs = 5
   for (const of of [0, 1]) send('a', true, of)
   await world.settle()

@@ -47,7 +47,7 @@ test('cleared items are never due, later ones are', async () => {
   expect(due).toEqual(['B 200'])
 })
 
-test('an item may add another when it is due', async () => {
+test('an item may add another item when it is due', async () => {
   const world = new ManualWorld()
   const due: string[] = []
   const queue: DelayQueue<string> = new DelayQueue<string>(world, (thing) => {

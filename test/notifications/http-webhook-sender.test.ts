@@ -134,7 +134,7 @@ describe('an attempt ends in time', () => {
     await ended()
   })
 
-  test('when the body has no end, long before', async () => {
+  test('and much earlier when the body has no end', async () => {
     receiver.answer = (response) => {
       const more = () => response.writableLength < 1e6 && response.write('x'.repeat(16_384), more)
       response.writeHead(200)
@@ -194,7 +194,7 @@ describe('only checked addresses are connected to', () => {
   })
 })
 
-describe('a receiver that cannot be reached', () => {
+describe('a webhook fails if', () => {
   test('nothing listens', async () => {
     const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
     expect(await send({ ...post(), url: 'http://hooks.example:1/' }, { resolve })).toBe('connection')
@@ -205,33 +205,33 @@ describe('a receiver that cannot be reached', () => {
     expect(await send()).toBe('connection')
   })
 
-  test('it answers with another protocol', async () => {
+  test('the receiver answers with another protocol', async () => {
     receiver.answer = (_, { socket }) =>
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n')
     expect(await send()).toBe('connection')
   })
 
   test.each(['nonsense\r\n\r\n', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`])(
-    'it answers with %s',
+    'the receiver answers with %s',
     async (text) => {
       receiver.answer = (_, { socket }) => socket.write(text)
       expect(await send()).toBe('connection')
     },
   )
 
-  test('its name is unknown', async () => {
+  test('the name of the receiver is unknown', async () => {
     const resolve = async () => {
       throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' })
     }
     expect(await send(post('hooks.example'), { resolve })).toBe('dns')
   })
 
-  test('it has no TLS', async () => {
+  test('the receiver has no TLS', async () => {
     expect(await send({ ...post(), url: `https://127.0.0.1:${receiver.port}/` })).toBe('tls')
   })
 })
 
-test('answers before the final one are limited', async () => {
+test('at most ten interim answers (1xx) are accepted', async () => {
   const information =
     (count: number): Answer =>
     (response) => {
@@ -244,7 +244,7 @@ test('answers before the final one are limited', async () => {
   expect(await send()).toBe('connection')
 })
 
-test('changes of the name servers are followed', async () => {
+test('new name servers of the system are used', async () => {
   let addresses = ['10.0.0.1']
   // As in Node, a resolver knows only the name servers that were set when it was created.
   const known = new Map<Resolver, string[]>()

@@ -19,7 +19,7 @@ test('tenants take turns, with the items of each in order', () => {
   expect(ring.size).toBe(0)
 })
 
-test('an item that is added again is last of its tenant, whose turn stays', () => {
+test('an item that is added again is the last of its tenant, and the tenant keeps its turn', () => {
   const ring = new RoundRobin<ReturnType<typeof one>>()
   const first = one('a', '1')
   for (const item of [first, one('a', '2'), one('b', '1')]) ring.add(item)

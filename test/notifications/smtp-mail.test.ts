@@ -123,7 +123,7 @@ describe('a failing server', () => {
     expect(await refusalOf(mail)).toMatchObject({ kind: 'transport', code: 'TIMEOUT' })
   })
 
-  test('a server that restarts', async () => {
+  test('a server that restarted gets the next mail', async () => {
     const { port } = server
     await server.close()
     const mail = mailTo(`smtp://127.0.0.1:${port}`)
@@ -132,7 +132,7 @@ describe('a failing server', () => {
     expect(await refusalOf(mail, 1)).toBeUndefined()
   })
 
-  test('an unknown host', async () => {
+  test('a mail to an unknown host is refused with code DNS', async () => {
     const refused = await refusalOf(mailTo('smtp://no-such-host.invalid', patient))
     expect(refused).toMatchObject({ kind: 'transport', code: 'DNS' })
   })

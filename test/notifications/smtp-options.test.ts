@@ -18,6 +18,6 @@ test.each([
   ['smtps://a%40b:%2F%3A@mail.example', { host: 'mail.example', ...secure, auth: { user: 'a@b', pass: '/:' } }],
   ['smtp://a:b@localhost', { host: 'localhost', auth, ...unchecked }],
   ['smtp://a:b@localhost.example', { host: 'localhost.example', requireTLS: true, auth }],
-])('%s', (url, options) => {
+])('the URL %s is read as its options', (url, options) => {
   expect(smtpOptionsOf(url)).toEqual({ ...usual, ...options })
 })

@@ -35,7 +35,7 @@ test.each<[name: string, grant: Grant, subjects: readonly string[]]>([
   ['all permissions', enough, ['Heating.temperature', 'Fire']],
   ['no permission for schemas', { ...enough, permissions: withoutSchemas }, ['svc.0x0001', 'Fire']],
   ['alarms of only one of the devices', { ...enough, devices: ['A'] }, ['Heating.temperature', 'Alarm1']],
-])('%s', async (_, grant, subjects) => {
+])('a mail to a user with %s has only readable names', async (_, grant, subjects) => {
   fixture.setRecipient('ann', { scope: scopeOf([grant]) })
   await fixture.subscribe('ann')
   await fixture.request(7)

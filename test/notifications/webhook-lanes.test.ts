@@ -59,7 +59,7 @@ test('receivers and tenants take turns', () => {
   expect(itemsOf(next(started, quick))).toEqual(['a-x-2'])
 })
 
-test('a tenant whose receivers hang delays no other tenant, and not its own receivers that answer', () => {
+test('a tenant whose receivers hang delays neither other tenants nor its own receivers that answer', () => {
   lanes = new WebhookLanes()
   for (const receiver of many(200)) add('a', receiver, `${receiver}-1`, `${receiver}-2`)
   const hanging = startAll()
@@ -82,7 +82,7 @@ test('a receiver that hung is remembered as slow while the tenant has webhooks',
   expect(startAll()).toHaveLength(33)
 })
 
-test('what is removed or forgotten does not start', () => {
+test('a removed webhook, and the webhooks of a forgotten tenant, do not start', () => {
   lanes = new WebhookLanes()
   add('a', 'x', '1', '2', '3')
   add('b', 'x', '4')

@@ -35,7 +35,7 @@ async function expectIdle(): Promise<void> {
   expect(fixture.webhooks.waitingCount).toBe(0)
 }
 
-/** A receiver that answers when the returned function is called. */
+/** Makes these receivers answer only when the returned function is called. */
 function hold(isHeld: (url: string) => boolean = () => true): (answer?: WebhookAnswer) => void {
   const held: ((answer: WebhookAnswer) => void)[] = []
   fixture.receivers.onPost = ({ url }) =>
@@ -131,7 +131,7 @@ describe('a webhook that fails is tried again', () => {
   })
 
   test.each([true, false])(
-    'but not when only the write of the result failed; it reached the disk: %s',
+    'but not when only the write of the result failed (the write reached the disk: %s)',
     async (reachedDisk) => {
       const release = hold()
       await fixture.callWebhook(1)
@@ -184,12 +184,12 @@ describe('the access of the author counts when a webhook is sent', () => {
   const both: Grant['permissions'] = { functions: ['read'], service: ['read'] }
 
   test.each<[string, Grant[], WebhookAnswer]>([
-    ['all of it', [grant(['A'])], 204],
+    ['everything in the webhook', [grant(['A'])], 204],
     ['another device', [grant(['B'])], 'forbidden'],
     ['another service', [grant(['A'], ['other'])], 'forbidden'],
     ['no functions', [grant(['A'], ['svc'], { service: ['read'] })], 'forbidden'],
     ['nothing', [], 'forbidden'],
-  ])('%s', async (_, grants, result) => {
+  ])('with access to %s', async (_, grants, result) => {
     fixture.setRecipient(ann.slice('crn#user:'.length), { scope: scopeOf(grants) })
     await fixture.addDevice('A', { site: 'north' })
     await fixture.callWebhook(1)
@@ -212,7 +212,7 @@ describe('the access of the author counts when a webhook is sent', () => {
     expect(resultsInShort()).toEqual([['FAILED', 'unbound', 1]])
   })
 
-  test('and nothing is left when the function is deleted', async () => {
+  test('and no webhook is left when the function is deleted', async () => {
     answers(500)
     await fixture.callWebhook(1)
     await fixture.advance()

@@ -11,7 +11,7 @@ import { EmptyProject, outsideEnvironment, type Packed } from '#test/packages/pa
 
 let project: EmptyProject
 let packed: Packed
-/** Why nothing was installed. */
+/** The reason why nothing was installed, to skip the tests. */
 let notInstalled: string | undefined
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ beforeEach((context) => {
 
 const healthStarted = 60_000
 
-/** Starts the server with npx. When it answers, `check` asks it, and Ctrl-C ends it. Returns what it printed. */
+/** Starts the server with npx. When it answers, calls `check`, and ends it with Ctrl-C. Returns the output of the server. */
 async function runUntilInterrupted(args: readonly string[], check: (base: string) => Promise<void>): Promise<string> {
   const port = await freePort()
   const environment = { ...outsideEnvironment(), PORT: String(port), STORAGE_HEADROOM_MB: '0' }

@@ -52,13 +52,13 @@ const provisioningKey = '6Rk2vNd8Yj'
 export const exampleSession = '3Nc7xJr4Vq'
 /** The password of all users. */
 export const examplePassword = root.password
-export const other = 'other'
+export const otherTenant = 'other'
 /** The topic that `eve` is subscribed to; the examples name another one. */
 const subscribedFunction = '7Gm2sXv5He'
 
 /** The callers. `eve` belongs to tenant `default` and has role `eve`, whose grants each test sets; `olaf` administers `other`. */
 export type UserName = 'eve' | 'olaf'
-const tenantOf = { eve: defaultTenant, olaf: other } as const satisfies Record<UserName, string>
+const tenantOf = { eve: defaultTenant, olaf: otherTenant } as const satisfies Record<UserName, string>
 
 const tick = () => new Promise((resolve) => setTimeout(resolve, 1))
 
@@ -93,13 +93,13 @@ export class AccessFixture {
   async restore(grants: readonly Grant[]): Promise<void> {
     await this.#restoreOther()
     await this.#removeUser('bob')
-    for (const tenant of [defaultTenant, other]) await this.#restoreTenant(tenant)
+    for (const tenant of [defaultTenant, otherTenant]) await this.#restoreTenant(tenant)
     for (const user of ['eve', 'olaf'] as const) await this.#signIn(user)
     await this.#restoreSubscription('eve')
     await this.restoreGrants(grants)
   }
 
-  /** Like `restore`: enough if no call has changed anything but these grants. */
+  /** Restores less than `restore`: enough if no call has changed anything except these grants. */
   async restoreGrants(grants: readonly Grant[]): Promise<void> {
     // Keys are rotated at most once a minute.
     this.#http.pass(61_000)
@@ -285,7 +285,7 @@ export class AccessFixture {
     const { listing, system } = this.#http.assembly.context
     await system.gate.whenStored()
     return await Promise.all(
-      [defaultTenant, other].map(async (tenant, place) => {
+      [defaultTenant, otherTenant].map(async (tenant, place) => {
         const pages = listing.entries(auditIndex, tenant)
         const entries = await pages.next(3)
         await pages.close()
@@ -306,11 +306,11 @@ export class AccessFixture {
   async #restoreOther(): Promise<void> {
     await this.deleteTenant('third')
     const { tenants } = this.#directory
-    if (tenants.get(other)?.state === 'deleting') await this.deleteTenant(other)
+    if (tenants.get(otherTenant)?.state === 'deleting') await this.deleteTenant(otherTenant)
     const settings = { name: 'Other Works', hosts: [], twoFactor: 'optional', basic: true }
-    if (!this.#directory.tenants.has(other)) {
-      await this.#ask(directoryAddress, { type: 'add_tenant', tenant: { tenantIdentifier: other, ...settings } })
-    } else await this.#ask(directoryAddress, { type: 'update_tenant', tenant: other, change: settings })
+    if (!this.#directory.tenants.has(otherTenant)) {
+      await this.#ask(directoryAddress, { type: 'add_tenant', tenant: { tenantIdentifier: otherTenant, ...settings } })
+    } else await this.#ask(directoryAddress, { type: 'update_tenant', tenant: otherTenant, change: settings })
   }
 
   async #restoreTenant(tenant: string): Promise<void> {

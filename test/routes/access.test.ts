@@ -7,7 +7,7 @@ import { bindingsOf } from '#routes/bindings'
 import { expectDocumented } from '#test/api/documented-answer'
 import { prepareResources } from '#test/api/example-calls'
 import { exampleBody, examplePath } from '#test/api/example-request'
-import { AccessFixture, exampleSession, other, type UserName } from '#test/routes/access-fixture'
+import { AccessFixture, exampleSession, otherTenant, type UserName } from '#test/routes/access-fixture'
 
 /**
  * Calls every route as in its example by six callers. The expected answers follow from the operation alone. A route that differs needs
@@ -198,7 +198,7 @@ const give = (
   services: [services],
 })
 
-/** The role that makes a user of tenant `default` each of the callers. */
+/** The grants with which a user of tenant `default` is this caller. */
 function grantsOf(entry: RouteEntry, caller: CallerName): readonly Grant[] {
   const permission = permissionOf(entry)
   if (!permission || caller === 'no caller' || caller === 'other tenant') return []
@@ -253,7 +253,7 @@ function expected(outcome: Outcome, entry: RouteEntry): number {
 
 /** Reads, also those with a body, and the reports of devices are not audited. Contract 12, Audit. */
 const unaudited = /^(queryHistory|testFunction|postLink)$/
-/** The credential of these is in the request, and not the caller's. */
+/** Routes whose credential is in the request itself, so that the caller does not matter. */
 const anonymously = /^(signUp|readToken|refreshToken|unsubscribeByLink)$/
 
 function expectAudited(
@@ -395,7 +395,7 @@ test('every row belongs to an existing route', () => {
 /** Contract 2, Model: holders of `tenants` in `default` can name another tenant; other callers may not name even their own. */
 const ofTenants = entries.filter(({ query }) => {
   const takes = (tenant: string) => query?.safeParse({ tenant }).success
-  return takes(other) && !takes('!')
+  return takes(otherTenant) && !takes('!')
 })
 
 describe.each(ofTenants.map((entry) => [entry.name, entry] as const))('%s of another tenant', (_, entry) => {
@@ -425,7 +425,7 @@ describe.each(ofTenants.map((entry) => [entry.name, entry] as const))('%s of ano
 
   test.each<[string, UserName, readonly Grant[], string]>([
     ['without tenants, the own one', 'eve', [right, rest], 'default'],
-    ['with another action on tenants', 'eve', [right, rest, give(['tenants'], otherAction)], other],
+    ['with another action on tenants', 'eve', [right, rest, give(['tenants'], otherAction)], otherTenant],
     ['from another tenant', 'olaf', [], 'default'],
     ['an unknown one, without tenants', 'eve', [right, rest], 'nowhere'],
   ])('%s: 403', async (_, user, grants, tenant) => {
@@ -436,7 +436,7 @@ describe.each(ofTenants.map((entry) => [entry.name, entry] as const))('%s of ano
   const tenants = give(['tenants'], mayCreate ? [action, 'create'] : [action])
 
   test('the call acts in that tenant with the right on tenants', async () => {
-    const answer = await send('eve', [right, rest, tenants], other)
+    const answer = await send('eve', [right, rest, tenants], otherTenant)
     expect(answer.status).toBe(example.status)
     if (method === 'GET') expect(answer.text).not.toMatch(/SENSOR-1|"ann"/)
   })

@@ -3,7 +3,7 @@ import { alarmNodesMax, alarmsMax } from '#model/alarm'
 import { functionNodesMax, functionsMax } from '#model/function'
 import { graphNodesMax } from '#model/graph'
 import { groupsMax } from '#model/group'
-import { everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-with-users'
+import { everywhere, grantOn, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** A user who reaches one device must not use up the limits of a tenant. */
 
@@ -11,7 +11,7 @@ let http: ServerWithUsers
 beforeAll(async () => {
   http = await ServerWithUsers.open()
   const permissions = { functions: ['*'], alarms: ['*'], service: ['read', 'update'], updates: ['*'] } as const
-  for (const name of ['nat', 'ned']) http.give(name, [on(['A'], ['*'], permissions as never)])
+  for (const name of ['nat', 'ned']) http.give(name, [grantOn(['A'], ['*'], permissions as never)])
   http.give('wim', [everywhere(permissions as never)])
 })
 afterAll(() => http?.close())

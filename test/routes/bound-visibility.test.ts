@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { type Action, actions, type Grant, scopeOf } from '#model/scope'
 import { mayBind } from '#routes/bound-visibility'
-import { on } from '#test/routes/server-with-users'
+import { grantOn } from '#test/routes/server-with-users'
 
-const binds = (...devices: string[]) => on(devices, ['*'], { alarms: ['create'] })
-const reads = (devices: string[], ...services: string[]) => on(devices, services, { service: ['read'] })
+const binds = (...devices: string[]) => grantOn(devices, ['*'], { alarms: ['create'] })
+const reads = (devices: string[], ...services: string[]) => grantOn(devices, services, { service: ['read'] })
 
 test.each<[string, readonly Grant[], string | undefined, boolean]>([
   ['with both permissions', [binds('A'), reads(['A'], '*')], 'x', true],

@@ -20,7 +20,7 @@ describe('devices', () => {
   const rotate = (device: string) => server.ask(`/devices/${device}/secret`, { method: 'POST' })
   const secretIn = (json: unknown) => (json as { secret: string }).secret
 
-  test('one is created with a secret that is shown once', async () => {
+  test('are created with a secret that is shown once', async () => {
     const device = newName()
     const events = await EventClient.open(server, { offset: 'now', devices: device })
     const { status, json, headers } = await create({ deviceIdentifier: device.toLowerCase(), meta: { room: 'A' } })
@@ -47,7 +47,7 @@ describe('devices', () => {
     await events.close()
   })
 
-  test('their names are unique', async () => {
+  test('have unique names', async () => {
     const device = newName()
     await create({ deviceIdentifier: device })
     for (const deviceIdentifier of [device, device.toLowerCase()]) {
@@ -58,7 +58,7 @@ describe('devices', () => {
     expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
   })
 
-  test('a token is given or made, is shown once, and belongs to one device', async () => {
+  test('have a token, which the client or the server chooses, which is shown once, and which is unique', async () => {
     const [device, other] = [newName(), newName()]
     for (const each of [device, other]) await create({ deviceIdentifier: each })
     const setToken = (of: string, token?: string) =>
@@ -79,7 +79,7 @@ describe('devices', () => {
     expect((await setToken('DEVICE-9999', given)).status).toBe(404)
   })
 
-  test('a new secret replaces the old one and ends the connection', async () => {
+  test('are disconnected when a new secret replaces the old one', async () => {
     const device = newName()
     const first = secretIn((await create({ deviceIdentifier: device })).json)
     const link = await LinkClient.open(server, 'json')
@@ -101,7 +101,7 @@ describe('devices', () => {
     expect((await rotate('NOBODY')).status).toBe(404)
   })
 
-  test('a deleted device is gone from every list, with an event', async () => {
+  test('are gone from every list after they are deleted, with an event', async () => {
     const device = newName()
     const service = `only-${device}`
     const link = await LinkClient.open(server, 'json')

@@ -23,14 +23,14 @@ describe.each([1, 32, projectsMax])('with pages of %i', (pageMax) => {
     await expect(checkProjectLimit(contextOf(projects, pageMax), anonymous, 'new')).resolves.toBeUndefined()
   })
 
-  test('a caller who does not reach all devices may not begin one of the second half', async () => {
+  test('a caller who does not reach all devices may not begin a project of the second half', async () => {
     const narrow = { ...anonymous, scope: scopeOf([{ permissions: { '*': ['*'] }, devices: ['A'], services: ['*'] }]) }
     const half = projectsMax / 2
     await expect(checkProjectLimit(contextOf(half - 1, pageMax), narrow, 'new')).resolves.toBeUndefined()
     await expect(checkProjectLimit(contextOf(half, pageMax), narrow, 'new')).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  test.each([projectsMax, projectsMax + 1])('a tenant with %i may not', async (projects) => {
+  test.each([projectsMax, projectsMax + 1])('a tenant with %i projects may not get another one', async (projects) => {
     await expect(checkProjectLimit(contextOf(projects, pageMax), anonymous, 'new')).rejects.toMatchObject({
       code: 'conflict',
     })

@@ -51,7 +51,7 @@ describe('a filter', () => {
     `/devices?filter=${encodeURIComponent(typeof filter === 'string' ? filter : JSON.stringify(filter))}${more}`
   const namesIn = ({ json }: Answer) =>
     (json as { deviceIdentifier: string }[]).map(({ deviceIdentifier }) => deviceIdentifier).join('')
-  /** All pages. */
+  /** The names on all pages, in order. */
   async function paged(path: string, limit: number): Promise<string> {
     const pages = await pagesOf((at) => server.get(at), `${path}&limit=${limit}`)
     for (const page of pages.slice(0, -1)) expect(namesIn(page)).toHaveLength(limit)

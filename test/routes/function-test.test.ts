@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type DeliveryState, deliveryAddress } from '#actors/delivery/state'
 import type { TriedFunction } from '#api/functions'
-import { everywhere, on, ServerWithUsers } from '#test/routes/server-with-users'
+import { everywhere, grantOn, ServerWithUsers } from '#test/routes/server-with-users'
 
 /** Trial runs of functions: the path through the nodes, and mails that are not sent. Contract 5.4. */
 
@@ -140,7 +140,7 @@ describe('the triggers of a run', () => {
     [{}, ['value', 'mail', 'alarm', 'shout', 'offline']],
     [{ trigger: 'offline' }, ['offline', 'mail', 'shout']],
     [{ trigger: 'alarm', value: true }, ['alarm', 'shout']],
-  ])('%j', async (sample, path) => {
+  ])('with the sample %j pass the expected nodes', async (sample, path) => {
     const { path: found, mails } = await tried(all(), sample)
     expect(found).toEqual(path)
     // A node behind several triggers sends one mail.
@@ -202,7 +202,7 @@ describe('the mails of a run', () => {
     expect(await textFor('eve', chain(onProperty, mail))).toEqual(['property climate 0x0001 '])
     expect(await textFor('root', chain(onAlarm(), mail))).toEqual(['alarm   Too warm'])
     expect(await textFor('eve', chain(onAlarm(), mail))).toEqual([`alarm   ${alarm}`])
-    http.give('eve', [everywhere(runs), on(['A'], ['climate'], { schemas: ['read'], alarms: ['read'] })])
+    http.give('eve', [everywhere(runs), grantOn(['A'], ['climate'], { schemas: ['read'], alarms: ['read'] })])
     expect(await textFor('eve', chain(onProperty, mail))).toEqual(['property Climate heat '])
     expect(await textFor('eve', chain(onAlarm(), mail))).toEqual(['alarm   Too warm'])
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { pagesOf } from '#test/blackbox/pages'
-import { everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-with-users'
+import { everywhere, grantOn, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** Functions seen, created and edited by users who reach some devices. Contract 5.1, 5.4. */
 
@@ -90,7 +90,7 @@ test('a function is visible to callers who reach all its devices, in lists, in p
     [await make({ devices: ['A'] }), await make({ devices: [] })],
     [await make({}), await make({ devices: ['A', 'B'] })],
   ]
-  http.give('eve', [on(['A'], ['*'], { functions: ['read'] })])
+  http.give('eve', [grantOn(['A'], ['*'], { functions: ['read'] })])
   const idsIn = (json: unknown) =>
     (json as { resourceIdentifier: string }[]).map((each) => each.resourceIdentifier.slice('crn#function:'.length))
   expect(idsIn((await http.call('eve', 'GET', '/functions')).json)).toEqual(seen.sort())
@@ -104,8 +104,8 @@ test('a function is visible to callers who reach all its devices, in lists, in p
 })
 
 describe('a function needs permission to create it and to read its values', () => {
-  const makes = (...devices: string[]) => on(devices, ['*'], { functions: ['create', 'update'] })
-  const reads = (devices: string[], ...services: string[]) => on(devices, services, { service: ['read'] })
+  const makes = (...devices: string[]) => grantOn(devices, ['*'], { functions: ['create', 'update'] })
+  const reads = (devices: string[], ...services: string[]) => grantOn(devices, services, { service: ['read'] })
   test.each<[string, Parameters<ServerWithUsers['give']>[1], object, object, number]>([
     ['both', [makes('A'), reads(['A'], 'x')], { devices: ['A'] }, onProperty(), 201],
     ['another service', [makes('A'), reads(['A'], 'y')], { devices: ['A'] }, onProperty(), 404],
@@ -139,7 +139,7 @@ describe('a function needs permission to create it and to read its values', () =
 })
 
 describe('alarms that a function names', () => {
-  const may = [everywhere({ functions: ['*'], service: ['read'] }), on(['A'], ['*'], { alarms: ['read'] })]
+  const may = [everywhere({ functions: ['*'], service: ['read'] }), grantOn(['A'], ['*'], { alarms: ['read'] })]
 
   test('are refused with the same error and node if they are unknown or invisible', async () => {
     http.give('eve', may)

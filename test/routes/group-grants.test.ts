@@ -74,7 +74,7 @@ describe('users cannot extend rights by changing members', () => {
     expect((await carl.patch(`/groups/${group}`, { name: 'Other' })).status).toBe(403)
   })
 
-  test('and on each new member', async () => {
+  test('an edit needs the grants on each new member', async () => {
     expect((await setMembers(ben, 'B', 'C')).status).toBe(403)
     expect((await setMembers(ben, 'B', 'P-1')).status).toBe(200)
     expect((await setMembers(ben, 'P-1')).status).toBe(200)

@@ -16,21 +16,21 @@ const isSigned = (header: string, call = { path, body }) => isHookSigned(header,
 const mac = macOf(nowS)
 
 test.each([
-  ['as written', `t=${nowS},sha256=${mac}`],
+  ['in the documented form', `t=${nowS},sha256=${mac}`],
   ['in the other order', `sha256=${mac},t=${nowS}`],
   ['in capitals', `t=${nowS},sha256=${mac.toUpperCase()}`],
   ['with spaces in between', `t=${nowS}, sha256=${mac}`],
   ['with an unknown field', `t=${nowS},sha256=${mac},v=2`],
-  ['five minutes old', `t=${nowS - 300},sha256=${macOf(nowS - 300)}`],
-  ['five minutes early', `t=${nowS + 300},sha256=${macOf(nowS + 300)}`],
+  ['of five minutes ago', `t=${nowS - 300},sha256=${macOf(nowS - 300)}`],
+  ['of five minutes in the future', `t=${nowS + 300},sha256=${macOf(nowS + 300)}`],
 ])('a signature %s is valid', (_, header) => {
   expect(isSigned(header)).toBe(true)
 })
 
 test.each([
-  ['empty', ''],
-  ['without a time', `sha256=${mac}`],
-  ['without a signature', `t=${nowS}`],
+  ['an empty header', ''],
+  ['no time', `sha256=${mac}`],
+  ['no signature', `t=${nowS}`],
   ['an invalid signature', `t=${nowS},sha256=xyz`],
   ['a part of the signature', `t=${nowS},sha256=${mac.slice(0, 62)}`],
   ['additional characters', `t=${nowS},sha256=${mac}00`],
@@ -41,16 +41,16 @@ test.each([
   ['a time with a sign', `t=+${nowS},sha256=${macOf(`+${nowS}`)}`],
   ['a time with a fraction', `t=${nowS}.0,sha256=${macOf(`${nowS}.0`)}`],
   ['a time in milliseconds', `t=${nowS}000,sha256=${macOf(`${nowS}000`)}`],
-  ['older than five minutes', `t=${nowS - 301},sha256=${macOf(nowS - 301)}`],
-  ['earlier than five minutes', `t=${nowS + 301},sha256=${macOf(nowS + 301)}`],
-  ['another time', `t=${nowS + 1},sha256=${mac}`],
+  ['a time more than five minutes ago', `t=${nowS - 301},sha256=${macOf(nowS - 301)}`],
+  ['a time more than five minutes in the future', `t=${nowS + 301},sha256=${macOf(nowS + 301)}`],
+  ['another time than the signed one', `t=${nowS + 1},sha256=${mac}`],
   ['another secret', `t=${nowS},sha256=${macOf(nowS, { with: 'another' })}`],
   ['an empty secret', `t=${nowS},sha256=${macOf(nowS, { with: '' })}`],
-  ['of the decoded path', `t=${nowS},sha256=${macOf(nowS, { of: '/api/v1/updates/hook/boiler' })}`],
-  ['of the path with a query', `t=${nowS},sha256=${macOf(nowS, { of: `${path}?a=b` })}`],
-  ['of no body', `t=${nowS},sha256=${macOf(nowS, { bytes: Buffer.alloc(0) })}`],
-  ['without commas', `t=${nowS} sha256=${mac}`],
-])('a signature is refused: %s', (_, header) => {
+  ['a signature of the decoded path', `t=${nowS},sha256=${macOf(nowS, { of: '/api/v1/updates/hook/boiler' })}`],
+  ['a signature of the path with a query', `t=${nowS},sha256=${macOf(nowS, { of: `${path}?a=b` })}`],
+  ['a signature without the body', `t=${nowS},sha256=${macOf(nowS, { bytes: Buffer.alloc(0) })}`],
+  ['no comma', `t=${nowS} sha256=${mac}`],
+])('the header is refused: %s', (_, header) => {
   expect(isSigned(header)).toBe(false)
 })
 

@@ -253,7 +253,7 @@ describe('a route with secrets', () => {
 
   test.each([
     ['the same request', secret, '409 conflict'],
-    ['another', { ...secret, body: '{"password":"wrong horse"}' }, '422 unprocessable'],
+    ['a request with another body', { ...secret, body: '{"password":"wrong horse"}' }, '422 unprocessable'],
     ['a request to another route', { body: '{}' }, '422 unprocessable'],
     ['a request of another user', { ...secret, user: 'crn#user:U2' }, '200 {"count":1}'],
   ])('answers 409 only for the same key while it runs, %s: %s', async (_, asked, reply) => {
@@ -266,8 +266,8 @@ describe('a route with secrets', () => {
 })
 
 test.each([
-  ['first', 0],
-  ['again', 1],
+  ['the first request of the key', 0],
+  ['a repeated request', 1],
 ])('a request whose session ended while its key was stored is answered with 503: %s', async (_, times) => {
   for (let count = 0; count < times; count++) await fixture.send(same, counting())
   let isCurrent = true
@@ -317,7 +317,7 @@ describe.each(steps)('a failure of write %i', (step) => {
 })
 
 describe.each(steps)('a kill in write %i', (step) => {
-  test.each([0, 1])('with %i of it on the disk is repaired by a repetition, which runs once', async (kept) => {
+  test.each([0, 1])('that left %i writes on the disk is repaired by a repetition, which runs once', async (kept) => {
     fixture.onWrite = (count) => {
       if (count === step) fixture.die(kept)
       return undefined

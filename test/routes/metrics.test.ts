@@ -42,7 +42,7 @@ describe('with a token', () => {
   })
   afterAll(() => http.server.close())
 
-  test('every client with the token gets them', async () => {
+  test('every client with the token gets the metrics', async () => {
     const answer = await ask(http, { authorization: `Bearer ${token}` })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('text/prometheus')
@@ -100,7 +100,7 @@ describe('without a token', () => {
   })
   afterAll(() => http.server.close())
 
-  test('local requests get them with any credential', async () => {
+  test('local requests get the metrics with any credential', async () => {
     expect((await ask(http)).status).toBe(200)
     expect((await ask(http, { authorization: 'Bearer undefined' })).status).toBe(200)
   })

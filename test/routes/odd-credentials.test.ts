@@ -54,7 +54,7 @@ describe('several Authorization headers', () => {
     expect(await ask(line, line === link ? [...headers, 'Content-Length: 0'] : headers)).toEqual([status, body])
   })
 
-  test('one of them is accepted', async () => {
+  test('a single one is accepted', async () => {
     expect((await ask(me, [`Authorization: ${fixture.authorizationOf('eve')}`]))[0]).toBe(200)
     expect((await ask(token, [`Authorization: ${root}`]))[0]).toBe(200)
     expect(await ask(me, [])).toEqual([401, needed])

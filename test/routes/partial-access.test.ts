@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
 import { nextPage, pagesOf } from '#test/blackbox/pages'
-import { on, ServerWithUsers } from '#test/routes/server-with-users'
+import { grantOn, ServerWithUsers } from '#test/routes/server-with-users'
 
 /** Routes for callers with partial access: A and B offer x and y, C offers z. */
 const read: Grant['permissions'] = { service: ['read'], meta: ['read'], schemas: ['read'] }
 const any = ['*']
 
 const grantsOf: Record<string, Grant[]> = {
-  whole: [on(any, any, { '*': ['*'] })],
-  'A of all': [on(['A'], any, read)],
-  'x of all': [on(any, ['x'], read)],
-  'A of x, B of y': [on(['A'], ['x'], read), on(['B'], ['y'], read)],
-  'B of y, A of x': [on(['B'], ['y'], read), on(['A'], ['x'], read)],
-  'service of all': [on(any, any, { service: ['read'] })],
-  'service of all, meta of A': [on(any, any, { service: ['read'] }), on(['A'], any, { meta: ['read'] })],
-  'Z of all': [on(['Z'], any, read)],
-  'maker of A and N': [on(['A', 'N'], any, { device: ['create'] })],
-  'describer of new': [on(any, any, { schemas: ['create'] })],
-  'describer of old': [on(any, any, { schemas: ['update'] })],
-  'describer of new x, old y': [on(any, ['x'], { schemas: ['create'] }), on(any, ['y'], { schemas: ['update'] })],
+  whole: [grantOn(any, any, { '*': ['*'] })],
+  'A of all': [grantOn(['A'], any, read)],
+  'x of all': [grantOn(any, ['x'], read)],
+  'A of x, B of y': [grantOn(['A'], ['x'], read), grantOn(['B'], ['y'], read)],
+  'B of y, A of x': [grantOn(['B'], ['y'], read), grantOn(['A'], ['x'], read)],
+  'service of all': [grantOn(any, any, { service: ['read'] })],
+  'service of all, meta of A': [grantOn(any, any, { service: ['read'] }), grantOn(['A'], any, { meta: ['read'] })],
+  'Z of all': [grantOn(['Z'], any, read)],
+  'maker of A and N': [grantOn(['A', 'N'], any, { device: ['create'] })],
+  'describer of new': [grantOn(any, any, { schemas: ['create'] })],
+  'describer of old': [grantOn(any, any, { schemas: ['update'] })],
+  'describer of new x, old y': [grantOn(any, ['x'], { schemas: ['create'] }), grantOn(any, ['y'], { schemas: ['update'] })],
 }
 
 let http: ServerWithUsers
@@ -28,7 +28,7 @@ const call = (user: string, method: string, path: string, body?: unknown) => htt
 beforeAll(async () => {
   http = await ServerWithUsers.open()
   for (const [user, grants] of Object.entries(grantsOf)) http.give(user, grants)
-  http.end('gone')
+  http.endAccess('gone')
   for (const [device, services] of Object.entries({ A: ['x', 'y'], B: ['x', 'y'], C: ['z'] })) {
     await call('whole', 'POST', '/link', {
       deviceIdentifier: device,

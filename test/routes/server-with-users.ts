@@ -25,8 +25,8 @@ export interface Answer {
 }
 
 /**
- * The whole server in memory, behind a real socket, with users whose grants a test sets. `X-User` names the caller;
- * `anonymous` is the caller when sign-in is off.
+ * The whole server in memory, behind a real socket. A test sets the grants of each user. The header `X-User` names the
+ * caller: a user, or `anonymous` for the caller of a server without authentication.
  */
 export class ServerWithUsers {
   readonly #assembly: Assembly
@@ -39,14 +39,14 @@ export class ServerWithUsers {
     this.#people = people
   }
 
-  /** `more` replaces parts of the server's notifications. */
-  static async open(more: Partial<RouteContext['notifications']> = {}): Promise<ServerWithUsers> {
+  /** `notifications` replaces parts of the notification services in the context of the routes. */
+  static async open(notifications: Partial<RouteContext['notifications']> = {}): Promise<ServerWithUsers> {
     const people = new Map<string, Person>([['root', { grants: [everywhere({ '*': ['*'] })], roles: [] }]])
     const assembly = assemble(memoryServerOptions(world))
     await assembly.open()
     const context: RouteContext = {
       ...assembly.context,
-      notifications: { ...assembly.context.notifications, ...more },
+      notifications: { ...assembly.context.notifications, ...notifications },
     }
     const http = await openHttp({
       bindings: bindingsOf(context, undefined, operationOf(assembly)),
@@ -73,8 +73,8 @@ export class ServerWithUsers {
     this.#people.set(name, { grants, roles })
   }
 
-  /** Ends the access of a user during each of their requests. */
-  end(name: string): void {
+  /** From now on, the access of this user ends while their requests run. */
+  endAccess(name: string): void {
     this.#people.set(name, { grants: [everywhere({ '*': ['*'] })], roles: [], isGone: true })
   }
 
@@ -108,7 +108,7 @@ export class ServerWithUsers {
     return this.#assembly.context.system.peek(address)
   }
 
-  /** The number of entries in the stream. */
+  /** The number of entries in the stream of tenant `default`. */
   get entryCount(): number {
     return this.#assembly.context.system.registry.head('default').taken
   }
@@ -124,10 +124,10 @@ export function userOf(name: string): string {
   return `crn#user:${name}`
 }
 
-export function on(devices: string[], services: string[], permissions: Grant['permissions']): Grant {
+export function grantOn(devices: string[], services: string[], permissions: Grant['permissions']): Grant {
   return { permissions, devices, services }
 }
 
 export function everywhere(permissions: Grant['permissions']): Grant {
-  return on(['*'], ['*'], permissions)
+  return grantOn(['*'], ['*'], permissions)
 }

@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import type { StoredSubscription } from '#model/subscription'
 import { pagesOf } from '#test/blackbox/pages'
-import { type Answer, everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-with-users'
+import { type Answer, everywhere, grantOn, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** Subscriptions over a real socket: every error in its order, and no data of other users. §2.6, §3.1, §7, contract 5.6. */
 
@@ -203,8 +203,8 @@ test.each([
 
 describe('a subscriber needs read access to everything that the function is bound to', () => {
   const subscribes = everywhere({ notifications: ['create'] })
-  const functions = (...devices: string[]) => on(devices, ['*'], { functions: ['read'] })
-  const service = (...devices: string[]) => on(devices, ['x'], { service: ['read'] })
+  const functions = (...devices: string[]) => grantOn(devices, ['*'], { functions: ['read'] })
+  const service = (...devices: string[]) => grantOn(devices, ['x'], { service: ['read'] })
   const group = '5Kd9tVw3Ca'
 
   test.each<[string, object, Grant[], number]>([
@@ -273,7 +273,7 @@ describe('lists', () => {
 
   test('include subscriptions whose functions the user may no longer read', async () => {
     await subscribe(eve, first)
-    http.give(eve, [on(['Z'], ['z'], { notifications: ['read'] })])
+    http.give(eve, [grantOn(['Z'], ['z'], { notifications: ['read'] })])
     expect((await http.call(eve, 'GET', path)).json).toHaveLength(1)
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
-import { everywhere, on, ServerWithUsers } from '#test/routes/server-with-users'
+import { everywhere, grantOn, ServerWithUsers } from '#test/routes/server-with-users'
 
 /** Names of a schema are resolved only for callers who may read it. Contract 3.2, 3.5, 3.7, 5.3. */
 
@@ -8,7 +8,7 @@ const without: Grant['permissions'] = { service: ['read', 'update'], alarms: ['*
 const people: Readonly<Record<string, readonly Grant[]>> = {
   reader: [everywhere({ ...without, schemas: ['read'] })],
   blind: [everywhere(without)],
-  'reader of another': [everywhere(without), on(['*'], ['other'], { schemas: ['read'] })],
+  'reader of another': [everywhere(without), grantOn(['*'], ['other'], { schemas: ['read'] })],
 }
 const blind = ['blind', 'reader of another']
 

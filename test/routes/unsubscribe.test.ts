@@ -47,7 +47,7 @@ describe('one click', () => {
   const multipart = new FormData()
   multipart.set('List-Unsubscribe', 'One-Click')
   test.each<[string, RequestInit]>([
-    ['as RFC 8058 has it', { body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) }],
+    ['as in RFC 8058', { body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) }],
     ['in parts', { body: multipart }],
     ['with JSON', { body: '{', headers: { 'Content-Type': 'application/json' } }],
     ['without a body', {}],
@@ -89,7 +89,7 @@ test.each(['GET', 'HEAD'])('a request by %s changes nothing, because mail scanne
   expect([headers.get('cache-control'), headers.get('referrer-policy')]).toEqual(['no-store', 'same-origin'])
   const text = await answer.text()
   if (method === 'GET') expect(text.match(/<form method="post">/g)).toHaveLength(1)
-  // Nothing of the address is in it, so nothing can be put into it.
+  // The page contains no part of the URL, so a URL cannot put anything into the page.
   expect(text).not.toMatch(/2Vb7qYx9Ke|9Pw3tKc8La|default"/)
   expect([kept().length, http.entryCount]).toEqual([2, entryCount])
 })

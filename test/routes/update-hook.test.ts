@@ -45,7 +45,7 @@ const ofServer = (devices: readonly string[] | null = null) => [
 ]
 
 describe('a signed call of the update server', () => {
-  test('is stored before its answer, and starts the walk', async () => {
+  test('is stored before its answer, and starts the scan', async () => {
     const { status, bytes } = await signed('{"event":"release"}')
     expect([status, bytes.length]).toEqual([204, 0])
     expect([walks, forgotten]).toEqual([[ofServer()], [['default', 'boiler']]])
@@ -97,7 +97,7 @@ describe('a signed call of the update server', () => {
 })
 
 describe('a signed-in caller', () => {
-  test('needs update on updates, and starts a walk within their scope', async () => {
+  test('needs the permission to update, and starts a scan within their scope', async () => {
     fixture.caller('may', onUpdates(['update'], ['A']))
     fixture.caller('reads', onUpdates(['read', 'create', 'delete']))
     expect((await call('{}', 'may')).status).toBe(204)

@@ -93,7 +93,7 @@ describe('the state of updates', () => {
   })
 })
 
-describe('an update by hand', () => {
+describe('a manual update', () => {
   beforeEach(() => open({ options: { isConnectUpdateDisabled: true } }))
   const fields = { project: 'boiler', firmwares: [{ firmware: '1.4.2', index: 0 }], autoUpdate: false }
   const post = (device: string) => fixture.call('POST', `/updates/${device}`)

@@ -111,7 +111,7 @@ describe('a receiver', () => {
     ['http://10.0.0.1', undefined],
     ['https://192.168.0.1', isPublic],
     ['https://[::1]', isPublic],
-  ])('%s', async (url, text) => {
+  ])('with the URL %s is accepted, or refused with its error', async (url, text) => {
     const answer = await http.call('root', 'POST', '/functions', bodyOf({ url }))
     expect(answer.status).toBe(text === undefined ? 201 : 400)
     if (text !== undefined) expect(answer.json).toEqual({ error: 'Validation Error', details: fault(text) })

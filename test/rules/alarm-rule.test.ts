@@ -56,13 +56,13 @@ describe('a property is named', () => {
     expect(service.readers.findIndex((readers) => readers !== undefined)).toBe(index)
   })
 
-  test('by id without a schema, and by no name', () => {
+  test('only by its id if the schema has no names', () => {
     const { rule } = listed({ '==': [{ var: 'Temperature' }, { var: '0x2000' }] }, schema({}))
     expect(rule.shaped(climate, 0).places).toEqual([-1, 0])
     expect(evaluated({ '!': { var: '0x2000' } }, [0], undefined)[0]).toBe(true)
   })
 
-  test('wrongly if the schema lacks it, and the error has its path', () => {
+  test('wrongly if the schema lacks the name, and the error has its path', () => {
     const condition = { and: [{ var: 'Mode' }, { missing: ['0x9999', 'Nowhere'] }, { '<': [{ var: ['x.y', 1] }, 2] }] }
     expect(unknownNamesIn(condition, named, 'condition').map(({ path }) => path)).toEqual([
       'condition.and.1.missing.1',

@@ -1,6 +1,6 @@
 import type { JsonValue } from '#model/json-value'
 
-/** A condition has no outcome. */
+/** Thrown for a condition without an outcome. */
 export class NoOutcome extends Error {}
 
 /** A reference for the compiled conditions: plain recursion over the text, without shared code. */

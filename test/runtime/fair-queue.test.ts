@@ -39,7 +39,7 @@ describe('groups take turns', () => {
     expect(takeAll(queueOf(8, ...added))).toEqual(taken)
   })
 
-  test('a repeated group comes after those that waited since', () => {
+  test('a group that adds again after its turn comes after the groups that wait', () => {
     const queue = queueOf(8, 'a1', 'b1')
     expect(queue.take()).toBe('a1')
     queue.add('a', 'a2')

@@ -21,7 +21,7 @@ describe('a reminder', () => {
     expect(fixture.valuesOf(a)).toEqual([5])
   })
 
-  test('is visible to the turns of its actor, and stays as set last', async () => {
+  test('is visible to the turns of its actor, as it was last set', async () => {
     const reminders: (number | null)[] = []
     const watched = {
       ...tally,

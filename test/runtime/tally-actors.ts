@@ -32,7 +32,7 @@ export interface TallyState {
   readonly id: string
   /** Every number added, with the offset of its event. */
   added: { readonly value: number; readonly offset: number }[]
-  /** A sum that no event carries. */
+  /** A sum that changes without events. */
   quiet: number
 }
 

@@ -136,7 +136,7 @@ class HistoryRun {
       this.counts.powerLosses++
       await this.#die(() => {
         this.#store.losePower()
-        // Each database has what happened to reach the disk.
+        // Each database has the writes that reached the disk.
         if (random.next() < 0.5) this.#backend.losePower()
         else this.#backend.crash()
       })
@@ -269,7 +269,7 @@ class HistoryRun {
     }
   }
 
-  /** Series outside of the scope are left out of a query of many. */
+  /** A query of many series leaves out the series outside of the scope. */
   async #checkSelection(caller: Caller, span: object, model: Points): Promise<void> {
     const series = devices.flatMap((deviceIdentifier) =>
       services.map((serviceIdentifier) => ({ deviceIdentifier, serviceIdentifier })),

@@ -183,7 +183,7 @@ export class MailChecker implements MailWatcher {
     const { moment } = this.#witness
     const what = () => `${to} gets a mail that ${device} has ${value}, by ${name}`
     const fn = functions.named(name)
-    // Its creation was never answered.
+    // The creation of the function was never answered.
     if (!fn) return
     this.#checkBy(what, functions.notifyingVersions(fn, device, moment))
     if (to === rootAddress) return

@@ -21,7 +21,7 @@ interface Counted {
   readonly moment: number
   /** Unix ms. */
   readonly at: number
-  /** Its acknowledgement arrived. */
+  /** The acknowledgement of the count has arrived. */
   isStored: boolean
 }
 

@@ -25,7 +25,7 @@ describe('the expected error', () => {
   test.each([
     ['is reported', 'Error: seed 7, step 3: user 1 receives {"a":1}, without permission. Again: SEED=7', true],
     [
-      'is the cause of the reported one',
+      'is the cause of the reported error',
       'Error: refused\n    at x (a.ts:1:2)\nbecause of Error: B receives it, without permission',
       true,
     ],

@@ -10,7 +10,7 @@ export interface Stage {
   readonly witness: Witness
 }
 
-/** A part of the simulation that sends requests to the present process. `parts`: the others that it needs. */
+/** A part of the simulation that sends requests to the present process. `parts`: the participants that it needs. */
 export abstract class Participant<Parts> {
   protected readonly random: SeededRandom
   protected readonly witness: Witness

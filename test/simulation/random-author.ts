@@ -6,16 +6,16 @@ import type { Witness } from '#test/simulation/witness'
 
 export interface Author {
   readonly request: SimulatedRequest
-  /** If the user sends the request directly: checks that the user has the permissions for it. */
+  /** Checks that a user who sends the request directly has the permissions for it. */
   readonly check: () => void
 }
 
 /** A resource bound to devices, with events about them. */
 interface Bound {
   readonly resource: string
-  /** The service whose values it reports; undefined: none. */
+  /** The service whose values are in the events; undefined if there is none. */
   readonly service?: string
-  /** Devices that it was bound to all the time since. */
+  /** The devices to which the resource was bound at every moment since `from`. */
   surelyBound(from: number): readonly string[]
 }
 

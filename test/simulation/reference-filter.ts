@@ -22,9 +22,9 @@ const concerns: Readonly<Record<string, readonly [resource: string, ...named: Na
   ALARM_STATUS_ACTIVE: ['alarms', 'device'],
   ALARM_STATUS_INACTIVE: ['alarms', 'device'],
   ALARM_STATUS_ACKNOWLEDGED: ['alarms', 'device'],
-  // Also every device that it is bound to, which is checked separately.
+  // The grants must also reach every device of the alarm, which is checked separately.
   ALARM_CONFIG_UPDATE: ['alarms'],
-  // Also only for the subscription's owner, which is checked separately.
+  // Only the owner of the subscription may receive these events, which is checked separately.
   NOTIFICATION_SUBSCRIBE: ['notifications'],
   NOTIFICATION_SUBSCRIPTION_UPDATE: ['notifications'],
   NOTIFICATION_UNSUBSCRIBE: ['notifications'],

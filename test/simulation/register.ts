@@ -9,7 +9,7 @@ export interface Version<T> {
   fate: 'requested' | 'stored' | 'never'
 }
 
-/** A keyed request needs a commit before it changes anything: one without a key may overtake it. */
+/** A request with a key needs a commit before it changes anything: a request without a key may overtake it. */
 export const unordered = { isInOrder: false }
 
 /** A value with concurrent changes: any of the requested values may hold. */
@@ -26,7 +26,7 @@ export class Register<T> {
     this.#versions = [{ value, from: 0, until: Number.POSITIVE_INFINITY, answered: 0, fate: 'stored' }]
   }
 
-  /** The value, unless its outcome is open. */
+  /** The value; undefined while the outcome of a request is open. */
   get certain(): T | undefined {
     const [version, ...others] = this.#versions.filter(({ until }) => until === Number.POSITIVE_INFINITY)
     return others.length === 0 && version?.fate === 'stored' ? version.value : undefined
@@ -61,7 +61,7 @@ export class Register<T> {
     for (const other of earlier) other.until = Math.min(other.until, moment)
   }
 
-  /** The outcome of these is unknown, and they cannot take effect any more; by default all open requests. */
+  /** The outcome of these requests stays unknown, and none can take effect any more. Default: all open requests. */
   lost(moment: number, versions: readonly Version<T>[] = this.#versions): void {
     for (const version of versions) version.answered = Math.min(version.answered, moment)
   }
@@ -71,7 +71,7 @@ export class Register<T> {
     this.#versions = this.#versions.filter((other) => other !== version)
   }
 
-  /** The value found at rest. All others are forgotten. */
+  /** Records the value that was found at rest, and forgets all others. */
   found(value: T, moment: number): void {
     if (this.certain === undefined) this.#touched = moment
     const text = JSON.stringify(value)

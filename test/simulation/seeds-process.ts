@@ -7,7 +7,7 @@ import { run } from '#test/simulation/run'
  * handles.
  */
 
-const isOfHistory = process.argv[2] === 'history'
+const isHistoryOnly = process.argv[2] === 'history'
 let stray: unknown
 
 process.on('message', async (seed: number) => {
@@ -26,7 +26,7 @@ process.once('disconnect', () => process.exit())
 /** Runs a failing seed again with stack traces. */
 async function resultOf(seed: number, isTraced = false): Promise<Pick<SeedResult, 'counts' | 'fault'>> {
   try {
-    const { acknowledged, counts } = await (isOfHistory ? runHistory(seed) : run(seed, { isTraced }))
+    const { acknowledged, counts } = await (isHistoryOnly ? runHistory(seed) : run(seed, { isTraced }))
     if (stray === undefined) return { counts: { ...counts, acknowledged } }
     return { fault: textOf(stray) }
   } catch (error) {

@@ -42,11 +42,11 @@ export class SimulatedDashboard implements Peer {
   #resume: Exclude<Resume, undefined> = 'now'
   #mustRecover = false
   #epoch = ''
-  /** The offset of its last event or read. */
+  /** The offset of the last received event or read. */
   #position = 0
   #lastReceived = 0
   #isReading = false
-  /** The server answered that it may read nothing. */
+  /** The server answered that the client may read nothing. */
   #isBlind = false
   #retainedFrom = 0
   #needsRead = true
@@ -69,7 +69,7 @@ export class SimulatedDashboard implements Peer {
     return this.#limitBytes !== undefined
   }
 
-  /** No step is left: it is up to date, or cannot be admitted. */
+  /** No step is left: the client is up to date, or cannot be admitted. */
   get isAtRest(): boolean {
     if (this.#isEntering || this.#isReading || this.#views.some(({ isReading }) => isReading)) return false
     if (!this.#socket) return !this.person.isActive
@@ -78,7 +78,7 @@ export class SimulatedDashboard implements Peer {
     return this.isIntruder || (isRead && !this.#views.some(({ needsRead }) => needsRead))
   }
 
-  /** It is connected, and its session has ended. */
+  /** The client is connected although its session has ended. */
   get isIntruder(): boolean {
     return this.isOpen && (!this.#session || this.#session.isSurelyOver(this.#server.now()))
   }
@@ -235,7 +235,7 @@ export class SimulatedDashboard implements Peer {
     } else this.#report('is refused, and its session is valid')
   }
 
-  /** Its token was replaced by a refresh whose answer was lost; its socket is open. */
+  /** For a client with an open socket whose token was replaced by a refresh without an answer. */
   #signInAgain(): void {
     this.#session = undefined
     this.#socket?.cut()

@@ -96,7 +96,7 @@ export class DeviceFirmware {
     return order.behavior === 'is silent' || order.behavior === 'dies'
   }
 
-  /** It is stuck in an installation until it reboots. */
+  /** The device is stuck in an installation until it reboots. */
   get isDead(): boolean {
     const order = this.#current
     return order?.step !== 'over' && order?.behavior === 'dies'

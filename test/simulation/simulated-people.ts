@@ -338,7 +338,7 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
     if (server !== this.server) return undefined
     this.inFlight--
     this.witness.count(`${name} ${problem?.code ?? 'stored'}`)
-    // It may have reached the disk, and is found when the store is read again.
+    // The change may have reached the disk: the server then has it when the store is read again.
     if (problem?.code === 'storage') return undefined
     if (!problem) {
       for (const made of makes) made.stored(this.witness.moment)

@@ -36,7 +36,7 @@ export abstract class SimulatedReceiver<Message, Watcher extends ReceiverWatcher
 export interface ReceiverWatcher<Message> {
   /** A message is handed over: the permissions at this moment count. */
   handed(message: Message): void
-  /** It arrived; the sender may not know it. */
+  /** A message arrived; the sender may not know that. */
   arrived(message: Message): void
   /** The sending process is dead. */
   senderDied(): void

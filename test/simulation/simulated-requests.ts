@@ -3,7 +3,7 @@ import { Participant } from '#test/simulation/participant'
 import type { Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest } from '#test/simulation/simulated-server'
 
-/** An answer. `status`: 0 if it can never arrive, because the process died. */
+/** An answer. `status`: 0 if the answer can never arrive, because the process died. */
 export interface Outcome {
   readonly status: number
   readonly body: string
@@ -13,14 +13,14 @@ export interface Outcome {
 export interface Attempt {
   readonly isKeyed: boolean
   readonly isFirst: boolean
-  /** It was answered finally before: a repetition has no effect. */
+  /** The request has had its final answer before, so a repetition has no effect. */
   readonly isOver: boolean
 }
 
 export interface TrackedRequest {
   readonly name: string
   readonly request: SimulatedRequest
-  /** It is sent without a key, and never repeated. */
+  /** The request is sent without a key, and never repeated. */
   readonly isOnce?: boolean
   /** Called when the request is sent; the returned function is called with the answer, if one comes. */
   readonly sent: (attempt: Attempt) => (outcome: Outcome) => void
@@ -30,7 +30,7 @@ interface Keyed {
   readonly tracked: TrackedRequest
   readonly key: string
   tries: number
-  /** The final answer: every repetition gets the same. */
+  /** The final answer, which every repetition must get. */
   final: string | undefined
 }
 

@@ -57,9 +57,9 @@ export class SimulatedSessions extends Participant<{ readonly people: SimulatedP
         ending.done()
         return
       }
-      // It may have reached the disk.
+      // The end of the session may have reached the disk.
       if (refused === 'storage') return
-      // The request's own token may end with it; the check asks whether the session is valid otherwise.
+      // First takes this request back: only other reasons for the end of the session can explain the refusal.
       ending.refused()
       const now = this.server.now()
       const isOver = by.mayBeRefused(now) || ends.some((session) => session.mayBeOver(now))

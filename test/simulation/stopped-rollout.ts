@@ -5,7 +5,7 @@ import type { ReadRollout } from '#test/simulation/reference-updates'
  * A rollout that was seen stopped or paused, and not changed since: no new device may get a firmware by it. Contract 6.
  */
 export class StoppedRollout {
-  /** When it was seen so, Unix ms; undefined: it runs, or may run. */
+  /** The time at which the rollout was seen not running, Unix ms. Undefined: the rollout runs, or may run. */
   #since: number | undefined
 
   /** Call at rest. */
@@ -13,7 +13,7 @@ export class StoppedRollout {
     this.#since = rollout === undefined || rollout.state === 'running' ? undefined : now
   }
 
-  /** A user sets or switches it. */
+  /** A user sets, pauses or resumes the rollout. */
   changed(): void {
     this.#since = undefined
   }

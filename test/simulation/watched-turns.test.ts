@@ -12,8 +12,8 @@ import { watchTurns } from '#test/simulation/watched-turns'
 type Member = 'decide' | 'apply' | 'change'
 
 /**
- * Two actors without the server's guard. `where`: the part of the outer one in which the inner one decides; `behind`:
- * only after it.
+ * Runs an outer and an inner actor without the server's guard. The inner actor decides during this function of the outer
+ * actor; `behind`: only afterwards. Returns the reports.
  */
 function reportsFor(where: Member | 'behind'): readonly string[] {
   const reports: string[] = []

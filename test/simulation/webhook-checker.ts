@@ -80,7 +80,7 @@ export class WebhookChecker implements WebhookWatcher {
     const { moment } = this.#witness
     const what = () => `a webhook reports that ${device} has ${value}, by ${name}`
     const fn = functions.named(name)
-    // Its creation was never answered.
+    // The creation of the function was never answered.
     if (!fn) return
     const notifying = functions.notifyingVersions(fn, device, moment)
     this.#witness.check(what, notifying.map(alone))

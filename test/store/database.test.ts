@@ -91,7 +91,7 @@ describe('when the disk has space again', () => {
     expect(fixture.database.status).toBe('ok')
   })
 
-  test('it may fill again at once', async () => {
+  test('the disk may fill again at once', async () => {
     const { fixture, backend, faults } = await fullDisk()
     for (let round = 0; round < 3; round++) {
       backend.setRoom(true)

@@ -149,7 +149,7 @@ function unpackGenerally(bytes: Uint8Array, shapes: Shapes): readonly Entry[] {
   return packed.map((each) => unpackEntry(each, { placeOf: () => 0, shapeAt }))
 }
 
-test('the hand-written decoder reads the same of any chunk as the general one, or both refuse it', () => {
+test('the hand-written decoder reads any chunk as the general decoder does, or both refuse it', () => {
   const change = fc.record({ place: fc.nat(2_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
   const few = fc.array(fc.oneof(entryOf.reported, entry), { minLength: 1, maxLength: 3 })
   const changes = fc.array(change, { maxLength: 2 })
@@ -227,7 +227,7 @@ test('the names of a chunk are read as hashes, and a damaged chunk yields a part
   })
 })
 
-test('a kind of a newer release is refused with an error that names the reason', () => {
+test('a kind of entry from a newer release is refused with an error that names the reason', () => {
   const places = { placeOf: () => 0, shapeAt: () => new Shapes(() => undefined).intern('svc', []) }
   expect(() => unpackEntry([99, 'A'], places)).toThrow('entries of kind 99 were written by a newer release')
 })

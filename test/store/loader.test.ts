@@ -54,7 +54,7 @@ describe('a stream is damaged', () => {
     await expect(fixture.restart()).rejects.toMatchObject({ code: 'damaged' })
   })
 
-  test('but not by a hole before the redo window', async () => {
+  test('but not if entries before the redo window are missing', async () => {
     const fixture = await openRuntime()
     for (let commit = 0; commit < 3; commit++) {
       fixture.send(a, { type: 'add', add: [commit], isCheckpointed: true })
@@ -177,7 +177,7 @@ test('a chunk that begins before the redo window is applied from the redo offset
   const again = await fixture.restart()
   const added = [3, 4].map((number) => ({ value: number, offset: number }))
   expect(again.system.peek(a)).toEqual({ id: 'A', quiet: 5, added })
-  // It can be woken again from there.
+  // The actor can be woken again with the same state.
   again.send(a, { type: 'throw' })
   expect(again.addedOf(a)).toHaveLength(2)
 })

@@ -62,7 +62,7 @@ async function otherNode(): Promise<string> {
   return folder
 }
 
-test('a node gets the rows, the place in the log and the history of another one, and keeps its key', async () => {
+test('a node gets the rows, the place in the log and the history of another node, and keeps its key', async () => {
   const pieces = await imageOfNode()
   const folder = await otherNode()
   await receiveImage(folder, sent(pieces))

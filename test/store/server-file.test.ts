@@ -22,7 +22,7 @@ test('a server writes its address for the owner only, and removes the file when 
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('a server replaces the file of a dead one, even an incomplete file', async () => {
+test('a server replaces the file of a dead server, even an incomplete file', async () => {
   await writeServerFile(folder, { ...file, port: 1 })
   writeFileSync(join(folder, 'server.json.new'), '{"host"', { mode: 0o644 })
   await writeServerFile(folder, file)

@@ -83,7 +83,7 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
         expect(storage.memoryBytes()).toBe(0)
       })
 
-      it('reports what it takes on the disk, and frees the space of deleted rows', async () => {
+      it('reports its size on the disk, and frees the space of deleted rows', async () => {
         await storage.write([{ key: 'large', value: randomBytes(4e6) }], soft)
         expect(await storage.diskBytes()).toBeGreaterThan(4e6)
         await storage.compact()
@@ -310,8 +310,8 @@ export function storageSuite(name: string, makeBackend: MakeBackend): void {
       })
     })
 
-    describe('room', () => {
-      it('releases and restores the headroom repeatedly', async () => {
+    describe('headroom', () => {
+      it('can be released and restored repeatedly', async () => {
         for (let round = 0; round < 2; round += 1) {
           await Promise.all([backend.restoreHeadroom(), backend.restoreHeadroom()])
           await Promise.all([backend.releaseHeadroom(), backend.releaseHeadroom()])

@@ -51,7 +51,7 @@ describe('actors', () => {
 })
 
 describe('entries of an index', () => {
-  test('are all entries, or those with a prefix', async () => {
+  test('are listed all, or only those with a prefix', async () => {
     expect(await all(listing.entries('service', 'one'))).toEqual(entries)
     expect(await all(listing.entries('service', 'one', 'a/'))).toEqual(['a/A', 'a/B', 'a/C'])
     expect(await all(listing.entries('service', 'one', 'c/'))).toEqual([])

@@ -8,7 +8,7 @@ import { bookAddress } from '#test/runtime/tally-actors'
 const tenant = 'default'
 const never = Number.MAX_SAFE_INTEGER
 
-/** What survives the process: a checkpoint after each chunk. */
+/** The data that survives the process: a checkpoint after each chunk. */
 interface Stored {
   checkpoints: Checkpoint[]
   offsets: number[]
@@ -136,7 +136,7 @@ describe('a projection', () => {
     expect(stored.offsets).toEqual(upTo(45))
   })
 
-  test('goes on from an older checkpoint when the machine died and the end of the stream is lost', async () => {
+  test('continues from an older checkpoint when the machine died and the end of the stream is lost', async () => {
     const stored = newStored()
     const { recorder } = await follow(fixture, stored)
     await write(fixture, 2)
@@ -230,7 +230,7 @@ describe('a projection', () => {
     expect(stored.offsets).toEqual([...upTo(5), ...upTo(11).slice(6)])
   })
 
-  test('ends a wait for an offset that is not reached', async () => {
+  test('ends the wait for an offset that the stream does not reach', async () => {
     const { follower } = await follow(fixture, newStored())
     const reached: string[] = []
     const end = follower.whenReached(tenant, 5, () => reached.push('ended'))
@@ -242,7 +242,7 @@ describe('a projection', () => {
     expect(reached).toEqual(['waiting', 'late'])
   })
 
-  test('keeps entries that it still needs, until the stream is twice as big as it may be', async () => {
+  test('keeps the entries that it still needs in the stream, up to twice the size limit of the stream', async () => {
     const retention = { bytesMax: 1_000, ageMsMax: 10_000 }
     const fixture = await openRuntime({ retention, neededFrom: () => 1 })
     await write(fixture, 10)

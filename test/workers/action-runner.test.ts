@@ -233,7 +233,7 @@ describe('a killed process', () => {
     expect(fixture.writes.map(({ device }) => device).sort()).toEqual(devices.slice(100))
   })
 
-  test('after it, devices have time to reconnect before they count as offline', async () => {
+  test('leaves devices time to reconnect before they count as offline', async () => {
     await openWith('A', 'B', 'C')
     fixture.behaviour = silent
     await fixture.begin('J', ['A', 'B', 'C'])

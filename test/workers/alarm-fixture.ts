@@ -101,7 +101,7 @@ export class AlarmFixture {
   /** Waits until these devices sleep, so that only a sweep evaluates their alarms. */
   async sleep(devices: readonly string[]): Promise<void> {
     const { world } = this.identity
-    // They have no connection and go offline first.
+    // The devices have no connection, and go offline first.
     world.spend(graceMs)
     await world.advance(250)
     world.spend(forgetAfterMs + 1)

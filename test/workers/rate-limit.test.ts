@@ -4,7 +4,7 @@ import { RateLimit } from '#workers/rate-limit'
 
 const times = <T>(count: number, take: () => T) => Array.from({ length: count }, take)
 
-test('many requests are spread, and a single one does not wait', async () => {
+test('many requests are spread over time, and a single request does not wait', async () => {
   const world = new ManualWorld()
   const rate = new RateLimit(world, { countMax: 3, withinMs: 4 })
   const take = () => rate.take()

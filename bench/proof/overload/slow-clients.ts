@@ -17,11 +17,11 @@ const dripEveryMs = 1_000
 /** The time for clients that read nothing before to read everything. */
 const readMsMax = 15_000
 const closeFrame = 0x88
-/** The length of the beginning of an answer that is kept. */
+/** How many characters of the beginning of an answer are kept. */
 const keptCharacters = 16 * 1024
 const whole = '200, whole'
 const chunksEnd = '0\r\n\r\n'
-/** Metadata of a device has a limit of 64 KiB. */
+/** Fits into the metadata of a device, which may have 64 KiB. */
 const noteCharacters = 60 * 1024
 /** How many times larger an answer is than the kernel's buffers for a connection. */
 const answerBuffers = 2
@@ -114,7 +114,7 @@ class SlowClient {
     this.#readTimer = setTimeout(() => this.readAll(), phase.withinS * 1000)
   }
 
-  /** Whether the client is still reading the bytes that it left unread before. */
+  /** Whether a client that read nothing before is now reading. */
   get isReading(): boolean {
     return this.#phase.isUnread === true && !this.isOver
   }

@@ -107,7 +107,7 @@ describe('compression', () => {
   test.each([
     ['br', brotliDecompressSync],
     ['gzip', gunzipSync],
-  ])('%s', async (coding, decompress) => {
+  ])('with %s sends the whole file in fewer bytes', async (coding, decompress) => {
     const { headers, bytes } = await ask(path, { 'accept-encoding': coding })
     expect(headers['content-encoding']).toBe(coding)
     expect([headers.vary].flat().join()).toContain('Accept-Encoding')

@@ -10,7 +10,7 @@ let http: HttpFixture
 let yielded = 0
 let returned = 0
 
-/** Counts the requested chunks, and whether the iterator was returned. */
+/** Yields `count` chunks. `yielded` counts the requested chunks, and `returned` the ended iterators. */
 async function* chunksOf(count: number, chunk: string | Uint8Array = piece) {
   try {
     for (let index = 0; index < count; index++) {
@@ -50,11 +50,11 @@ beforeAll(async () => {
       route('GET', '/short', () => ({ status: 200, headers: { 'content-length': '10' }, chunks: chunksOf(1, 'abc') })),
       route('GET', '/long', () => ({ status: 200, headers: { 'content-length': '4' }, chunks: chunksOf(2, 'abc') })),
       route('GET', '/nothing', () => ({ status: 200, headers: { 'content-length': '0' }, chunks: chunksOf(0) })),
-      route('GET', '/broken', () => ({ status: 200, chunks: failing(2) })),
-      route('GET', '/broken-refusing', () => ({ status: 200, chunks: failing(1, new Problem('storage')) })),
-      route('GET', '/broken-for-now', () => ({ status: 200, chunks: failing(1, new Problem('overloaded', 'moved')) })),
-      route('GET', '/unbegun', () => ({ status: 200, chunks: failing(0) })),
-      route('GET', '/refused', () => ({ status: 200, chunks: failing(0, new Problem('not_found')) })),
+      route('GET', '/fails-midway', () => ({ status: 200, chunks: failing(2) })),
+      route('GET', '/refuses-midway', () => ({ status: 200, chunks: failing(1, new Problem('storage')) })),
+      route('GET', '/overloaded-midway', () => ({ status: 200, chunks: failing(1, new Problem('overloaded', 'moved')) })),
+      route('GET', '/fails-first', () => ({ status: 200, chunks: failing(0) })),
+      route('GET', '/refuses-first', () => ({ status: 200, chunks: failing(0, new Problem('not_found')) })),
       route('GET', '/unmodified', () => ({ status: 304, chunks: chunksOf(1) })),
       route('GET', '/never', () => ({ status: 200, chunks: never() })),
       route('GET', '/big', () => ({ status: 200, json: big })),
@@ -80,7 +80,7 @@ describe('complete answers', () => {
     ['/empty', ''],
     ['/blanks', ''],
     ['/nothing', ''],
-  ])('%s', async (path, text) => {
+  ])('the answer of %s arrives complete', async (path, text) => {
     expect(await (await get(path)).text()).toBe(text)
     await until(() => returned === 1)
   })
@@ -97,32 +97,32 @@ describe('complete answers', () => {
     expect((await response.arrayBuffer()).byteLength).toBe(100 * piece.length)
   })
 
-  test.each(['/big', '/big-later'])('%s is sent in pieces', async (path) => {
+  test.each(['/big', '/big-later'])('the large JSON answer of %s arrives complete, with its Content-Length', async (path) => {
     const response = await get(path)
     expect(response.headers.get('content-length')).toBe(String(big.length + 2))
     expect((await response.text()).length).toBe(big.length + 2)
     await until(() => http.server.inFlight() === 0)
   })
 
-  test('HEAD reads one chunk, for the status', async () => {
+  test('HEAD reads only the first chunk, because an error there decides the status', async () => {
     const response = await get('/counted', { method: 'HEAD' })
     expect([response.status, response.headers.get('content-length')]).toEqual([206, String(100 * piece.length)])
     await until(() => returned === 1)
     expect(yielded).toBe(1)
-    expect((await get('/refused', { method: 'HEAD' })).status).toBe(404)
+    expect((await get('/refuses-first', { method: 'HEAD' })).status).toBe(404)
     expect((await get('/unmodified')).status).toBe(304)
   })
 })
 
 describe('failing answers', () => {
   test('an error before the first chunk has its own status', async () => {
-    expect((await get('/unbegun')).status).toBe(500)
-    const refused = await get('/refused')
+    expect((await get('/fails-first')).status).toBe(500)
+    const refused = await get('/refuses-first')
     expect([refused.status, await refused.json()]).toEqual([404, { error: 'Not Found' }])
   })
 
-  test.each(['/broken', '/broken-refusing', '/short', '/long'])(
-    '%s is not mistaken for a complete answer',
+  test.each(['/fails-midway', '/refuses-midway', '/short', '/long'])(
+    'the incomplete answer of %s is an error for the client',
     async (path) => {
       const before = http.log.lines.length
       await expect(get(path).then((response) => response.text())).rejects.toThrow()
@@ -132,23 +132,23 @@ describe('failing answers', () => {
     },
   )
 
-  test('a temporary problem aborts the answer too, and is logged as a warning', async () => {
+  test('a temporary problem aborts an answer that has begun, and is logged as a warning', async () => {
     const before = http.log.lines.length
-    await expect(get('/broken-for-now').then((response) => response.text())).rejects.toThrow()
+    await expect(get('/overloaded-midway').then((response) => response.text())).rejects.toThrow()
     const logged = http.log.lines.slice(before).filter(({ level }) => level !== 'debug')
     expect(logged).toEqual([
       {
         level: 'warn',
         message: 'request',
-        fields: { method: 'GET', path: '/api/v1/broken-for-now', brokenOff: 'moved', requestId: expect.any(String) },
+        fields: { method: 'GET', path: '/api/v1/overloaded-midway', brokenOff: 'moved', requestId: expect.any(String) },
       },
     ])
     expect(http.server.inFlight()).toBe(0)
   })
 })
 
-describe('a client that', () => {
-  test.each(['/endless', '/counted'])('does not read pauses %s until it reads again', async (path) => {
+describe('a client', () => {
+  test.each(['/endless', '/counted'])('that does not read pauses the answer of %s until the client reads again', async (path) => {
     const socket = connect(http.port, '127.0.0.1').pause()
     socket.write(ask(path))
     await until(() => yielded > 0)
@@ -167,7 +167,7 @@ describe('a client that', () => {
     await until(() => returned === 1 && http.server.inFlight() === 0)
   })
 
-  test('disconnects ends the iterator', async () => {
+  test('that disconnects ends the iterator', async () => {
     const client = new RawClient(http.port).send(ask('/endless'))
     await until(() => client.receivedBytes > 1_000_000)
     client.socket.destroy()
@@ -178,7 +178,7 @@ describe('a client that', () => {
     expect(http.server.inFlight()).toBe(0)
   })
 
-  test('disconnects during a large JSON answer ends the request', async () => {
+  test('that disconnects during a large JSON answer ends the request', async () => {
     const socket = connect(http.port, '127.0.0.1').pause()
     socket.write(ask('/big'))
     await until(() => http.server.inFlight() === 1)
@@ -186,7 +186,7 @@ describe('a client that', () => {
     await until(() => http.server.inFlight() === 0)
   })
 
-  test('disconnects before the first chunk ends the request', async () => {
+  test('that disconnects before the first chunk ends the request', async () => {
     const client = new RawClient(http.port).send(ask('/never'))
     await until(() => http.server.inFlight() === 1)
     client.socket.destroy()
