@@ -109,7 +109,7 @@ export class SimulatedDevice {
     }
     if (seq > this.#sent) return `WELCOME has seq ${seq}, but only ${this.#sent} were sent`
     if (seq < this.#acknowledged) return `WELCOME has seq ${seq}, but ${this.#acknowledged} was acknowledged`
-    for (const it of this.inFlight) it.isResent = true
+    for (const frame of this.inFlight) frame.isResent = true
     return this.acknowledge(seq) as readonly FrameInFlight[]
   }
 
@@ -125,13 +125,13 @@ export class SimulatedDevice {
   acknowledge(seq: number): readonly FrameInFlight[] | undefined {
     if (seq > this.#sent) return undefined
     this.#acknowledged = Math.max(this.#acknowledged, seq)
-    const settled = this.inFlight.filter((it) => it.seq <= seq)
+    const settled = this.inFlight.filter((frame) => frame.seq <= seq)
     this.inFlight.splice(0, settled.length)
     return settled
   }
 
   refuse(seq: number): boolean {
-    const place = this.inFlight.findIndex((it) => it.seq === seq)
+    const place = this.inFlight.findIndex((frame) => frame.seq === seq)
     if (place >= 0) this.inFlight.splice(place, 1)
     return place >= 0
   }

@@ -128,7 +128,7 @@ export class FleetLink {
     // Every other device has its own clock and sends timestamps.
     const frame = device.nextFrame(device.index % 2 === 1 ? Date.now() : undefined, changes)
     this.#settings.counts.framesSent++
-    this.#transmit(device, it)
+    this.#transmit(device, frame)
   }
 
   /** Closes a link whose server has not answered for too long, or does not welcome one of the devices. */
@@ -218,10 +218,10 @@ export class FleetLink {
     this.#byAddress.set(flakeAddress, device)
     const settled = device.welcome(flakeAddress, seq)
     if (typeof settled === 'string') this.#settings.counts.fault(`${device.identifier}: ${settled}`)
-    else for (const it of settled) this.#settle(it)
-    for (const it of device.inFlight) {
+    else for (const frame of settled) this.#settle(frame)
+    for (const frame of device.inFlight) {
       this.#settings.counts.framesResent++
-      this.#transmit(device, it)
+      this.#transmit(device, frame)
     }
     this.#updates.welcomed(device)
     this.#greet()
@@ -266,7 +266,7 @@ export class FleetLink {
       return
     }
     this.#unacknowledged -= settled.length
-    for (const it of settled) this.#settle(it)
+    for (const frame of settled) this.#settle(frame)
     this.#settings.onRoom(this)
   }
 

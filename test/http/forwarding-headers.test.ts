@@ -72,7 +72,7 @@ function plain({ origins, host, address }: ForwardedRequest): ForwardedRequest {
 }
 
 test.each(tables.flatMap(([setting, cases]) => cases.map(([name, ...row]) => ({ name, setting, row }))))(
-  '$name',
+  'the origins, host and address of a request: $name',
   ({ setting, row: [lines, forwarded, own] }) => {
     const forwarding = forwardingOf(setting)
     const headers = headersOf(lines === '' ? [] : lines.split(';'))

@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 const status = (device: string) => setup.device(device).status
 
-/** A device without a connection sends a message. */
+/** Sends a message of a device that has no connection. */
 async function post(device: string): Promise<void> {
   const { runtime } = setup
   if (!setup.device(device).exists) {

@@ -416,7 +416,7 @@ describe('limits', () => {
     expect((await startWrite({ id: 'another', user: 'ann' })).outcome).toBeUndefined()
   })
 
-  test('64 open writes for a device, and 10 000 in total', async () => {
+  test('a device may have 64 open writes, and all devices together 10 000', async () => {
     const link = await setup.connected('A')
     for (let count = 0; count < openWritesOfDeviceMax; count++) new PendingWrite({ id: `a${count}` })
     await setup.settle()

@@ -71,7 +71,7 @@ test.each<[string, unknown]>([
   ['FIRMWARE_STATUS', firmwareStatus],
   ['FIRMWARE_STATUS with progress', { ...firmwareStatus, status: 'DOWNLOADING', progress: 12.5, message: 'slow' }],
   ['BYE', { type: 'BYE', flakeAddress: 1 }],
-])('device may send %s', (_name, message) => {
+])('a device may send %s', (_name, message) => {
   expect(DeviceMessage.parse(message)).toEqual(message)
 })
 
@@ -85,7 +85,7 @@ test.each<[string, unknown]>([
   ['FIRMWARE with hardware', { ...firmware, hardware: 'rev-B' }],
   ['ERROR', { type: 'ERROR', code: 'FLAPPING', message: 'too often' }],
   ['ERROR of a message', { type: 'ERROR', code: 'BAD_VALUE', message: 'no', flakeAddress: 1, seq: 1 }],
-])('server may send %s', (_name, message) => {
+])('the server may send %s', (_name, message) => {
   expect(ServerMessage.parse(message)).toEqual(message)
 })
 

@@ -117,7 +117,7 @@ describe('in Node', () => {
       env: outsideEnvironment(),
     })
 
-  test('20 without ws: an error names that package in one sentence', async (context) => {
+  test('20 without the package ws: an error names that package in one sentence', async (context) => {
     const node = await nodeOf(20, project)
     if ('reason' in node) return context.skip(node.reason)
     const child = start(node.path)
@@ -132,7 +132,7 @@ describe('in Node', () => {
     ])
   })
 
-  test.for([22, 24, 20])('%i the example of the guide shows what happens', async (major, context) => {
+  test.for([22, 24, 20])('%i: the example of the guide prints what happens', async (major, context) => {
     const node = await nodeOf(major, project)
     if ('reason' in node) return context.skip(node.reason)
     if (major === 20) copyPackage('ws')
@@ -197,7 +197,7 @@ describe('in pages', () => {
     return page
   }
 
-  test('built by Vite, the hooks of React render only changes', async () => {
+  test('that Vite built, the React hooks render only what changed', async () => {
     const device = await makeDevice()
     await report(server, device, 21)
     const page = await openPage(`?device=${device.name.toLowerCase()}`)

@@ -38,9 +38,7 @@ interface ReceivedEvent {
   readonly event: StreamEvent
 }
 
-/**
- * Each life of the server continues the data of the life before. The second life ends cleanly, the others by SIGKILL.
- */
+/** How many server processes run in turn on the same data. SIGTERM ends the second, SIGKILL the others. */
 const lives = 3
 const clockMs = 2
 /** The fleets that report over links: devices and changes a second, all together. */
@@ -185,7 +183,7 @@ async function faultsOf(
   layOut(state, folder)
   const left = await openFolder(folder)
   try {
-    if (!left.running) return [`it does not open: ${left.refusal}`]
+    if (!left.running) return [`the server does not open it: ${left.refusal}`]
     if (at <= firstAt) return []
     const publishedBefore = received.filter((each) => each.at < at).map(({ event }) => event)
     const { port } = left.running
@@ -212,7 +210,7 @@ async function isWritten(trace: string): Promise<void> {
   }
 }
 
-/** Written in the last life of the server, so that the database begins a new log. */
+/** How many MB are written in the last life of the server, so that the database begins a new log. */
 const floodMb = 20
 
 export const powerProof: Proof<{ states: number; lifeMs: number }> = {
@@ -239,7 +237,7 @@ moment may leave, and opens each: it must open, and contain all changes acknowle
             `${countOf('sync', 'sync_folder')} of them fsync and ${countOf('rename')} rename; ${(bytes / 1e6).toFixed(1)} MB`,
           `${tried.states} disk states, ${tried.statesWithMore} with acknowledged changes, ` +
             `${tried.statesWithFrames} with reports over links, ${tried.framesSearched} of those in all: ` +
-            (problems.length === 0 ? 'all opened, and held all of it' : 'not all opened, or held all of it'),
+            (problems.length === 0 ? 'all opened, and contained them' : 'not all opened and contained them'),
         ],
       }
     })

@@ -74,7 +74,7 @@ export class ConnectedDevices {
   timesDone(identifier: string, value: number): number {
     const order = JSON.stringify([serviceIdentifier, [{ propId: setpointPropId, value }]])
     const { asked } = this.of(identifier)
-    return [...asked.values()].filter((it) => it.order === order && it.results).length
+    return [...asked.values()].filter((write) => write.order === order && write.results).length
   }
 
   async end(): Promise<void> {
