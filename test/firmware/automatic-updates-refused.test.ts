@@ -34,7 +34,7 @@ test.each([
   ['2.0.0', 'done', 0],
   ['1.0.0', 'started', 1],
 ])(
-  'of two HELLOs before the first is welcomed the later one counts: with %s the update is %s, and is offered again %i times',
+  'if two HELLOs arrive before WELCOME, the later one counts: with firmware %s the update is %s, with %i more offers',
   async (firmware, state, times) => {
     await begin('post')
     await device.report('STARTED')

@@ -66,7 +66,7 @@ class Fixture {
 }
 
 test.each([1, 100])(
-  'a merged point does not replace a later one in a block, if series of %i points or more get blocks',
+  'a merged point does not replace a later point in a block (series get blocks from %i points on)',
   async (pointsMin) => {
     const fixture = await Fixture.open()
     // In the order of the stream.

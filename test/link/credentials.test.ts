@@ -257,7 +257,7 @@ describe('a gateway', () => {
 })
 
 describe('ended credentials close connections', () => {
-  test('of a provisioning key: frames are refused at once, closing takes several slices, and others stay', async () => {
+  test('of a provisioning key: frames are refused at once, closing takes several slices, and other connections stay', async () => {
     await setup.addKey(gate)
     const mine = Array.from({ length: 350 }, () => setup.connect({ key: gate }))
     const rest = [

@@ -58,7 +58,7 @@ test('the queue processes copies of frames in slices, one connection after the o
   expect(taken).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'a4'])
 })
 
-test('the queue refuses too many bytes of one connection or of all, and drops the frames of closed ones', () => {
+test('the queue refuses too many bytes of one connection or of all, and drops the frames of closed connections', () => {
   const { world, taken, queue } = queueOf(3)
   const [a, b, c] = [linkNamed('a'), linkNamed('b'), linkNamed('c')]
   expect(queue.add(a, Buffer.alloc(queuedBytesMax), false)).toBe(true)
@@ -108,7 +108,7 @@ test('a frame stays unchanged until it is released', () => {
   )
 })
 
-test('pages are reused', () => {
+test('pages of memory are reused', () => {
   const pages = new FramePages()
   const frame = new Uint8Array(1_000)
   const buffers = new Set<ArrayBufferLike>()

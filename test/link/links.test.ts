@@ -64,7 +64,7 @@ describe('UPDATE', () => {
     expect(link.shortAcks.at(-1)).toEqual([1, 3])
   })
 
-  test('that is repeated is not acknowledged before the first one is stored', async () => {
+  test('that is repeated is not acknowledged before the first UPDATE is stored', async () => {
     const link = await setup.connected()
     link.update(1, 1)
     link.update(1, 1)

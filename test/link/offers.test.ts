@@ -135,7 +135,7 @@ describe('offers', () => {
     expect(on('A')).toEqual([])
   })
 
-  test('end with their connection or by name', async () => {
+  test('end with their connection, or when they are forgotten by the name of the device', async () => {
     const a = await setup.connected('A')
     send()
     setup.links.offers.forget('default', 'A')

@@ -64,7 +64,7 @@ describe('the groups of a binding', () => {
     for (const name of ['crn#alarm:7yPq2mVx4C', '*', '']) expect(BoundGroups.safeParse([name]).success).toBe(false)
   })
 
-  test('have a maximum', () => {
+  test('have a maximum number', () => {
     const groups = Array.from({ length: boundGroupsMax + 1 }, (_, n) => `1${n}`.padEnd(10, '1'))
     expect(BoundGroups.safeParse(groups).success).toBe(false)
     expect(BoundGroups.safeParse(groups.slice(1).map((id) => id.replaceAll('0', 'x'))).success).toBe(true)

@@ -209,7 +209,7 @@ describe('a rendering ends', () => {
     expect(escaped).toBe(257)
   })
 
-  test('by bytes', () => {
+  test('at a limit in bytes, not in characters', () => {
     expect(render('{{a}}b', { a: 'ä€' }, 6)).toBe('ä€b')
     expect(() => render('{{a}}b', { a: 'ä€' }, 5)).toThrow(OutputTooLarge)
     expect(() => render('äb', {}, 2)).toThrow(OutputTooLarge)

@@ -3,7 +3,7 @@ import { modifierBits, modifierFlags, modifierOf } from '#model/modifier'
 import { Property } from '#model/property'
 
 describe('modifier bits', () => {
-  test.each(Array.from({ length: 32 }, (_, bits) => bits))('%i is restored', (bits) => {
+  test.each(Array.from({ length: 32 }, (_, bits) => bits))('%i are restored from their modifier', (bits) => {
     expect(modifierBits(modifierOf(bits))).toBe(bits)
   })
 

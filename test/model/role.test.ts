@@ -67,7 +67,7 @@ describe('built-in roles', () => {
     ['tenants', '', ''],
     ['health', 'read', 'read'],
     ['audit', '', ''],
-  ])('have on %s: operator %j, viewer %j, admin everything', (resource, operator, viewer) => {
+  ])('permit on %s: operator %j, viewer %j, admin everything', (resource, operator, viewer) => {
     const roles = ['operator', 'viewer', 'admin'] as const
     expect(roles.map((role) => given(role, resource))).toEqual([operator, viewer, all])
   })

@@ -126,14 +126,14 @@ describe('fingerprints', () => {
   const base = print(grant, all)
 
   test.each<[string, Grant[]]>([
-    ['order of grants', [all, grant]],
+    ['another order of grants', [all, grant]],
     ['a grant twice', [grant, all, grant]],
-    ['order of names', [{ ...grant, devices: ['B', 'A', 'B'] }, all]],
-    ['order of permissions', [{ ...grant, permissions: { meta: ['read'], service: ['update', 'read'] } }, all]],
+    ['another order of names', [{ ...grant, devices: ['B', 'A', 'B'] }, all]],
+    ['another order of permissions', [{ ...grant, permissions: { meta: ['read'], service: ['update', 'read'] } }, all]],
     ['a resource without actions', [{ ...grant, permissions: { ...grant.permissions, users: [] } }, all]],
     ['all actions by name', [grant, { ...all, permissions: { '*': [...actions] } }]],
     ['names next to a wildcard', [grant, { ...all, devices: ['A', '*'] }]],
-  ])('are the same for another %s', (_, grants) => {
+  ])('are the same with %s', (_, grants) => {
     expect(print(...grants)).toBe(base)
   })
 

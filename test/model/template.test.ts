@@ -75,7 +75,7 @@ test.each([
   ['__proto__', ['en'], 'en'],
   ['constructor', ['en'], 'en'],
   ['toString-XX', ['en'], 'en'],
-])('the texts of a recipient are for %s of %j those in %s', (wanted, there, found) => {
+])('a recipient with locale %s gets, of the texts in %j, those in %s', (wanted, there, found) => {
   expect(localeIn(Object.fromEntries(there.map((locale) => [locale, text])), wanted)).toBe(found)
 })
 

@@ -83,7 +83,7 @@ test('a sign-in belongs to the tenant of its user, also if it fails; a name with
   }
 })
 
-test('a right password, for an account of several tenants, is an entry of one', async () => {
+test('a right password for an account that several tenants have is an entry of one of them', async () => {
   const same = { email: 'same@example.com' }
   const password = 'the same password'
   for (const [name, query] of Object.entries({ sam: '', sue: '?tenant=acme' })) {
@@ -157,7 +157,7 @@ test('a request that is repeated with its Idempotency-Key is one entry', async (
   expect(rows).toEqual(['root POST /groups 201', 'root POST /groups 422'])
 })
 
-test('a change is an entry too if its client does not wait for the answer', async () => {
+test('a change is also an entry if its client does not wait for the answer', async () => {
   const { key } = (await admin.post('/iam/api-keys', { name: 'Hasty', roles: ['admin'] })).json as { key: string }
   const body = '{"name":"Acme"}'
   const head = `Host: a\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`

@@ -84,7 +84,7 @@ test('values are sent at once, and again on each connection until the device ans
   ])
 })
 
-test('values of a device that is not connected wait for HELLO, which ends those that it reports', async () => {
+test('values of a device that is not connected wait for HELLO, which ends the values that it reports', async () => {
   const { link, device } = await clients.sensor({ services })
   link.cut()
   await change(device, 'PUT', { '0x2000': 1, '0x2001': 2 })
@@ -102,7 +102,7 @@ test('values of a device that is not connected wait for HELLO, which ends those 
   await untilDesired(device, {})
 })
 
-test('an action stores them for every device', async () => {
+test('an action stores desired values for every device', async () => {
   const { link, device: connected } = await clients.sensor({ services })
   const { link: lost, device: offline } = await clients.sensor({ services })
   lost.cut()

@@ -112,7 +112,7 @@ describe('a run stops with a reason', () => {
     expect(await tried(chain(...(nodes as { id: string }[])), sample)).toEqual({ path, stopped, mails: [] })
   })
 
-  test('but never a throttle, also of a disabled function', async () => {
+  test('but never at a throttle, and also if the function is disabled', async () => {
     const id = await made(chain(onProperty, hourly, mail), { enabled: false })
     for (let times = 0; times < 2; times++) {
       const { json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })

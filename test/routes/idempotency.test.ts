@@ -153,7 +153,7 @@ describe('a stored answer', () => {
     expect(fixture.calls.map(({ isRepeated }) => isRepeated)).toEqual([false, true])
   })
 
-  test('is stored without a secret that only the first one contains', async () => {
+  test('is stored without the secret that only the first answer contains', async () => {
     const headers = { 'Cache-Control': 'no-store', Location: '/p/1' }
     const answer = () => ({ status: 201, headers, json: { id: 1, secret: 's' }, repeatedJson: { id: 1 } })
     expect(await fixture.send(same, answer)).toBe('201 /p/1 {"id":1,"secret":"s"}')
@@ -202,7 +202,7 @@ test('a caller known only by the proof of a key has no idempotency keys', async 
 })
 
 describe('concurrent requests', () => {
-  test('with one key run once out of fifty, and the others get 409', async () => {
+  test('with one key run once, and the others get 409', async () => {
     const replies = await Promise.all(
       Array.from({ length: 50 }, () => fixture.send(same, async (call) => await fixture.make(call))),
     )

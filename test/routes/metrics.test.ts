@@ -118,7 +118,7 @@ describe('without a token', () => {
     expect([answer.status, await answer.text()]).toEqual([403, ''])
   })
 
-  /** The status of the answer to a browser that uses this host name. */
+  /** Returns the status of the answer to a browser that uses this host name. */
   async function asked(host: string, site = 'none'): Promise<number | undefined> {
     const head = `GET /metrics HTTP/1.1\r\nHost: ${host}\r\nSec-Fetch-Site: ${site}\r\nConnection: close\r\n\r\n`
     const client = new RawClient(http.port).send(head)
@@ -127,7 +127,7 @@ describe('without a token', () => {
   }
 
   test.each(['localhost', 'LOCALHOST:8080', '127.0.0.1:8080', '127.1.2.3', '[::1]:8080'])(
-    '%s is local',
+    'a request to the host %s is local',
     async (host) => {
       expect(await asked(host)).toBe(200)
       expect(await asked(host, 'same-origin')).toBe(200)
@@ -135,13 +135,13 @@ describe('without a token', () => {
   )
 
   test.each(['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:8080', '10.0.0.1', '[::2]'])(
-    '%s may be another site',
+    'a request to the host %s may come from another site, and gets 403',
     async (host) => {
       expect(await asked(host)).toBe(403)
     },
   )
 
-  test.each(['cross-site', 'same-site'])('a %s page gets 403 too', async (site) => {
+  test.each(['cross-site', 'same-site'])('a %s page gets 403, too', async (site) => {
     expect(await asked('localhost', site)).toBe(403)
   })
 })

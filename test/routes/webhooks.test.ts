@@ -53,7 +53,7 @@ beforeEach(async () => {
 })
 
 describe('a secret', () => {
-  test('that was made is shown once, and one that was given is not', async () => {
+  test('that the server made is shown once, and one that the client chose is not shown', async () => {
     const { path, answer } = await create(bodyOf({}, { secret }))
     expect(secretsIn(answer)).toEqual([made, undefined])
     expect(answer.headers.get('cache-control')).toBe('no-store')

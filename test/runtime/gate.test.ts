@@ -80,7 +80,7 @@ describe('commits', () => {
     expect(again.valuesOf(a)).toEqual([1, 2])
   })
 
-  test('commits begin with the set distance, and the first one at once', async () => {
+  test('commits begin at the configured distance, and the first one begins at once', async () => {
     const fixture = await openRuntime({ commitEveryMs: 4 })
     const commitsAt: number[] = []
     for (let ms = 0; ms < 10; ms++) {
@@ -94,7 +94,7 @@ describe('commits', () => {
     expect(fixture.outputs.filter((output) => output.startsWith('answer'))).toHaveLength(8)
   })
 
-  test('whenStored waits for pending turns, and resolves at once without any', async () => {
+  test('whenStored waits for pending turns, and resolves at once if there are none', async () => {
     const { gate } = fixture.system
     const results: string[] = []
     expect(gate.isSettled).toBe(true)

@@ -205,7 +205,7 @@ describe('a deleted tenant', () => {
 })
 
 describe('a sweep', () => {
-  test.each([0, 1])('resumes after a crash at any commit (%i reached the disk)', async (writesKept) => {
+  test.each([0, 1])('resumes after a crash at any commit (%i writes in flight reached the disk)', async (writesKept) => {
     let isCut = true
     for (let commits = 1; isCut; commits++) {
       const { fixture } = await filledInSmallPages()
@@ -227,7 +227,7 @@ describe('a sweep', () => {
   })
 
   test.each([true, false])(
-    'stops at any failed commit, and can start again (reached the disk: %s)',
+    'stops at any failed commit, and can start again (the commit reached the disk: %s)',
     async (reachedDisk) => {
       let isCut = true
       for (let commits = 1; isCut; commits++) {
