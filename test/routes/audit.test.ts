@@ -83,7 +83,7 @@ test('a sign-in belongs to the tenant of its user, also if it fails; a name with
   }
 })
 
-test('a right password for an account that several tenants have is an entry of one of them', async () => {
+test('a right password for an e-mail address of users in several tenants is an entry of one tenant', async () => {
   const same = { email: 'same@example.com' }
   const password = 'the same password'
   for (const [name, query] of Object.entries({ sam: '', sue: '?tenant=acme' })) {
