@@ -4,7 +4,14 @@ import { Dashboard } from '#bench/dashboard'
 import type { Benchmark, Figures, Round } from '#bench/harness/benchmark'
 import { administrator, callApi, createUser, identityOn, readToken } from '#bench/harness/identity'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
-import { type RunningLoad, runUntilReported, standardLoad, started, timesOf, withLoad } from '#bench/harness/running-load'
+import {
+  type RunningLoad,
+  runUntilReported,
+  standardLoad,
+  started,
+  timesOf,
+  withLoad,
+} from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
 import { identifierOf } from '#bench/load/fleet-link'
 import { processUsage } from '#bench/process-usage'

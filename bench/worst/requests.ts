@@ -205,7 +205,12 @@ export const requests: readonly RequestInput[] = [
     limited = `Bearer ${await readToken(port, user)}`
     return () => request('PUT', '/iam/roles/copy', { grants: grantsOf('R') }, { authorization: limited })
   }),
-  again('PUT of a role of one grant of 10 000 devices, by a user with 100 grants', 'PUT /iam/roles/copy', largeGrant, asLimited),
+  again(
+    'PUT of a role of one grant of 10 000 devices, by a user with 100 grants',
+    'PUT /iam/roles/copy',
+    largeGrant,
+    asLimited,
+  ),
   get('GET of all devices, by a user with 100 grants', '/devices?depth=2', asLimited),
   input('GET of 100 roles of 100 grants', async ({ make, request }) => {
     for (const name of names('r', 100)) await make('PUT', `/iam/roles/${name}`, { grants: grantsOf(name) })

@@ -199,7 +199,7 @@ describe('a failing device does not stop the scan', () => {
 describe('stored scans continue after a kill', () => {
   const devices = namesOf(2_500)
 
-  test.each([0, 1])('and consider each device at least once (writes in flight that reached the disk: %i)', async (kept) => {
+  test.each([0, 1])('and consider each device at least once, with %i writes in flight kept', async (kept) => {
     // Each round is killed later, from before the first step to after the last.
     let rounds = 0
     for (let steps = 0; ; steps += 41) {

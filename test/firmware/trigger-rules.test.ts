@@ -34,7 +34,7 @@ const table: readonly [string, Partial<UpdateOptions>, Readonly<Record<Trigger, 
 ]
 
 describe.each(table)('with %s', (_, options, rows) => {
-  test.each(Object.entries(rows) as [Trigger, Row][])('the trigger %s updates the expected devices', (trigger, expected) => {
+  test.each(Object.entries(rows) as [Trigger, Row][])('%s updates the expected devices', (trigger, expected) => {
     const set = { ...defaultUpdateOptions, ...options }
     const found = [true, false].flatMap((isAutoUpdated) =>
       [false, true].map((isPinned) => isApplicable(trigger, set, isAutoUpdated, isPinned)),

@@ -143,7 +143,7 @@ describe.runIf(isInside)('with a small send buffer', () => {
     return Buffer.concat(chunks)
   }
 
-  test.each(['/small', '/pieces', '/mixed', '/counted', '/text'])('the answer of %s arrives unchanged', async (path) => {
+  test.each(['/small', '/pieces', '/mixed', '/counted', '/text'])('%s arrives unchanged', async (path) => {
     for (let seed = 1; seed <= 5; seed++) {
       expect(Buffer.compare(await read(path, new SeededRandom(seed)), whole), `seed ${seed}`).toBe(0)
     }

@@ -52,7 +52,10 @@ beforeAll(async () => {
       route('GET', '/nothing', () => ({ status: 200, headers: { 'content-length': '0' }, chunks: chunksOf(0) })),
       route('GET', '/fails-midway', () => ({ status: 200, chunks: failing(2) })),
       route('GET', '/refuses-midway', () => ({ status: 200, chunks: failing(1, new Problem('storage')) })),
-      route('GET', '/overloaded-midway', () => ({ status: 200, chunks: failing(1, new Problem('overloaded', 'moved')) })),
+      route('GET', '/overloaded-midway', () => ({
+        status: 200,
+        chunks: failing(1, new Problem('overloaded', 'moved')),
+      })),
       route('GET', '/fails-first', () => ({ status: 200, chunks: failing(0) })),
       route('GET', '/refuses-first', () => ({ status: 200, chunks: failing(0, new Problem('not_found')) })),
       route('GET', '/unmodified', () => ({ status: 304, chunks: chunksOf(1) })),
@@ -97,7 +100,7 @@ describe('complete answers', () => {
     expect((await response.arrayBuffer()).byteLength).toBe(100 * piece.length)
   })
 
-  test.each(['/big', '/big-later'])('the large JSON answer of %s arrives complete, with its Content-Length', async (path) => {
+  test.each(['/big', '/big-later'])('the large JSON answer of %s arrives complete', async (path) => {
     const response = await get(path)
     expect(response.headers.get('content-length')).toBe(String(big.length + 2))
     expect((await response.text()).length).toBe(big.length + 2)
@@ -148,7 +151,7 @@ describe('failing answers', () => {
 })
 
 describe('a client', () => {
-  test.each(['/endless', '/counted'])('that does not read pauses the answer of %s until the client reads again', async (path) => {
+  test.each(['/endless', '/counted'])('that does not read pauses the answer of %s', async (path) => {
     const socket = connect(http.port, '127.0.0.1').pause()
     socket.write(ask(path))
     await until(() => yielded > 0)

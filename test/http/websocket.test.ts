@@ -249,7 +249,7 @@ describe('an open socket', () => {
     expect(http.recorder.count('received')).toBe(1)
   })
 
-  test.each(['opened', 'received', 'ponged', 'drained'] as const)('may be ended by its handler in %s', async (where) => {
+  test.each(['opened', 'received', 'ponged', 'drained'] as const)('may be ended by handler %s', async (where) => {
     const close = ({ type, socket }: SocketEvent) => {
       if (type === where) socket.end(4000, where)
     }
@@ -258,7 +258,7 @@ describe('an open socket', () => {
     expect(http.recorder.count('closed')).toBe(1)
   })
 
-  test('may be ended again by its handler in closed', async () => {
+  test('may be ended again by handler closed', async () => {
     const { client } = await open(({ type, socket }) => {
       if (type === 'closed') socket.end(4000, 'again')
     })

@@ -19,7 +19,10 @@ const grantsOf: Record<string, Grant[]> = {
   'maker of A and N': [grantOn(['A', 'N'], any, { device: ['create'] })],
   'describer of new': [grantOn(any, any, { schemas: ['create'] })],
   'describer of old': [grantOn(any, any, { schemas: ['update'] })],
-  'describer of new x, old y': [grantOn(any, ['x'], { schemas: ['create'] }), grantOn(any, ['y'], { schemas: ['update'] })],
+  'describer of new x, old y': [
+    grantOn(any, ['x'], { schemas: ['create'] }),
+    grantOn(any, ['y'], { schemas: ['update'] }),
+  ],
 }
 
 let http: ServerWithUsers

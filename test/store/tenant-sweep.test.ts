@@ -205,7 +205,7 @@ describe('a deleted tenant', () => {
 })
 
 describe('a sweep', () => {
-  test.each([0, 1])('resumes after a crash at any commit (%i writes in flight reached the disk)', async (writesKept) => {
+  test.each([0, 1])('resumes after a crash at any commit (%i writes in flight kept)', async (writesKept) => {
     let isCut = true
     for (let commits = 1; isCut; commits++) {
       const { fixture } = await filledInSmallPages()
