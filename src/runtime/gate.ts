@@ -258,6 +258,8 @@ export class Gate<Event> {
       head.bytesOpen = 0
       return { head, firstOffset: head.taken - events.length + 1, events, packer, bytes }
     })
+    // Before the tasks, whose changes and snapshots belong to the next commit.
+    const streams = this.#inFlightParts.map(partOf)
     const afterSeal = this.#afterSeal
     this.#afterSeal = []
     for (const task of afterSeal) task()
@@ -266,11 +268,7 @@ export class Gate<Event> {
       return
     }
     this.#begunAt = this.#options.world.monotonic()
-    const sealed: SealedCommit<Event> = {
-      now,
-      streams: this.#inFlightParts.map(partOf),
-      records: commit.records,
-    }
+    const sealed: SealedCommit<Event> = { now, streams, records: commit.records }
     let written: Promise<readonly number[]>
     try {
       written = this.#options.journal.write(sealed)
