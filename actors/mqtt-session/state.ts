@@ -11,7 +11,7 @@ export interface MqttSessionState {
 
 export interface StoredMqttSession {
   /** Packet identifiers of QoS 2 whose messages are stored, and that the client has not released. */
-  readonly open: readonly number[]
+  readonly open: PacketIds
   /** When the session expires if no client is connected, Unix ms. */
   readonly endsAt: number
   /**
@@ -19,6 +19,27 @@ export interface StoredMqttSession {
    * subscriptions to events.
    */
   readonly position?: StoredPosition
+}
+
+/** A list of packet identifiers; if it would be long, a bit for each possible identifier. */
+export type PacketIds = readonly number[] | Uint8Array
+
+const listedIdsMax = 1_024
+const possibleIds = 65_536
+
+/** A client may leave tens of thousands of messages open, and each further message stores all identifiers. */
+export function packedIds(ids: ReadonlySet<number>): PacketIds {
+  if (ids.size <= listedIdsMax) return [...ids]
+  const bits = new Uint8Array(possibleIds / 8)
+  for (const id of ids) bits[id >> 3] = (bits[id >> 3] as number) | (1 << (id & 7))
+  return bits
+}
+
+export function idsIn(packed: PacketIds): number[] {
+  if (!(packed instanceof Uint8Array)) return [...packed]
+  return Array.from({ length: possibleIds }, (_, id) => id).filter(
+    (id) => (packed[id >> 3] as number) & (1 << (id & 7)),
+  )
 }
 
 export interface StoredPosition {
@@ -53,7 +74,7 @@ export type MqttSessionCommand = SaveMqttSession | { readonly type: 'forget' } |
  */
 export interface SaveMqttSession {
   readonly type: 'save'
-  readonly open: readonly number[]
+  readonly open: PacketIds
   readonly endsAt: number
   readonly position?: StoredPosition | undefined
   readonly devices?: SessionDevices

@@ -1,8 +1,10 @@
 import {
   devicesRecord,
+  idsIn,
   type MqttSessionCommand,
   mqttSessionAddress,
   noSessionDevices,
+  packedIds,
   type SaveMqttSession,
   type SessionDevices,
   type StoredMqttSession,
@@ -84,7 +86,7 @@ export class Sessions {
     const kept = this.#kept(principal, clientId, now)
     const continued = isClean ? undefined : kept
     const session: Session = {
-      stored: new Set(continued?.open),
+      stored: new Set(idsIn(continued?.open ?? [])),
       devices: continued?.devices ?? noSessionDevices,
       position: continued?.position,
       expiryMs: Math.min(expiryMs, expiryMsMax),
@@ -194,7 +196,7 @@ export class Sessions {
     { stored, endsAt, position }: Session,
     changed: Pick<SaveMqttSession, 'devices' | 'subscriptions'> = {},
   ): void {
-    this.#turn(client, { type: 'save', open: [...stored], endsAt, position, ...changed })
+    this.#turn(client, { type: 'save', open: packedIds(stored), endsAt, position, ...changed })
   }
 
   /** Passes 0 bytes, because the command of an accepted message must not be refused for overload. */
