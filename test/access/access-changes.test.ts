@@ -13,13 +13,13 @@ async function withAnn(grants: readonly Grant[] = [readOf('schemas')]): Promise<
 }
 
 /** Publishes one more event, and returns its offset. */
-async function happen(fixture: IdentityFixture, service: string): Promise<number> {
+async function publishEvent(fixture: IdentityFixture, service: string): Promise<number> {
   await fixture.tenant('default', { type: 'put_schema', service, schema: { serviceIdentifier: service } as never })
   return fixture.assembly.context.hub.publishedTo('default')
 }
 
 describe('an edit of access', () => {
-  test('applies to an older token, and its earlier caller is outdated', async () => {
+  test('applies to a token that was issued before, and makes the earlier caller outdated', async () => {
     const fixture = await withAnn()
     const { token } = await fixture.basic('ann')
     const before = await fixture.bearer(token)
@@ -30,7 +30,7 @@ describe('an edit of access', () => {
     expect(await fixture.bearer(token)).toBe(await fixture.bearer(token))
   })
 
-  test('of the roles of a user applies to the token and open sockets of the user', async () => {
+  test('of the roles of a user applies to their token and their open sockets', async () => {
     const fixture = await withAnn()
     const { token } = await fixture.basic('ann')
     const socket = fixture.connect(await fixture.bearer(token))
@@ -54,11 +54,11 @@ describe('an edit of access', () => {
   })
 })
 
-test('a user who is created again under the same name is another one, and the old credentials stay invalid', async () => {
+test('a user who is created again under the same name is another user, and the old credentials stay invalid', async () => {
   const fixture = await withAnn()
   const before = await fixture.basic('ann')
   const { id } = fixture.row('ann')
-  await happen(fixture, 'one')
+  await publishEvent(fixture, 'one')
   await fixture.directory({ type: 'remove_user', user: id })
   await fixture.addUser('ann', { roles: ['ops'] })
   expect([fixture.row('ann').id === id, fixture.row('ann').rolesSince]).toEqual([false, -1])
@@ -93,31 +93,31 @@ test.each(['disabled', 'removed'] as const)('the sockets of a user who is %s clo
   expect(socket.endCode).toBe(4401)
 })
 
-describe('the offset of an edit', () => {
-  test('is known and stored', async () => {
+describe('the offset of an edit of access', () => {
+  test('is that of the last event before the edit, and is stored', async () => {
     const fixture = await withAnn()
     const { token } = await fixture.basic('ann')
     expect((await fixture.bearer(token)).scopeSince).toBe(-1)
-    const publishedAt = await happen(fixture, 'one')
+    const publishedAt = await publishEvent(fixture, 'one')
     await fixture.putRole('ops', [readOf('meta')])
     await fixture.world.settle()
     expect((await fixture.bearer(token)).scopeSince).toBe(publishedAt)
     expect(fixture.tenantState().roles.get('ops')?.since).toBe(publishedAt)
-    const later = await happen(fixture, 'two')
+    const later = await publishEvent(fixture, 'two')
     await fixture.directory({ type: 'update_user', user: fixture.row('ann').id, roles: ['viewer'] })
     await fixture.world.settle()
     expect((await fixture.bearer(token)).scopeSince).toBe(later)
     expect(fixture.row('ann').rolesSince).toBe(later)
-    await happen(fixture, 'three')
+    await publishEvent(fixture, 'three')
     const reborn = await fixture.restart()
     expect((await reborn.bearer(token)).scopeSince).toBe(later)
   })
 
-  // The kill keeps this many writes: none, only the edit, or also its offset.
+  // The kill keeps no write, only the edit, or also the offset of the edit.
   test.each([0, 1, 2, 3])('is never too early after a kill with %i writes kept', async (writesKept) => {
     const fixture = await withAnn()
     const { token } = await fixture.basic('ann')
-    const publishedAt = await happen(fixture, 'one')
+    const publishedAt = await publishEvent(fixture, 'one')
     const { system, reader } = fixture.assembly.context
     const { epoch } = reader
     const edit = { type: 'put_role', role: 'ops', grants: [readOf('schemas'), readOf('meta')] }
@@ -134,7 +134,7 @@ describe('the offset of an edit', () => {
   })
 })
 
-describe('an edit without a stored offset gets one', () => {
+describe('an edit of access without a stored offset gets an offset', () => {
   /** Edits of the roles of a user, or of the grants of a role. */
   const edits: Readonly<Record<string, (fixture: IdentityFixture) => Promise<unknown>>> = {
     'of a role': (fixture) => fixture.putRole('ops', [readOf('schemas'), readOf('meta')]),
@@ -146,11 +146,11 @@ describe('an edit without a stored offset gets one', () => {
   const sinceOf = (fixture: IdentityFixture, name: string) =>
     name === 'of a role' ? fixture.tenantState().roles.get('ops')?.since : fixture.row('ann').rolesSince
 
-  /** The edit is stored, but the next write with its offset is lost. */
-  async function edited(name: string): Promise<{ fixture: IdentityFixture; publishedAt: number }> {
+  /** The edit is stored, but the next write, which has the offset of the edit, is lost. */
+  async function failedEdit(name: string): Promise<{ fixture: IdentityFixture; publishedAt: number }> {
     const fixture = await withAnn()
-    await happen(fixture, 'one')
-    const publishedAt = await happen(fixture, 'two')
+    await publishEvent(fixture, 'one')
+    const publishedAt = await publishEvent(fixture, 'two')
     let writes = 0
     Object.defineProperty(fixture.faults, 'next', {
       get: () => (++writes === 2 ? { fail: 'full', reachedDisk: false } : undefined),
@@ -163,19 +163,19 @@ describe('an edit without a stored offset gets one', () => {
   }
 
   test.each(Object.keys(edits))('at the next start: %s', async (name) => {
-    const { fixture, publishedAt } = await edited(name)
+    const { fixture, publishedAt } = await failedEdit(name)
     const later = await fixture.restart()
     await later.world.settle()
     expect(sinceOf(later, name)).toBe(publishedAt)
-    await happen(later, 'three')
+    await publishEvent(later, 'three')
     expect(sinceOf(await later.restart(), name)).toBe(publishedAt)
   })
 
   test.each(Object.keys(edits))('when the store is read again: %s', async (name) => {
-    const { fixture, publishedAt } = await edited(name)
+    const { fixture, publishedAt } = await failedEdit(name)
     await fixture.world.advance(5_000)
     expect([fixture.assembly.database.status, sinceOf(fixture, name)]).toEqual(['ok', publishedAt])
-    await happen(fixture, 'three')
+    await publishEvent(fixture, 'three')
     expect(sinceOf(await fixture.restart(), name)).toBe(publishedAt)
     expect(fixture.errors.filter((error) => error.startsWith('a bug'))).toEqual([])
   })

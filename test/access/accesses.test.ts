@@ -45,7 +45,7 @@ describe('an access', () => {
     ['acme', []],
     ['acme', ['constructor', '__proto__', 'toString']],
     ['elsewhere', ['admin']],
-  ])('for %s in %j is empty', (tenant, roles) => {
+  ])('in tenant %s with roles %j is empty', (tenant, roles) => {
     const { scope, since } = accesses.of(tenant, roles)
     expect(scope.grants).toEqual([])
     expect(may(scope, 'service', 'read')).toBe(false)
@@ -58,14 +58,14 @@ describe('an access', () => {
     expect(may(accesses.of('default', ['admin']).scope, 'tenants', 'read')).toBe(true)
   })
 
-  test('of a built-in role does not change by a role published under its name', () => {
+  test('with a built-in role does not change when a role is published under the same name', () => {
     accesses.publishRole('acme', 'viewer', [grant('*', '*')], 7)
     expect(may(accesses.of('acme', ['viewer']).scope, 'users', 'read')).toBe(false)
   })
 })
 
 describe('a role that is edited', () => {
-  test('changes each access with it in place, and returns them', () => {
+  test('changes each access with this role in place, and returns these accesses', () => {
     const [ops, both, viewer] = [['ops'], ['ops', 'viewer'], ['viewer']].map((roles) => accesses.of('acme', roles))
     const versions = [ops, both, viewer].map((access) => access?.version)
     const changed = accesses.publishRole('acme', 'ops', [grant('updates', 'update')], 41)
@@ -119,7 +119,7 @@ describe('a role that is edited', () => {
 })
 
 describe('a user', () => {
-  test('is known from their first publication until the deletion', () => {
+  test('is known from the first publication until the deletion', () => {
     expect(accesses.user(ann.id)).toBeUndefined()
     expect(accesses.publishUser(ann, ann.id)).toBe(true)
     expect(accesses.user(ann.id)).toBe(ann)
@@ -137,9 +137,9 @@ describe('a user', () => {
     [{ roles: ['ops'] }, true],
     [{ roles: [] }, true],
     [{ tenant: 'default' }, true],
-  ])('with %j has another access: %s', (change, isElse) => {
+  ])('who changes by %j gets another access: %s', (change, isOtherAccess) => {
     accesses.publishUser(ann, ann.id)
-    expect(accesses.publishUser({ ...ann, ...change }, ann.id)).toBe(isElse)
+    expect(accesses.publishUser({ ...ann, ...change }, ann.id)).toBe(isOtherAccess)
     expect(accesses.user(ann.id)).toEqual({ ...ann, ...change })
   })
 })
@@ -159,7 +159,7 @@ test.each<[Partial<PublishedUser>, boolean]>([
   expect(hasSameRights(ann, undefined)).toBe(false)
 })
 
-describe('a tenant that is deleted', () => {
+describe('a deleted tenant', () => {
   test('loses its users, and their earlier accesses are empty', () => {
     accesses.publishUser(ann, ann.id)
     accesses.publishUser({ ...ann, id: 'Bob1111111', tenant: 'default' }, 'Bob1111111')
@@ -173,7 +173,7 @@ describe('a tenant that is deleted', () => {
     expect(accesses.of('acme', ['admin']).scope.grants).toEqual([])
   })
 
-  test('comes back without earlier roles and users', () => {
+  test('has no earlier roles and users when it is created again', () => {
     accesses.publishUser(ann, ann.id)
     const access = accesses.of('acme', ['ops'])
     accesses.publishTenant('acme', false)
@@ -183,7 +183,7 @@ describe('a tenant that is deleted', () => {
     expect(accesses.of('acme', ['ops']).scope.grants).toEqual([])
   })
 
-  test('is deleted once; one that is published again keeps its content', () => {
+  test('may be deleted twice, and an existing tenant that is published again keeps its content', () => {
     accesses.publishTenant('acme', true)
     expect(accesses.of('acme', ['ops']).scope.grants).toHaveLength(1)
     accesses.publishTenant('acme', false)
@@ -242,23 +242,23 @@ describe('a reload of everything', () => {
 })
 
 setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
+const collectGarbage = runInNewContext('gc') as () => void
 
-/** Finalizers run in a later task at an unknown time. */
+/** Collects garbage until the condition holds, because finalizers run in a later task at an unknown time. */
 async function collectUntil(holds: () => boolean): Promise<void> {
   for (let rounds = 0; rounds < 200 && !holds(); rounds++) {
     await new Promise((resolve) => setTimeout(resolve, 10))
-    collect()
+    collectGarbage()
   }
 }
 
-test('the replacement of an instance with just collected accesses does not stop the collection of others', async () => {
+test('a new Accesses still collects after it replaced another one right after a collection', async () => {
   for (let index = 0; index < 100; index++) accesses.of('default', ['viewer', `role ${index}`])
   // After the task that requested them, no reference remains.
   await new Promise((resolve) => setTimeout(resolve))
-  collect()
+  collectGarbage()
   accesses = new Accesses()
-  collect()
+  collectGarbage()
   accesses.publishTenant('acme', true)
   accesses.of('acme', ['viewer'])
   expect(accesses.count).toBe(1)

@@ -18,44 +18,44 @@ const logIn = (fixture: IdentityFixture, target: Target, email: string, more: ob
   )
 const byEmail: Ask = (fixture, target) => logIn(fixture, target, target.email)
 const byName: Ask = (fixture, target) => logIn(fixture, target, target.name)
-const basic: Ask = (fixture, target) =>
+const byBasic: Ask = (fixture, target) =>
   fixture.refusal(fixture.identity.logins.basicToken(fixture.basicOf(target.name, false, password, from(target))))
 const signUp: Ask = (fixture, target) =>
   fixture.refusal(fixture.identity.logins.signUp({ name: target.name, code: 'x', password, origin: from(target) }))
-const under =
+const atHost =
   (other: string, ask: Ask): Ask =>
   (fixture, target) =>
     ask(fixture, { ...target, host: other })
-const within =
+const inTenant =
   (tenantIdentifier: string): Ask =>
   (fixture, target) =>
     logIn(fixture, target, target.email, { tenantIdentifier })
-/** Signs in by the address in letters of full width, which are equal under NFKC. */
-const wide: Ask = (fixture, target) => {
+/** Signs in by the address in full-width letters, which NFKC maps to the same address. */
+const byWideEmail: Ask = (fixture, target) => {
   const text = target.email.replace(/[a-z]/g, (letter) => String.fromCodePoint(letter.charCodeAt(0) + 0xfee0))
   return logIn(fixture, target, text)
 }
 
 const refused = 'unauthorized invalid credentials'
 const badCode = 'unauthorized invalid or expired code'
-const held = 'too_many_requests too many attempts'
+const delayed = 'too_many_requests too many attempts'
 
-// No route may show whether a user with a name or address exists. Contract 2, Login.
+// No route may show whether a user with this name or address exists. Contract 2, Login.
 test.each<[string, Ask, Ask, string]>([
-  ['by the address', byEmail, byEmail, held],
-  ['in a tenant that does not exist', within('nosuch'), byEmail, held],
-  ['in a tenant of others', within('default'), byEmail, held],
-  ['by the address, and then in the tenant', byEmail, within('acme'), held],
-  ['under another host', under(elsewhere, byEmail), byEmail, held],
-  ['in letters of full width', wide, byEmail, held],
+  ['by the address', byEmail, byEmail, delayed],
+  ['in a tenant that does not exist', inTenant('nosuch'), byEmail, delayed],
+  ['in a tenant of others', inTenant('default'), byEmail, delayed],
+  ['by the address, and then in the tenant', byEmail, inTenant('acme'), delayed],
+  ['under another host', atHost(elsewhere, byEmail), byEmail, delayed],
+  ['in letters of full width', byWideEmail, byEmail, delayed],
   ['by the name, and then by the address', byName, byEmail, refused],
-  ['by the Basic scheme, and then by the address', basic, byEmail, refused],
-  ['by the Basic scheme, and then by the name', basic, byName, held],
-  ['by the Basic scheme under another host', under(elsewhere, basic), basic, held],
-  ['by the address, and then by the Basic scheme', byEmail, basic, refused],
+  ['by the Basic scheme, and then by the address', byBasic, byEmail, refused],
+  ['by the Basic scheme, and then by the name', byBasic, byName, delayed],
+  ['by the Basic scheme under another host', atHost(elsewhere, byBasic), byBasic, delayed],
+  ['by the address, and then by the Basic scheme', byEmail, byBasic, refused],
   ['by codes, and then by the address', signUp, byEmail, refused],
   ['by the address, and then by a code', byEmail, signUp, badCode],
-  ['by the name, and then by a code', byName, signUp, held],
+  ['by the name, and then by a code', byName, signUp, delayed],
 ])('ten guesses get the same answers whether the user exists or not: %s', async (_, guess, ask, last) => {
   const fixture = await IdentityFixture.open()
   await fixture.addTenant('acme', { hosts: [host] })

@@ -15,22 +15,22 @@ const requestWith = (headers: Readonly<Record<string, string>>): AuthenticationR
   addReplyHeader: () => {},
 })
 
-describe('sign-in is off', () => {
+describe('while sign-in is off', () => {
   test.each<[string, RouteAccess, Readonly<Record<string, string>>]>([
     ['nothing', 'hook', {}],
     ['a token', 'hook', { authorization: 'Bearer a.b.c' }],
     ['a token', 'session', { authorization: 'Bearer a.b.c' }],
-    ['a signature on a route without one', 'session', { 'x-hook-signature': 't=1,sha256=ab' }],
-  ])('a request with %s to %s is anonymous', (_, access, headers) => {
+    ['a signature that the route does not use', 'session', { 'x-hook-signature': 't=1,sha256=ab' }],
+  ])('a request with %s to a route with access %s is anonymous', (_, access, headers) => {
     expect(anonymousCallers('a secret')(requestWith(headers), access)).toBe(anonymous)
   })
 
-  test.each(['t=1,sha256=ab', ''])('the signature %j of the hook is checked by its route', (signature) => {
+  test.each(['t=1,sha256=ab', ''])('the signature %j is left to the route of the hook to check', (signature) => {
     const request = requestWith({ 'x-hook-signature': signature, authorization: 'Bearer a.b.c' })
     expect(anonymousCallers('a secret')(request, 'hook')).toBe(unauthenticated)
   })
 
-  test.each([undefined, ''])('with the secret %j, signatures are not checked', (secret) => {
+  test.each([undefined, ''])('signatures are not checked if the secret is %j', (secret) => {
     expect(anonymousCallers(secret)(requestWith({ 'x-hook-signature': 't=1,sha256=ab' }), 'hook')).toBe(anonymous)
   })
 })

@@ -5,7 +5,7 @@ import { Level } from 'level'
 import { describe, expect, test } from 'vitest'
 import { argon2Engine } from '#access/argon2'
 
-/** The child processes of this process, with their nice values: fields 4 and 19 of `stat`. */
+/** The child processes of this process, with their nice values. `stat` has the parent in field 4, nice in 19. */
 function children(): { readonly processId: number; readonly nice: number }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -37,8 +37,8 @@ function filesOf(processId: number | string): string[] {
   })
 }
 
-describe('passwords', () => {
-  test('at the same time each get their own result', async () => {
+describe('passwords with argon2', () => {
+  test('that are checked at the same time each get their own result', async () => {
     const names = ['a', 'b', 'c', 'ü'.repeat(64)]
     const hashes = await Promise.all(names.map((name) => argon2Engine.hash(name)))
     const checks = hashes.flatMap((hash) => names.map((name) => argon2Engine.verify(hash, name)))
@@ -46,7 +46,7 @@ describe('passwords', () => {
     expect(await Promise.all(checks)).toEqual(wanted)
   })
 
-  test('with invalid hashes are refused, and later ones are answered', async () => {
+  test('cannot be checked against an invalid hash, and later checks are answered', async () => {
     const hash = argon2Engine.hash('correct horse')
     await expect(argon2Engine.verify('no hash', 'correct horse')).rejects.toThrow()
     expect(await argon2Engine.verify(await hash, 'correct horse')).toBe(true)
@@ -58,7 +58,7 @@ describe('passwords', () => {
       await argon2Engine.hash('correct horse')
       const [one, ...others] = children()
       expect([one?.nice, others]).toEqual([10, []])
-      // Stopped first, because the child may answer before SIGKILL arrives.
+      // The child is stopped first, because otherwise it may answer before SIGKILL arrives.
       process.kill(one?.processId ?? 0, 'SIGSTOP')
       const unanswered = argon2Engine.hash('correct horse')
       process.kill(one?.processId ?? 0, 'SIGKILL')

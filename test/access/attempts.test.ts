@@ -11,7 +11,7 @@ beforeEach(() => {
   attempts = new Attempts({ now: () => world.now(), isOn: true })
 })
 
-/** Seconds to wait; 0 when the attempt is allowed. */
+/** The seconds to wait before the next attempt; 0 if it is allowed now. */
 function waitS(address: string, account?: string): number {
   try {
     attempts.check(address, account)
@@ -25,7 +25,7 @@ function waitS(address: string, account?: string): number {
 
 type Named<Name> = Name | ((index: number) => Name)
 
-function fail(times: number, address: Named<string>, account: Named<string | undefined>): void {
+function recordFailures(times: number, address: Named<string>, account: Named<string | undefined>): void {
   const nameOf = <Name>(named: Named<Name>, index: number): Name =>
     typeof named === 'function' ? (named as (index: number) => Name)(index) : named
   for (let index = 0; index < times; index++)
@@ -38,17 +38,17 @@ describe('failed attempts', () => {
     ['60 at one address', 60, () => '10.0.0.1', (index: number) => `user ${index}`],
     ['60 at one address for unknown names', 60, () => '10.0.0.1', () => undefined],
     ['100 of one account', 100, (index: number) => `10.0.${index}.1`, () => 'ann'],
-  ])('%s are allowed, and no more', (_, times, address, account) => {
-    fail(times - 1, address, account)
+  ])('are refused after %s', (_, times, address, account) => {
+    recordFailures(times - 1, address, account)
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
-    fail(1, address(times - 1), account(times - 1))
+    recordFailures(1, address(times - 1), account(times - 1))
     expect(waitS('10.0.0.1', 'ann')).toBe(60)
   })
 
-  test('delay no other account', () => {
-    fail(10, '10.0.0.1', 'ann')
+  test('do not delay other accounts', () => {
+    recordFailures(10, '10.0.0.1', 'ann')
     expect([waitS('10.0.0.1', 'bob'), waitS('10.0.0.2', 'ann'), waitS('10.0.0.1')]).toEqual([0, 0, 0])
-    fail(50, '10.0.0.1', 'carl')
+    recordFailures(50, '10.0.0.1', 'carl')
     expect([waitS('10.0.0.1', 'bob'), waitS('10.0.0.2', 'ann'), waitS('10.0.0.1')]).toEqual([60, 0, 60])
   })
 
@@ -61,20 +61,20 @@ describe('failed attempts', () => {
   ])('%i ms after the first one wait %i s', (ms, seconds) => {
     attempts.recordFailure('10.0.0.1', 'ann')
     world.spend(ms)
-    fail(9, '10.0.0.1', 'ann')
+    recordFailures(9, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(seconds)
   })
 
-  test('are counted again in the next window', () => {
-    fail(10, '10.0.0.1', 'ann')
+  test('start again at zero in the next window', () => {
+    recordFailures(10, '10.0.0.1', 'ann')
     world.spend(60_000)
-    fail(9, '10.0.0.1', 'ann')
+    recordFailures(9, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
-    fail(1, '10.0.0.1', 'ann')
+    recordFailures(1, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(60)
   })
 
-  test('for an account, with a password that another account accepts, do not count for the address', () => {
+  test('with a password that another account accepts count for the account, not for the address', () => {
     for (let count = 0; count < 100; count++) attempts.recordAccountFailure('10.0.0.1', `user ${count % 11}`)
     expect([waitS('10.0.0.1', 'bob'), waitS('10.0.0.1')]).toEqual([0, 0])
     for (let count = 0; count < 10; count++) attempts.recordAccountFailure('10.0.0.1', 'ann')
@@ -90,28 +90,28 @@ describe('failed attempts', () => {
     expect(waitS('10.0.0.1')).toBe(60)
   })
 
-  test('wait for the longest of their limits', () => {
-    fail(50, '10.0.0.1', (index) => `user ${index}`)
+  test('delay the next attempt until the last of the exceeded limits ends', () => {
+    recordFailures(50, '10.0.0.1', (index) => `user ${index}`)
     world.spend(30_000)
-    fail(10, '10.0.0.1', 'ann')
+    recordFailures(10, '10.0.0.1', 'ann')
     expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.1', 'bob')]).toEqual([60, 30])
   })
 
   test('delay no attempt after the clock is set back', () => {
-    fail(10, '10.0.0.1', 'ann')
+    recordFailures(10, '10.0.0.1', 'ann')
     world.spend(-3_600_000)
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
   })
 
   test('are not counted when limits are off', () => {
     attempts = new Attempts({ now: () => world.now(), isOn: false })
-    fail(1_000, '10.0.0.1', 'ann')
+    recordFailures(1_000, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
     expect(attempts.sizes).toEqual({ accountAndAddress: 0, address: 0, account: 0 })
   })
 
   test('of an IPv6 network count together', () => {
-    fail(60, (index) => `2001:db8:0:1::${index.toString(16)}`, undefined)
+    recordFailures(60, (index) => `2001:db8:0:1::${index.toString(16)}`, undefined)
     expect(waitS('2001:db8:0:1:ffff:ffff:ffff:ffff')).toBe(60)
     expect(waitS('2001:db8:0:2::1')).toBe(0)
   })
@@ -121,7 +121,7 @@ describe('failed attempts', () => {
     expect(attempts.sizes).toEqual({ accountAndAddress: 65_536, address: 65_536, account: 65_536 })
   })
 
-  test('are dropped when they no longer count and another one comes', () => {
+  test('that no longer count are dropped at the next failed attempt', () => {
     for (let index = 0; index < 100; index++) attempts.recordFailure(`10.0.${index}.1`, `name ${index}`)
     world.spend(59_999)
     attempts.recordFailure('10.1.0.1', 'late')
@@ -132,8 +132,8 @@ describe('failed attempts', () => {
   })
 
   test('with very long names are counted by the beginning of the name', () => {
-    const name = (end: string) => 'x'.repeat(256) + end
-    fail(100, (index) => `10.0.${index}.1`, name('a'.repeat(100_000)))
+    const name = (suffix: string) => 'x'.repeat(256) + suffix
+    recordFailures(100, (index) => `10.0.${index}.1`, name('a'.repeat(100_000)))
     expect(waitS('10.1.1.1', name('b'))).toBe(60)
   })
 })
@@ -152,6 +152,6 @@ test.each([
   ['unknown', 'unknown'],
   ['UNKNOWN:1', 'unknown:1'],
   ['x'.repeat(100), 'x'.repeat(64)],
-])('attempts from %s count for %s', (address, group) => {
+])('failed attempts from %s count for the address group %s', (address, group) => {
   expect(addressGroupOf(address)).toBe(group)
 })

@@ -6,7 +6,7 @@ import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 
-/** The credentials of a request by name. */
+/** Headers with credentials, by the name of the kind of credentials. */
 async function credentials(fixture: IdentityFixture) {
   await fixture.addUser('ann')
   const { accessToken, refreshToken } = await fixture.logIn('ann', key)
@@ -52,12 +52,12 @@ test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Recor
   ['garbage', { session: invalid }],
   ['no token', { session: invalid }],
   ['basic', { session: required, link: 'unauthorized invalid credentials' }],
-])('%s gets its result', async (name, expected) => {
+])('credentials are accepted or refused, depending on the route: %s', async (name, expected) => {
   const fixture = await IdentityFixture.open()
   const shown = (await credentials(fixture))[name]
   for (const [access, refusal] of Object.entries(expected)) {
-    const look = () => fixture.caller({ headers: shown() }, access as RouteAccess)
-    expect(await fixture.judge(look), access).toBe(refusal)
+    const authenticate = () => fixture.caller({ headers: shown() }, access as RouteAccess)
+    expect(await fixture.judge(authenticate), access).toBe(refusal)
     if (access === 'session') {
       expect(await fixture.judge(() => fixture.caller({ headers: shown() }, permission))).toBe(refusal)
     }
@@ -65,14 +65,14 @@ test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Recor
   expect(await fixture.caller({ headers: shown() }, 'none')).toMatchObject({ tenant: '', roles: [] })
 })
 
-test('a signature of the update hook is checked by its route, with any other credentials', async () => {
+test('a signature of the update hook is left to the route to check, whatever other credentials there are', async () => {
   const fixture = await IdentityFixture.open()
   const shown = await credentials(fixture)
   const signature = { 'x-hook-signature': 't=1,sha256=ab' }
   for (const name of ['nothing', 'bearer', 'garbage', 'two bearers'] as const) {
     expect(await fixture.caller({ headers: { ...shown[name](), ...signature } }, 'hook')).toBe(unauthenticated)
   }
-  // An empty header counts too.
+  // An empty header counts as a signature too.
   expect(await fixture.caller({ headers: { ...shown.bearer(), 'x-hook-signature': '' } }, 'hook')).toBe(unauthenticated)
   expect(await fixture.caller({ headers: shown.bearer() }, 'hook')).toMatchObject({ name: 'ann' })
   expect(await fixture.caller({ headers: shown.dpop() }, 'hook')).toMatchObject({ name: 'ann' })
@@ -82,7 +82,7 @@ test('a signature of the update hook is checked by its route, with any other cre
   expect(await fixture.judge(() => fixture.caller({ headers: signature }, permission))).toBe(required)
 })
 
-test('a proof is valid once, and its key is passed on', async () => {
+test('a proof is valid once, and the caller has the key of the proof', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { accessToken: token } = await fixture.logIn('ann', key)
   const headers = { authorization: `DPoP ${token}`, dpop: fixture.proof(key, { token }) }
@@ -100,7 +100,7 @@ test.each<[string, RouteAccess]>([
   ['dpop', 'session'],
   ['bearer', 'user or proof'],
   ['nothing', 'proof'],
-])('of ten requests at once with one proof, %s, one succeeds', async (scheme, access) => {
+])('one of ten concurrent requests with the same proof succeeds: %s', async (scheme, access) => {
   const fixture = await IdentityFixture.withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   const { token: unbound } = await fixture.basic('ann')
@@ -113,7 +113,7 @@ test.each<[string, RouteAccess]>([
   expect(verdicts.sort()).toEqual([...Array(9).fill('unauthorized proof already used'), undefined])
 })
 
-test('captured proofs, used or not, are invalid after a restart', async () => {
+test('earlier proofs, used or not, are invalid after a restart', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { accessToken: token } = await fixture.logIn('ann', key)
   const shown = () => ({ authorization: `DPoP ${token}`, dpop: fixture.proof(key, { token }) })

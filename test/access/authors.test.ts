@@ -23,7 +23,7 @@ beforeEach(async () => {
 afterEach(() => fixture.close())
 
 const grantsOf = (author: string, tenant = 'default') => fixture.identity.scopeOf(tenant, author).grants
-const ofAnn = (change: object) =>
+const updateAnn = (change: object) =>
   fixture.directory({ type: 'update_user', user: fixture.row('ann').id, ...change } as never)
 const addKey = (expiresAt: number | null = null) =>
   fixture.tenant('default', {
@@ -41,14 +41,14 @@ describe('an author', () => {
     await fixture.putRole('ops', [])
     expect(grantsOf(ann)).toEqual([])
     await fixture.putRole('more', [reading])
-    await ofAnn({ roles: ['more', 'ops'] })
+    await updateAnn({ roles: ['more', 'ops'] })
     expect(grantsOf(ann)).toEqual([reading])
   })
 
-  test('has no rights while disabled, and has them again afterwards', async () => {
-    await ofAnn({ state: 'disabled' })
+  test('has no rights while disabled, and gets the rights back when enabled', async () => {
+    await updateAnn({ state: 'disabled' })
     expect(grantsOf(ann)).toEqual([])
-    await ofAnn({ state: 'active' })
+    await updateAnn({ state: 'active' })
     expect(grantsOf(ann)).toEqual([reading])
   })
 
@@ -68,7 +68,7 @@ describe('an author', () => {
   })
 })
 
-test('that is a key has the rights of its roles until it ends', async () => {
+test('an author that is an API key has the rights of its roles until it expires', async () => {
   expect(grantsOf(key)).toEqual([])
   await addKey(fixture.world.now() + 1_000)
   expect([grantsOf(key), grantsOf(key, 'acme')]).toEqual([[reading], []])
@@ -77,7 +77,7 @@ test('that is a key has the rights of its roles until it ends', async () => {
   await fixture.world.settle()
 })
 
-test('that is the operator keeps every right in its tenant, and an unknown author has none', () => {
+test('the operator as an author has every right in the tenant default, and an unknown author has none', () => {
   expect([grantsOf(operator.user), grantsOf(operator.user, 'acme')]).toEqual([everything.grants, []])
   for (const author of ['crn#user:anonymous', 'crn#user:', '', 'ann']) expect(grantsOf(author)).toEqual([])
 })

@@ -24,7 +24,7 @@ test('only the canonical text of bytes is accepted', () => {
   )
 })
 
-test('a view into a larger buffer is read within its bounds', () => {
+test('only the bytes of a view are encoded, not the larger buffer below it', () => {
   expect(base64urlOf(Uint8Array.of(1, 2, 3, 4).subarray(1, 3))).toBe('AgM')
 })
 

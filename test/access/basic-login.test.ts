@@ -65,7 +65,7 @@ test('further conditions of the tenant are shown only after the right password',
 test.each([
   ['the DPoP scheme', { basic: false }, 'unauthorized use the DPoP scheme'],
   ['a second factor', { twoFactor: 'required' }, 'unauthorized 2fa_required'],
-] as const)('a session stays when %s is required later, and is not renewed', async (_, change, refusal) => {
+] as const)('a session continues after the tenant requires %s, but is not renewed', async (_, change, refusal) => {
   const fixture = await IdentityFixture.withAnn()
   const { token, refreshToken } = await fixture.basic('ann', true)
   await fixture.directory({ type: 'update_tenant', tenant: 'default', change })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { BoundedMap, ExpiringMap } from '#access/bounded-map'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-test('a bounded map has the last entries that were set', () => {
+test('a bounded map keeps the entries that were set last', () => {
   const step = fc.tuple(fc.constantFrom('set', 'set', 'get', 'delete', 'oldest'), fc.nat({ max: 9 }), fc.nat())
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), fc.integer({ min: 1, max: 5 }), (steps, sizeMax) => {
@@ -42,7 +42,7 @@ describe('a map of entries that expire', () => {
     [0, 1],
     [1_000, 1],
     [1_001, undefined],
-  ])('has an entry after %i ms or not', (ms, expected) => {
+  ])('still has an entry or not after %i ms', (ms, expected) => {
     const map = make()
     map.set('a', 1, ann)
     world.spend(ms)
@@ -52,7 +52,7 @@ describe('a map of entries that expire', () => {
     expect(map.get('a')).toBeUndefined()
   })
 
-  test('drops expired entries when another entry comes, and the oldest when it is full', () => {
+  test('drops expired entries when an entry is added, and the oldest entry when it is full', () => {
     const map = make()
     map.set('a', 1, ann)
     world.spend(600)
@@ -76,7 +76,7 @@ describe('a map of entries that expire', () => {
     expect(map.get('a')).toBe(2)
   })
 
-  /** `a.1` is the first entry of user `a` of tenant `A`: tenants have three users each. */
+  /** `a.1` is the first entry of user `a` of tenant `A`. Each tenant has three users: `a`, `b`, `c` are of `A`. */
   const ownerOf = (key: string) => ({
     tenant: 'ABC'[('abcdefghi'.indexOf(key[0] ?? '') / 3) | 0] ?? '',
     user: key[0] ?? '',
@@ -86,7 +86,7 @@ describe('a map of entries that expire', () => {
     ['one user loses their oldest entry', 'a.1 a.2 a.3 a.4 a.5', 'a.2 a.3 a.4 a.5'],
     ['the largest user of a tenant loses an entry', 'b.1 a.1 a.2 a.3 b.2', 'b.1 a.2 a.3 b.2'],
     ['the largest user of the largest tenant loses an entry', 'd.1 a.1 b.1 b.2 d.2', 'd.1 a.1 b.2 d.2'],
-    ['the largest user of a smaller tenant loses none', 'd.1 a.1 b.1 c.1 d.2', 'd.1 b.1 c.1 d.2'],
+    ['the largest user of a smaller tenant loses no entry', 'd.1 a.1 b.1 c.1 d.2', 'd.1 b.1 c.1 d.2'],
     ['an entry that is set again counts once', 'a.1 b.1 a.2 a.2 b.2 c.1', 'a.2 b.1 b.2 c.1'],
   ])('in a full map %s', (_, added, left) => {
     const map = make(4)

@@ -34,7 +34,7 @@ describe('concurrent operations', () => {
     [[ann, ann, bob], cy, tenantFull],
     [[ann, ann, bob], other, undefined],
     [[anonymous, anonymous, anonymous], anonymous, undefined],
-  ])('give the result of row %#', (entered, next, expected) => {
+  ])('are refused at the limits of the user and the tenant: row %#', (entered, next, expected) => {
     const limit = make()
     for (const each of entered) limit.enter(each)
     expect(refusalOf(() => limit.check(next))).toBe(expected)
@@ -51,7 +51,7 @@ describe('bytes over time', () => {
     return { clock, take }
   }
 
-  test('above the limit are owed, and paid over time', () => {
+  test('above the limit delay the next ones until the average is below the limit', () => {
     const { clock, take } = fixture()
     expect([take(ann, 99), take(ann, 51)]).toEqual([undefined, undefined])
     expect(take(ann, 1)).toBe('429 at most 100 bytes of events of one user in 10 s; 6')
@@ -61,14 +61,14 @@ describe('bytes over time', () => {
     expect([take(ann, 200), take(bob, 1), take(other, 1)]).toEqual([undefined, undefined, undefined])
   })
 
-  test('of all users of a tenant together are limited to four times as much', () => {
+  test('of all users of a tenant together are limited to four times the limit of one user', () => {
     const { take } = fixture()
     for (const user of [ann, bob, cy, caller('a', 'dan')]) expect(take(user, 100)).toBeUndefined()
     expect(take(caller('a', 'eve'), 1)).toBe('429 at most 400 bytes of events of one tenant in 10 s; 1')
     expect([take(other, 1), take(anonymous, 1_000), take(anonymous, 1)]).toEqual([undefined, undefined, undefined])
   })
 
-  test('of an idle user are fully available again, and no more', () => {
+  test('of an idle user are limited as at the start, and do not add up', () => {
     const { clock, take } = fixture()
     take(ann, 100)
     clock.ms = 1_000_000

@@ -4,7 +4,7 @@ import type { RouteAccess } from '#api/route-entry'
 import type { AuthenticationRequest } from '#http/authentication'
 import { Problem, type ProblemCode } from '#model/problem'
 
-function shown(headers: Readonly<Record<string, string>>): AuthenticationRequest {
+function requestWith(headers: Readonly<Record<string, string>>): AuthenticationRequest {
   return { header: (name: string) => headers[name] ?? '' } as AuthenticationRequest
 }
 
@@ -19,8 +19,8 @@ test.each<[Readonly<Record<string, string>>, RouteAccess, string]>([
   [{ authorization: 'Basic x' }, 'session', 'other'],
   [{ authorization: 'Basic x' }, 'link', 'link'],
   [{ authorization: 'Bearer x', 'x-api-key': 'y' }, 'session', 'api_key'],
-])('a refused caller is counted by credential: %j for %s as %s', (headers, access, kind) => {
-  expect(credentialKindOf(shown(headers), access)).toBe(kind)
+])('a refused caller is counted by kind of credential: headers %j with access %s as %s', (headers, access, kind) => {
+  expect(credentialKindOf(requestWith(headers), access)).toBe(kind)
 })
 
 describe('a refused caller is counted by reason', () => {
@@ -37,14 +37,14 @@ describe('a refused caller is counted by reason', () => {
     for (const each of authOutcomes) expect(counts.bearer[each]).toBe(each === outcome ? 1 : 0)
   })
 
-  test('but not for a bug', () => {
+  test('a bug is not counted', () => {
     const counts = noAuthCounts()
     countFailed(counts, 'bearer', new Error('a bug'))
     expect(counts).toEqual(noAuthCounts())
   })
 })
 
-test('a counted sign-in returns and throws as before', async () => {
+test('a counted sign-in returns the same result and throws the same error as without counts', async () => {
   const counts = new SignInCounts()
   const problem = new Problem('unauthorized')
   const flow = counts.countOutcomes(

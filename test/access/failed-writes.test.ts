@@ -53,11 +53,11 @@ const flows: Readonly<Record<string, (sessions: Sessions) => Promise<unknown>>> 
     fixture.identity.logins.refresh({ refreshToken: pair.refreshToken, jkt: key.jkt, origin }),
   'a refresh of the Basic scheme': ({ fixture, basic }) =>
     fixture.identity.logins.refreshBasic({ refreshToken: basic.refreshToken, origin }),
-  'another password': ({ fixture, caller }) =>
+  'a change of the password': ({ fixture, caller }) =>
     fixture.identity.logins.changePassword({ caller, current: password, password: 'another password', origin }),
-  'a factor turned on': ({ fixture, caller, secret }) =>
+  'an activation of a second factor': ({ fixture, caller, secret }) =>
     fixture.identity.secondFactors.activateTotp({ caller, origin, code: codeOf(secret, fixture.world.now()) }),
-  'a wrong factor': ({ fixture, caller }) =>
+  'a wrong code of a second factor': ({ fixture, caller }) =>
     fixture.identity.secondFactors.activateTotp({ caller, origin, code: '000000' }),
   'a login': ({ fixture }) => fixture.identity.logins.logIn(fixture.loginOf('ann', key)),
   'a Basic token': ({ fixture }) => fixture.identity.logins.basicToken(fixture.basicOf('ann', true)),
@@ -66,14 +66,14 @@ const flows: Readonly<Record<string, (sessions: Sessions) => Promise<unknown>>> 
     ask(fixture, 'tenant', { type: 'put_role', role: 'ops', grants: [readOf('meta')] }),
   'an edit of the roles of a user': ({ fixture }) =>
     ask(fixture, 'directory', { type: 'update_user', user: fixture.row('ann').id, roles: ['viewer'] }),
-  'a user disabled': ({ fixture }) =>
+  'the disabling of a user': ({ fixture }) =>
     ask(fixture, 'directory', { type: 'update_user', user: fixture.row('ann').id, state: 'disabled' }),
-  'a tenant': ({ fixture }) =>
+  'a new tenant': ({ fixture }) =>
     ask(fixture, 'directory', {
       type: 'add_tenant',
       tenant: { tenantIdentifier: 'acme', name: 'acme', hosts: [], twoFactor: 'optional', basic: true },
     }),
-  'a signing key': ({ fixture }) => fixture.identity.keys.rotate(),
+  'a new signing key': ({ fixture }) => fixture.identity.keys.rotate(),
 }
 
 /** The stored records of ann, and the users, tenants and keys of the authentication. */
@@ -91,14 +91,14 @@ function stored(fixture: IdentityFixture) {
   return structuredClone({ rows, account, sessions, scopes, tenants, keys: keys.list() })
 }
 
-/** The refusal of each token of ann, or undefined. */
-async function worth({ pair, basic }: Sessions, fixture: IdentityFixture) {
+/** Why each token of ann is refused; undefined if it is accepted. */
+async function tokenRefusals({ pair, basic }: Sessions, fixture: IdentityFixture) {
   const bound = await fixture.judge(() => fixture.bound(pair.accessToken, key))
   return { bound, unbound: await fixture.judge(() => fixture.bearer(basic.token)) }
 }
 
-describe.each(Object.entries(flows))('%s whose write fails', (_, flow) => {
-  test('and is lost is answered with 503, and has no effect', async () => {
+describe.each(Object.entries(flows))('%s whose write fails is answered with 503', (_, flow) => {
+  test('and has no effect if the write did not reach the disk', async () => {
     const given = await openSessions()
     const { fixture } = given
     const before = stored(fixture)
@@ -107,13 +107,13 @@ describe.each(Object.entries(flows))('%s whose write fails', (_, flow) => {
     expect(await fixture.refusal(flow(given))).toBe('storage STORAGE')
     await fixture.world.advance(5_000)
     expect(stored(fixture)).toEqual(before)
-    expect(await worth(given, fixture)).toEqual({ bound: undefined, unbound: undefined })
+    expect(await tokenRefusals(given, fixture)).toEqual({ bound: undefined, unbound: undefined })
     expect(sockets.map(({ endCode }) => endCode)).toEqual([undefined, undefined])
     expect(stored(await fixture.restart())).toEqual(before)
     expect(fixture.errors.filter((error) => error.startsWith('a bug'))).toEqual([])
   })
 
-  test('and reached the disk is answered with 503, and has its full effect', async () => {
+  test('and has its full effect if the write reached the disk', async () => {
     // The expected result: the same steps without a failure.
     const smooth = await openSessions()
     const outcome = await smooth.fixture.refusal(flow(smooth))
@@ -127,8 +127,8 @@ describe.each(Object.entries(flows))('%s whose write fails', (_, flow) => {
     expect(await fixture.refusal(flow(given))).toBe('storage STORAGE')
     await fixture.world.advance(5_000)
     expect(stored(fixture)).toEqual(stored(smooth.fixture))
-    const { bound, unbound } = await worth(given, fixture)
-    expect({ bound, unbound }).toEqual(await worth(smooth, smooth.fixture))
+    const { bound, unbound } = await tokenRefusals(given, fixture)
+    expect({ bound, unbound }).toEqual(await tokenRefusals(smooth, smooth.fixture))
     // Sockets of an ended session were closed when the store was read again.
     const ended = [bound, unbound].map((refusal) => (refusal === undefined ? undefined : 4401))
     expect(sockets.map(({ endCode }) => endCode)).toEqual(ended)
@@ -148,7 +148,7 @@ test('a refresh that was stored, but answered with an error, can be repeated', a
   expect(await fixture.refusal(renew(next.refreshToken))).toBeUndefined()
 })
 
-test('two refreshes at the same time give one successor for DPoP, and end a Basic session', async () => {
+test('two concurrent refreshes give the same successor with DPoP, and end a session of the Basic scheme', async () => {
   const { fixture, pair, basic } = await openSessions()
   const { logins } = fixture.identity
   const bound = { refreshToken: pair.refreshToken, jkt: key.jkt, origin }
@@ -160,7 +160,7 @@ test('two refreshes at the same time give one successor for DPoP, and end a Basi
   const [first, second] = await fixture.wait(
     Promise.allSettled([logins.refreshBasic(unbound), logins.refreshBasic(unbound)]),
   )
-  // One of the two may be a thief, and the server cannot know which.
+  // One of the two clients may have stolen the token, and the server cannot know which one.
   expect([first?.status, second?.status]).toEqual(['fulfilled', 'rejected'])
   expect(await fixture.judge(() => fixture.bearer(basic.token))).toBe('unauthorized session over')
 })

@@ -31,7 +31,7 @@ describe('the keys of the key file', () => {
 describe('a sealed text', () => {
   const key = random(32)
 
-  test('opens with its key for its owner, and differs each time', () => {
+  test('opens with its key for its owner, and the same text is sealed differently each time', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.string(), (plain, context) => {
         const sealed = seal(key, plain, context, random)
@@ -102,13 +102,13 @@ describe('a signing key', () => {
     expect(openSigningKey(random(32), key.kid, sealed)).toBeUndefined()
   })
 
-  test('does not open other sealed content of its id', () => {
+  test('is not read from other sealed content under its id', () => {
     const sealed = seal(sealKey, random(32), `signing-key/${key.kid}`, random)
     expect(open(sealKey, sealed, `signing-key/${key.kid}`)).toBeDefined()
     expect(openSigningKey(sealKey, key.kid, sealed)).toBeUndefined()
   })
 
-  test('is valid for any bytes', () => {
+  test('can be made from any random bytes', () => {
     for (let count = 0; count < 200; count++) {
       const made = makeSigningKey(random)
       const { x, y } = made.publicJwk

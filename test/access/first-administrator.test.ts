@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { IdentityFixture } from '#test/access/identity-fixture'
 
 /** Without settings for an administrator. */
-const unasked = { administrator: undefined } as never
+const noAdministrator = { administrator: undefined } as never
 
-test('the administrator of the settings is created with every permission, and nothing is printed', async () => {
+test('the administrator in the settings is created with every permission, and no password is printed', async () => {
   const fixture = await IdentityFixture.open()
   expect(fixture.generated).toBeUndefined()
   expect(fixture.row('root')).toMatchObject({ tenant: 'default', roles: ['admin'], state: 'active' })
@@ -12,21 +12,21 @@ test('the administrator of the settings is created with every permission, and no
   expect((await fixture.bearer(token)).scope.isWhole('tenants', 'delete')).toBe(true)
 })
 
-test('without settings and users, user admin is created with a random password, which is printed once', async () => {
-  const fixture = await IdentityFixture.open({ settings: unasked })
+test('without an administrator in the settings and without users, user admin gets a random password, printed once', async () => {
+  const fixture = await IdentityFixture.open({ settings: noAdministrator })
   const { name = '', password = '' } = fixture.generated ?? {}
   expect(name).toBe('admin')
   expect(password).toMatch(/^[1-9A-HJ-NP-Za-km-z]{20}$/)
   const token = fixture.identity.logins.basicToken(fixture.basicOf(name, false, password))
   expect(await fixture.refusal(token)).toBeUndefined()
-  const later = await fixture.restart(unasked)
+  const later = await fixture.restart(noAdministrator)
   expect(later.generated).toBeUndefined()
   expect(later.directoryState.users.size).toBe(1)
 })
 
 test('no administrator is created if there is a user', async () => {
   const fixture = await IdentityFixture.open()
-  const later = await fixture.restart(unasked)
+  const later = await fixture.restart(noAdministrator)
   expect(later.generated).toBeUndefined()
   expect(later.directoryState.users.size).toBe(1)
 })

@@ -102,7 +102,7 @@ export class IdentityFixture {
     return fixture
   }
 
-  /** With user `ann`, a viewer. */
+  /** Opens a fixture with user `ann`, who has the role `viewer`. */
   static async withAnn(): Promise<IdentityFixture> {
     const fixture = await IdentityFixture.open()
     await fixture.addUser('ann')
@@ -120,7 +120,7 @@ export class IdentityFixture {
     return during(this.world, promise)
   }
 
-  /** The refusal as `code message`, or undefined. */
+  /** The refusal as `code message`, or undefined if the promise resolves. */
   async refusal(promise: Promise<unknown>): Promise<string | undefined> {
     try {
       await this.wait(promise)
@@ -198,7 +198,7 @@ export class IdentityFixture {
   /** Signs in with the DPoP scheme. */
   async logIn(name: string, key: KeyPair = makeKeyPair(), more: Partial<LoginRequest> = {}): Promise<TokenPair> {
     const outcome = await this.wait(this.identity.logins.logIn(this.loginOf(name, key, more)))
-    if (outcome.type !== 'pair') throw new Error(`a ${outcome.type}`)
+    if (outcome.type !== 'pair') throw new Error(`the sign-in gave no tokens, but ${outcome.type}`)
     const { accessToken, refreshToken } = outcome
     return { accessToken, refreshToken }
   }
@@ -237,11 +237,12 @@ export class IdentityFixture {
     )
   }
 
+  /** The caller of a request with this token in the Bearer scheme. */
   bearer(token: string, access?: RouteAccess): Promise<Caller> {
     return this.caller({ headers: { authorization: `Bearer ${token}` } }, access)
   }
 
-  /** The caller of a request with this token and a new proof. */
+  /** The caller of a request with this token in the DPoP scheme, and a new proof. */
   bound(token: string, key: KeyPair, access?: RouteAccess): Promise<Caller> {
     const shown = { authorization: `DPoP ${token}`, dpop: this.proof(key, { token }) }
     return this.caller({ headers: shown }, access)
@@ -253,16 +254,16 @@ export class IdentityFixture {
     return proofOf(draftOf({ method, path, origin: baseUrl, nowS, nonce: () => this.nonce() }, key, token))
   }
 
-  /** Learns the nonce as a client does: by a request without a proof. */
+  /** The nonce, as a client gets it: from the answer to a request without a proof. */
   nonce(): string {
     void this.judge(() => this.caller({ method: 'POST' }, 'proof'))
     return this.replyHeaders.get('DPoP-Nonce') ?? ''
   }
 
-  /** The refusal as `code message`, or undefined if the request is allowed. */
-  async judge(look: () => unknown): Promise<string | undefined> {
+  /** The refusal as `code message`, or undefined if the task succeeds. */
+  async judge(task: () => unknown): Promise<string | undefined> {
     try {
-      await look()
+      await task()
       return undefined
     } catch (error) {
       if (error instanceof Problem) return `${error.code} ${error.message}`
@@ -270,7 +271,7 @@ export class IdentityFixture {
     }
   }
 
-  /** An event socket of this caller. */
+  /** Opens an event socket for this caller. */
   connect(caller: Caller, resume?: Resume): TestSocket {
     const { eventSocketHandler } = this.assembly
     const socket = this.sockets.add(eventSocketHandler)

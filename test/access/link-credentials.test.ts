@@ -33,7 +33,7 @@ beforeEach(async () => {
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
 const wrong = 'unauthorized invalid credentials'
 
-test('a device signs in with its own secret, a gateway with its key; tenant default may be left out', () => {
+test('a device signs in with its own secret, and a gateway with its key; the name of tenant default is optional', () => {
   const { linkCaller } = fixture.identity
   expect(linkCaller(basic(`SENSOR-1:${secret}`))).toEqual({ tenant: 'default', device: 'SENSOR-1' })
   expect(linkCaller(basic(`default/sensor-1:${secret}`))).toEqual({ tenant: 'default', device: 'SENSOR-1' })
@@ -56,17 +56,17 @@ test.each<[string, () => string, string?]>([
   ['an impossible device', () => basic(`a b:${secret}`)],
   ['another tenant', () => basic(`other/SENSOR-1:${secret}`)],
   ['an impossible tenant', () => basic(`../SENSOR-1:${secret}`)],
-  ['a device with the key', () => basic(`SENSOR-1:${keyText}`)],
+  ['a device with the key of a gateway', () => basic(`SENSOR-1:${keyText}`)],
   ['a gateway with the secret of a device', () => basic(`*:${secret}`)],
   ['a wrong key', () => basic(`*:${keyText.slice(0, -1)}`)],
   ['a user', () => basic('root:correct horse')],
-])('%s is refused', async (_, header, refusal = wrong) => {
+])('a device connection is refused: %s', async (_, header, refusal = wrong) => {
   expect(await fixture.judge(() => fixture.identity.linkCaller(header()))).toBe(refusal)
   expect(await fixture.judge(() => fixture.caller({ headers: { authorization: header() } }, 'link'))).toBe(refusal)
   expect(fixture.engine.calls).toEqual([])
 })
 
-test('a key ends at its expiry and with its deletion, and a secret of a device with its tenant', async () => {
+test('a key is valid until it expires or is deleted, and the secret of a device until its tenant is deleted', async () => {
   const ask = (tenant: string) => fixture.judge(() => fixture.identity.linkCaller(basic(`${tenant}/*:${keyText}`)))
   await fixture.tenant('default', { type: 'delete_key', kind: 'provisioning_key', id })
   expect([await ask('default'), await ask('acme')]).toEqual([wrong, undefined])

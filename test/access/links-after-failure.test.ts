@@ -9,7 +9,7 @@ const secret = 'A'.repeat(43)
 const keyText = provisioningKeyText(keyId, secret)
 
 /** Changes that make a credential invalid, each with a client that uses the credential. */
-const ends = {
+const credentialChanges = {
   'a secret that is rotated': {
     name: device,
     shown: secret,
@@ -24,21 +24,23 @@ const ends = {
   },
 } as const
 
-const rows = Object.keys(ends).flatMap((end) => [true, false].map((isOnDisk) => [end, isOnDisk] as const))
+const rows = Object.keys(credentialChanges).flatMap((change) =>
+  [true, false].map((isOnDisk) => [change, isOnDisk] as const),
+)
 
 test.each(rows)(
-  '%s by a failed write (on the disk: %s) closes links with the old credential',
-  async (end, isOnDisk) => {
-    const { name, shown, to, command } = ends[end as keyof typeof ends]
+  '%s by a failed write (on the disk: %s) closes device connections with the old credential',
+  async (change, isOnDisk) => {
+    const { name, shown, to, command } = credentialChanges[change as keyof typeof credentialChanges]
     const fixture = await IdentityFixture.open()
     const { system, links } = fixture.assembly.context
     await fixture.tenant('default', { type: 'admit_device', device, meta: {}, secretHash: hashOf(secret) })
     const add = { name: 'a gateway', hash: hashOf(keyText), expiresAt: null, maxDevices: null }
     await fixture.tenant('default', { type: 'add_provisioning_key', id: keyId, ...add })
     const authorization = `Basic ${Buffer.from(`${name}:${shown}`).toString('base64')}`
-    const come = () => new TestLink(links, { ...fixture.identity.linkCaller(authorization), protocol: 'json' })
+    const connectDevice = () => new TestLink(links, { ...fixture.identity.linkCaller(authorization), protocol: 'json' })
 
-    const before = come()
+    const before = connectDevice()
     before.hello(name === '*' ? 'OTHER-1' : device)
     await fixture.world.settle()
     expect(before.lines).toEqual([expect.stringMatching(/^WELCOME/)])
@@ -48,13 +50,13 @@ test.each(rows)(
     expect([before.lines.at(-1), before.closedWith]).toEqual(['ERROR STORAGE', tryLater])
 
     // Until the store is read again, the old credential is accepted, even if the change is on the disk.
-    const meanwhile = [come(), come()]
+    const meanwhile = [connectDevice(), connectDevice()]
     await fixture.world.settle()
     expect(meanwhile.map(({ closedWith }) => closedWith)).toEqual([undefined, undefined])
     await fixture.world.advance(5_000)
     expect(fixture.assembly.database.status).toBe('ok')
     expect(meanwhile.map(({ closedWith }) => closedWith)).toEqual([tryLater, tryLater])
     expect(links.linkCount).toBe(0)
-    expect(await fixture.judge(come)).toBe(isOnDisk ? 'unauthorized invalid credentials' : undefined)
+    expect(await fixture.judge(connectDevice)).toBe(isOnDisk ? 'unauthorized invalid credentials' : undefined)
   },
 )

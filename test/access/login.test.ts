@@ -13,7 +13,7 @@ async function withAnn(): Promise<IdentityFixture> {
 }
 
 test.each(['Ann', 'ANN', 'ann@ACME.example'])(
-  '%s and the password give a pair of tokens, bound to the key',
+  '%s and the password give a pair of tokens that are bound to the key',
   async (name) => {
     const fixture = await withAnn()
     const { accessToken } = await fixture.logIn(name, key)
@@ -23,7 +23,7 @@ test.each(['Ann', 'ANN', 'ann@ACME.example'])(
   },
 )
 
-test('an unknown user, a wrong password, a disabled user and another host get the same answer, with one hash each', async () => {
+test('an unknown user, a wrong password, a disabled user and another host get the same answer after one hash each', async () => {
   const fixture = await withAnn()
   await fixture.addUser('bob')
   await fixture.directory({ type: 'update_user', user: fixture.row('bob').id, state: 'disabled' })
@@ -46,7 +46,7 @@ test('an unknown user, a wrong password, a disabled user and another host get th
   expect(await fixture.logIn('dan', key, { origin: there })).toMatchObject({ accessToken: expect.any(String) })
 })
 
-test('a password that is valid in several tenants is a conflict, unless a tenant is given', async () => {
+test('a sign-in that is valid in several tenants is a conflict, unless it names a tenant', async () => {
   const fixture = await IdentityFixture.open()
   for (const tenant of ['acme', 'beta', 'other']) await fixture.addTenant(tenant)
   const email = 'ann@acme.example'
@@ -65,7 +65,7 @@ test('a password that is valid in several tenants is a conflict, unless a tenant
   expect(await fixture.refusal(unknown)).toBe(wrong)
 })
 
-test('at most eight of nine possible accounts are checked', async () => {
+test('at most eight accounts with the same address are checked', async () => {
   const fixture = await IdentityFixture.open()
   const email = 'ann@acme.example'
   for (let number = 1; number <= 9; number++) {
@@ -78,7 +78,7 @@ test('at most eight of nine possible accounts are checked', async () => {
   expect(fixture.engine.calls).toHaveLength(8)
 })
 
-test('an address in several tenants costs as many hashes as any other', async () => {
+test('an unknown name costs as many hashes as an address that several accounts have', async () => {
   const fixture = await IdentityFixture.open()
   for (const tenant of ['acme', 'beta', 'gamma']) await fixture.addTenant(tenant, { hosts: [`${tenant}.example`] })
   const hashes = async (name: string, more: object = {}) => {
@@ -99,7 +99,7 @@ test('an address in several tenants costs as many hashes as any other', async ()
   for (const name of ['ann@acme.example', 'nobody']) expect(await hashes(name), name).toBe(2)
 })
 
-test.each(['login', 'basic'] as const)('a sign-in renews a hash of another cost: %s', async (way) => {
+test.each(['login', 'basic'] as const)('a sign-in replaces a hash that has an outdated cost: %s', async (way) => {
   const fixture = await withAnn()
   const { tenant, id } = fixture.row('ann')
   const hashOf = () => fixture.account('ann').credentials?.hash
@@ -122,7 +122,7 @@ test.each(['login', 'basic'] as const)('a sign-in renews a hash of another cost:
   expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'root' })
 })
 
-test('an account of one tenant does not help to guess one of the same address in another', async () => {
+test('an account does not help to guess the password of an account with the same address in another tenant', async () => {
   const fixture = await IdentityFixture.open()
   const email = 'ann@acme.example'
   for (const tenant of ['acme', 'evil']) await fixture.addTenant(tenant)
@@ -132,7 +132,7 @@ test('an account of one tenant does not help to guess one of the same address in
     fixture.wait(fixture.identity.logins.logIn(fixture.loginOf(email, key, { password: shown, origin: from })))
   for (let count = 0; count < 10; count++) expect(await logIn('guess number 1')).toMatchObject({ type: 'pair' })
   fixture.engine.calls.length = 0
-  // Now the victim is answered like an unknown user at the same cost, and the other account has no delay.
+  // Now the victim gets the same answer as an unknown user, at the same cost. The other account has no delay.
   expect(await logIn('guess number 1')).toMatchObject({ type: 'pair' })
   expect(fixture.engine.calls).toHaveLength(2)
   expect(await fixture.refusal(logIn(password))).toBe(wrong)
@@ -162,7 +162,7 @@ test.each(['disabled', 'invited'])('attempts on a user who is %s count in both s
   expect(await fixture.refusal(login)).toBe('too_many_requests too many attempts')
 })
 
-test('an address with sixty failures is refused before its proof is checked, and refreshes continue', async () => {
+test('an address with sixty failures is refused before its proof is checked, but can refresh its tokens', async () => {
   const fixture = await withAnn()
   const { refreshToken } = await fixture.logIn('ann', key)
   for (let count = 0; count < 60; count++) {
@@ -175,13 +175,13 @@ test('an address with sixty failures is refused before its proof is checked, and
   expect(await fixture.refusal(renewed)).toBeUndefined()
 })
 
-test('a missing proof is reported', async () => {
+test('a sign-in without a proof is refused', async () => {
   const fixture = await withAnn()
   const login = fixture.identity.logins.logIn(fixture.loginOf('ann', key, { jkt: undefined }))
   expect(await fixture.refusal(login)).toBe('unauthorized missing proof')
 })
 
-test('a password that changes during the check is checked again', async () => {
+test('a password that changes while it is checked is checked again', async () => {
   const fixture = await withAnn()
   const login = fixture.identity.logins.logIn(fixture.loginOf('ann', key))
   const { tenant, id } = fixture.row('ann')

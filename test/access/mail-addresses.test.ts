@@ -17,52 +17,52 @@ beforeEach(async () => {
 })
 afterEach(() => fixture.close())
 
-const reach = (user: string, tenant = 'default') => {
+const recipientOf = (user: string, tenant = 'default') => {
   const { isActive, address } = fixture.identity.recipientOf(tenant, user)
   return isActive ? (address ?? 'nowhere') : 'nobody'
 }
 const update = (change: object) =>
   fixture.directory({ type: 'update_user', user: fixture.row('ann').id, ...change } as never)
-const ask = (change: object) =>
+const startUpdate = (change: object) =>
   fixture.assembly.context.system.ask(
     { kind: 'directory', tenant: 'default', id: 'directory' },
     { type: 'update_user', user: fixture.row('ann').id, ...change },
   )
 
-/** Whether the user is signed in does not matter. Contract 5.7. */
+/** Users get mails whether they are signed in or not. Contract 5.7. */
 describe('a user gets mails', () => {
-  test('at the address of the account once it is stored, without other changes', async () => {
+  test('at the new address of the account once it is stored, while their tokens stay as they are', async () => {
     const { token } = await fixture.basic('ann')
     const caller = await fixture.bearer(token)
-    expect(reach(ann)).toBe(old)
+    expect(recipientOf(ann)).toBe(old)
     await update({ email: later })
-    expect([reach(ann), caller.isCurrent()]).toEqual([later, true])
+    expect([recipientOf(ann), caller.isCurrent()]).toEqual([later, true])
     expect(await fixture.bearer(token)).toBe(caller)
     await update({ email: null })
-    expect([reach(ann), caller.isCurrent()]).toEqual(['nowhere', true])
+    expect([recipientOf(ann), caller.isCurrent()]).toEqual(['nowhere', true])
   })
 
   test('only in their tenant', () => {
-    expect(reach(ann, 'acme')).toBe('nobody')
+    expect(recipientOf(ann, 'acme')).toBe('nobody')
   })
 
-  test('unless they are disabled, not signed up or deleted', async () => {
+  test('unless they are disabled, deleted, or have not signed up', async () => {
     await update({ state: 'disabled', email: later })
-    expect(reach(ann)).toBe('nobody')
+    expect(recipientOf(ann)).toBe('nobody')
     await update({ state: 'active' })
-    expect(reach(ann)).toBe(later)
+    expect(recipientOf(ann)).toBe(later)
     await fixture.invite('bob', { email: 'bob@acme.example' })
-    expect(reach(formatCrn({ type: 'user', id: fixture.row('bob').id }))).toBe('nobody')
+    expect(recipientOf(formatCrn({ type: 'user', id: fixture.row('bob').id }))).toBe('nobody')
     await fixture.directory({ type: 'remove_user', user: fixture.row('ann').id })
-    expect(reach(ann)).toBe('nobody')
+    expect(recipientOf(ann)).toBe('nobody')
   })
 
   test('at the old address until the new one is stored', async () => {
-    const updated = ask({ email: later })
+    const updated = startUpdate({ email: later })
     await Promise.resolve()
-    expect([fixture.row('ann').email, reach(ann)]).toEqual([later, old])
+    expect([fixture.row('ann').email, recipientOf(ann)]).toEqual([later, old])
     await fixture.wait(updated)
-    expect(reach(ann)).toBe(later)
+    expect(recipientOf(ann)).toBe(later)
   })
 
   test.each([
@@ -70,24 +70,24 @@ describe('a user gets mails', () => {
     ['reached the disk', true, later],
   ])('at the stored address after a failed write that %s', async (_, reachedDisk, address) => {
     fixture.faults.next = { fail: 'full', reachedDisk }
-    expect(await fixture.refusal(ask({ email: later }))).toBe('storage STORAGE')
+    expect(await fixture.refusal(startUpdate({ email: later }))).toBe('storage STORAGE')
     await fixture.world.advance(5_000)
-    expect(reach(ann)).toBe(address)
+    expect(recipientOf(ann)).toBe(address)
     fixture = await fixture.restart()
-    expect(reach(ann)).toBe(address)
+    expect(recipientOf(ann)).toBe(address)
   })
 })
 
-test('a key exists until it ends and the operator always, both without an address; an unknown user does not exist', async () => {
+test('an API key until it expires and the operator always are active without an address; an unknown user is not', async () => {
   const key = 'crn#key:K1abcdefgh'
   const expiresAt = fixture.world.now() + 1_000
   const added = { id: 'K1abcdefgh', name: 'x', hash: hashOf('x'), roles: ['viewer'], expiresAt }
-  expect(reach(key)).toBe('nobody')
+  expect(recipientOf(key)).toBe('nobody')
   await fixture.tenant('default', { type: 'add_api_key', ...added })
-  expect([reach(key), reach(key, 'acme')]).toEqual(['nowhere', 'nobody'])
+  expect([recipientOf(key), recipientOf(key, 'acme')]).toEqual(['nowhere', 'nobody'])
   fixture.world.spend(1_000)
-  expect(reach(key)).toBe('nobody')
-  expect([reach(operator.user), reach(operator.user, 'acme')]).toEqual(['nowhere', 'nobody'])
-  expect(reach('crn#user:anonymous')).toBe('nobody')
+  expect(recipientOf(key)).toBe('nobody')
+  expect([recipientOf(operator.user), recipientOf(operator.user, 'acme')]).toEqual(['nowhere', 'nobody'])
+  expect(recipientOf('crn#user:anonymous')).toBe('nobody')
   await fixture.world.settle()
 })

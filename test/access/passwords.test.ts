@@ -4,11 +4,11 @@ import { dummyHash, type HashRequester, type PasswordEngine, Passwords } from '#
 import { Problem } from '#model/problem'
 import { plainEngine } from '#test/access/plain-hashing'
 
-/** Both meet the obligations of `PasswordEngine`. */
+/** Both engines meet the contract of `PasswordEngine`. */
 describe.each<[string, () => PasswordEngine]>([
   ['argon2', () => argon2Engine],
   ['the plain engine', plainEngine],
-])('an engine: %s', (_, make) => {
+])('a password engine: %s', (_, make) => {
   const engine = make()
 
   test.each(['correct horse battery', 'pässwörd 🙂', '', 'with\u0000nothing', 'x'.repeat(256)])(
@@ -21,7 +21,7 @@ describe.each<[string, () => PasswordEngine]>([
     },
   )
 
-  test('gives another text each time', async () => {
+  test('gives another hash of the same password each time', async () => {
     expect(await engine.hash('the same')).not.toBe(await engine.hash('the same'))
   })
 })
@@ -29,7 +29,7 @@ describe.each<[string, () => PasswordEngine]>([
 describe('argon2', () => {
   const costOf = (hash: string) => hash.split('$').slice(0, 4).join('$')
 
-  test('has the chosen cost, and the dummy has the same', async () => {
+  test('hashes with the chosen cost, and the dummy hash has the same cost', async () => {
     const hash = await argon2Engine.hash('a password of a user')
     expect(costOf(hash)).toBe('$argon2id$v=19$m=12288,t=3,p=1')
     expect(costOf(dummyHash)).toBe(costOf(hash))
@@ -43,17 +43,17 @@ describe('argon2', () => {
     ['the earlier cost of argon2', dummyHash.replace('m=12288,t=3', 'm=19456,t=2'), false],
     ['another number of lanes', dummyHash.replace('p=1$', 'p=10$'), false],
     ['another variant', dummyHash.replace('argon2id', 'argon2i'), false],
-  ])('a hash shows whether its cost is the present one: %s', (_, hash, isCurrent) => {
+  ])('tells from a hash whether its cost is the present one: %s', (_, hash, isCurrent) => {
     expect(argon2Engine.isCurrent(hash)).toBe(isCurrent)
   })
 
-  test('reads the dummy, which matches no password', async () => {
+  test('accepts the dummy hash, which matches no password', async () => {
     expect(await argon2Engine.verify(dummyHash, '')).toBe(false)
     await expect(argon2Engine.verify('no hash', 'a')).rejects.toThrow()
   })
 })
 
-/** An engine that finishes each job on command of the test. */
+/** An engine whose oldest job ends at each call of `step`. */
 function steppedEngine() {
   const begun: string[] = []
   const ends: ((isRight: boolean) => void)[] = []
@@ -75,12 +75,12 @@ function steppedEngine() {
   return { engine, begun, step }
 }
 
-const asking = { address: '192.0.2.1' }
-const fromOf = (index: number) => ({ address: `192.0.2.${index}` })
+const requester = { address: '192.0.2.1' }
+const requesterAt = (index: number) => ({ address: `192.0.2.${index}` })
 const overloaded = expect.objectContaining({ code: 'overloaded' })
 
 /** Resolves to true if the password matches the hash. */
-function check(passwords: Passwords, hash: string | undefined, password: string, from: HashRequester = asking) {
+function check(passwords: Passwords, hash: string | undefined, password: string, from: HashRequester = requester) {
   return passwords.verify(
     () => [{ hash }],
     password,
@@ -90,7 +90,7 @@ function check(passwords: Passwords, hash: string | undefined, password: string,
 }
 
 describe('passwords', () => {
-  test('are taken one at a time, in order', async () => {
+  test('are hashed one at a time, in order', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
     const answers = ['a', 'b', 'c'].map((password) => check(passwords, 'x', password))
@@ -103,18 +103,18 @@ describe('passwords', () => {
     expect(passwords.counts).toEqual({ hashes: 3, refused: 0 })
   })
 
-  test('beyond 32 waiting ones are refused at once, and accepted again when there is a place', async () => {
+  test('are refused while 32 others wait, and accepted again when one of these is hashed', async () => {
     const { engine, step } = steppedEngine()
     const passwords = new Passwords(engine)
-    const waiting = Array.from({ length: 33 }, (_, index) => passwords.hash(`${index}`, asking))
-    expect(() => passwords.checkQueueSpace(asking.address)).toThrow(overloaded)
-    const refusal = passwords.hash('one more', asking)
+    const waiting = Array.from({ length: 33 }, (_, index) => passwords.hash(`${index}`, requester))
+    expect(() => passwords.checkQueueSpace(requester.address)).toThrow(overloaded)
+    const refusal = passwords.hash('one more', requester)
     await expect(refusal).rejects.toThrow(overloaded)
     await expect(refusal).rejects.toBeInstanceOf(Problem)
     expect(passwords.counts.refused).toBe(2)
     await step()
-    passwords.checkQueueSpace(asking.address)
-    const late = passwords.hash('later', asking)
+    passwords.checkQueueSpace(requester.address)
+    const late = passwords.hash('later', requester)
     for (let count = 0; count < 33; count++) await step()
     expect(await Promise.all(waiting)).toHaveLength(33)
     expect(await late).toBe('hash of later')
@@ -123,12 +123,12 @@ describe('passwords', () => {
   test('of an address with many attempts do not delay other addresses', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
-    const many = Array.from({ length: 33 }, (_, index) => passwords.hash(`guess ${index}`, asking))
-    const putOut = expect(many[32]).rejects.toThrow(overloaded)
-    expect(() => passwords.checkQueueSpace(asking.address)).toThrow(overloaded)
+    const many = Array.from({ length: 33 }, (_, index) => passwords.hash(`guess ${index}`, requester))
+    const evicted = expect(many[32]).rejects.toThrow(overloaded)
+    expect(() => passwords.checkQueueSpace(requester.address)).toThrow(overloaded)
     passwords.checkQueueSpace('198.51.100.1')
     const owner = check(passwords, 'x', 'of the owner', { address: '198.51.100.1' })
-    await putOut
+    await evicted
     await step()
     await step()
     expect(begun).toEqual(['guess 0', 'guess 1', 'of the owner'])
@@ -138,7 +138,7 @@ describe('passwords', () => {
     expect(await Promise.all(many.slice(0, 32))).toHaveLength(32)
   })
 
-  test('of an IPv6 network take turns as one group', async () => {
+  test('from many addresses of one IPv6 network do not delay other networks', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
     const many = Array.from({ length: 4 }, (_, index) => passwords.hash(`${index}`, { address: `2001:db8::${index}` }))
@@ -148,13 +148,13 @@ describe('passwords', () => {
     expect(begun).toEqual(['0', '1', 'other', '2', '3'])
   })
 
-  test('whose callers have left are dropped, and free their place at once', async () => {
+  test('whose callers have disconnected are dropped, and free their places at once', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
     const [early, late] = [new AbortController(), new AbortController()]
     const answers = ['a', 'b'].map((password) => check(passwords, 'x', password))
-    const left = check(passwords, 'x', 'left', { ...asking, signal: early.signal })
-    const atWork = check(passwords, 'x', 'at work', { ...asking, signal: late.signal })
+    const left = check(passwords, 'x', 'left', { ...requester, signal: early.signal })
+    const atWork = check(passwords, 'x', 'at work', { ...requester, signal: late.signal })
     expect(passwords.waitingCount).toBe(4)
     early.abort()
     await expect(left).rejects.toThrow(overloaded)
@@ -164,18 +164,18 @@ describe('passwords', () => {
     late.abort()
     await step()
     expect(await Promise.all([...answers, atWork])).toEqual([true, true, true])
-    await expect(check(passwords, 'x', 'never', { ...asking, signal: late.signal })).rejects.toThrow(overloaded)
+    await expect(check(passwords, 'x', 'never', { ...requester, signal: late.signal })).rejects.toThrow(overloaded)
     expect([begun, passwords.counts.refused]).toEqual([['a', 'b', 'at work'], 0])
   })
 
-  /** The pauses after the hashes of this many passwords, each from another address. */
-  async function restsOf(count: number, candidates = 1): Promise<number[]> {
+  /** The pauses while this many passwords are checked, each from another address. */
+  async function pausesOf(count: number, candidates = 1): Promise<number[]> {
     const { engine, step } = steppedEngine()
-    const rests: number[] = []
+    const pauses: number[] = []
     const ends: (() => void)[] = []
     const passwords = new Passwords(engine, {
-      after: (restMs, end) => {
-        rests.push(restMs)
+      after: (pauseMs, end) => {
+        pauses.push(pauseMs)
         ends.push(end)
       },
       loopShare: () => 0.9,
@@ -185,7 +185,7 @@ describe('passwords', () => {
       passwords.verify(
         () => hashes,
         'a',
-        fromOf(index),
+        requesterAt(index),
         (right) => right.length,
       )
     const answers = Array.from({ length: count }, ask)
@@ -194,37 +194,37 @@ describe('passwords', () => {
       ends.shift()?.()
     }
     expect(await Promise.all(answers)).toEqual(answers.map(() => candidates))
-    return rests
+    return pauses
   }
 
-  test('have pauses while the loop is busy: shorter if more are waiting, longer after more work', async () => {
-    expect(await restsOf(2)).toEqual([100, 100])
-    expect(await restsOf(9)).toEqual([50, 57, 67, 80, 100, 100, 100, 100, 100])
-    expect((await restsOf(33))[0]).toBe(13)
-    expect(await restsOf(2, 3)).toEqual([300, 300])
+  test('have pauses while the loop is busy, shorter ones if more passwords wait, longer ones after more hashes', async () => {
+    expect(await pausesOf(2)).toEqual([100, 100])
+    expect(await pausesOf(9)).toEqual([50, 57, 67, 80, 100, 100, 100, 100, 100])
+    expect((await pausesOf(33))[0]).toBe(13)
+    expect(await pausesOf(2, 3)).toEqual([300, 300])
   })
 
-  test('pause only while the loop is busy, even if the queue was empty before', async () => {
+  test('have pauses only while the loop is busy, even if the queue was empty before', async () => {
     const { engine, begun, step } = steppedEngine()
-    const rests: { readonly restMs: number; readonly end: () => void }[] = []
+    const pauses: { readonly pauseMs: number; readonly end: () => void }[] = []
     const loop = { share: 0.9 }
     const passwords = new Passwords(engine, {
-      after: (restMs, end) => rests.push({ restMs, end }),
+      after: (pauseMs, end) => pauses.push({ pauseMs, end }),
       loopShare: () => loop.share,
     })
     const answers = ['a', 'b'].map((password) => check(passwords, 'x', password))
     await step()
-    expect([begun, rests.map(({ restMs }) => restMs)]).toEqual([['a'], [100]])
-    rests.shift()?.end()
+    expect([begun, pauses.map(({ pauseMs }) => pauseMs)]).toEqual([['a'], [100]])
+    pauses.shift()?.end()
     expect(begun).toEqual(['a', 'b'])
     await step()
     answers.push(check(passwords, 'x', 'c'))
     expect(begun).toEqual(['a', 'b'])
-    rests.shift()?.end()
+    pauses.shift()?.end()
     loop.share = 0.1
     await step()
     answers.push(check(passwords, 'x', 'd'))
-    expect([begun, rests]).toEqual([['a', 'b', 'c', 'd'], []])
+    expect([begun, pauses]).toEqual([['a', 'b', 'c', 'd'], []])
     await step()
     expect(await Promise.all(answers)).toEqual([true, true, true, true])
   })
@@ -251,17 +251,17 @@ describe('passwords', () => {
       },
     }
     const passwords = new Passwords(broken)
-    const first = passwords.hash('a', asking)
-    const second = passwords.hash('b', asking)
+    const first = passwords.hash('a', requester)
+    const second = passwords.hash('b', requester)
     await expect(first).rejects.toThrow('broken')
     expect(await check(passwords, await second, 'b')).toBe(true)
   })
 
-  test('of unknown users cost one hash like others, and never match', async () => {
+  test('of unknown users cost one hash, as those of other users do, and never match', async () => {
     const engine = plainEngine()
     const passwords = new Passwords(engine)
     expect(await check(passwords, undefined, 'a')).toBe(false)
-    expect(await check(passwords, await passwords.hash('b', asking), 'a')).toBe(false)
+    expect(await check(passwords, await passwords.hash('b', requester), 'a')).toBe(false)
     expect(engine.calls.filter((call) => call.startsWith('verify'))).toHaveLength(2)
     expect(await check(new Passwords({ ...engine, verify: async () => true }), undefined, 'a')).toBe(false)
   })
@@ -269,12 +269,12 @@ describe('passwords', () => {
   test('for several possible accounts are checked as one job of the queue', async () => {
     const engine = plainEngine()
     const passwords = new Passwords(engine)
-    const hashes = await Promise.all(['a', 'b', 'a'].map((password) => passwords.hash(password, asking)))
+    const hashes = await Promise.all(['a', 'b', 'a'].map((password) => passwords.hash(password, requester)))
     const candidates = [...hashes, undefined].map((hash, name) => ({ hash, name }))
     const verdict = passwords.verify(
       () => candidates,
       'a',
-      asking,
+      requester,
       (right, wrong) => [right, wrong].map((some) => some.map(({ name }) => name)),
     )
     const next = check(passwords, hashes[1], 'b')
@@ -288,9 +288,9 @@ describe('passwords', () => {
     expect(engine.calls.slice(3)).toEqual([...Array(4).fill('verify a'), 'verify b'])
   })
 
-  test('are equal in all Unicode compositions', async () => {
+  test('are the same in composed and decomposed Unicode', async () => {
     const passwords = new Passwords(plainEngine())
-    const hash = await passwords.hash('pa\u0308sswo\u0308rd', asking)
+    const hash = await passwords.hash('pa\u0308sswo\u0308rd', requester)
     expect(await check(passwords, hash, 'p\u00e4ssw\u00f6rd')).toBe(true)
     expect(await check(passwords, hash, 'passwo\u0308rd')).toBe(false)
   })
@@ -304,7 +304,7 @@ describe('passwords', () => {
       return [{ hash: 'x' }]
     }
     const ask = (password: string) =>
-      passwords.verify(candidates, password, asking, () => {
+      passwords.verify(candidates, password, requester, () => {
         isShut = true
       })
     const first = ask('a')

@@ -1,8 +1,8 @@
 import type { PasswordEngine } from '#access/passwords'
 
 /**
- * An engine without cost or secrecy, for tests around passwords. It meets the contract of engines as far as tests can
- * see: another text each time, and no hash of another engine is valid.
+ * An engine without cost or secrecy, for tests with passwords. It meets the contract of engines as far as tests can
+ * see: each hash of a password is another text, and a hash of another engine is invalid.
  */
 export function plainEngine(): PasswordEngine & { readonly calls: string[] } {
   const calls: string[] = []

@@ -6,12 +6,12 @@ import type { KeyPair } from '#test/access/key-pair'
 export interface ProofDraft {
   header: Record<string, unknown>
   claims: Record<string, unknown>
-  /** Texts to sign in place of the two above. */
+  /** Texts to sign instead of `header` and `claims`. */
   headerText?: string
   claimsText?: string
-  /** Signs the input; default: ES256 with the key of the draft. */
+  /** Signs the input. `draftOf` sets ES256 with the key of the draft. */
   signature: (signed: string) => Uint8Array
-  /** Changes after signing. */
+  /** Changes the text of the signed proof. */
   edit: (text: string) => string
 }
 
@@ -28,7 +28,7 @@ export interface ProofMaker {
 
 let made = 0
 
-/** A valid proof, for this token or for none. */
+/** A draft of a valid proof, for this token or for a request without a token. */
 export function draftOf(maker: ProofMaker, key: KeyPair, token?: string): ProofDraft {
   made++
   const { method, path, origin } = maker
@@ -47,7 +47,7 @@ export function draftOf(maker: ProofMaker, key: KeyPair, token?: string): ProofD
   }
 }
 
-/** Members that are undefined are left out. */
+/** The text of the proof. Members of the draft that are undefined are left out. */
 export function proofOf(draft: ProofDraft): string {
   const header = base64urlOf(draft.headerText ?? JSON.stringify(draft.header))
   const claims = base64urlOf(draft.claimsText ?? JSON.stringify(draft.claims))
@@ -72,7 +72,7 @@ export function athOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }
 
-/** Changes one of the parts that dots separate. */
+/** Changes one part of a text whose parts are separated by dots. */
 export function withPart(text: string, place: 0 | 1 | 2, change: (part: string) => string): string {
   return text
     .split('.')

@@ -11,10 +11,11 @@ import { endedSession, sampleTokens } from '#test/access/sample-tokens'
 import type { ProofContext, ProofRequestText, Refusal } from '#test/access/wrong-proof'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-/** The result: undefined if accepted, or the refusal. */
+/** The result of an authentication. */
 export interface Answer {
+  /** Undefined if the request is accepted. */
   readonly refusal: Refusal | undefined
-  /** `DPoP-Nonce`. */
+  /** The header `DPoP-Nonce` of the answer. */
   readonly nonce: string | undefined
 }
 
@@ -29,8 +30,8 @@ const path = '/api/v1/iam/me'
 const origin = 'http://127.0.0.1:8080'
 
 /**
- * The checks of proofs and tokens in the order of the contract, without a server: the minimum that decides on a request
- * with `Authorization`. All sessions are active but one.
+ * The checks of proofs and tokens in the order of the contract, without a server. They suffice to decide on a request
+ * with `Authorization`. All sessions are active except `endedSession`.
  */
 export class ProofFixture {
   readonly world: ManualWorld
@@ -81,7 +82,7 @@ export class ProofFixture {
     }
   }
 
-  /** Checks like the server, up to the identity of the caller. */
+  /** Checks a request as the server does, but does not load the caller. */
   async answer({ query: _, headers }: ProofRequestText): Promise<Answer> {
     const replyHeaders = new Map<string, string>()
     const lines = headers.map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -104,18 +105,18 @@ export class ProofFixture {
     if (scheme.toLowerCase() === 'bearer') {
       const reading = await this.tokens.read(token)
       if (reading.token?.jkt !== undefined) throw schemeProblem()
-      this.#live(reading, 'Bearer')
+      this.#checkActive(reading, 'Bearer')
       return
     }
     const proof = await this.proofs.check(request, token)
     const reading = await this.tokens.read(token)
     if (reading.token && reading.token.jkt !== proof.jkt) throw proofProblem('key mismatch')
     this.proofs.checkUnused(proof)
-    this.#live(reading, 'DPoP')
+    this.#checkActive(reading, 'DPoP')
     this.proofs.use(proof)
   }
 
-  #live({ token, fault }: TokenReading, scheme: 'Bearer' | 'DPoP'): void {
+  #checkActive({ token, fault }: TokenReading, scheme: 'Bearer' | 'DPoP'): void {
     if (fault) throw tokenProblem(fault, scheme)
     if (token?.session === endedSession) throw tokenProblem('session over', scheme)
   }

@@ -15,7 +15,7 @@ function admit(header: string): void {
   keys.admit(header, { jkt: `of ${header}`, key: publicKey })
 }
 
-test('a key is found only by the header in which it was sent', () => {
+test('a key is found only by the proof header that contained it', () => {
   admit('a')
   expect(keys.find('a')).toEqual({ jkt: 'of a', key: publicKey })
   expect(keys.find('b')).toBeUndefined()
@@ -40,13 +40,13 @@ test.each([
   [100 * keyGenerationMs, false],
   [-1, true],
   [-2 * keyGenerationMs, false],
-])('a key is stored %i ms after it came without further use: %s', (ms, isThere) => {
+])('a key that is not used again is still stored after %i ms: %s', (ms, isStored) => {
   admit('a')
   world.spend(ms)
-  expect(keys.find('a') !== undefined).toBe(isThere)
+  expect(keys.find('a') !== undefined).toBe(isStored)
 })
 
-test('a key in use stays, and an unused one is dropped', () => {
+test('a key that is used is kept, and an unused key is dropped', () => {
   for (const header of ['a', 'b']) admit(header)
   for (let generation = 0; generation < 4; generation++) {
     world.spend(keyGenerationMs)

@@ -17,7 +17,7 @@ describe('a proof is refused', () => {
     for (const { refusal: before } of answers) expect(before).toBeUndefined()
   })
 
-  test('in each case up to row 89, and a valid one is accepted afterwards', async () => {
+  test('in each row before row 90, and then a valid proof is accepted', async () => {
     const fixture = await ProofFixture.open()
     const { context: maker } = fixture
     for (const [number, , requests] of wrongProofs) {
@@ -27,7 +27,7 @@ describe('a proof is refused', () => {
     }
   })
 
-  test('if there are two and only the first is shown', async () => {
+  test('if the request has two proofs, also where only the first is visible', async () => {
     const { context: maker, proofs } = await ProofFixture.open()
     const proof = proofOf(draftOf(maker, maker.key))
     const { method, path, origin } = maker
@@ -44,7 +44,7 @@ describe('a proof is refused', () => {
     expect((await proofs.check(asked(1), undefined)).jkt).toBe(maker.key.jkt)
   })
 
-  test('in all rows of the contract', () => {
+  test('in each of the 105 rows of the contract', () => {
     const numbers = new Set(wrongProofs.map(([number]) => number))
     expect([...numbers].sort((a, b) => a - b)).toEqual(Array.from({ length: 105 }, (_, index) => index + 1))
   })
@@ -63,14 +63,14 @@ describe('a proof is accepted', () => {
   })
 
   test.each([
-    ['https://devices.example', ['https://devices.example'], 'default port left out'],
-    ['https://devices.example:443', ['https://devices.example'], 'default port written out'],
+    ['https://devices.example', ['https://devices.example'], 'default port is left out'],
+    ['https://devices.example:443', ['https://devices.example'], 'default port is written out'],
     ['http://devices.example:80', ['http://devices.example'], 'default port of http'],
-    ['https://devices.example', ['https://devices.example:443'], 'default port seen'],
-    ['HTTPS://Devices.Example', ['https://devices.example'], 'another case'],
+    ['https://devices.example', ['https://devices.example:443'], 'default port is in the public origin'],
+    ['HTTPS://Devices.Example', ['https://devices.example'], 'scheme and host are in another case'],
     ['http://[::1]:8080', ['http://[::1]:8080'], 'an address of IPv6'],
-    ['https://b.example/prefix', ['https://a.example', 'https://b.example/prefix'], 'the second of the public URLs'],
-  ])('at %s seen as %j: %s', async (claimed, origins) => {
+    ['https://b.example/prefix', ['https://a.example', 'https://b.example/prefix'], 'the second of the public origins'],
+  ])('with htu at %s if the public origins are %j: %s', async (claimed, origins) => {
     const fixture = await ProofFixture.open({ forwarded: { origins } })
     expect((await fixture.answer(requestAt(fixture, claimed))).refusal).toBeUndefined()
   })
@@ -89,14 +89,14 @@ describe('a proof is accepted', () => {
     ['https:devices.example', ['https://devices.example']],
     ['nowhere', ['elsewhere']],
     ['https:///devices.example', ['https://devices.example']],
-  ])('but not at %s seen as %j', async (claimed, origins) => {
+  ])('but not with htu at %s if the public origins are %j', async (claimed, origins) => {
     const fixture = await ProofFixture.open({ forwarded: { origins } })
     expect((await fixture.answer(requestAt(fixture, claimed))).refusal?.error).toBe('htu mismatch')
   })
 })
 
-describe('nonces', () => {
-  test('that grow old are accepted, and the next one is returned', async () => {
+describe('the nonce of a proof', () => {
+  test('is accepted in the five minutes after its window, and the answer has the next nonce', async () => {
     const fixture = await ProofFixture.open()
     const old = fixture.nonces.current
     fixture.world.spend(300_000)
@@ -108,7 +108,7 @@ describe('nonces', () => {
     expect(nonce).not.toBe(old)
   })
 
-  test('that grow old are followed by the next one, also if the proof is refused', async () => {
+  test('is answered with the next nonce after its window, also if the proof is refused', async () => {
     const fixture = await ProofFixture.open()
     const old = fixture.nonces.current
     fixture.world.spend(300_000)
@@ -118,14 +118,14 @@ describe('nonces', () => {
     expect(nonce).toBe(fixture.nonces.current)
   })
 
-  test('that are new return no other one', async () => {
+  test('is not answered with a nonce in its own window', async () => {
     const fixture = await ProofFixture.open()
     expect(await fixture.answer(goodRequest(fixture))).toEqual({ refusal: undefined, nonce: undefined })
   })
 })
 
 describe('cached keys', () => {
-  test('come only from proofs that were valid in every check', async () => {
+  test('come only from proofs that passed every check', async () => {
     const fixture = await ProofFixture.open()
     const { bound, unbound, expired } = fixture.context.tokens
     const headerOf = (proof: string) => proof.split('.')[0] ?? ''
@@ -156,10 +156,10 @@ test('a used proof is stored while it could be used again', async () => {
   const errors = new Map<string, number>()
   for (let ms = 0; ms < 125_000; ms += 50) {
     const { refusal } = await fixture.answer(early)
-    errors.set(refusal?.error ?? 'taken', ms)
+    errors.set(refusal?.error ?? 'accepted', ms)
     fixture.world.spend(50)
   }
-  expect(errors.has('taken')).toBe(false)
+  expect(errors.has('accepted')).toBe(false)
   expect(errors.get('proof already used')).toBe(120_950)
   expect(errors.has('iat outside tolerance')).toBe(true)
 })

@@ -9,13 +9,13 @@ const key = new Uint8Array(32).fill(7)
 const subject = { tenant: 'acme', session: 'Session111', number: 1, jkt: makeKeyPair().jkt }
 const text = refreshTokenText(key, subject)
 
-function isGood(given: string, jkt = subject.jkt, by = key): boolean {
+function isValid(given: string, jkt = subject.jkt, by = key): boolean {
   const token = readRefreshToken(given)
   return token !== undefined && hasValidMac(by, token, jkt)
 }
 
 describe('a refresh token', () => {
-  test('is the same text for the same input, and another one otherwise', () => {
+  test('is the same text for the same input, and another text for any other input', () => {
     expect(refreshTokenText(key, subject)).toBe(text)
     const others = [
       { ...subject, tenant: 'acme2' },
@@ -30,19 +30,19 @@ describe('a refresh token', () => {
   test('contains its session, and is valid only under the server key and for its own key', () => {
     const { mac: _, ...rest } = readRefreshToken(text) ?? {}
     expect(rest).toEqual({ tenant: 'acme', session: 'Session111', number: 1 })
-    expect(isGood(text)).toBe(true)
-    expect(isGood(text, makeKeyPair().jkt)).toBe(false)
-    expect(isGood(text, subject.jkt, new Uint8Array(32))).toBe(false)
+    expect(isValid(text)).toBe(true)
+    expect(isValid(text, makeKeyPair().jkt)).toBe(false)
+    expect(isValid(text, subject.jkt, new Uint8Array(32))).toBe(false)
   })
 
-  test.each([0, 1, 2, 3] as const)('is invalid with another part %i', (place) => {
+  test.each([0, 1, 2, 3] as const)('is invalid if part %i is changed', (place) => {
     const changes = ['acme2', 'Session112', '2', 'A'.repeat(43)]
-    expect(isGood(withPart(text, place as 0 | 1 | 2, () => changes[place] ?? ''))).toBe(false)
+    expect(isValid(withPart(text, place as 0 | 1 | 2, () => changes[place] ?? ''))).toBe(false)
   })
 
-  test('fits into the limits of a client at its longest', () => {
+  test('fits into the limits of a client, even if it is as long as possible', () => {
     const longest = { tenant: 't'.repeat(63), session: 's'.repeat(16), number: 9_999_999_999, jkt: subject.jkt }
-    expect(isGood(refreshTokenText(key, longest))).toBe(true)
+    expect(isValid(refreshTokenText(key, longest))).toBe(true)
   })
 })
 
@@ -69,6 +69,6 @@ describe('an invalid refresh token', () => {
   })
 
   test('that is any other text is refused', () => {
-    fc.assert(fc.property(anyText(), (given) => !isGood(given)))
+    fc.assert(fc.property(anyText(), (given) => !isValid(given)))
   })
 })

@@ -15,7 +15,7 @@ function replaysOf(entriesMax?: number) {
 }
 
 describe('used proofs', () => {
-  test('are stored for 121 s to 183 s, and unused ones are not', () => {
+  test('are stored for 121 s to 183 s, and unused proofs are not stored', () => {
     const step = fc.record({ waitMs: fc.nat({ max: 20_000 }), jti: fc.nat({ max: 20 }), isRecorded: fc.boolean() })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -37,7 +37,7 @@ describe('used proofs', () => {
     )
   })
 
-  test.each([0, 1, generationMs - 1])('are stored for long enough, %i ms into a generation', (intoMs) => {
+  test.each([0, 1, generationMs - 1])('are stored for 121 s, also if recorded %i ms into a generation', (intoMs) => {
     const { world, replays } = replaysOf()
     world.spend(generationMs - (world.now() % generationMs) + intoMs)
     replays.record(jkt, 'a')
@@ -55,7 +55,7 @@ describe('used proofs', () => {
     expect(replays.isUsed(jkt, 'a')).toBe(true)
   })
 
-  test('fill a generation, which then accepts no more, drops none, and returns the start of the next', () => {
+  test('fill a generation, which then keeps them all and refuses others until the next generation starts', () => {
     const { world, replays } = replaysOf(3)
     world.spend(generationMs - (world.now() % generationMs) + 1_000)
     for (const jti of ['a', 'b', 'c']) replays.record(jkt, jti)
@@ -76,7 +76,7 @@ describe('used proofs', () => {
     for (const jti of ['a', 'b', 'c', 'd']) expect(replays.isUsed(jkt, jti)).toBe(true)
   })
 
-  test('stay stored when the clock is set back, and a jump forwards is safe', () => {
+  test('stay stored when the clock is set back, and are still recorded after it jumps forwards', () => {
     const { world, replays } = replaysOf()
     replays.record(jkt, 'a')
     world.spend(-500_000)
@@ -110,12 +110,12 @@ describe('a set of fingerprints', () => {
     }
   })
 
-  test('distinguishes fingerprints that share all words but one, also with zeros', () => {
+  test('distinguishes fingerprints that differ in one word, also if words are zero', () => {
     const all = [0, 1, 2, 0xffff_ffff].flatMap((a) =>
       [0, 1, 0xffff_ffff].flatMap((b) => [0, 1].flatMap((c) => [0, 1].map((d) => [a, b, c, d]))),
     )
     const set = new FingerprintSet()
-    // A first word of zero is stored as 1.
+    // A first word of 0 is stored as 1, so that these two fingerprints are the same.
     const distinct = all.filter(([a]) => a !== 0)
     for (const words of distinct) {
       expect(set.has(Uint32Array.from(words))).toBe(false)
@@ -138,7 +138,7 @@ describe('a nonce', () => {
     [600_000, undefined],
     [900_000, undefined],
     [-1, undefined],
-  ])('%i ms after the begin of its window is %s', (ms, verdict) => {
+  ])('%i ms after the start of its window is %s', (ms, verdict) => {
     const world = new ManualWorld({ now: start })
     const nonces = new Nonces({ now: () => world.now(), key })
     const nonce = nonces.current

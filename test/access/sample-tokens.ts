@@ -7,12 +7,12 @@ import { signJws } from '#test/access/proof-draft'
 import type { ProofContext } from '#test/access/wrong-proof'
 import type { ManualWorld } from '#test/runtime/manual-world'
 
-/** The only session that is over. */
+/** The id of the only session that is over. */
 export const endedSession = 'Ended11111'
 const lifetimeMs = 600_000
 const [tenant, user, session] = ['default', 'User111111', 'Session111']
 
-/** A valid token, and all kinds of invalid ones. */
+/** Valid tokens, and tokens with each kind of fault. */
 export async function sampleTokens(of: {
   readonly tokens: Tokens
   readonly world: ManualWorld

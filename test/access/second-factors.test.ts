@@ -9,7 +9,7 @@ import { codeOf } from '#test/access/totp-code'
 
 const key = makeKeyPair()
 const wrongCode = 'unauthorized invalid code'
-const needed = 'invalid Validation Error'
+const notConfirmed = 'invalid Validation Error'
 
 interface SignedIn {
   readonly fixture: IdentityFixture
@@ -22,7 +22,7 @@ async function withAnn(): Promise<SignedIn> {
   return { fixture, caller: await fixture.bound(accessToken, key, 'user or proof') }
 }
 
-/** A user with TOTP; the secret and the recovery codes. */
+/** A user with TOTP, the secret and the recovery codes. */
 async function withTotp(): Promise<SignedIn & { secret: string; recoveryCodes: readonly string[] }> {
   const { fixture, caller } = await withAnn()
   const { secondFactors } = fixture.identity
@@ -32,20 +32,20 @@ async function withTotp(): Promise<SignedIn & { secret: string; recoveryCodes: r
   return { fixture, caller, secret, recoveryCodes }
 }
 
-/** The token between password and second factor, and its client. */
-async function token(fixture: IdentityFixture): Promise<{ caller: Caller; token: string; enroll: boolean }> {
+/** Signs in with the password. Returns the token for the second factor, and the caller that continues with it. */
+async function passwordStep(fixture: IdentityFixture): Promise<{ caller: Caller; token: string; enroll: boolean }> {
   const outcome = await fixture.wait(fixture.identity.logins.logIn(fixture.loginOf('ann', key)))
-  if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
+  if (outcome.type !== 'second_factor') throw new Error(`not a second factor: ${outcome.type}`)
   const headers = { dpop: fixture.proof(key, { method: 'POST' }) }
   const caller = await fixture.caller({ method: 'POST', headers }, 'user or proof')
   return { caller, token: outcome.token, enroll: outcome.enroll }
 }
 
 describe('one-time codes', () => {
-  test('are required once they are on, and valid once each', async () => {
+  test('are required after they are turned on, and each is valid once', async () => {
     const { fixture, secret } = await withTotp()
     const { secondFactors } = fixture.identity
-    const first = await token(fixture)
+    const first = await passwordStep(fixture)
     expect(first.enroll).toBe(false)
     const code = () => codeOf(secret, fixture.world.now())
     const used = secondFactors.useTotp({ ...first, origin, code: code() })
@@ -53,17 +53,17 @@ describe('one-time codes', () => {
     await fixture.world.advance(totpStepMs)
     const pair = await fixture.wait(secondFactors.useTotp({ ...first, origin, code: code() }))
     expect(await fixture.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
-    const again = secondFactors.useTotp({ ...(await token(fixture)), origin, code: code() })
+    const again = secondFactors.useTotp({ ...(await passwordStep(fixture)), origin, code: code() })
     expect(await fixture.refusal(again)).toBe(wrongCode)
   })
 
-  test('need more than a session to be turned on or off, and a valid code', async () => {
+  test('can be turned on or off only with a password or a valid code, five minutes after the sign-in', async () => {
     const { fixture, caller } = await withTotp()
     const { secondFactors } = fixture.identity
     await fixture.world.advance(300_001)
     const fresh = caller
-    expect(await fixture.refusal(secondFactors.enrollTotp({ caller: fresh, origin }))).toBe(needed)
-    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, origin }))).toBe(needed)
+    expect(await fixture.refusal(secondFactors.enrollTotp({ caller: fresh, origin }))).toBe(notConfirmed)
+    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, origin }))).toBe(notConfirmed)
     const wrong = { caller: fresh, origin, password: 'wrong password' }
     expect(await fixture.refusal(secondFactors.removeTotp(wrong))).toBe('unauthorized invalid credentials')
     expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, origin, code: '000000' }))).toBe(wrongCode)
@@ -75,7 +75,7 @@ describe('one-time codes', () => {
     )
   })
 
-  test('can confirm as the present factor', async () => {
+  test('confirm a change of the second factor, as recovery codes do', async () => {
     const { fixture, caller, secret, recoveryCodes } = await withTotp()
     const { secondFactors } = fixture.identity
     await fixture.world.advance(300_001)
@@ -89,22 +89,24 @@ describe('one-time codes', () => {
   })
 })
 
-test('recovery codes are valid once each, in any spelling', async () => {
+test('each recovery code is valid once, in lower case and with spaces too', async () => {
   const { fixture, recoveryCodes } = await withTotp()
   const { secondFactors } = fixture.identity
   const [code = ''] = recoveryCodes
-  const shown = { ...(await token(fixture)), origin, code: code.replaceAll('-', ' ').toLowerCase() }
+  const shown = { ...(await passwordStep(fixture)), origin, code: code.replaceAll('-', ' ').toLowerCase() }
   const pair = await fixture.wait(secondFactors.useRecovery(shown))
   expect(await fixture.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
-  expect(await fixture.refusal(secondFactors.useRecovery({ ...(await token(fixture)), origin, code }))).toBe(wrongCode)
+  expect(await fixture.refusal(secondFactors.useRecovery({ ...(await passwordStep(fixture)), origin, code }))).toBe(
+    wrongCode,
+  )
   expect(fixture.account('ann').factors.recovery).toHaveLength(9)
 })
 
-test('a tenant that requires a second factor refuses sign-in before one is set up, which completes the sign-in', async () => {
+test('if a tenant requires a second factor, a sign-in without one is completed by setting one up', async () => {
   const { fixture } = await withAnn()
   const { secondFactors } = fixture.identity
   await fixture.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
-  const shown = await token(fixture)
+  const shown = await passwordStep(fixture)
   expect(shown.enroll).toBe(true)
   expect(await fixture.refusal(secondFactors.useTotp({ ...shown, origin, code: '000000' }))).toBe(
     'unauthorized invalid or expired token',
@@ -116,17 +118,17 @@ test('a tenant that requires a second factor refuses sign-in before one is set u
   expect(recoveryCodes).toHaveLength(10)
   expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'ann' })
   // The activation did not use up the code.
-  const next = await fixture.wait(secondFactors.useTotp({ ...(await token(fixture)), origin, code }))
+  const next = await fixture.wait(secondFactors.useTotp({ ...(await passwordStep(fixture)), origin, code }))
   expect(await fixture.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
-  // The token was issued for the earlier factors.
+  // The token was issued before the second factor was set up.
   const late = secondFactors.enrollTotp({ ...shown, origin })
   expect(await fixture.refusal(late)).toBe('unauthorized invalid or expired token')
 })
 
-test('the token between password and factor is bound to its key, its credentials and five minutes, and has no other use', async () => {
+test('the token for the second factor is valid for five minutes, for one key and one state of the credentials, and has no other use', async () => {
   const { fixture, secret } = await withTotp()
   const { secondFactors, logins } = fixture.identity
-  const shown = await token(fixture)
+  const shown = await passwordStep(fixture)
   const use = (more: object = {}) =>
     secondFactors.useTotp({ ...shown, origin, code: codeOf(secret, fixture.world.now()), ...more })
   const bad = 'unauthorized invalid or expired token'
@@ -140,7 +142,7 @@ test('the token between password and factor is bound to its key, its credentials
   await fixture.world.advance(300_000)
   expect(await fixture.refusal(use())).toBe(bad)
 
-  const second = await token(fixture)
+  const second = await passwordStep(fixture)
   const { tenant, id } = fixture.row('ann')
   const code = { hash: hashOf('another code'), expiresAt: fixture.world.now() + 1_000, resetsFactors: false }
   await fixture.wait(fixture.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
@@ -148,9 +150,9 @@ test('the token between password and factor is bound to its key, its credentials
   expect(await fixture.refusal(use({ ...second }))).toBe(bad)
 })
 
-test('concurrent wrong codes are limited like successive ones', async () => {
+test('concurrent wrong codes are limited as successive ones are', async () => {
   const { fixture } = await withTotp()
-  const tokens = await Promise.all(Array.from({ length: 20 }, () => token(fixture)))
+  const tokens = await Promise.all(Array.from({ length: 20 }, () => passwordStep(fixture)))
   const uses = tokens.map((shown, index) => {
     const from = { ...origin, address: `192.0.2.${index}` }
     return fixture.identity.secondFactors.useTotp({ ...shown, origin: from, code: String(index).padStart(6, '0') })

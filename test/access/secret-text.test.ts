@@ -26,13 +26,13 @@ describe('generated secrets', () => {
     ['a secret', () => newSecret(random), /^[\w-]{43}$/],
     ['a code', () => newCode(random), /^[1-9A-HJ-NP-Za-km-z]{22}$/],
     ['a recovery code', () => newRecoveryCodes(random)[0] ?? '', /^([A-Z2-7]{4}-){3}[A-Z2-7]{4}$/],
-  ])('such as %s have the right format, and differ each time', (_, make, pattern) => {
+  ])('such as %s have the right format, and each is another text', (_, make, pattern) => {
     const all = Array.from({ length: 500 }, make)
     for (const one of all) expect(one).toMatch(pattern)
     expect(new Set(all).size).toBe(500)
   })
 
-  test('are ten recovery codes at once, all different', () => {
+  test('include ten recovery codes, which are all different', () => {
     expect(new Set(newRecoveryCodes(random)).size).toBe(10)
   })
 
@@ -52,7 +52,7 @@ describe('a hash', () => {
     expect(isHashOf(`${secret}x`, hashOf(secret))).toBe(false)
   })
 
-  test('of another length matches no text', () => {
+  test('of a wrong length matches no text', () => {
     for (const length of [0, 16, 31, 33]) expect(isHashOf(secret, new Uint8Array(length))).toBe(false)
   })
 

@@ -4,22 +4,25 @@ import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 
-test.each([false, true])('signing out ends the session and its sockets (all of them: %s)', async (isAll) => {
-  const fixture = await IdentityFixture.withAnn()
-  const { accessToken } = await fixture.logIn('ann', key)
-  const { token } = await fixture.basic('ann')
-  const caller = await fixture.bound(accessToken, key)
-  const [own, other] = [fixture.connect(caller), fixture.connect(await fixture.bearer(token))]
-  await fixture.wait(fixture.identity.logins.signOut({ caller, isAll, origin }))
-  await fixture.world.settle()
-  expect(await fixture.judge(() => fixture.bound(accessToken, key))).toBe('unauthorized session over')
-  expect(own.endCode).toBe(4401)
-  expect(caller.isCurrent()).toBe(false)
-  expect(await fixture.judge(() => fixture.bearer(token))).toBe(isAll ? 'unauthorized session over' : undefined)
-  expect(other.endCode).toBe(isAll ? 4401 : undefined)
-})
+test.each([false, true])(
+  'signing out ends the session and its sockets (all sessions of the user: %s)',
+  async (isAll) => {
+    const fixture = await IdentityFixture.withAnn()
+    const { accessToken } = await fixture.logIn('ann', key)
+    const { token } = await fixture.basic('ann')
+    const caller = await fixture.bound(accessToken, key)
+    const [ownSocket, otherSocket] = [fixture.connect(caller), fixture.connect(await fixture.bearer(token))]
+    await fixture.wait(fixture.identity.logins.signOut({ caller, isAll, origin }))
+    await fixture.world.settle()
+    expect(await fixture.judge(() => fixture.bound(accessToken, key))).toBe('unauthorized session over')
+    expect(ownSocket.endCode).toBe(4401)
+    expect(caller.isCurrent()).toBe(false)
+    expect(await fixture.judge(() => fixture.bearer(token))).toBe(isAll ? 'unauthorized session over' : undefined)
+    expect(otherSocket.endCode).toBe(isAll ? 4401 : undefined)
+  },
+)
 
-test('a refresh token signs out too, with its key', async () => {
+test('a client can sign out with a refresh token and its key, without an access token', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { accessToken, refreshToken } = await fixture.logIn('ann', key)
   const signOut = async (jkt: string | undefined, shown: string | undefined) => {
@@ -44,7 +47,7 @@ function proofOf(fixture: IdentityFixture): string {
   return fixture.proof(key, { method: 'POST' })
 }
 
-test('sessions are listed, the last one first, and can be ended one by one', async () => {
+test('sessions are listed, the latest one first, and can be ended one by one', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { id } = fixture.row('ann')
   const { accessToken } = await fixture.logIn('ann', key)
@@ -66,7 +69,7 @@ test('sessions are listed, the last one first, and can be ended one by one', asy
   expect(await fixture.wait(sessions.list('default', id))).toEqual([])
 })
 
-test('sockets close in the millisecond in which the session ends', async () => {
+test('sockets close in the same millisecond in which their session expires', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { token } = await fixture.basic('ann')
   const socket = fixture.connect(await fixture.bearer(token))
@@ -78,7 +81,7 @@ test('sockets close in the millisecond in which the session ends', async () => {
   expect(socket.endCode).toBe(4401)
 })
 
-test('the use of a session is stored once a minute, with the address of that use', async () => {
+test('the use of a session is stored once a minute, with the address of this request', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { token } = await fixture.basic('ann')
   const shown = () => fixture.identity.sessions.list('default', fixture.row('ann').id)
@@ -105,7 +108,7 @@ test('a socket that opens just after its session ended is closed, and receives n
   expect(fixture.identity.sockets.size).toBe(0)
 })
 
-test('a new password ends the other sessions, and a wrong one counts', async () => {
+test('a change of the password ends the other sessions, and wrong current passwords are limited', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   const { token } = await fixture.basic('ann')

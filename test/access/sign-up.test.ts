@@ -40,7 +40,7 @@ test('one of two clients with the same code gets the account', async () => {
   expect(refusals.sort()).toEqual([wrong, undefined].sort())
 })
 
-test('a code is refused while its user has more rights than its creator, even if only since the hash began', async () => {
+test('a code is refused while its user has more rights than its creator, also if they rise during the sign-up', async () => {
   const fixture = await IdentityFixture.open()
   await fixture.putRole('manager', [{ permissions: { users: ['*'] }, devices: ['*'], services: ['*'] }])
   await fixture.addUser('meg', { roles: ['manager'] })
@@ -50,7 +50,7 @@ test('a code is refused while its user has more rights than its creator, even if
   const code = { hash: hashOf('of meg'), expiresAt: fixture.world.now() + 1_000, resetsFactors: false, createdBy }
   await fixture.wait(fixture.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
   const signingUp = fixture.refusal(signUp(fixture, 'ann', 'of meg'))
-  // The change is decided and not stored yet, and counts all the same.
+  // The change already counts, although it is not stored yet.
   const raised = fixture.directory({ type: 'update_user', user: id, roles: ['admin'] })
   expect(await signingUp).toBe(wrong)
   await raised

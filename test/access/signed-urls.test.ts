@@ -27,7 +27,7 @@ describe('the signed URL of an image', () => {
   }
   const signed = queryOf(urls.queryOf(sha256, 'A1', now + 1_000))
 
-  test('is the same each time, has device and expiry, and is valid until then', () => {
+  test('is the same each time, contains device and expiry, and is valid until it expires', () => {
     expect(queryOf(urls.queryOf(sha256, 'A1', now + 1_000))).toEqual(signed)
     expect(signed).toMatchObject({ device: 'A1', exp: String(now + 1_000) })
     expect([now - 1, now, now + 999].map((at) => urls.isValid(sha256, signed, at))).toEqual([true, true, true])
@@ -61,7 +61,7 @@ describe('the unsubscribe URL', () => {
     expect(urls.isValid(subject, sig)).toBe(true)
   })
 
-  test('follows the path of a public URL, with only characters that headers allow', () => {
+  test('begins with the path of the public URL, and has only characters that headers allow', () => {
     const url = urls.urlOf('https://devices.example/prefix', { ...subject, user: 'crn#user:anonymous' })
     expect(url).toMatch(/^https:\/\/devices\.example\/prefix\/api\/v1\/notifications\/unsubscribe\/[!-;=?-~]+$/)
   })

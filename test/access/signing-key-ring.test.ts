@@ -11,7 +11,7 @@ function kidOf(token: string): unknown {
   return JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid
 }
 
-test('a rotation ends no session, and the old key stays valid as long as any of its tokens', async () => {
+test('a rotation ends no session, and the old key stays valid until the last of its tokens has expired', async () => {
   const { fixture, token } = await withToken()
   const { keys } = fixture.identity
   const [before] = keys.list()
@@ -43,7 +43,7 @@ test('keys are the same after a restart', async () => {
 test('a key that signed for ninety days is replaced automatically', async () => {
   const { fixture } = await withToken()
   const [before] = fixture.identity.keys.list()
-  // In one step, because the simulation of ninety days takes long.
+  // The clock jumps in one step, because the simulation of ninety days would take long.
   fixture.world.spend(signsForMs)
   await fixture.world.advance(1)
   await fixture.world.settle()
@@ -51,19 +51,19 @@ test('a key that signed for ninety days is replaced automatically', async () => 
   expect(fixture.errors).toEqual([])
 })
 
-test('a key file that differs from that of the store stops the start', async () => {
+test('the server does not start with a key file that does not match the store', async () => {
   const { fixture } = await withToken()
   const fileKey = async () => new Uint8Array(32).fill(8)
   await expect(fixture.restart({ fileKey })).rejects.toThrow('identity.key')
 })
 
-test('the store decides whether a key file may be created', async () => {
-  const asked: boolean[] = []
+test('a key file may be created only for a new store', async () => {
+  const needed: boolean[] = []
   const fileKey = async (isNeeded: boolean) => {
-    asked.push(isNeeded)
+    needed.push(isNeeded)
     return new Uint8Array(32).fill(7)
   }
   const fixture = await IdentityFixture.open({ settings: { fileKey } })
   await fixture.restart({ fileKey })
-  expect(asked).toEqual([false, true])
+  expect(needed).toEqual([false, true])
 })

@@ -2,19 +2,19 @@ import { createHash, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
 import { makeSigningKey } from '#access/signing-key'
 
-/** The request to an authenticator, and its faults. */
+/** A request to an authenticator, and the faults of the answer. */
 export interface Asked {
   readonly challenge: string
   readonly rpId: string
   readonly origin: string
-  /** Default: the user touched it. */
+  /** True by default: the user touched the authenticator. */
   readonly isPresent?: boolean
   readonly type?: string
   readonly format?: string
   readonly counter?: number
 }
 
-/** A software authenticator: the bytes of WebAuthn §6 with its own ES256 key, so that tests can make any fault. */
+/** A software authenticator with an ES256 key. It makes the bytes of WebAuthn §6 itself, with any fault. */
 export class SoftAuthenticator {
   readonly id: Buffer
   readonly #privateKey: KeyObject
@@ -29,7 +29,7 @@ export class SoftAuthenticator {
     this.id = createHash('sha256').update(name).digest()
     this.#privateKey = privateKey
     this.counter = counter
-    // EC2, ES256, P-256. RFC 9053 §7.1.
+    // Key type EC2, algorithm ES256, curve P-256. RFC 9053 §7.1.
     const key = new Map<number, number | Uint8Array>([
       [1, 2],
       [3, -7],
@@ -40,7 +40,7 @@ export class SoftAuthenticator {
     this.#coseKey = Buffer.from(isoCBOR.encode(key as never))
   }
 
-  /** `navigator.credentials.create`, as JSON. */
+  /** The result of `navigator.credentials.create` as JSON. */
   register(asked: Asked) {
     const length = Buffer.from([this.id.length >> 8, this.id.length & 255])
     const attested = Buffer.concat([Buffer.alloc(16), length, this.id, this.#coseKey])
@@ -57,7 +57,7 @@ export class SoftAuthenticator {
     })
   }
 
-  /** `navigator.credentials.get`, as JSON. */
+  /** The result of `navigator.credentials.get` as JSON. */
   authenticate(asked: Asked) {
     this.counter = asked.counter ?? this.counter + 1
     const authData = this.#authenticatorData(asked, 0, Buffer.alloc(0))

@@ -40,7 +40,7 @@ test('tokens, sockets, tickets and sign-ins of a deleted tenant end at once', as
   expect(socket.endCode).toBe(4401)
 })
 
-test('the data of a deleted tenant is removed, and a new tenant of the name is empty', async () => {
+test('the data of a deleted tenant is removed, and a new tenant with this name is empty', async () => {
   const { fixture, token } = await withAcme()
   await fixture.directory({ type: 'delete_tenant', tenant: 'acme' })
   await fixture.world.advance(10_000)
@@ -53,7 +53,7 @@ test('the data of a deleted tenant is removed, and a new tenant of the name is e
   expect(await fixture.judge(() => fixture.bearer(token))).toBe('unauthorized session over')
 })
 
-test('tokens of devices of a deleted tenant can be used by others', async () => {
+test('device tokens of a deleted tenant become free for other devices', async () => {
   const { fixture } = await withAcme()
   const { system } = fixture.assembly.context
   const hash = 'n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg'

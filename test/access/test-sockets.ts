@@ -40,7 +40,7 @@ export class TestSocket implements Socket {
     this.topics.delete(topic)
   }
 
-  /** Answers pings, so that the server does not close it. */
+  /** Answers the ping at once, so that the server keeps the socket open. */
   ping(): void {
     this.#handler.ponged(this)
   }
@@ -56,7 +56,7 @@ export class TestSocket implements Socket {
   }
 }
 
-/** All open sockets. */
+/** The open sockets, and the topics that they receive. */
 export class TestSockets implements SocketPublisher {
   readonly open = new Set<TestSocket>()
 

@@ -19,7 +19,7 @@ const unauthorized = new Problem('unauthorized', 'invalid or expired ticket')
 const other = { ...anonymous, user: 'crn#user:other', name: 'other' }
 
 describe('a ticket', () => {
-  test('names its caller once', () => {
+  test('gives its caller once', () => {
     const [mine, others] = [tickets.issue(anonymous), tickets.issue(other)]
     expect(tickets.consume(others)).toBe(other)
     expect(tickets.consume(mine)).toBe(anonymous)
@@ -56,7 +56,7 @@ describe('the ticket of a session', () => {
   const session: SessionKey = { kind: 'session', tenant: 'acme', id: 'Session111' }
   const before: Caller = { ...anonymous, name: 'Ann', roles: ['viewer'], session }
 
-  test('names the caller at its use, not at its issue', () => {
+  test('stands for the caller as it is when the ticket is used, not when it was issued', () => {
     const now: Caller = { ...before, roles: ['admin'] }
     const asked: SessionKey[] = []
     const callerOf = (key: SessionKey) => {
@@ -80,13 +80,13 @@ describe('the ticket of a session', () => {
     expect(() => tickets.consume(ticket)).toThrow(unauthorized)
   })
 
-  test('is invalid without sessions', () => {
+  test('is invalid on a server without sessions', () => {
     const ticket = tickets.issue(before)
     expect(() => tickets.consume(ticket)).toThrow(unauthorized)
   })
 })
 
-test('one user with many sessions leaves tickets for others, and expired ones free their places', () => {
+test('a user with many sessions does not use up the tickets of others, and expired tickets free their places', () => {
   const callers = new Map<string, Caller>()
   const callerOf = ({ id }: SessionKey) => callers.get(id)
   const of = (tenant: string, user: string, id: string): Caller => {

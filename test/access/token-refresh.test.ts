@@ -18,7 +18,7 @@ function refresh(fixture: IdentityFixture, refreshToken: string, more: { jkt?: s
 
 const replaced = 'unauthorized token replaced'
 
-test('after a refresh the old access token is accepted for ten seconds, and its sockets stay open', async () => {
+test('after a refresh the old access token is accepted for ten seconds, and sockets stay open', async () => {
   const { fixture, pair } = await withAnn()
   const socket = fixture.connect(await fixture.bound(pair.accessToken, key))
   const next = await fixture.wait(refresh(fixture, pair.refreshToken))
@@ -35,7 +35,7 @@ test('after a refresh the old access token is accepted for ten seconds, and its 
   expect(await later.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
 })
 
-test('each of several refreshes within ten seconds leaves the replaced token its own ten seconds', async () => {
+test('each token that is replaced stays valid for ten seconds, also if refreshes follow each other', async () => {
   const { fixture, pair: first } = await withAnn()
   const second = await fixture.wait(refresh(fixture, first.refreshToken))
   await fixture.world.advance(6_000)
@@ -49,19 +49,19 @@ test('each of several refreshes within ten seconds leaves the replaced token its
   expect(await verdicts()).toEqual([replaced, replaced, undefined])
 })
 
-test('a refresh of the Basic scheme replaces its token too; a token without a refresh token is never replaced', async () => {
+test('a refresh of the Basic scheme replaces the token too; a token without a refresh token is never replaced', async () => {
   const fixture = await IdentityFixture.withAnn()
   const [alone, offline] = [await fixture.basic('ann'), await fixture.basic('ann', true)]
   const { token } = await fixture.wait(
     fixture.identity.logins.refreshBasic({ refreshToken: offline.refreshToken, origin }),
   )
   await fixture.world.advance(10_001)
-  const look = (text: string) => fixture.judge(() => fixture.bearer(text))
-  const verdicts = await Promise.all([alone.token, offline.token, token].map(look))
+  const refusalOf = (text: string) => fixture.judge(() => fixture.bearer(text))
+  const verdicts = await Promise.all([alone.token, offline.token, token].map(refusalOf))
   expect(verdicts).toEqual([undefined, replaced, undefined])
 })
 
-test('another key is refused, and uses up nothing', async () => {
+test('a refresh with another key is refused, and the refresh token stays valid', async () => {
   const { fixture, pair } = await withAnn()
   const stolen = refresh(fixture, pair.refreshToken, { jkt: makeKeyPair().jkt })
   expect(await fixture.refusal(stolen)).toBe('unauthorized key mismatch')
@@ -77,7 +77,7 @@ test('a session without a second factor is not renewed once the tenant requires 
   expect(await fixture.refusal(refresh(fixture, pair.refreshToken))).toBeUndefined()
 })
 
-test('a refresh token that is forged, of another session, or under a host that its tenant lacks is refused', async () => {
+test('a refresh token is refused if it is forged, of another session, or sent to a host of no or another tenant', async () => {
   const { fixture, pair } = await withAnn()
   const [tenant, session, , mac] = pair.refreshToken.split('.')
   const other = await fixture.logIn('ann', key)

@@ -83,19 +83,19 @@ describe('an access token', () => {
     [[{ ...everywhere, devices: names(32) }], false],
     [[{ ...everywhere, devices: names(16), services: names(16) }], true],
     [[{ ...everywhere, devices: names(16), services: names(17) }], false],
-  ])('contains rights only if one small grant covers all: case %#', async (grants, isTold) => {
+  ])('contains rights only if one small grant covers all: case %#', async (grants, isContained) => {
     const { permissions, devices, services } = decodeJwt(await access({ grants }))
-    expect({ permissions, devices, services }).toEqual(isTold ? grants[0] : {})
+    expect({ permissions, devices, services }).toEqual(isContained ? grants[0] : {})
   })
 
-  test('of the largest possible size is read', async () => {
+  test('can be read if it has the largest possible size', async () => {
     const roles = Array.from({ length: 32 }, (_, index) => `${index}`.padEnd(64, 'r'))
     const grants = [{ ...everywhere, devices: Array.from({ length: 31 }, (_, index) => `${index}`.padEnd(64, 'D')) }]
     const text = await access({ jkt, roles, grants })
     expect((await tokensOf().read(text)).token?.session).toBe(session)
   })
 
-  test('is read here and in another process with the same caller', async () => {
+  test('gives the same caller in this and in another process', async () => {
     const text = await access({ jkt })
     const expected = {
       tenant,
@@ -118,7 +118,7 @@ describe('an access token', () => {
     expect((await others.read(text)).token).toBe((await others.read(text)).token)
   })
 
-  test('is valid until its last millisecond, and then still names its caller', async () => {
+  test('is valid until it expires, and still names its caller afterwards', async () => {
     const text = await access()
     world.spend(lifetimeMs - 1)
     expect((await tokens.read(text)).fault).toBeUndefined()
@@ -128,7 +128,7 @@ describe('an access token', () => {
     }
   })
 
-  test('of a retired key is refused where it was never read before', async () => {
+  test('of a retired key is refused in a process that has not read it before', async () => {
     const text = await access()
     keys = [makeSigningKey((bytes) => world.random(bytes)), ...keys]
     expect((await tokensOf().read(text)).token?.session).toBe(session)
@@ -136,13 +136,13 @@ describe('an access token', () => {
     expect(await tokensOf().read(text)).toEqual({ fault: 'invalid token' })
   })
 
-  test('never gives the same text twice', async () => {
+  test('is another text at each issue', async () => {
     expect(new Set(await Promise.all(Array.from({ length: 200 }, () => access()))).size).toBe(200)
   })
 })
 
-describe('a token has only its own use', () => {
-  const made = async () => ({
+describe('a token can be used only as its own kind', () => {
+  const tokenOfEachKind = async () => ({
     access: await access({ jkt }),
     basicRefresh: await tokens.issueBasicRefresh({ tenant, user, session, number: 3, endsAt: startMs + lifetimeMs }),
     secondFactor: await tokens.issueSecondFactor({ tenant, user, version: 7, jkt, isEnrolling: true, lifetimeMs }),
@@ -154,13 +154,13 @@ describe('a token has only its own use', () => {
   }
   const kinds = ['access', 'basicRefresh', 'secondFactor'] as const
   test.each(kinds.flatMap((kind) => kinds.map((use) => [kind, use] as const)))(
-    'kind %s, used as %s',
+    'a token of kind %s used as %s',
     async (kind, use) => {
-      expect((await uses[use]((await made())[kind])) !== undefined).toBe(kind === use)
+      expect((await uses[use]((await tokenOfEachKind())[kind])) !== undefined).toBe(kind === use)
     },
   )
 
-  test.each(['JWT', 'dpop+jwt', 'AT+JWT', undefined])('is not of type %s', async (typ) => {
+  test.each(['JWT', 'dpop+jwt', 'AT+JWT', undefined])('a token with typ %s has no use', async (typ) => {
     const text = await access({ jkt })
     const { kid = '', privateKey } = keys[0] as SigningKey
     const signed = signJws({ alg: 'ES256', kid, ...(typ && { typ }) }, decodeJwt(text), privateKey)
@@ -246,20 +246,20 @@ describe('a token for the second factor', () => {
   })
 })
 
-test('a full cache drops its oldest token, which is read again later', async () => {
+test('a full cache drops its oldest token, which is then verified again', async () => {
   tokens = tokensOf(new TokenCache(2))
   const [first = '', second = '', third = ''] = [await access(), await access(), await access()]
   const readAnew = (await tokens.read(first)).token
   expect(readAnew?.session).toBe(session)
   expect((await tokens.read(first)).token).toBe(readAnew)
-  // The first token replaced the second in the cache, which was the oldest.
+  // The cache had the second and the third token. The first one replaced the second, which was the oldest.
   const kept = (await tokens.read(third)).token
   expect((await tokens.read(second)).token?.session).toBe(session)
   expect((await tokens.read(first)).token).toBe(readAnew)
   expect((await tokens.read(third)).token).not.toBe(kept)
 })
 
-test('an unused token leaves the cache, and is read again later', async () => {
+test('an unused token leaves the cache, and is then verified again', async () => {
   const [used, idle] = [await access(), await access()]
   const readOnce = (await tokens.read(used)).token
   const readIdle = (await tokens.read(idle)).token

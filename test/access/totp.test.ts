@@ -6,7 +6,7 @@ import { ManualWorld } from '#test/runtime/manual-world'
 
 const rfcSecret = Uint8Array.from(Buffer.from('12345678901234567890'))
 
-/** RFC 4226 §5.3, implemented again. */
+/** An implementation of RFC 4226 §5.3 that shares no code with the server. */
 function codeOf(secret: Uint8Array, step: number): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(step))
@@ -23,7 +23,7 @@ describe('a code', () => {
     [1_234_567_890, '005924'],
     [2_000_000_000, '279037'],
     [20_000_000_000, '353130'],
-  ])('of RFC 6238 at %i s is right', (seconds, code) => {
+  ])('from RFC 6238 for %i s is accepted', (seconds, code) => {
     expect(totpStep(rfcSecret, code, seconds * 1000)).toBe(Math.floor(seconds / 30))
     expect(codeOf(rfcSecret, Math.floor(seconds / 30))).toBe(code)
   })
@@ -39,18 +39,18 @@ describe('a code', () => {
     [60_000, false],
     [-30_000, true],
     [-30_001, false],
-  ])('of a step is accepted %i ms after its start: %s', (ms, isTaken) => {
-    expect(totpStep(rfcSecret, codeOf(rfcSecret, step), begin + ms)).toBe(isTaken ? step : undefined)
+  ])('is accepted %i ms after the start of its step: %s', (ms, isAccepted) => {
+    expect(totpStep(rfcSecret, codeOf(rfcSecret, step), begin + ms)).toBe(isAccepted ? step : undefined)
   })
 
-  test('returns its own step, also before and after the present one', () => {
+  test('of the previous or next step is accepted, and the result is the step of the code', () => {
     for (const beside of [-1, 0, 1]) {
       expect(totpStep(rfcSecret, codeOf(rfcSecret, step + beside), begin)).toBe(step + beside)
     }
   })
 
   test.each(['', '12345', '1234567', ' 287082', '287 082', '28708a', '٢٨٧٠٨٢', '-28708', '2.8708', '0x1234'])(
-    'is not %j',
+    'is refused if it is %j',
     (code) => {
       expect(totpStep(rfcSecret, code, 59_000)).toBeUndefined()
     },
@@ -92,7 +92,7 @@ describe('a challenge', () => {
   const ann = { tenant: 'acme', user: 'ann' }
   const challenges = new Challenges({ now: () => world.now(), random: (bytes) => world.random(bytes) })
 
-  test('is valid once, for its owner and its kind', () => {
+  test('is valid once, and only for its owner and its kind', () => {
     const challenge = challenges.issue('session/a', 'register', ann)
     expect(challenge).toMatch(/^[\w-]{43}$/)
     expect(challenges.take('session/b', 'register')).toBeUndefined()
@@ -111,13 +111,13 @@ describe('a challenge', () => {
   test.each([
     [300_000, true],
     [300_001, false],
-  ])('is stored after %i ms: %s', (ms, isThere) => {
+  ])('is still stored after %i ms: %s', (ms, isStored) => {
     challenges.issue('session/a', 'authenticate', ann)
     world.spend(ms)
-    expect(challenges.take('session/a', 'authenticate') !== undefined).toBe(isThere)
+    expect(challenges.take('session/a', 'authenticate') !== undefined).toBe(isStored)
   })
 
-  test('of one user with many requests does not void those of others', () => {
+  test('stays valid while another user requests many', () => {
     const kept = challenges.issue('session/b', 'authenticate', { tenant: 'acme', user: 'bob' })
     for (let count = 0; count <= 10_000; count++) challenges.issue(`token/${count}`, 'authenticate', ann)
     expect(challenges.take('token/0', 'authenticate')).toBeUndefined()

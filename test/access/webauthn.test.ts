@@ -19,7 +19,7 @@ beforeEach(() => {
 
 async function registered(): Promise<WebauthnCredential> {
   const credential = await webauthn.registered(authenticator.register(asked), challenge)
-  if (!credential) throw new Error('the authenticator was refused')
+  if (!credential) throw new Error('the registration was refused')
   return credential
 }
 
@@ -39,7 +39,7 @@ describe('a registration', () => {
     })
   })
 
-  test.each(relyingParty.origins)('of a key at %s is accepted', async (origin) => {
+  test.each(relyingParty.origins)('of a passkey at %s is accepted', async (origin) => {
     expect(await webauthn.registered(authenticator.register({ ...asked, origin }), challenge)).toEqual({
       id: authenticator.id.toString('base64url'),
       publicKey: expect.any(Uint8Array),
@@ -55,16 +55,16 @@ describe('a registration', () => {
     ['for another relying party', { rpId: 'evil.example' }],
     ['with another kind of answer', { type: 'webauthn.get' }],
     ['without a touch', { isPresent: false }],
-    ['with an attestation of its maker', { format: 'android-key' }],
+    ['with an attestation of the manufacturer', { format: 'android-key' }],
     ['with an unknown attestation', { format: 'mine' }],
-    ['with a self attestation that it does not have', { format: 'packed' }],
-  ])('of a key %s is refused', async (_, wrong) => {
+    ['with the format of a self attestation, but without a signature', { format: 'packed' }],
+  ])('of a passkey %s is refused', async (_, wrong) => {
     expect(await webauthn.registered(authenticator.register({ ...asked, ...wrong }), challenge)).toBeUndefined()
   })
 })
 
 describe('a sign-in', () => {
-  test('requests the registered keys', async () => {
+  test('requests the registered passkeys', async () => {
     const credential = await registered()
     const options = await webauthn.authenticationOptions({ challenge, credentials: [credential] })
     expect(options).toMatchObject({
@@ -75,7 +75,7 @@ describe('a sign-in', () => {
     })
   })
 
-  test('with a key is accepted, and stores its counter', async () => {
+  test('with a passkey is accepted, and returns its new counter', async () => {
     const credential = await registered()
     const first = await webauthn.authenticated(authenticator.authenticate(asked), challenge, credential)
     expect(first).toEqual({ counter: 2 })
@@ -83,7 +83,7 @@ describe('a sign-in', () => {
     expect(await webauthn.authenticated(authenticator.authenticate(asked), challenge, next)).toEqual({ counter: 3 })
   })
 
-  test('with a key without a counter is accepted repeatedly', async () => {
+  test('with a passkey whose counter is always 0 is accepted repeatedly', async () => {
     authenticator = new SoftAuthenticator('without a counter', 0)
     const credential = await registered()
     for (let times = 0; times < 2; times++) {
@@ -100,13 +100,13 @@ describe('a sign-in', () => {
     ['without a touch', { isPresent: false }],
     ['with the same counter', { counter: 1 }],
     ['with a lower counter', { counter: 0 }],
-  ])('with a key %s is refused', async (_, wrong) => {
+  ])('with a passkey %s is refused', async (_, wrong) => {
     const credential = await registered()
     const answer = authenticator.authenticate({ ...asked, ...wrong })
     expect(await webauthn.authenticated(answer, challenge, credential)).toBeUndefined()
   })
 
-  test('a key is refused in place of another key, also under the id of that key', async () => {
+  test('with another passkey is refused, also if it has the same id', async () => {
     const credential = await registered()
     const other = new SoftAuthenticator('two')
     const sameName = new SoftAuthenticator('one')
@@ -115,13 +115,13 @@ describe('a sign-in', () => {
     }
   })
 
-  test('a key is refused if it answers under another id', async () => {
+  test('with a passkey that answers with another id is refused', async () => {
     const credential = await registered()
     const answer = { ...authenticator.authenticate(asked), id: 'AAAA', rawId: 'AAAA' }
     expect(await webauthn.authenticated(answer, challenge, credential)).toBeUndefined()
   })
 
-  test('a changed signature is refused', async () => {
+  test('with a changed signature is refused', async () => {
     const credential = await registered()
     const answer = authenticator.authenticate(asked)
     const signature = Buffer.from(answer.response.signature, 'base64url')
@@ -165,6 +165,6 @@ test.each([
     { publicUrls: ['https://a.example', 'https://b.example'], corsOrigins: ['https://a.example'], port: 1 },
     { id: 'a.example', origins: ['https://a.example', 'https://b.example'] },
   ],
-])('the relying party comes from %j', (settings, expected) => {
+])('the relying party is derived from the settings %j', (settings, expected) => {
   expect(relyingPartyOf(settings)).toMatchObject(expected)
 })

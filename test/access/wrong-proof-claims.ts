@@ -31,7 +31,7 @@ export const wrongClaims: readonly WrongProofRow[] = [
   // Claims.
   [44, 'no jti', claims({ jti: undefined }), invalid],
   [45, 'an empty jti', claims({ jti: '' }), invalid],
-  [46, 'jti a number', claims({ jti: 7 }), invalid],
+  [46, 'a jti that is a number', claims({ jti: 7 }), invalid],
   [47, 'jti of 129 characters', claims({ jti: 'j'.repeat(129) }), invalid],
   [48, 'no htm', claims({ htm: undefined }), invalid],
   [49, 'htm of another method', claims({ htm: 'POST' }), htm],
@@ -49,8 +49,8 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [61, 'htu without a host', htuOf((text) => text.replace(/^\w+:\/\/[^/]+/, '')), htu],
   [62, 'an empty htu', claims({ htu: '' }), htu],
   [63, 'no iat', claims({ iat: undefined }), invalid],
-  [64, 'iat a text', iatOf(String), invalid],
-  [65, 'iat beyond all numbers', drafted((draft) => ({ claimsText: hugeIat(draft.claims) })), invalid],
+  [64, 'an iat that is a text', iatOf(String), invalid],
+  [65, 'an iat above the largest number', drafted((draft) => ({ claimsText: hugeIat(draft.claims) })), invalid],
   [65, 'iat with a fraction', iatOf((now) => now + 0.5), invalid],
   [66, 'iat 61 s ago', iatOf((now) => now - 61), iat],
   [67, 'iat 61 s ahead', iatOf((now) => now + 61), iat],
@@ -58,12 +58,12 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [69, 'a negative iat', iatOf((now) => -now), iat],
   [70, 'no nonce', claims({ nonce: undefined }), useNonce],
   [71, 'an empty nonce', claims({ nonce: '' }), useNonce],
-  [72, 'nonce a number', claims({ nonce: 1 }), useNonce],
+  [72, 'a nonce that is a number', claims({ nonce: 1 }), useNonce],
   [73, 'a random nonce', claims({ nonce: 'AAAAAAAAAAAAAAAAAAAAAA' }), useNonce],
   [74, 'a nonce from eleven minutes ago', nonceOf(({ nonces }) => nonces.old), useNonce],
   [75, 'a nonce of an earlier start', nonceOf(({ nonces }) => nonces.earlierStart), useNonce],
   // Signature.
-  [76, 'signed by another key', drafted((_, { otherKey }) => ({ signature: es256By(otherKey) })), invalid],
+  [76, 'a signature of another key', drafted((_, { otherKey }) => ({ signature: es256By(otherKey) })), invalid],
   [77, 'claims changed after signing', changedAfter(1, (claim) => ({ ...claim, more: 1 })), invalid],
   [78, 'header changed after signing', changedAfter(0, (head) => ({ ...head, kid: 'a' })), invalid],
   [
@@ -74,7 +74,7 @@ export const wrongClaims: readonly WrongProofRow[] = [
   ],
   [80, 'a signature of 63 bytes', shortened(63), invalid],
   [81, 'an empty signature', shortened(0), invalid],
-  [82, 'r and s zero', drafted(() => ({ signature: () => new Uint8Array(64) })), invalid],
+  [82, 'a signature whose r and s are 0', drafted(() => ({ signature: () => new Uint8Array(64) })), invalid],
   // Binding.
   [83, 'no ath', claims({ ath: undefined }), ath],
   [84, 'ath of another token', claimsOf(({ tokens }) => ({ ath: athOf(tokens.unbound) })), ath],
@@ -110,15 +110,15 @@ export const wrongClaims: readonly WrongProofRow[] = [
     (context) => [1, 2, 3, 4, 5].map(() => request(context.tokens.bound, good(context))),
     { status: 503, error: 'OVERLOADED', hasRetryAfter: true },
   ],
-  // The error if several checks fail.
+  // If several checks fail, the first one decides the error.
   [105, 'htm before nonce', claims({ htm: 'POST', nonce: undefined }), htm],
   [105, 'htu before iat', claims({ htu: 'http://elsewhere.example/', iat: 1 }), htu],
   [105, 'iat before nonce', claims({ iat: 1, nonce: undefined }), iat],
   [105, 'nonce before signature', claimsByOther({ nonce: '' }), useNonce],
   [105, 'signature before ath', claimsByOther({ ath: '' }), invalid],
   [105, 'ath before key', sent((context) => byOtherKey(context, context.tokens.unbound)), ath],
-  [105, 'key before once', otherKeyTwice, keyMismatch],
-  [105, 'once before the expiry of the token', expiredTwice, used],
+  [105, 'key before single use', otherKeyTwice, keyMismatch],
+  [105, 'single use before the expiry of the token', expiredTwice, used],
 ]
 
 function claimsOf(changes: (context: ProofContext) => Record<string, unknown>): Requests {
@@ -168,7 +168,7 @@ function shortened(bytes: number): Requests {
   })
 }
 
-/** A valid request, and then a copy with this change. */
+/** A valid request, and then a changed copy of it. */
 function again(change: (first: ProofRequestText) => ProofRequestText): Requests {
   return (context) => {
     const first = request(context.tokens.bound, good(context))

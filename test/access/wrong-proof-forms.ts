@@ -18,22 +18,27 @@ import {
   type WrongProofRow,
 } from '#test/access/wrong-proof'
 
-/** Faults before the claims: transport, format, header and key. */
+/** Faults of the transport, the format, the header and the key, which are checked before the claims. */
 export const wrongForms: readonly WrongProofRow[] = [
   // Transport.
   [1, 'no header', sent(() => undefined), missing],
   [2, 'an empty header', sent(() => ''), missing],
-  [3, 'two headers, both good', (context) => [twice(context, good(context), good(context))], invalid],
-  [4, 'two headers, the same', (context) => [sameTwice(context)], invalid],
-  [5, 'two in one header', sent((context) => `${good(context)}, ${good(context)}`), invalid],
-  [6, 'longer than 4 KiB', sent((context) => proofOfLength(context, 4097)), invalid],
+  [3, 'two headers with different valid proofs', (context) => [twice(context, good(context), good(context))], invalid],
+  [4, 'two headers with the same proof', (context) => [sameTwice(context)], invalid],
+  [5, 'two proofs in one header', sent((context) => `${good(context)}, ${good(context)}`), invalid],
+  [6, 'a proof longer than 4 KiB', sent((context) => proofOfLength(context, 4097)), invalid],
   // Format.
   [7, 'a text that is not a JWT', edited(() => 'abc'), invalid],
-  [8, 'two parts', edited((text) => text.split('.').slice(0, 2).join('.')), invalid],
-  [9, 'four parts', edited((text) => `${text}.AAAA`), invalid],
-  [10, 'five parts, as of a JWE', edited((text) => `${text}.AAAA.AAAA`), invalid],
-  [11, 'the standard Base64 alphabet', sent((context) => proofWithDash(context).replace(/-/g, '+')), invalid],
-  [12, 'padding', edited((text) => `${text}==`), invalid],
+  [8, 'a proof of two parts', edited((text) => text.split('.').slice(0, 2).join('.')), invalid],
+  [9, 'a proof of four parts', edited((text) => `${text}.AAAA`), invalid],
+  [10, 'a proof of five parts, like a JWE', edited((text) => `${text}.AAAA.AAAA`), invalid],
+  [
+    11,
+    'a proof in the standard Base64 alphabet',
+    sent((context) => proofWithDash(context).replace(/-/g, '+')),
+    invalid,
+  ],
+  [12, 'a proof with padding', edited((text) => `${text}==`), invalid],
   [13, 'a header that is not JSON', drafted(() => ({ headerText: '{"typ":' })), invalid],
   [14, 'a header that is a list', drafted(() => ({ headerText: '[{"typ":"dpop+jwt"}]' })), invalid],
   [15, 'claims that are not JSON', drafted(() => ({ claimsText: 'htm=GET' })), invalid],
@@ -45,11 +50,11 @@ export const wrongForms: readonly WrongProofRow[] = [
   [20, 'typ in upper case', header({ typ: 'DPOP+JWT' }), invalid],
   [
     21,
-    'alg none, unsigned',
+    'alg none without a signature',
     drafted((draft) => ({ header: { ...draft.header, alg: 'none' }, signature: () => new Uint8Array() })),
     invalid,
   ],
-  [22, 'alg none, signed', header({ alg: 'none' }), invalid],
+  [22, 'alg none with a signature', header({ alg: 'none' }), invalid],
   [
     23,
     'HS256 with the public key as secret',
@@ -81,14 +86,14 @@ export const wrongForms: readonly WrongProofRow[] = [
   [41, 'a point outside the curve', jwk(({ otherKey }) => ({ x: otherKey.jwk.x })), invalid],
   [42, 'kid in place of jwk', header({ jwk: undefined, kid: 'a' }), invalid],
   [42, 'x5c in place of jwk', header({ jwk: undefined, x5c: ['MIIB'] }), invalid],
-  [43, 'crit', header({ crit: ['exp'], exp: 1 }), invalid],
+  [43, 'a critical header', header({ crit: ['exp'], exp: 1 }), invalid],
 ]
 
 function pss(key: never) {
   return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }
 }
 
-/** A valid proof of this length. Base64url has no texts of some lengths, so header and claims share the padding. */
+/** A valid proof of this length. Some lengths need padding in the header and in the claims. */
 export function proofOfLength(context: ProofContext, characters: number): string {
   for (let inHeader = 0; inHeader < 4; inHeader++) {
     const draft = draftOf(context, context.key, context.tokens.bound)
@@ -113,7 +118,7 @@ function withoutFirst(text: string): string {
   return base64urlOf(Buffer.from(text, 'base64url').subarray(1))
 }
 
-/** Repeats until the signature has a character that differs in the two alphabets. */
+/** Makes proofs until a signature contains `-`, which the standard Base64 alphabet does not have. */
 function proofWithDash(context: ProofContext): string {
   for (;;) {
     const text = good(context)

@@ -2,7 +2,7 @@ import { sign } from 'node:crypto'
 import { type KeyPair, makeForeignKeys } from '#test/access/key-pair'
 import { draftOf, type ProofDraft, type ProofMaker, proofOf } from '#test/access/proof-draft'
 
-/** The input of the rows of right and wrong proofs. */
+/** What the rows of right and wrong proofs are made from. */
 export interface ProofContext extends ProofMaker {
   readonly key: KeyPair
   readonly otherKey: KeyPair
@@ -39,7 +39,7 @@ export interface ProofRequestText {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** The requests in order; all but the last one succeed. */
+/** Requests in order. Only the last one is refused. */
 export type Requests = (context: ProofContext) => readonly ProofRequestText[]
 
 export interface Refusal {
@@ -53,8 +53,8 @@ export interface Refusal {
 }
 
 /**
- * A fault of a proof or its token, and the error. The valid request is `GET /api/v1/iam/me` with token T bound to key
- * K, and a valid proof of K.
+ * A fault of a proof or its token, and the expected error. The number is the row of the contract. The valid request is
+ * `GET /api/v1/iam/me` with token T, which is bound to `key`, and a valid proof of `key`.
  */
 export type WrongProofRow = readonly [number: number, name: string, requests: Requests, refusal: Refusal]
 
@@ -89,7 +89,7 @@ export function spoilt(spoil: (draft: ProofDraft, context: ProofContext) => void
   }
 }
 
-/** The valid request, whose draft has these other members. */
+/** The valid request, with other members in the draft of its proof. */
 export const drafted = (changes: (draft: ProofDraft, context: ProofContext) => Partial<ProofDraft>) =>
   spoilt((draft, context) => Object.assign(draft, changes(draft, context)))
 /** A request with T and this proof. */
@@ -102,7 +102,7 @@ export const edited = (edit: (text: string) => string) => drafted(() => ({ edit 
 export const jwk = (changes: (context: ProofContext) => Record<string, unknown>) =>
   spoilt((draft, context) => Object.assign(draft.header, { jwk: { ...context.key.jwk, ...changes(context) } }))
 
-/** Signed correctly by a key of another type. */
+/** The valid request, with a proof that a key of another type signed correctly. */
 export const foreign = (alg: string, kind: string, signing: (key: never) => object = (key) => ({ key })) =>
   spoilt((draft) => {
     const { privateKey, jwk: foreignJwk } = foreignKeys[kind] as never as { privateKey: never; jwk: object }

@@ -17,7 +17,7 @@ const setPassword = (version: number): AccountCommand => {
 }
 const [disable, enable, erase] = [{ type: 'disable' }, { type: 'enable' }, { type: 'erase' }] as const
 
-/** Runs the commands; a number is a pause in milliseconds. */
+/** Runs the commands. A number is a pause in milliseconds. */
 function run(account: ActingAccount, steps: readonly Step[]): void {
   for (const step of steps) {
     if (typeof step === 'number') account.at += step
@@ -66,13 +66,13 @@ describe('a code', () => {
     expect(account.state).toEqual(before)
   })
 
-  test('is valid until its last millisecond, also as the second code, and after the account was enabled again', () => {
+  test('is valid until it expires, also if it replaces another code of an account that was enabled again', () => {
     run(account, [disable, enable, invite(1), invite(2), codeLifetimeMs - 1])
     expect(codeOf(account.state, hash(2), account.at)).toEqual(code(2))
     expect(outcomeOf(account.redeem(2))).toEqual({ version: account.version })
   })
 
-  test('keeps the old password until the code is used, and then ends every session', () => {
+  test('does not change the old password until it is used, and then ends every session', () => {
     account.begin('S1')
     account.begin('S2')
     account.act(invite(7))
@@ -88,7 +88,7 @@ describe('a code', () => {
   test.each([
     [true, []],
     [false, ['totp', 'webauthn']],
-  ])('that resets the second factors (%s) resets them when it is used', (resetsFactors, left) => {
+  ])('resets the second factors (%s) when it is used', (resetsFactors, left) => {
     account.setTotp()
     account.addWebauthn('C1')
     account.act({ type: 'factor_failed' })
@@ -110,7 +110,7 @@ describe('an account that is opened with a password', () => {
     expect(account.begin('S1').type).toBe('record')
   })
 
-  test('must not exist before', () => {
+  test('cannot be opened if it exists', () => {
     expect(outcomeOf(account.act({ type: 'open', passwordHash: 'x' }))).toBe('conflict: the account exists')
   })
 })
@@ -131,7 +131,7 @@ describe('a password', () => {
     expect(account.state.credentials).toBeUndefined()
   })
 
-  test('changes if the caller has seen the present one, and the other sessions end', () => {
+  test('changes if the caller names the present version, and then the other sessions end', () => {
     for (const id of ['S1', 'S2', 'S3']) account.begin(id)
     const decision = account.act({ type: 'set_password', version: 1, passwordHash: 'hash 2', keep: 'S2' })
     expect(outcomeOf(decision)).toEqual({ version: 2 })
@@ -195,28 +195,28 @@ describe('a new session', () => {
   })
 })
 
-describe('sessions end', () => {
+describe('the sessions that end are', () => {
   test.each<[string, AccountCommand, unknown, string[]]>([
     ['all of them', { type: 'end_sessions' }, 3, []],
     ['all but one', { type: 'end_sessions', keep: 'S2' }, 2, ['S2']],
-    ['all, if the session to keep is not among them', { type: 'end_sessions', keep: 'S9' }, 3, []],
-    ['only one', { type: 'end_sessions', only: 'S2' }, 1, ['S1', 'S3']],
-    ['none, if the only one is unknown', { type: 'end_sessions', only: 'S9' }, notFound, ['S1', 'S2', 'S3']],
+    ['all, if the session to keep is unknown', { type: 'end_sessions', keep: 'S9' }, 3, []],
+    ['one, if only one is named', { type: 'end_sessions', only: 'S2' }, 1, ['S1', 'S3']],
+    ['none, if the named one is unknown', { type: 'end_sessions', only: 'S9' }, notFound, ['S1', 'S2', 'S3']],
     ['one that expired', { type: 'session_over', session: 'S1' }, undefined, ['S2', 'S3']],
     ['none, if the session is unknown', { type: 'session_over', session: 'S9' }, undefined, ['S1', 'S2', 'S3']],
-    ['when the account is erased', erase, undefined, []],
-    ['when the account is disabled', disable, undefined, []],
+    ['all, when the account is erased', erase, undefined, []],
+    ['all, when the account is disabled', disable, undefined, []],
   ])('%s', (_, command, outcome, left) => {
     for (const id of ['S1', 'S2', 'S3']) account.begin(id)
     const decision = account.act(command)
     expect(outcomeOf(decision)).toEqual(outcome)
     expect(account.sessionIds).toEqual(left)
-    // The actor of an expired session has ended it already, and gets no command.
+    // The actor of an expired session has already ended the session, and gets no command.
     const ended = command.type === 'session_over' ? [] : ['S1', 'S2', 'S3'].filter((id) => !left.includes(id))
     expect(sentCommandsOf(decision)).toEqual(ended.map((id) => `session/t/${id} end`))
   })
 
-  test('stores nothing when the account had no sessions', () => {
+  test('none of an account without sessions, and nothing is stored', () => {
     expect(account.act({ type: 'end_sessions' })).toEqual({ type: 'answer', value: 0 })
     expect(account.act({ type: 'end_sessions', keep: 'S1' })).toEqual({ type: 'answer', value: 0 })
   })
@@ -231,7 +231,7 @@ describe('an account', () => {
     expect(account.state).toEqual(new ActingAccount().state)
   })
 
-  test('is disabled once and enabled once', () => {
+  test('can be disabled and enabled again, and a repeated command stores nothing', () => {
     const types = [enable, disable, disable].map((command) => account.act(command).type)
     expect(types).toEqual(['answer', 'record', 'answer'])
     expect(account.state.credentials).toMatchObject({ hash: 'hash 1', isDisabled: true })

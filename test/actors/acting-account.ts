@@ -32,7 +32,7 @@ export class ActingAccount extends ActingActor<AccountState, AccountCommand> {
     super(accountActor, { tenant: 't', id: 'U1' })
   }
 
-  /** A user that signed up with password `hash 1`. */
+  /** A user who signed up with the password hash `hash 1`. */
   static signedUp(): ActingAccount {
     const acting = new ActingAccount()
     acting.record({ type: 'invite', code: code(1) })

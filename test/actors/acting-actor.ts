@@ -30,7 +30,7 @@ export function turnAt(at = now, tenant = 'default', reminder: number | null = n
   }
 }
 
-/** A turn that throws when it is read after `revoke`. */
+/** A turn whose fields throw an error when they are read after `revoke`. */
 function revocableTurn(turn: Turn): { turn: Turn; revoke: () => void } {
   const { proxy, revoke } = Proxy.revocable(turn, {})
   return { turn: proxy, revoke }
@@ -38,8 +38,8 @@ function revocableTurn(turn: Turn): { turn: Turn; revoke: () => void } {
 
 /**
  * An actor without a runtime. It applies each decision at once, runs the effects and keeps the records as bytes. After
- * each turn it checks that the decision did not change the state, and that effects do not read the `Turn` object, which
- * the system uses again for the turns of other actors. For an actor with write-through it also checks that the records
+ * each turn, it checks that the decision did not change the state. It also checks that effects do not read the `Turn`
+ * object, which the system reuses for other turns. For an actor with write-through, it checks that the records
  * restore the same state.
  */
 export class ActingActor<State, Command> {
@@ -79,7 +79,7 @@ export class ActingActor<State, Command> {
     return decision
   }
 
-  /** Like `act`, but throws if nothing is recorded. */
+  /** Does the same as `act`, but throws if nothing is recorded. */
   record(command: Command): Recorded<Entry> {
     const decision = this.act(command)
     if (decision.type !== 'record') throw new Error(`nothing is recorded: ${JSON.stringify(decision)}`)
@@ -91,17 +91,17 @@ export class ActingActor<State, Command> {
     for (const event of decision.events) this.definition.apply(this.state, event, ++this.offset)
     for (const change of decision.records ?? []) this.#store(change)
     if (decision.reminder !== undefined) this.reminder = decision.reminder
-    // Both are formatted: a record returns bytes as buffers, which do not equal other byte arrays.
+    // Both states are formatted, because records return bytes as buffers, which do not equal other byte arrays.
     if (this.definition.persistence === 'write_through') {
       const [restored, kept] = [this.#show(this.woken()), this.#show(this.state)]
-      // `toEqual` alone takes a hundred times as long for byte arrays.
+      // `toEqual` takes a hundred times as long for byte arrays.
       if (!isDeepStrictEqual(restored, kept)) expect(restored).toEqual(kept)
     }
     for (const change of decision.records ?? []) this.definition.recordStored?.(this.address, change)
     for (const effect of decision.effects ?? []) effect()
   }
 
-  /** The state that its records restore. */
+  /** The state that the records of the actor restore. */
   woken(): State {
     const records = [...this.records].map(([name, bytes]) => [name, unpackRecord(this.#formatOf(name), bytes)] as const)
     return this.definition.wake(this.address, new Map(records))

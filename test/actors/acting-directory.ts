@@ -16,7 +16,7 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
     this.notices = notices
   }
 
-  /** A user of tenant `default` with id `<NAME>`, invited. */
+  /** Invites a user of tenant `default`. The id is the name in upper case. */
   invite(name: string, more: Partial<NewUser> = {}): Decision<Entry> {
     const user = { id: name.toUpperCase(), tenant: 'default', name, email: null, roles: [], ...more }
     return this.act({ type: 'add_user', user, code: code(1) })
@@ -34,7 +34,7 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
     return this.act({ type: 'add_tenant', tenant })
   }
 
-  /** Invited users `u1`, `u2`, … of a tenant, inserted as from the store. */
+  /** Inserts invited users `u1`, `u2`, … of a tenant, as a start does from the store. */
   fill(tenant: string, count: number): void {
     const blank = { email: null, roles: [], state: 'invited', hasPassword: false, factors: [] } as const
     for (let number = 1; number <= count; number++) {
@@ -50,7 +50,7 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
   }
 }
 
-/** The state as plain values for comparison: the internal runs of names depend on the order of insertion. */
+/** The state as plain values. They can be compared, although the internal runs of names depend on the insertions. */
 function shown(state: DirectoryState) {
   const byTenant = new Map([...state.byTenant].map(([tenant, names]) => [tenant, names.after('', names.size)]))
   return structuredClone({ ...state, byTenant })

@@ -42,14 +42,14 @@ export class ActingProject extends ActingActor<ProjectState, ProjectCommand> {
     return indexChangesOf(this.record(command))
   }
 
-  /** This many devices move from one state to another, in the present rollout. */
+  /** Moves this many devices from one stage of the present rollout to another. */
   move(from: Stage | null, to: Stage | null, count = 1): void {
     const rollout = this.state.rollout?.id ?? null
     for (let done = 0; done < count; done++) this.act(moved(from, to, { rollout }))
   }
 }
 
-/** A release; the digest of its bytes is the character `image`, repeated. */
+/** A release. The digest of its bytes is the character `image`, repeated. */
 export function releaseOf(firmware: string, more: Partial<StoredRelease> & { image?: string } = {}): StoredRelease {
   const { image = 'a', ...fields } = more
   return {

@@ -20,7 +20,7 @@ export class RecordingTopics extends RecordedLines implements SubscriberNotices 
   }
 }
 
-/** User Ada of tenant `t`, without a runtime, with the rows of the topic index. */
+/** The subscriber actor of user Ada of tenant `t`, without a runtime. It records the rows of the topic index. */
 export class ActingSubscriber extends ActingActor<SubscriberState, SubscriberCommand> {
   readonly notices: RecordingTopics
   readonly rows = new Set<string>()
@@ -42,7 +42,7 @@ export class ActingSubscriber extends ActingActor<SubscriberState, SubscriberCom
     super.apply(decision)
   }
 
-  /** Subscribes to a function whose last request is `from`. */
+  /** Subscribes to a function whose last request has number `from`. */
   subscribe(fn: string, id: string, { from = 0, ...more }: Partial<StoredSubscription> & { from?: number } = {}) {
     return this.act({ type: 'subscribe', subscription: subscriptionOf(fn, id, more), from })
   }
@@ -73,7 +73,7 @@ export function subscriptionOf(fn: string, id: string, more: Partial<StoredSubsc
   }
 }
 
-/** Reports one sent mail, the first of the present hour. */
+/** The report of a sent mail, which is the first one of the present hour. */
 export function sent(subscription: string, to: number, more: Partial<AdvanceMail> = {}): AdvanceMail {
   return {
     type: 'advance',

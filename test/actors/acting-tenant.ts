@@ -13,15 +13,15 @@ import { RecordingRules } from '#test/actors/recording-rules'
 export const ann = 'crn#user:2Vb7qYx9Kd'
 export const ben = 'crn#user:3Nc7xJr4Vq'
 
-export const hot: AlarmBody = {
+export const hotAlarm: AlarmBody = {
   name: 'Hot',
   severity: 'warning',
   serviceIdentifier: 'svc',
   condition: { '>': [{ var: 'temperature' }, 30] },
 }
 
-/** Mails at each change of one property. */
-export const told: FunctionBody = {
+/** A function that sends a mail at each change of one property. */
+export const mailFunction: FunctionBody = {
   ...{ name: 'Told', enabled: true, binding: {} },
   graph: {
     nodes: [
@@ -32,9 +32,9 @@ export const told: FunctionBody = {
   },
 }
 
-export const words: TemplateBody = { locales: { en: { subject: 'It is {{value}}', text: 'Now.' } } }
+export const mailTemplate: TemplateBody = { locales: { en: { subject: 'It is {{value}}', text: 'Now.' } } }
 
-/** Tenant `t` without a runtime. */
+/** The actor of tenant `t`, without a runtime. */
 export class ActingTenant extends ActingActor<TenantState, TenantCommand> {
   readonly rules: RecordingRules
   readonly endedTopics: string[]
@@ -56,22 +56,22 @@ export class ActingTenant extends ActingActor<TenantState, TenantCommand> {
   }
 
   makeAlarm(id: string, more: Partial<AlarmBody> = {}, author = ann): Decision<Entry> {
-    return this.act({ type: 'put_alarm', id, isNew: true, body: { ...hot, ...more }, author })
+    return this.act({ type: 'put_alarm', id, isNew: true, body: { ...hotAlarm, ...more }, author })
   }
 
   putAlarm(id: string, more: Partial<AlarmBody> = {}, author = ann): Decision<Entry> {
-    return this.act({ type: 'put_alarm', id, isNew: false, body: { ...hot, ...more }, author })
+    return this.act({ type: 'put_alarm', id, isNew: false, body: { ...hotAlarm, ...more }, author })
   }
 
   makeFunction(id: string, more: Partial<FunctionBody> = {}, author = ann): Decision<Entry> {
-    return this.act({ type: 'put_function', id, isNew: true, body: { ...told, ...more }, author })
+    return this.act({ type: 'put_function', id, isNew: true, body: { ...mailFunction, ...more }, author })
   }
 
   putFunction(id: string, more: Partial<FunctionBody> = {}, author = ann): Decision<Entry> {
-    return this.act({ type: 'put_function', id, isNew: false, body: { ...told, ...more }, author })
+    return this.act({ type: 'put_function', id, isNew: false, body: { ...mailFunction, ...more }, author })
   }
 
-  putTemplate(name: string, body = words, author = ann): Decision<Entry> {
+  putTemplate(name: string, body = mailTemplate, author = ann): Decision<Entry> {
     return this.act({ type: 'put_template', name, body, author })
   }
 

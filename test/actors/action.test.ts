@@ -14,14 +14,14 @@ describe('an action', () => {
   const acting = () => new ActingActor(actionActor, { id: 'J' })
   const entry = (isPresent: boolean) => [{ index: runningActionIndex, entry: 'J', isPresent }]
 
-  test('is stored as active, with a reminder at the end of its day', () => {
+  test('is stored as active, with a reminder at the end of its retention', () => {
     const actor = acting()
     expect(actor.record(begin).indexes).toEqual(entry(true))
     expect(actor.state.stored).toEqual({ ...action, createdAt: now, isDone: false })
     expect(actor.reminder).toBe(now + actionRetentionMs)
   })
 
-  test('begins once', () => {
+  test('can begin only once', () => {
     const actor = acting()
     actor.act(begin)
     expect(outcomeOf(actor.act(begin))).toBe('conflict: the id is taken')
@@ -37,23 +37,26 @@ describe('an action', () => {
     expect(actor.act({ type: 'done' }).type).toBe('answer')
   })
 
-  test.each([false, true])('is deleted after its day (done: %s), and no clock deletes it earlier', (isDone) => {
-    const actor = acting()
-    actor.act(begin)
-    if (isDone) actor.act({ type: 'done' })
-    for (const later of [-5_000, 0, actionRetentionMs - 1]) {
-      actor.at = now + later
-      actor.act(due)
-      expect([actor.records.size, actor.reminder]).toEqual([1, now + actionRetentionMs])
-    }
-    actor.at = now + actionRetentionMs
-    expect(actor.record(due).indexes).toEqual(entry(false))
-    expect([actor.records.size, actor.state.stored]).toEqual([0, undefined])
-    expect(actor.act(due).type).toBe('answer')
-  })
+  test.each([false, true])(
+    'is deleted at the end of its retention (done: %s), and not earlier by a clock that is set back',
+    (isDone) => {
+      const actor = acting()
+      actor.act(begin)
+      if (isDone) actor.act({ type: 'done' })
+      for (const later of [-5_000, 0, actionRetentionMs - 1]) {
+        actor.at = now + later
+        actor.act(due)
+        expect([actor.records.size, actor.reminder]).toEqual([1, now + actionRetentionMs])
+      }
+      actor.at = now + actionRetentionMs
+      expect(actor.record(due).indexes).toEqual(entry(false))
+      expect([actor.records.size, actor.state.stored]).toEqual([0, undefined])
+      expect(actor.act(due).type).toBe('answer')
+    },
+  )
 })
 
-describe('a page', () => {
+describe('a page of results', () => {
   const acting = () => {
     const actor = new ActingActor(actionPageActor, { id: 'J.0' })
     actor.act({ type: 'put', devices: ['A', 'B', 'C'] })
@@ -61,18 +64,18 @@ describe('a page', () => {
   }
   const outcomes = (...of: (readonly [number, DeviceOutcome])[]) => ({ type: 'outcomes', outcomes: of }) as const
 
-  test('is stored without any results of devices', () => {
+  test('begins with its devices and no results', () => {
     expect(acting().state.stored).toEqual({ createdAt: now, devices: ['A', 'B', 'C'], outcomes: [null, null, null] })
   })
 
-  test('keeps the result of each device, and answers how many are missing', () => {
+  test('stores the result of each device, and answers how many results are missing', () => {
     const actor = acting()
     expect(outcomeOf(actor.act(outcomes([2, ok])))).toEqual({ pending: 2 })
     expect(outcomeOf(actor.act(outcomes([0, offline], [1, ok])))).toEqual({ pending: 0 })
     expect(actor.state.stored?.outcomes).toEqual([offline, ok, ok])
   })
 
-  test('keeps the first result of a device, also within one turn, and ignores unknown places', () => {
+  test('keeps the first of several results of a device, and ignores unknown devices', () => {
     const actor = acting()
     actor.act(outcomes([1, ok], [1, offline]))
     const decision = actor.act(outcomes([1, offline], [3, ok]))
@@ -80,7 +83,7 @@ describe('a page', () => {
     expect(actor.state.stored?.outcomes).toEqual([null, ok, null])
   })
 
-  test('that is put again has other devices', () => {
+  test('has other devices and no results after it is put again', () => {
     const actor = acting()
     actor.at = now + 5
     actor.act({ type: 'put', devices: ['D'] })

@@ -12,9 +12,9 @@ import { atOnce } from '#test/rules/synchronous-slices'
 /** A device without a runtime, in a tenant with alarms. */
 export class DeviceWithAlarms extends ActingDevice {
   readonly rules: RuleViews
-  /** Rows of the alarm index: `I1/A`. */
+  /** Rows of the alarm index, as `I1/A`. */
   readonly rows = new Set<string>()
-  /** The access of authors; `mayRead` sets it. */
+  /** The access of the authors of alarms. `mayRead` changes it. */
   scope: Scope = everything
 
   constructor(functions?: DeviceFunctions) {
@@ -51,7 +51,7 @@ export class DeviceWithAlarms extends ActingDevice {
   }
 }
 
-/** The alarm events of a turn: `I1 active 5`, with their time. */
+/** The alarm events of a turn, as `I1 active 5`. The number is the time since which the state holds. */
 export function turnsOf(decision: Decision<Entry>): string[] {
   if (decision.type !== 'record') return []
   return decision.events.flatMap((event) => {

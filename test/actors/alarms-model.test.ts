@@ -15,13 +15,13 @@ import { commandOf, weighted } from '#test/kit/command-arbitrary'
 import { forAll } from '#test/kit/for-all'
 import { storedAlarm } from '#test/rules/stored-rules'
 
-/** The service in two shapes; the second one has another type and one property less. */
+/** The service in two shapes. The second one has another type and one property less. */
 const forms = [shapeOf('svc', { 1: 'uint8', 2: 'string' }), shapeOf('svc', { 1: 'uint16' })]
 const other = shapeOf('other', { 1: 'uint8' })
 
-/** The value of a property; undefined: none, or an error. */
+/** The value of a property; undefined if it has no value or an error. */
 type Value = string | number | undefined
-/** Conditions, each with a direct evaluation; undefined: no result. */
+/** Conditions, each with a function that evaluates it directly. The result is undefined if values are missing. */
 const conditions = [
   {
     condition: { '>': [{ var: '0x01' }, 4] },
@@ -88,14 +88,14 @@ const isRefused = fc.constantFrom(false, false, false, false, false, true)
 
 const connected: Step = { type: 'hello', form: 0, hasOther: true }
 
-/** A device with the expected alarm states. The model computes them again from all values each time. */
+/** A device, and a model of its alarms. After each step, the model computes the expected states from all values. */
 class AlarmModel {
   readonly device = new DeviceWithAlarms()
   readonly #published: string[]
   readonly alarms = new Map<string, typeof alarm extends fc.Arbitrary<infer A> ? A : never>()
   readonly expected = new Map<string, AlarmState>()
   hasAccess = true
-  /** An alarm or the access of authors was edited, and the device has not been evaluated since. */
+  /** True if an alarm or the access of authors was edited, and the device has not been evaluated since. */
   isEdited = false
   #seq = 0
   #edit = 1
@@ -206,7 +206,7 @@ class AlarmModel {
     }
   }
 
-  /** The expected events; the model then moves to the new states. */
+  /** Moves the model to the new states, and returns the expected events. */
   #evaluated(isRemoved: boolean): string[] {
     const { state, at } = this.device
     const published: string[] = []
@@ -237,7 +237,7 @@ class AlarmModel {
     return published
   }
 
-  /** Reminders come at their time, or all later if the server was down. */
+  /** Lets time pass. Reminders come at their time, or all at the end if the server was down. */
   #wait(ms: number, isDown: boolean): void {
     const { device } = this
     const until = device.at + ms
@@ -273,7 +273,7 @@ function propertyValue(state: DeviceState, serviceIdentifier: string, propId: nu
   return found === null || isPropertyError(found) ? undefined : (found as Value)
 }
 
-test('alarms change as a direct evaluation expects, for any sequence of commands', () => {
+test('after any sequence of commands, alarms have the states of a direct evaluation of their conditions', () => {
   const published: string[] = []
   forAll(
     [

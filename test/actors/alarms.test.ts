@@ -26,7 +26,7 @@ class LinkedDevice extends DeviceWithAlarms {
 }
 
 describe('a report', () => {
-  test('activates and clears an alarm, with an entry for each change after its own entry', () => {
+  test('activates and clears an alarm, with an entry for each change after the entry of the report', () => {
     const device = new LinkedDevice({ I1: high })
     const first = device.reports(0, 11)
     expect(kindsOf(first)).toEqual(['reported', 'alarm_changed'])
@@ -37,7 +37,7 @@ describe('a report', () => {
     expect(turnsOf(device.reports(0, 12))).toEqual([])
     const last = device.reports(0, 10)
     expect(turnsOf(last)).toEqual([`I1 inactive ${now + 500}`])
-    // The row is there since the first activation.
+    // The index has had the row since the first activation.
     for (const decision of [last, device.reports(0, 11)]) expect(decision).toMatchObject({ indexes: [] })
     expect(device.rules.counts.transitions).toBe(3)
   })
@@ -45,7 +45,7 @@ describe('a report', () => {
   test.each([
     ['the value of its first property', { and: [{ '>': [{ var: '0x02' }, 1] }, { '<': [{ var: '0x01' }, 9] }] }, 5],
     ['no value if its property has none', { '!=': [{ var: ['0x03', 'none'] }, 'x'] }, undefined],
-  ])('that changes the condition of an alarm publishes %s', (_, condition, value) => {
+  ])('that changes the state of an alarm publishes %s', (_, condition, value) => {
     const device = new LinkedDevice({ I1: { ...high, condition } })
     const { events = [] } = device.reports(0, 3, 1, 5) as { events?: readonly object[] }
     expect(events.at(-1)).toEqual({
@@ -54,7 +54,7 @@ describe('a report', () => {
     })
   })
 
-  test('is published without evaluation if its values are the same or no alarm reads them', () => {
+  test('is published without an evaluation if no value that an alarm reads has changed', () => {
     const device = new LinkedDevice({ I1: high })
     device.reports(0, 5)
     const evaluated = device.rules.counts.evaluated
@@ -80,11 +80,11 @@ describe('a report', () => {
     const evaluated = device.rules.counts.evaluated
     expect(turnsOf(device.act(report(wide, 2, items(1))))).toEqual([`I1 active ${now}`, `I2 active ${now}`])
     expect(device.rules.counts.evaluated).toBe(evaluated + 2)
-    // The next report must not see items of this one.
+    // The next report must not use items of this report.
     expect(turnsOf(device.act(report(wide, 3, [5, 0])))).toEqual([`I1 inactive ${now}`, `I2 inactive ${now}`])
   })
 
-  test('is one plain entry if no alarm changes', () => {
+  test('is a single entry if no alarm changes', () => {
     const device = new LinkedDevice({ I1: high })
     device.reports(0, 1)
     const decision = device.act(report(svc, 2, [0, 2]))
@@ -94,7 +94,7 @@ describe('a report', () => {
 })
 
 describe('a condition with a minimum duration', () => {
-  test('needs one reminder for all alarms that flap meanwhile', () => {
+  test('needs only one reminder, even if the condition changes often during that time', () => {
     const device = new LinkedDevice({ I1: long, I2: { ...long, forSeconds: 3 } })
     const reminders: unknown[] = []
     for (let times = 0; times < 5; times++) {
@@ -109,7 +109,7 @@ describe('a condition with a minimum duration', () => {
     device.reports(0, 11)
     device.at = now + 2_000
     expect(turnsOf(device.due())).toEqual([])
-    // The reminder for the condition that began at now + 1 000.
+    // This reminder is for the condition that began at now + 1 000.
     expect(device.reminder).toBe(now + 3_000)
   })
 
@@ -124,7 +124,7 @@ describe('a condition with a minimum duration', () => {
   })
 })
 
-test('an alarm ends before the removal of its device is published', () => {
+test('the end of an alarm is published before the removal of its device', () => {
   const device = new LinkedDevice({ I1: high, I2: long })
   device.reports(0, 11)
   const decision = device.act({ type: 'remove' })
@@ -138,7 +138,7 @@ describe('an acknowledgement', () => {
     ({ type: 'acknowledge_alarm', alarm, by, comment }) as const
   const acknowledgementOf = (device: LinkedDevice) => device.alarmStates.I1?.acknowledged
 
-  test('counts until the alarm becomes active again, and is stored with the device', () => {
+  test('holds until the alarm becomes active again, and is stored with the device', () => {
     const device = new LinkedDevice({ I1: high })
     device.reports(0, 11)
     const by = { by: 'crn#user:U1', at: now + 5, comment: 'seen' }
@@ -157,7 +157,7 @@ describe('an acknowledgement', () => {
     expect([device.alarmStates.I1?.isActive, acknowledgementOf(device)]).toEqual([true, undefined])
   })
 
-  test('is replaced by another one, and not changed by its repetition', () => {
+  test('is replaced by an acknowledgement with another user or comment, and not changed by the same one', () => {
     const device = new LinkedDevice({ I1: high })
     device.reports(0, 11)
     for (const next of [acknowledge('U1'), acknowledge('U2'), acknowledge('U2', 'mine')]) {
@@ -169,7 +169,7 @@ describe('an acknowledgement', () => {
 
   test.each([
     ['that was never active', 'I1'],
-    ['that only waits', 'I2'],
+    ['whose condition has not held for long enough', 'I2'],
     ['that does not exist', 'I3'],
   ])('of an alarm %s is refused', (_, alarm) => {
     const device = new LinkedDevice({ I1: { ...high, condition: over('0x02', 10) }, I2: long })

@@ -18,7 +18,7 @@ function declared(shape: Shape = one, items: Items = [], reported: Items = []): 
 
 const nothing = { entries: [], changes: 0, indexes: [], shared: [] }
 
-/** The events of a new declaration, as [kind, items, removed ids]. */
+/** The effects of a new declaration, with its events as [kind, items, ids of removed properties]. */
 function declarationOf(device: ActingDevice, services: readonly { shape: Shape; items: Items }[]) {
   const declaration = declare(device.state, services, now)
   const entries = declaration.entries.map((entry) =>
@@ -35,7 +35,7 @@ function declarationOf(device: ActingDevice, services: readonly { shape: Shape; 
 }
 
 describe('a first declaration', () => {
-  test('publishes its values; the shape is stored with it, and the index has the service', () => {
+  test('publishes its values, stores the shape, and adds the service to the index', () => {
     const device = ActingDevice.added()
     expect(declarationOf(device, [{ shape: one, items: [0, 5] }])).toEqual({
       entries: [['declared', [0, 5], []]],
@@ -45,7 +45,7 @@ describe('a first declaration', () => {
     })
   })
 
-  test('publishes nothing without values, but is stored', () => {
+  test('without values publishes nothing, but is stored', () => {
     const device = ActingDevice.added()
     expect(declarationOf(device, [{ shape: one, items: [] }])).toMatchObject({ changes: 1, shared: [one.id] })
     const decision = device.record(hello([{ shape: one, items: [] }]))
@@ -54,7 +54,7 @@ describe('a first declaration', () => {
     expect(shownState(device.state).services).toEqual([{ shape: one.id, ...none }])
   })
 
-  test('of a service without properties publishes nothing, then and when it is no longer declared', () => {
+  test('of a service without properties publishes nothing, and neither does the end of this declaration', () => {
     const device = ActingDevice.added()
     expect(declarationOf(device, [{ shape: shapeOf('empty', {}), items: [] }])).toEqual(nothing)
     device.act(hello([{ shape: shapeOf('empty', {}), items: [] }]))
@@ -74,7 +74,7 @@ describe('a repeated declaration', () => {
 
   test.each<[string, Items, Items, Items]>([
     ['only the value that differs', [0, 5, 1, 'x'], [0, 6, 1, 'x'], [0, 6]],
-    ['a value that replaces an error or nothing', [0, { error: 'e' }], [0, 6, 1, ''], [0, 6, 1, '']],
+    ['values that replace an error and a missing value', [0, { error: 'e' }], [0, 6, 1, ''], [0, 6, 1, '']],
   ])('publishes %s', (_, reported, items, published) => {
     const device = declared(one, [], reported)
     expect(declarationOf(device, [{ shape: one, items }]).entries).toEqual([['declared', published, []]])
@@ -95,12 +95,17 @@ describe('another shape of the same service', () => {
   const marked = shapeOf('svc', { 1: ['uint8', 1], 2: 'string' })
   test.each<[string, Shape, Items, published?: unknown[]]>([
     ['with one property more publishes nothing', longer, []],
-    ['with one more and its value', longer, [2, true], [[2, true], []]],
-    ['with one property less', shapeOf('svc', { 1: 'uint8' }), [], [[], [2]]],
-    ['with another type and no value', retyped, [], [[], [1]]],
-    ['with another type and a value', retyped, [0, 'y'], [[0, 'y'], []]],
-    ['with another modifier, so that the value is displayed in another way', marked, [], [[0, 5], []]],
-    ['with other properties only', shapeOf('svc', { 8: 'uint8' }), [], [[], [1, 2]]],
+    ['with one property more and its value publishes the value', longer, [2, true], [[2, true], []]],
+    ['with one property less publishes the removal', shapeOf('svc', { 1: 'uint8' }), [], [[], [2]]],
+    ['with another type and no value publishes the removal', retyped, [], [[], [1]]],
+    ['with another type and a value publishes the value', retyped, [0, 'y'], [[0, 'y'], []]],
+    [
+      'with another modifier publishes the value again, because it is displayed in another way',
+      marked,
+      [],
+      [[0, 5], []],
+    ],
+    ['with only other properties publishes all removals', shapeOf('svc', { 8: 'uint8' }), [], [[], [1, 2]]],
   ])('%s', (_, shape, items, published) => {
     const declaration = declarationOf(declared(one, [], reported), [{ shape, items }])
     const expected = published ? { entries: [['declared', ...published]], changes: 0 } : { entries: [], changes: 1 }
@@ -121,12 +126,12 @@ describe('another shape of the same service', () => {
     const [service] = device.state.services
     expect(service?.states()).toEqual([null, 'x', 0.5])
     expect(service?.times()).toEqual([0, time, now + 5_000])
-    // No entry may later restore a value that was lost with its type.
+    // The offset of the declaration prevents that an older entry restores the value that the new type has removed.
     expect(service?.offsets()).toEqual([0, offset, declaredAt])
   })
 })
 
-test('a service that is no longer declared is published with all its properties and leaves the index', () => {
+test('a service that is no longer declared is published with all its properties, and removed from the index', () => {
   const device = declared(one, [], [0, 5])
   const other = shapeOf('other', { 1: 'bool' })
   const declaration = declarationOf(device, [{ shape: other, items: [] }])

@@ -17,7 +17,7 @@ const ended = (id: string, more: Partial<WebhookEnded> = {}): WebhookEnded => {
   return { type: 'webhook_ended', id, status: 'DELIVERED', result: 200, isTried: true, ...more }
 }
 
-/** Function `F` of tenant `t` without a runtime. At most three requests are stored. */
+/** The delivery actor of function `F` of tenant `t`, without a runtime. It stores at most three requests by default. */
 class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
   readonly heads: DeliveryHead[]
   readonly added: StoredWebhook[]
@@ -48,7 +48,7 @@ class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
     return decision
   }
 
-  get kept(): number[] {
+  get storedSeqs(): number[] {
     return [...this.state.requests.keys()]
   }
 }
@@ -59,7 +59,7 @@ beforeEach(() => {
 })
 
 describe('requests of a function', () => {
-  test('are numbered, stored in their order and published with the head', () => {
+  test('are numbered and stored in order, and the head is published', () => {
     delivery.act(request)
     delivery.at += 7
     delivery.act(request)
@@ -72,18 +72,22 @@ describe('requests of a function', () => {
     expect([...delivery.rows]).toEqual(['F'])
   })
 
-  test('are deleted after every subscriber received them, and the last one removes the row', () => {
+  test('are deleted after every subscriber has received them, and the index row is removed with the last one', () => {
     for (let count = 0; count < 3; count++) delivery.act(request)
     delivery.act({ type: 'trim', to: 2 })
-    expect([delivery.kept, [...delivery.rows]]).toEqual([[3], ['F']])
+    expect([delivery.storedSeqs, [...delivery.rows]]).toEqual([[3], ['F']])
     delivery.act({ type: 'trim', to: 9 })
-    expect([delivery.kept, [...delivery.rows], delivery.state.head]).toEqual([[], [], { seq: 3, trimmed: 3, at: now }])
+    expect([delivery.storedSeqs, [...delivery.rows], delivery.state.head]).toEqual([
+      [],
+      [],
+      { seq: 3, trimmed: 3, at: now },
+    ])
     expect([...delivery.records.keys()]).toEqual(['head'])
     delivery.act(request)
-    expect([delivery.kept, [...delivery.rows]]).toEqual([[4], ['F']])
+    expect([delivery.storedSeqs, [...delivery.rows]]).toEqual([[4], ['F']])
   })
 
-  test('and webhooks are deleted with the function, also when it is deleted twice', () => {
+  test('are deleted with the function, together with its webhooks, and a second deletion changes nothing', () => {
     for (const each of [request, request, webhook, webhook]) delivery.act(each)
     delivery.act(ended(delivery.added[0]?.id ?? ''))
     delivery.act({ type: 'forget' })
@@ -92,13 +96,13 @@ describe('requests of a function', () => {
     expect(outcomeOf(delivery.act({ type: 'forget' }))).toBeUndefined()
   })
 
-  test('keep the actor awake while there are any', () => {
+  test('keep the actor in memory while they are stored', () => {
     expect(delivery.definition.isForgettable?.(delivery.state)).toBe(true)
     delivery.act(request)
     expect(delivery.definition.isForgettable?.(delivery.state)).toBe(false)
   })
 
-  test('stay within the limit, in order and above the trimmed number after any commands; the index row exists while one waits', () => {
+  test('stay within the limit, in order and above the trimmed number, and have an index row, after any commands', () => {
     const places = fc.nat(8)
     const command = fc.oneof(
       fc.constant(request),
@@ -115,9 +119,9 @@ describe('requests of a function', () => {
         const id = 'id' in each ? delivery.added[Number(each.id)]?.id : undefined
         delivery.act('id' in each ? { ...each, id: id ?? '' } : each)
         const { head } = delivery.state
-        expect(delivery.kept).toEqual([...delivery.kept].sort((a, b) => a - b))
-        expect(delivery.kept.length).toBeLessThanOrEqual(3)
-        expect(delivery.kept.every((seq) => seq > head.trimmed && seq <= head.seq)).toBe(true)
+        expect(delivery.storedSeqs).toEqual([...delivery.storedSeqs].sort((a, b) => a - b))
+        expect(delivery.storedSeqs.length).toBeLessThanOrEqual(3)
+        expect(delivery.storedSeqs.every((seq) => seq > head.trimmed && seq <= head.seq)).toBe(true)
         expect(delivery.rows.has('F')).toBe(head.seq > head.trimmed || delivery.state.webhooks.size > 0)
       }
     })
@@ -125,7 +129,7 @@ describe('requests of a function', () => {
 })
 
 describe('webhooks of a function', () => {
-  test('are stored under an id of their own until they end, beside the mails', () => {
+  test('are each stored under a new id until they end, separately from mails', () => {
     delivery.act(webhook)
     delivery.act(webhook)
     const stored = { ...webhook.request, attempts: 0, nextAt: now, result: null }

@@ -29,7 +29,7 @@ class DeviceWithDesired extends ActingDevice {
     return this.act({ type: 'set_desired', ...desired })
   }
 
-  /** The WRITEs of a connection that has received these requests: `r1 svc 1=5 2=6`. */
+  /** The WRITEs for a connection that has already received these requests, as `r1 svc 1=5 2=6`. */
   sends(sent: readonly string[] = [], by = schema): string[] {
     const schemas = new Map([['svc', by]])
     const decision = this.act({ type: 'send_desired', sent: new Set(sent), schemas })
@@ -39,7 +39,7 @@ class DeviceWithDesired extends ActingDevice {
     )
   }
 
-  /** The desired values with their status: `1=5 PENDING`. */
+  /** The desired values with their status, as `1=5 PENDING`. */
   get wanted(): string[] {
     return [...this.state.desired.values()].flatMap((items) =>
       items.map(({ propId, value, status, message }) => `${propId}=${value} ${status}${message ? ` ${message}` : ''}`),
@@ -47,7 +47,7 @@ class DeviceWithDesired extends ActingDevice {
   }
 }
 
-test('values are set, replaced and removed; a value that is desired already stays as it is', () => {
+test('desired values are set, replaced and removed, and a value that is already desired does not change', () => {
   const device = DeviceWithDesired.connected()
   expect(device.set({ level: 5, '2': 1.5 })).toMatchObject({
     events: [{ kind: 'desired_set', device: 'A', service: 'svc', at: now, items: [{ propId: 1 }, { propId: 2 }] }],
@@ -74,11 +74,11 @@ test.each([
   ['a read-only property', { '4': 5 }, 'svc', 'invalid'],
   ['another type', { '1': 'x' }, 'svc', 'invalid'],
   ['a value outside of the range', { level: 10 }, 'svc', 'invalid'],
-])('%s is refused as in a write', (_, values, service, code) => {
+])('as a desired value, %s is refused with the error of a write', (_, values, service, code) => {
   expect(DeviceWithDesired.connected().set(values, false, service)).toMatchObject({ type: 'refuse', problem: { code } })
 })
 
-test('each connection receives each change once, and a new connection all that are not answered', () => {
+test('a connection receives each change once, and a new connection receives all values without an answer', () => {
   const device = DeviceWithDesired.connected()
   device.set({ '1': 5, '2': 1 })
   device.set({ '1': 7 }, false, 'other')
@@ -89,13 +89,13 @@ test('each connection receives each change once, and a new connection all that a
   expect(device.sends()).toEqual(['r3 svc 1=6', 'r1 svc 2=1', 'r2 other 1=7'])
 })
 
-describe('a result', () => {
+describe('the result of a desired value', () => {
   const result = (id: string, status: 'OK' | 'REJECTED', propId = 1, message?: string): DesiredResult => ({
     ...{ type: 'desired_result', id },
     results: [{ propId, status, ...(message && { message }) }],
   })
 
-  test('ends a value, or marks it as refused until it is replaced', () => {
+  test('removes the value, or marks it as refused until it is replaced', () => {
     const device = DeviceWithDesired.connected()
     device.set({ '1': 5, '2': 1, '3': 'x' })
     device.sends()
@@ -107,7 +107,7 @@ describe('a result', () => {
     expect(device.sends(['r1'])).toEqual(['r2 svc 2=1'])
   })
 
-  test('of a value that was replaced since changes nothing', () => {
+  test('changes nothing if the value was replaced meanwhile', () => {
     const device = DeviceWithDesired.connected()
     device.set({ '1': 5 })
     device.sends()
@@ -117,7 +117,7 @@ describe('a result', () => {
   })
 })
 
-describe('a value ends', () => {
+describe('a desired value ends', () => {
   test.each([
     ['a report', (device: DeviceWithDesired) => device.act(report(svc, 0, [0, 5]))],
     ['POST /link', (device: DeviceWithDesired) => device.act(post([['svc', 1, 5]]))],
@@ -126,7 +126,7 @@ describe('a value ends', () => {
       (device: DeviceWithDesired) => device.act({ ...post([]), services: [{ shape: svc, items: [0, 5] }] }),
     ],
     ['HELLO', (device: DeviceWithDesired) => device.act(hello([{ shape: svc, items: [0, 5] }]))],
-  ])('when %s has it, even if it is unchanged', (_, send) => {
+  ])('when %s contains it, even if the device had this value before', (_, send) => {
     const device = DeviceWithDesired.connected()
     send(device)
     device.set({ '1': 5, '2': 1 })
@@ -149,14 +149,14 @@ describe('a value ends', () => {
     ['is read-only', shapeOf('svc', { 1: ['uint8', modifierFlags.isReadOnly], 2: 'float' }), ['2=1 PENDING']],
     ['is in a service that is not declared any more', other, []],
     ['is declared as before', svc, ['1=5 PENDING', '2=1 PENDING']],
-  ])('or stays, when its property %s', (_, shape, left) => {
+  ])('or stays after HELLO, if its property %s', (_, shape, left) => {
     const device = DeviceWithDesired.connected()
     device.set({ '1': 5, '2': 1 })
     device.act(hello([{ shape, items: [] }]))
     expect(device.wanted).toEqual(left)
   })
 
-  test('before its device is removed', () => {
+  test('before the removal of its device is published', () => {
     const device = DeviceWithDesired.connected()
     device.set({ '1': 5 })
     const decision = device.act({ type: 'remove' })

@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 
 describe('a device that is added or removed', () => {
-  test('exists from then on and is listed at once', () => {
+  test('exists at once and is offline', () => {
     const device = new ActingDevice()
     const decision = device.record({ type: 'add', flakeAddress: 7, meta: {} })
     expect(decision.events).toEqual([{ kind: 'device_added', device: 'A', flakeAddress: 7, at: now }])
@@ -37,7 +37,7 @@ describe('a device that is added or removed', () => {
     expect(again).toMatchObject({ type: 'refuse', problem: { code: 'conflict' } })
   })
 
-  test('publishes the removal of its properties first, then its own, and leaves no record', () => {
+  test('publishes the removal of its services before that of the device, and leaves no record', () => {
     device.act(hello([one, two].map((shape) => ({ shape, items: [] }))))
     const decision = device.record({ type: 'remove' })
     expect(kindsOf(decision)).toEqual(['undeclared', 'undeclared', 'device_removed'])
@@ -55,7 +55,7 @@ describe('a device that is added or removed', () => {
     expect(shownState(device.restored())).toEqual(shownState(device.state))
   })
 
-  test('is another device of the same name when it is added again', () => {
+  test('has none of the earlier data when it is added again', () => {
     device.act(hello([{ shape: one, items: [0, 5] }]))
     device.act(report(one, 9, [0, 6]))
     device.act({ type: 'remove' })
@@ -72,7 +72,7 @@ describe('a device that is added or removed', () => {
     hello(),
     report(one, 1, [0, 5]),
     post([]),
-  ])('must exist for $type', (command) => {
+  ])('must exist for the command $type', (command) => {
     expect(new ActingDevice().act(command)).toMatchObject({ type: 'refuse', problem: { kind: { status: 404 } } })
   })
 
@@ -81,7 +81,7 @@ describe('a device that is added or removed', () => {
     [{ secretHash: Uint8Array.of(1) }, ['secret']],
     [{ registrar: 'P1' }, ['registrar']],
     [{ secretHash: Uint8Array.of(1), registrar: 'P1' }, ['secret', 'registrar']],
-  ])('added with %j keeps that value', (more, names) => {
+  ])('that is added with %j stores these values', (more, names) => {
     const device = new ActingDevice()
     device.record({ type: 'add', flakeAddress: 7, meta: {}, ...more })
     expect([...device.records.keys()]).toEqual(names)
@@ -89,14 +89,14 @@ describe('a device that is added or removed', () => {
     expect(device.records.size).toBe(0)
   })
 
-  test('names in its removal the provisioning key that registered it, if there was one', () => {
+  test('reports its removal with the provisioning key that registered it, if there was one', () => {
     const sent = (command: DeviceCommand) => ActingDevice.added().record(command).tells?.[0]?.command
     expect(sent({ type: 'remove' })).toMatchObject({ type: 'device_gone' })
     expect(sent({ type: 'remove' })).not.toHaveProperty('key')
     expect(sent({ type: 'remove', registrar: 'P1' })).toMatchObject({ type: 'device_gone', key: 'P1' })
   })
 
-  test('keeps a secret that is not published', () => {
+  test('stores a secret that is not published', () => {
     const hash = Uint8Array.of(1, 2, 3)
     const decision = ActingDevice.added().record({ type: 'set_secret', hash })
     expect(decision).toMatchObject({ events: [], records: [{ name: 'secret', value: hash }] })
@@ -113,7 +113,7 @@ describe('HELLO', () => {
     expect(decision.answer).toEqual({ flakeAddress: 7, seq: 0 })
   })
 
-  test('on another link of an online device counts a connect without an event', () => {
+  test('on another connection of an online device counts a connect without an event', () => {
     device.act(hello([], { firmwares: [{ firmware: '1.0.0', index: 0 }] }))
     device.at += 1_000
     expect(kindsOf(device.act(hello()))).toEqual([])
@@ -137,7 +137,7 @@ describe('HELLO', () => {
     expect(kindsOf(device.act(hello([], last)))).toEqual(expected)
   })
 
-  test('keeps known values of fields that it leaves out', () => {
+  test('does not change the values of fields that it leaves out', () => {
     device.act(hello([], { project: 'p', firmwares, isAutoUpdated: false }))
     device.act(hello([], { isAutoUpdated: false }))
     expect(device.state).toMatchObject({ project: 'p', firmwares, isAutoUpdated: false })
@@ -145,8 +145,8 @@ describe('HELLO', () => {
 
   test.each([
     ['the present session', 's', 3],
-    ['another', 't', 0],
-  ])('answers the last sequence number in %s', (_, session, seq) => {
+    ['another session', 't', 0],
+  ])('is answered with the last sequence number of %s', (_, session, seq) => {
     device.act(hello([{ shape: one, items: [] }]))
     device.act(report(one, 3, [0, 5]))
     expect(device.record(hello([{ shape: one, items: [] }], { session })).answer).toEqual({ flakeAddress: 7, seq })
@@ -156,7 +156,7 @@ describe('HELLO', () => {
 })
 
 describe('the status', () => {
-  test('is published with each change, and has a row in the presence index unless it is offline', () => {
+  test('is published with each change, and the presence index has a row unless the device is offline', () => {
     expect(kindsOf(device.act({ type: 'status', status: 'offline' }))).toEqual(['answer'])
     for (const status of ['online', 'idle', 'online', 'offline', 'idle', 'offline'] as const) {
       const { events, indexes } = device.record({ type: 'status', status })
@@ -167,7 +167,7 @@ describe('the status', () => {
     }
   })
 
-  test('counts only the connects of this process', () => {
+  test('is published with the number of connects since this process started', () => {
     Object.assign(device.state, { numConnects: 9, lastConnect: startedAt - 1 })
     expect(connectsSince(device.state, startedAt)).toBe(0)
     expect(device.record({ type: 'status', status: 'idle' }).events[0]).toMatchObject({ numConnects: 0 })
@@ -199,7 +199,7 @@ describe('metadata', () => {
     expect(decision).toMatchObject({ type: 'refuse', problem: { code: 'invalid' } })
   })
 
-  test('loses a deleted key, with an event that names it; an unknown key is not found', () => {
+  test('is published without a deleted key, with the name of this key; an unknown key is not found', () => {
     const device = new ActingDevice()
     device.act({ type: 'add', flakeAddress: 1, meta: { a: 1, b: 2 } })
     expect(device.record({ type: 'delete_meta_key', key: 'a' }).events).toEqual([
@@ -217,15 +217,15 @@ test('the value of a property overrides older entries up to its own offset', () 
   const declaredAt = device.offset - 2
   device.act(report(one, 1, [0, 2]))
   const reportedAt = device.offset
-  const asked = (propId: number, offset: number, told: number, isRemoval = false, service = 'svc') =>
-    isOverridden(device.state, device.offset, { service, propId, isRemoval, offset }, told)
-  expect(asked(1, declaredAt, reportedAt)).toBe(true)
-  expect(asked(1, declaredAt, reportedAt - 1)).toBe(false)
-  expect(asked(1, reportedAt, reportedAt)).toBe(false)
-  expect(asked(2, declaredAt, reportedAt)).toBe(false)
+  const isOldValue = (propId: number, offset: number, published: number, isRemoval = false, service = 'svc') =>
+    isOverridden(device.state, device.offset, { service, propId, isRemoval, offset }, published)
+  expect(isOldValue(1, declaredAt, reportedAt)).toBe(true)
+  expect(isOldValue(1, declaredAt, reportedAt - 1)).toBe(false)
+  expect(isOldValue(1, reportedAt, reportedAt)).toBe(false)
+  expect(isOldValue(2, declaredAt, reportedAt)).toBe(false)
   device.act(hello([]))
-  // The service was removed: its values need no event, but its removal does.
-  expect(asked(1, reportedAt, device.offset)).toBe(true)
-  expect(asked(1, reportedAt, device.offset - 1)).toBe(false)
-  expect(asked(1, reportedAt, device.offset, true)).toBe(false)
+  // The service was removed. Its values need no event, but its removal needs one.
+  expect(isOldValue(1, reportedAt, device.offset)).toBe(true)
+  expect(isOldValue(1, reportedAt, device.offset - 1)).toBe(false)
+  expect(isOldValue(1, reportedAt, device.offset, true)).toBe(false)
 })

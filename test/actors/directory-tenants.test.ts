@@ -49,7 +49,7 @@ describe('a tenant', () => {
     expect(outcomeOf(decision)).toBe(refusal)
   })
 
-  test('that is added again under the same key is answered as before; another one is refused', () => {
+  test('that is added again under the same idempotency key is answered as before, and another tenant is refused', () => {
     const directory = directoryWith()
     const add = (name: string, isRepeated: boolean) => {
       const login = { twoFactor: 'optional', basic: true } as const
@@ -79,7 +79,7 @@ describe('a tenant', () => {
     expect(definition.decide(state, add, turnAt()).type).toBe('record')
   })
 
-  test('is deleted for all callers at once; its users follow in batches, with its last administrator', () => {
+  test('is deleted for all callers at once, and its users follow in batches, including the last administrator', () => {
     const directory = directoryWith('acme')
     directory.add('root', { tenant: 'acme', roles: ['admin'], email: 'r@acme.example' })
     directory.act({ type: 'delete_tenant', tenant: 'acme' })
@@ -122,7 +122,7 @@ describe('a tenant', () => {
   })
 })
 
-describe('users that a login name finds', () => {
+describe('users are found', () => {
   function threeTenants(): ActingDirectory {
     const directory = directoryWith('beta')
     directory.addTenant('acme', ['acme.example', 'devices.example:8443', '[::1]:9000'])
@@ -132,7 +132,7 @@ describe('users that a login name finds', () => {
     directory.invite('ann3', { email: 'inv@example.org' })
     directory.add('off', { email: 'off@example.org' })
     directory.act({ type: 'update_user', user: 'OFF', state: 'disabled' })
-    // A name that looks like the address of another user.
+    // This name is equal to the address of another user.
     directory.add('anna@example.org', { id: 'TWIN' })
     directory.add('bob', { email: 'anna@example.org' })
     return directory
@@ -149,13 +149,13 @@ describe('users that a login name finds', () => {
     ['off', 'any', []],
     ['nobody', 'any', []],
     ['anna@example.org', 'any', ['BOB', 'TWIN']],
-  ])('%s under %s', (text, host, ids) => {
+  ])('by %s under host %s', (text, host, ids) => {
     const rows = rowsByLogin(threeTenants().state, text, host)
     expect(rows.map(({ id }) => id).sort()).toEqual(ids)
     expect(rows.map(({ tenant }) => tenant)).toEqual(rows.map(({ tenant }) => tenant).sort())
   })
 
-  test('include a user once whose name and address are equal', () => {
+  test('once if their name and address are equal', () => {
     const directory = directoryWith()
     directory.add('x@example.org', { email: 'X@example.org', id: 'X' })
     expect(rowsByLogin(directory.state, 'x@EXAMPLE.org', 'any').map(({ id }) => id)).toEqual(['X'])
@@ -174,7 +174,7 @@ describe('users that a login name finds', () => {
     ['acme', '', false],
     ['beta', 'anything', true],
     ['none', 'anything', false],
-  ])('can be in tenant %s under host %s: %s', (tenant, host, expected) => {
+  ])('in tenant %s under host %s: %s', (tenant, host, expected) => {
     expect(isReachable(threeTenants().state, tenant, host)).toBe(expected)
   })
 })
@@ -190,7 +190,7 @@ test('users of a tenant are listed by name without regard to case', () => {
   expect(names('ANN', 2)).toEqual(['ann2', 'bob'])
   expect(names('zed')).toEqual([])
   expect(names('', 9, 'none')).toEqual([])
-  // Another user takes the same name in another case, and the same place in the list.
+  // Another user takes the same name in another case, and has the same place in the list.
   directory.act({ type: 'remove_user', user: 'BOB' })
   directory.add('BOB', { id: 'BOB2' })
   expect(names('ann2')).toEqual(['BOB', 'cid', 'Zed'])

@@ -12,7 +12,7 @@ beforeEach(() => {
 })
 
 describe('a user', () => {
-  test('is invited: the account receives the code, and the directory finds the user', () => {
+  test('that is invited can be found, and the account receives the code', () => {
     const decision = directory.invite('Ann', { email: 'Ann@Example.org', roles: ['viewer', 'ops', 'viewer'] })
     const row = {
       ...{ id: 'ANN', tenant: 'default', name: 'Ann', email: 'Ann@Example.org', roles: ['viewer', 'ops'] },
@@ -81,14 +81,14 @@ describe('a user', () => {
     expect(directory.row('ANN')).toMatchObject({ state: 'active', factors: [] })
   })
 
-  test('that was removed may still be named in a notice', () => {
+  test('that was removed may still be named in a late command, which changes nothing', () => {
     for (const type of ['activated', 'factors_changed'] as const) {
       expect(directory.act({ type, user: 'ANN', factors: [] }).type).toBe('answer')
     }
     expect(directory.act({ type: 'roles_settled', user: 'ANN', edit: 1, since: 5 }).type).toBe('answer')
   })
 
-  test('that is removed leaves no record, and the name is free', () => {
+  test('that is removed leaves no record, and the name becomes free', () => {
     const empty = structuredClone(directory.state)
     directory.add('ann', { email: 'ann@example.org', roles: ['ops'] })
     const decision = directory.act({ type: 'remove_user', user: 'ANN' })
@@ -146,7 +146,7 @@ describe('a change of a user', () => {
     }
   })
 
-  test('of the account does not enable a disabled user', () => {
+  test('that the account reports does not enable a disabled user', () => {
     directory.add('ann')
     directory.act({ type: 'update_user', user: 'ANN', state: 'disabled' })
     directory.act({ type: 'activated', user: 'ANN', factors: [] })
@@ -155,7 +155,7 @@ describe('a change of a user', () => {
 })
 
 describe('roles of a user', () => {
-  test('hold from an offset that is set later', () => {
+  test('hold from an offset that is added after the edit', () => {
     directory.add('ann', { roles: ['viewer'] })
     directory.act({ type: 'update_user', user: 'ANN', roles: ['ops', 'viewer'] })
     const { rolesSince, rolesEdit } = directory.row('ANN')
@@ -187,7 +187,7 @@ describe('roles of a user', () => {
     [['viewer'], ['viewer', 'ops'], null],
     [['viewer'], ['ops'], null],
     [[], [], -1],
-  ])('%j put as %j hold since %s', (before, roles, since) => {
+  ])('%j that are replaced with %j hold since offset %s', (before, roles, since) => {
     directory.add('ann', { roles: before })
     directory.act({ type: 'update_user', user: 'ANN', roles })
     expect(directory.row('ANN').rolesSince).toBe(since)
@@ -205,7 +205,7 @@ describe('the last administrator', () => {
 
   beforeEach(() => directory.add('ann', { roles: ['admin', 'viewer'] }))
 
-  test.each(changes)('is not %s', (_, command) => {
+  test.each(changes)('cannot be %s', (_, command) => {
     expect(outcomeOf(directory.act(command))).toBe(refusal)
     directory.add('bob', { roles: ['admin'] })
     expect(directory.act(command).type).toBe('record')
@@ -217,7 +217,7 @@ describe('the last administrator', () => {
     expect(directory.act({ type: 'update_user', user: 'ANN', state: 'active' }).type).toBe('record')
   })
 
-  test('is not a user that was never active', () => {
+  test('is the last one even if an invited user has the role too', () => {
     directory.invite('eve', { roles: ['admin'] })
     expect(outcomeOf(directory.act({ type: 'remove_user', user: 'ANN' }))).toBe(refusal)
     expect(directory.act({ type: 'remove_user', user: 'EVE' }).type).toBe('record')
@@ -238,7 +238,7 @@ describe('the first administrator', () => {
     expect(tenantRow(directory.state, 'default')).toMatchObject({ createdAt: now })
   })
 
-  test('replaces no user of the same name', () => {
+  test('does not replace a user of the same name', () => {
     const directory = directoryWith('other')
     directory.add('ROOT', { tenant: 'other' })
     const before = structuredClone(directory.state)

@@ -8,7 +8,7 @@ const waits: AlarmState = { isActive: false, since: 0, waitingSince: now - 4_000
 const active: AlarmState = { isActive: true, since: 7, waitingSince: 0 }
 const again: AlarmState = { ...waits, since: 9 }
 
-/** `same`: the same object. `alarms-model.test.ts` tests conditions that do not change. */
+/** `same` means that the result is the same object. `alarms-model.test.ts` tests conditions that do not change. */
 test.each<readonly [stored: AlarmState, conditionAt: number, next: Partial<AlarmState> | 'same']>([
   [waits, now - 4_000, { isActive: true, since: now }],
   [waits, now - 3_999, { waitingSince: now - 3_999 }],
@@ -17,7 +17,7 @@ test.each<readonly [stored: AlarmState, conditionAt: number, next: Partial<Alarm
   [{ ...waits, waitingSince: now - 3_000 }, now - 3_500, 'same'],
   [never, now - 5_000, { waitingSince: now }],
   [active, now, 'same'],
-])('state %o with a condition from %d and a duration of 4 s gives %o', (stored, conditionAt, next) => {
+])('state %o with a true condition that was set at %d becomes %o', (stored, conditionAt, next) => {
   const found = nextAlarmState(true, stored, now, { forMs: 4_000, conditionAt })
   if (next === 'same') expect(found).toBe(stored)
   else expect(found).toEqual({ ...never, ...next })

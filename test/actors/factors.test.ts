@@ -24,7 +24,7 @@ function remove(type: 'remove_totp' | 'remove_webauthn', id = '', isRequired = f
 }
 
 describe('TOTP', () => {
-  test('is turned on: other sessions end, the directory is notified, and older versions are void', () => {
+  test('ends other sessions, notifies the directory and increases the version when it is turned on', () => {
     for (const id of ['S1', 'S2']) account.begin(id)
     const decision = account.setTotp({ keep: 'S2' })
     expect(outcomeOf(decision)).toEqual({ version: 2 })
@@ -39,14 +39,14 @@ describe('TOTP', () => {
     })
   })
 
-  test('is replaced by another secret with new recovery codes and without a notice', () => {
+  test('can get another secret with new recovery codes, and sends no notice then', () => {
     account.setTotp()
     const decision = account.setTotp({ step: 500, recovery: [hash(210)] })
     expect(publishedFactors(decision)).toBeUndefined()
     expect(account.state.factors).toMatchObject({ totp: { step: 500 }, recovery: [hash(210)] })
   })
 
-  test('accepts a code of each step once, in order, and none when it is off', () => {
+  test('accepts one code of each step, only in order, and no code when it is off', () => {
     const used = (step: number) => outcomeOf(account.act({ type: 'use_totp', step })) ?? step
     expect(used(1)).toBe(wrong)
     account.setTotp()
@@ -54,7 +54,7 @@ describe('TOTP', () => {
     expect(accepted).toEqual([wrong, wrong, 101, wrong, 105, wrong, 106])
   })
 
-  test('is turned off, and the recovery codes end with the last factor', () => {
+  test('can be turned off, and the recovery codes are deleted with the last factor', () => {
     account.setTotp()
     account.begin('S1')
     const decision = remove('remove_totp')
@@ -65,7 +65,7 @@ describe('TOTP', () => {
   })
 })
 
-test('a recovery code is valid once, and the others stay', () => {
+test('a recovery code is valid once, and the others stay valid', () => {
   account.setTotp()
   const used = (code: number) => account.act({ type: 'use_recovery', hash: hash(code) })
   expect(used(201).type).toBe('record')
@@ -76,7 +76,7 @@ test('a recovery code is valid once, and the others stay', () => {
 })
 
 describe('WebAuthn', () => {
-  test('is the first factor with recovery codes; further factors keep those codes', () => {
+  test('sets recovery codes with the first factor, and further factors keep these codes', () => {
     expect(publishedFactors(account.addWebauthn('C1', {}, [hash(220)]))).toEqual(['webauthn'])
     expect(publishedFactors(account.addWebauthn('C2'))).toBeUndefined()
     expect(account.state.factors.recovery).toEqual([hash(220)])
@@ -88,7 +88,7 @@ describe('WebAuthn', () => {
     expect(publishedFactors(account.addWebauthn('C1'))).toEqual(['totp', 'webauthn'])
   })
 
-  test('accepts a credential once, and a limited number of them', () => {
+  test('accepts each credential once, and a limited number of credentials', () => {
     for (let index = 0; index < credentialsMax - 1; index++) account.addWebauthn(`C${index}`)
     expect(outcomeOf(account.addWebauthn('C3'))).toBe('conflict: the credential is registered')
     expect(account.addWebauthn('C9').type).toBe('record')
@@ -101,9 +101,9 @@ describe('WebAuthn', () => {
     [7, 8, 8],
     [7, 7, wrong],
     [7, 6, wrong],
-    // An authenticator without a counter sends 0, and the stored counter stays.
+    // An authenticator without a counter sends 0. The stored counter does not change.
     [7, 0, 7],
-  ])('with counter %i accepts counter %i: %s', (stored, counter, outcome) => {
+  ])('with stored counter %i and counter %i in the answer gives %s', (stored, counter, outcome) => {
     account.addWebauthn('C1', { counter: stored })
     account.addWebauthn('C2')
     account.at += 5
@@ -117,7 +117,7 @@ describe('WebAuthn', () => {
     expect(other).toMatchObject({ counter: 0, lastUsedAt: null })
   })
 
-  test('is turned off credential by credential', () => {
+  test('is turned off with the last credential', () => {
     account.addWebauthn('C1', {}, [hash(1)])
     account.addWebauthn('C2')
     expect(outcomeOf(remove('remove_webauthn', 'C3'))).toBe('not_found: Not Found')
@@ -128,7 +128,7 @@ describe('WebAuthn', () => {
   })
 })
 
-test('a tenant that requires a second factor keeps the last factor of a user, whichever it is', () => {
+test('the last factor of a user cannot be removed in a tenant that requires a second factor', () => {
   const required = 'conflict: the tenant requires a second factor'
   account.setTotp()
   expect(outcomeOf(remove('remove_totp', '', true))).toBe(required)
@@ -148,7 +148,7 @@ test.each<[string, (version: number) => AccountCommand]>([
     'remove_webauthn',
     (version) => ({ type: 'remove_webauthn', version, id: 'C1', keep: undefined, isRequired: false }),
   ],
-])('%s of an account that changed meanwhile is refused', (_, commandOf) => {
+])('the command %s is refused if the account changed meanwhile', (_, commandOf) => {
   account.setTotp()
   account.addWebauthn('C1')
   const { version } = account
@@ -157,7 +157,7 @@ test.each<[string, (version: number) => AccountCommand]>([
 })
 
 describe('wrong factors', () => {
-  /** This many wrong codes at one time. */
+  /** The state after this many wrong codes at one time. */
   function wrongTimes(count: number, at = now): WrongFactors | null {
     let counted: WrongFactors | null = null
     for (let index = 0; index < count; index++) counted = addWrongFactor(counted, at)
@@ -165,20 +165,23 @@ describe('wrong factors', () => {
   }
 
   const delaysS = { 0: 0, 1: 0, 2: 0, 3: 1, 4: 2, 5: 4, 6: 8, 12: 512, 13: 900, 14: 900, [wrongFactorsMax - 1]: 900 }
-  const ofLockedS = { [wrongFactorsMax]: dayMs / 1_000, [wrongFactorsMax + 1]: dayMs / 1_000 }
-  test.each(Object.entries({ ...delaysS, ...ofLockedS }))('delay the attempt after %s by %i s', (count, delayS) => {
-    const counted = wrongTimes(Number(count))
-    expect(factorDelayMs(counted, now)).toBe(delayS * 1_000)
-    if (delayS === 0) return
-    expect(factorDelayMs(counted, now + delayS * 1_000 - 1)).toBe(1)
-    expect(factorDelayMs(counted, now + delayS * 1_000)).toBe(0)
-  })
+  const lockedDelaysS = { [wrongFactorsMax]: dayMs / 1_000, [wrongFactorsMax + 1]: dayMs / 1_000 }
+  test.each(Object.entries({ ...delaysS, ...lockedDelaysS }))(
+    'delay the attempt after %s of them by %i s',
+    (count, delayS) => {
+      const counted = wrongTimes(Number(count))
+      expect(factorDelayMs(counted, now)).toBe(delayS * 1_000)
+      if (delayS === 0) return
+      expect(factorDelayMs(counted, now + delayS * 1_000 - 1)).toBe(1)
+      expect(factorDelayMs(counted, now + delayS * 1_000)).toBe(0)
+    },
+  )
 
-  test('are counted for a day from the first one', () => {
+  test('are counted until a day after the first one', () => {
     const first = addWrongFactor(null, now)
     const last = addWrongFactor(addWrongFactor(first, now + 5), now + dayMs - 100)
     expect(last).toEqual({ since: now, count: 3, last: now + dayMs - 100 })
-    // No delay is longer than the day.
+    // The delay ends with the day at the latest.
     expect(factorDelayMs(last, now + dayMs - 100)).toBe(100)
     expect(factorDelayMs(last, now + dayMs)).toBe(0)
     expect(addWrongFactor(last, now + dayMs - 1)).toMatchObject({ count: 4 })
@@ -189,7 +192,7 @@ describe('wrong factors', () => {
     ['a code', { type: 'use_totp', step: 200 }],
     ['a recovery code', { type: 'use_recovery', hash: hash(201) }],
     ['a credential', { type: 'use_webauthn', id: 'C1', counter: 9 }],
-  ])('delay %s, even if it is right', (_, command) => {
+  ])('delay %s, even if it is correct', (_, command) => {
     account.setTotp()
     account.addWebauthn('C1')
     for (let count = 0; count < 5; count++) account.act({ type: 'factor_failed' })
@@ -198,7 +201,7 @@ describe('wrong factors', () => {
     expect(early).toMatchObject({ problem: { code: 'too_many_requests', headers: { 'Retry-After': '1' } } })
     account.at += 1
     expect(account.act(command).type).toBe('record')
-    // A right code does not reset the count.
+    // A correct code does not reset the count.
     expect(account.state.factors.wrong).toMatchObject({ count: 5 })
   })
 

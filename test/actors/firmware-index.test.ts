@@ -7,25 +7,25 @@ import { ActingDevice, hello } from '#test/actors/acting-device'
 
 const firmwares = [{ firmware: '1.0.0', index: 0 }]
 
-/** The firmware index changes of a turn: `+project_device/boiler/A`. */
+/** The changes of the firmware indexes in a turn, as `+project_device/boiler/A`. */
 const firmwareRowsOf = (decision: Decision<Entry>) =>
   indexChangesOf(decision).filter((change) => /^.(firmware|project_device)\//.test(change))
 
-/** The index changes of the last of several HELLOs. */
+/** The changes of the firmware indexes by the last of several HELLOs. */
 function rowsAfter(...hellos: readonly Partial<Hello>[]): string[] {
   const device = ActingDevice.added()
   return hellos.map((more) => firmwareRowsOf(device.act(hello([], more)))).at(-1) ?? []
 }
 
-describe('the firmware index after a HELLO', () => {
+describe('the firmware indexes change after HELLO with', () => {
   test.each([
-    ['nothing is sent', [{}], []],
+    ['no project and no firmware', [{}], []],
     ['a project', [{ project: 'boiler' }], ['+firmware/A', '+project_device/boiler/A']],
     ['a firmware', [{ firmwares }], ['+firmware/A']],
-    ['both', [{ project: 'boiler', firmwares }], ['+firmware/A', '+project_device/boiler/A']],
+    ['a project and a firmware', [{ project: 'boiler', firmwares }], ['+firmware/A', '+project_device/boiler/A']],
     ['an empty list of firmwares', [{ firmwares: [] }], []],
-    ['the same again', Array(2).fill({ project: 'boiler', firmwares }), []],
-    ['nothing is sent where a firmware is known', [{ project: 'boiler', firmwares }, {}], []],
+    ['the same project and firmware as before', Array(2).fill({ project: 'boiler', firmwares }), []],
+    ['no project and no firmware after an earlier HELLO with both', [{ project: 'boiler', firmwares }, {}], []],
     ['another version', [{ firmwares }, { firmwares: [{ firmware: '2.0.0', index: 0 }] }], []],
     ['only the setting of automatic updates', [{ project: 'boiler', firmwares }, { isAutoUpdated: false }], []],
     [
@@ -33,14 +33,18 @@ describe('the firmware index after a HELLO', () => {
       [{ project: 'boiler' }, { project: 'pump', firmwares }],
       ['-project_device/boiler/A', '+project_device/pump/A'],
     ],
-    ['a project later', [{ firmwares }, { project: 'boiler' }], ['+project_device/boiler/A']],
-    ['no firmware any more, and no project', [{ firmwares }, { firmwares: [] }], ['-firmware/A']],
-    ['no firmware any more, but a project', [{ project: 'boiler', firmwares }, { firmwares: [] }], []],
+    [
+      'a project after an earlier HELLO without one',
+      [{ firmwares }, { project: 'boiler' }],
+      ['+project_device/boiler/A'],
+    ],
+    ['an empty list after a firmware, without a project', [{ firmwares }, { firmwares: [] }], ['-firmware/A']],
+    ['an empty list after a firmware, with a project', [{ project: 'boiler', firmwares }, { firmwares: [] }], []],
   ] as const)('%s', (_, hellos, rows) => {
     expect(rowsAfter(...hellos)).toEqual(rows)
   })
 
-  test('loses a device that is removed', () => {
+  test('no longer a device, because its removal deletes all rows', () => {
     const device = ActingDevice.added()
     device.act(hello([], { project: 'boiler', firmwares }))
     expect(firmwareRowsOf(device.record({ type: 'remove' }))).toEqual(['-firmware/A', '-project_device/boiler/A'])

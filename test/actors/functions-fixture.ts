@@ -36,7 +36,7 @@ export function condition(logic: Condition): GraphNode {
   return { id: 'if', type: 'condition', logic }
 }
 
-/** Function access in which every author has the scope of `scopeOf`. */
+/** Functions of tenants. Every author has the scope that `scopeOf` returns. */
 export function functionViews(scopeOf: () => Scope = () => everything, mailsPerHourMax = 60): FunctionViews {
   return new FunctionViews({ mailsPerHourMax, scopeOf, runInSlices: atOnce, log: { info: () => {} } })
 }
@@ -62,7 +62,7 @@ export class DeviceWithFunctions extends DeviceWithAlarms {
   }
 }
 
-/** The mail requests of a turn: `F1/mail 5, was null`. */
+/** The mail requests of a turn, as `F1/mail 5, was null`. */
 export function requestsOf(decision: Decision<Entry>): string[] {
   return askedOf(decision).map(
     ({ fn, request: { node, value, previous } }) =>

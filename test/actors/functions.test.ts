@@ -28,7 +28,7 @@ const svc = shapeOf('svc', { 1: 'uint8', 2: 'string', 3: 'bool' })
 const other = shapeOf('other', { 1: 'uint8' })
 const error = { error: 'broken' }
 
-/** A connected device with one function F1: these nodes in a row and a mail at the end. */
+/** A connected device with one function F1, which has these nodes in a row and a mail at the end. */
 class LinkedDevice extends DeviceWithFunctions {
   seq = 0
 
@@ -54,25 +54,25 @@ describe('a trigger by a property', () => {
     ['the first value', undefined, undefined, [0, 5], ['5, was null']],
     ['another value', undefined, 4, [0, 5], ['5, was 4']],
     ['the same value', undefined, 5, [0, 5], []],
-    ['zero after nothing', undefined, undefined, [0, 0], ['0, was null']],
+    ['zero as the first value', undefined, undefined, [0, 0], ['0, was null']],
     ['an error', undefined, 5, [0, error], []],
     ['a value after an error', undefined, error, [0, 5], ['5, was null']],
     ['another property', undefined, 4, [1, 'x', 2, true], []],
-    ['twice in one report: the last item counts', undefined, 4, [0, 5, 0, 6], ['6, was 4']],
-    ['twice, back to the old value', undefined, 4, [0, 5, 0, 4], []],
-    ['twice, the last one an error', undefined, 4, [0, 5, 0, error], []],
-    ['among others', undefined, 4, [1, 'x', 0, 5, 2, true], ['5, was 4']],
+    ['two values in one report, of which the last one counts', undefined, 4, [0, 5, 0, 6], ['6, was 4']],
+    ['two values in one report, the last one unchanged', undefined, 4, [0, 5, 0, 4], []],
+    ['a value and then an error in one report', undefined, 4, [0, 5, 0, error], []],
+    ['a value among those of other properties', undefined, 4, [1, 'x', 0, 5, 2, true], ['5, was 4']],
     ['the value that the trigger names', 5, 4, [0, 5], ['5, was 4']],
     ['another value than the trigger names', 5, 4, [0, 6], []],
     ['the value that the trigger names, unchanged', 5, 5, [0, 5], []],
     ['the value that the trigger names and another one in the same report', 5, 4, [0, 5, 0, 6], []],
-  ])('fires as expected by %s', (_, to, before, reported, expected) => {
+  ])('fires or does not fire at %s', (_, to, before, reported, expected) => {
     const device = new LinkedDevice(onProperty(1, to))
     if (before !== undefined) device.reports(0, before)
     expect(requestsOf(device.reports(...reported))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
-  test('on another service or property does not fire', () => {
+  test('does not fire for another service or property', () => {
     const device = new LinkedDevice(onProperty(1, undefined, 'other'))
     expect(requestsOf(device.reports(0, 5))).toEqual([])
     expect(requestsOf(device.act(report(other, ++device.seq, [0, 5])))).toEqual(['F1/mail 5, was null'])
@@ -91,13 +91,13 @@ describe('a trigger by a property', () => {
     expect(askedOf(device.reports(1, 'x'.repeat(2_000)))).toEqual([{ fn: 'F1', tenant: 'default', request }])
   })
 
-  test('does not fire for older reports', () => {
+  test('does not fire for a report with an old sequence number', () => {
     device.reports(0, 5)
     expect(kindsOf(device.act(report(svc, device.seq, [0, 6])))).toEqual(['answer'])
   })
 })
 
-describe('HELLO', () => {
+describe('a trigger by a property fires or does not fire at HELLO', () => {
   const retyped = shapeOf('svc', { 1: 'uint16', 2: 'string' })
   const marked = shapeOf('svc', { 1: ['uint8', 1], 2: 'string', 3: 'bool' })
   const fewer = shapeOf('svc', { 2: 'string' })
@@ -106,26 +106,26 @@ describe('HELLO', () => {
     ['with another value', hello([{ shape: svc, items: [0, 6] }]), ['6, was 5']],
     ['with the same value', hello([{ shape: svc, items: [0, 5] }]), []],
     ['without a value', hello([{ shape: svc, items: [] }]), []],
-    ['by another type, with another value', hello([{ shape: retyped, items: [0, 6] }]), ['6, was 5']],
-    ['by another type, with the same value', hello([{ shape: retyped, items: [0, 5] }]), []],
-    ['by another type, without a value', hello([{ shape: retyped, items: [] }]), []],
-    ['the same value with another modifier', hello([{ shape: marked, items: [0, 5] }]), []],
-    ['no longer declared', hello([{ shape: fewer, items: [0, 'x'] }]), []],
-    ['the service is removed', hello([]), []],
+    ['with another type and another value', hello([{ shape: retyped, items: [0, 6] }]), ['6, was 5']],
+    ['with another type and the same value', hello([{ shape: retyped, items: [0, 5] }]), []],
+    ['with another type and no value', hello([{ shape: retyped, items: [] }]), []],
+    ['with the same value and another modifier', hello([{ shape: marked, items: [0, 5] }]), []],
+    ['without the property', hello([{ shape: fewer, items: [0, 'x'] }]), []],
+    ['without the service', hello([]), []],
   ])('%s', (_, command, expected) => {
     device.reports(0, 5)
     expect(requestsOf(device.act(command))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
-  test('a value after one that HELLO removed is the first value', () => {
+  test('with a value of a property that an earlier HELLO removed, as a first value', () => {
     device.reports(0, 5)
     device.act(hello([]))
     expect(requestsOf(device.act(hello([{ shape: svc, items: [0, 5] }])))).toEqual(['F1/mail 5, was null'])
   })
 })
 
-describe('a POST', () => {
-  /** Updates of property 1: `svc 6`, or `svc 6 at 1000`. */
+describe('a trigger by a property fires or does not fire at a POST', () => {
+  /** Updates of property 1 from texts such as `svc 6` or `svc 6 at 1000`. */
   const updates = (...texts: readonly string[]) =>
     texts.map((text): [string, number, number, number?] => {
       const [service = '', value, , at] = text.split(' ')
@@ -148,7 +148,7 @@ describe('a POST', () => {
     expect(requestsOf(device.act(command))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
-  test('declares a service without values and then reports some', () => {
+  test('that declares a service without values and reports some', () => {
     const device = new DeviceWithFunctions()
     device.put('F1', storedFunction(chain(onProperty(1), mail)))
     const declared = { services: [{ shape: svc, items: [] }] }
@@ -164,7 +164,7 @@ describe('a trigger on a status', () => {
     ['online' as const, [toOnline, toOnline]],
     ['idle' as const, ['"idle", was "online"']],
     ['offline' as const, ['"offline", was "idle"']],
-  ])('fires at %s', (to, expected) => {
+  ])('to %s fires at these changes', (to, expected) => {
     const device = new DeviceWithFunctions()
     const onStatus: GraphNode = { id: 'when', type: 'trigger', on: 'status', ...(to && { to }) }
     device.put('F1', storedFunction(chain(onStatus, mail)))
@@ -186,7 +186,7 @@ describe('a trigger on an alarm', () => {
     [undefined, ['true, was false', 'false, was true']],
     ['active' as const, ['true, was false']],
     ['inactive' as const, ['false, was true']],
-  ])('fires at %s in the commit that changes the alarm', (to, expected) => {
+  ])('to %s fires in the commit that changes the alarm', (to, expected) => {
     const device = new LinkedDevice(onAlarm(to))
     device.putAlarm('I1', high)
     device.putAlarm('I2', high)
@@ -212,7 +212,7 @@ describe('a trigger on an alarm', () => {
     expect(requestsOf(device.act({ type: 'evaluate' }))).toEqual(['F1/mail true, was false'])
   })
 
-  test('does not fire for an alarm that ends by its removal or with the device', () => {
+  test('does not fire if the alarm or the device is removed', () => {
     const device = new LinkedDevice(onAlarm())
     device.putAlarm('I1', high)
     device.reports(0, 11)
@@ -226,13 +226,13 @@ describe('a trigger on an alarm', () => {
 })
 
 describe('nodes between a trigger and a mail', () => {
-  test('pass nothing when they fail, and the failure is counted', () => {
+  test('pass no event if they fail, and the failure is counted', () => {
     const device = new LinkedDevice(onProperty(2), condition({ '>': [{ '+': [{ var: 'value' }, 1] }, 10] }))
     expect(requestsOf(device.reports(1, 'no number'))).toEqual([])
     expect(device.functions.counts.errors).toBe(1)
   })
 
-  test('see no value that their author may not read', () => {
+  test('have only values that their author may read', () => {
     const device = new LinkedDevice(onProperty(1), condition({ '==': [{ var: ['meta.floor', 0] }, 3] }))
     device.act({ type: 'patch_meta', patch: { floor: 3 } })
     expect(requestsOf(device.reports(0, 5))).toHaveLength(1)
@@ -245,7 +245,7 @@ describe('nodes between a trigger and a mail', () => {
 })
 
 describe('the functions of a device', () => {
-  test('are counted above their rate when the turn is stored', () => {
+  test('request no mails above their rate, and these are counted when the turn is stored', () => {
     const decisions = Array.from({ length: 300 }, (_, times) => device.reports(0, times % 250))
     expect(decisions.flatMap(requestsOf)).toHaveLength(256)
     expect(device.functions.counts).toMatchObject({ runs: 300, requests: 256, overflown: 44 })
@@ -254,7 +254,7 @@ describe('the functions of a device', () => {
     expect([decision.type, device.functions.counts.overflown]).toEqual(['record', 44])
   })
 
-  test('are counted by function, also if one report requests several mails', () => {
+  test('have separate counts, also if one report requests several mails', () => {
     const both = chain(onProperty(1), mail)
     const second = { ...onProperty(2), id: 'second' }
     device.put('F2', storedFunction({ nodes: [...both.nodes, second], edges: [...both.edges, [second.id, mail.id]] }))
@@ -275,7 +275,7 @@ describe('webhooks', () => {
   const both = { ...chain(onProperty(1), mail), nodes: [onProperty(1), mail, hook] }
   const graph = { ...both, edges: [...both.edges, ['when', 'hook'] as const] }
 
-  test('are requested beside mails', () => {
+  test('are requested together with mails', () => {
     device.put('F1', storedFunction(graph))
     const { template: _, ...request } = askedOf(device.reports(0, 5))[0]?.request ?? {}
     expect(commandsOf(device.reports(0, 6)).at(-1)).toEqual([
@@ -284,7 +284,7 @@ describe('webhooks', () => {
     ])
   })
 
-  test('are not limited like mails, and counted above their own rate', () => {
+  test('have a higher rate limit than mails, and are counted above it', () => {
     device.put('F1', storedFunction(graph))
     for (let times = 0; times < 20_100; times++) device.reports(0, times % 250)
     expect(device.functions.counts).toMatchObject({ requests: 256, overflown: 20_100 - 256, webhooksDropped: 100 })
@@ -301,7 +301,7 @@ describe('webhooks', () => {
   })
 })
 
-describe('a decision', () => {
+describe('a decision of a device', () => {
   /** A connected device with these functions. */
   const deviceOf = (functions: DeviceFunctions) => {
     const device = ActingDevice.added('A', deviceWith(noRuleViews, functions))
@@ -324,25 +324,25 @@ describe('a decision', () => {
 
   test('loads the functions of a device again only after a change', () => {
     const functions = views(['A'])
-    let asked = 0
+    let loads = 0
     const counting: DeviceFunctions = {
       ...noDeviceFunctions,
       of: (tenant) => {
         const view = functions.of(tenant)
         const listOf = (device: string) => {
-          asked++
+          loads++
           return view?.listOf(device) ?? noFunctions
         }
         return view && { version: view.version, listOf }
       },
     }
     const device = deviceOf(counting)
-    asked = 0
+    loads = 0
     for (let seq = 1; seq < 10; seq++) device.act(report(svc, seq, [0, seq]))
-    expect(asked).toBe(0)
+    expect(loads).toBe(0)
     functions.functionChanged('default', 'F1', storedFunction(chain(onProperty(1), mail), { edit: 2 }))
     for (let seq = 10; seq < 20; seq++) device.act(report(svc, seq, [0, seq]))
-    expect(asked).toBe(1)
+    expect(loads).toBe(1)
   })
 })
 

@@ -18,8 +18,8 @@ const acting = () => new ActingActor(idempotencyActor, { id: 'K' })
 const begin = (print = 'a') => ({ type: 'begin', print, isFull: false }) as const
 const finish = { type: 'finish', reply } as const
 
-describe('a key', () => {
-  test('is stored with a seed at its first request, and indexed by the hour of its end', () => {
+describe('an idempotency key', () => {
+  test('is stored with a seed at its first request, and indexed by the hour in which it expires', () => {
     const actor = acting()
     const decision = actor.record(begin())
     const seed = actor.state.stored?.seed
@@ -30,7 +30,7 @@ describe('a key', () => {
     expect(indexChangesOf(decision)).toEqual([`+idempotency/${expiryEntry(now, 'K')}`])
   })
 
-  test('keeps its answer, seed and end when it is finished', () => {
+  test('stores the answer when the request is finished, and keeps its seed and expiry', () => {
     const actor = acting()
     actor.act(begin())
     const { stored } = actor.state
@@ -40,7 +40,7 @@ describe('a key', () => {
     expect(indexChangesOf(decision)).toEqual([])
   })
 
-  test('that expired is not restored by an answer', () => {
+  test('that has expired is not stored again by an answer', () => {
     const actor = acting()
     expect(actor.act(finish).type).toBe('answer')
     expect(actor.records.size).toBe(0)
@@ -65,7 +65,7 @@ describe('a key', () => {
   })
 })
 
-test('keys of different users, tenants and texts differ', () => {
+test('keys of other users, tenants and texts have other addresses', () => {
   const ids = [
     idempotencyAddress('a', 'crn#user:1', 'k'),
     idempotencyAddress('a', 'crn#user:2', 'k'),
@@ -84,11 +84,11 @@ test.each([
   [hourMs - 1, hourMs * 25 - 1, false],
   [hourMs - 1, hourMs * 25, true],
   [hourMs, hourMs * 25, false],
-])('a key begun at %i has expired at %i: %s', (begunAt, at, isPast) => {
+])('a key that began at %i has expired at %i: %s', (begunAt, at, isPast) => {
   expect(isPastExpiry(expiryEntry(begunAt, 'id'), at)).toBe(isPast)
 })
 
-test('index entries sort by hour and lead to their ids', () => {
+test('index entries are sorted by hour, and contain the id of the key', () => {
   const entries = [0, hourMs * 9, hourMs * 10, hourMs * 99_999].map((at) => expiryEntry(at, 'a-_b'))
   expect([...entries].sort()).toEqual(entries)
   expect(entries.map(idOfExpiry)).toEqual(entries.map(() => 'a-_b'))

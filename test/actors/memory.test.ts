@@ -26,7 +26,7 @@ const three = shapeOf('three', { 6: 'string' })
 const many = shapeOf('many', Object.fromEntries(Array(400).fill('bool').entries()))
 const text = (characters: number) => 'x'.repeat(characters)
 
-/** A tenant with the limits above, and its devices. */
+/** A tenant with these limits, and its devices. */
 class Fleet {
   readonly tenant = new ActingActor<TenantState, TenantCommand>(tenantActor(noticeBus()), { id: 'default' })
   readonly limits: MemoryLimits = { deviceBytesMax, tenantBytesMax, of: () => this.tenant.state.memory }
@@ -78,7 +78,7 @@ describe('a device that is full', () => {
     ['a HELLO with values', hello([...declared, { shape: three, items: [0, text(60_000)] }])],
     ['a HELLO with many properties', hello([...declared, { shape: many, items: [] }])],
     ['metadata', { type: 'patch_meta', patch: { list: Array(1_000).fill({}) } }],
-  ])('refuses %s as a whole when it would grow', (_, command) => {
+  ])('refuses %s as a whole if it would grow by it', (_, command) => {
     const { fleet, device } = filled()
     const before = device.restored()
     expect(fleet.act(device, command)).toMatch(full)
@@ -89,7 +89,7 @@ describe('a device that is full', () => {
     const { fleet, device } = filled()
     expect(fleet.act(device, report(one, 2, [0, 7]))).toBe(2)
     expect(fleet.act(device, report(one, 3, [1, 'y'.repeat(60_000)]))).toBe(3)
-    // Only the last of several items about one property counts.
+    // Of several items of one property, only the last one counts.
     expect(fleet.act(device, report(one, 4, [2, text(50_000), 1, text(50_000), 2, 'short', 1, text(60_000)]))).toBe(4)
     expect(fleet.act(device, hello(declared))).toMatchObject({ seq: 4 })
   })
@@ -100,7 +100,7 @@ describe('a device that is full', () => {
     expect(fleet.act(device, report(one, 3, [2, text(60_000)]))).toBe(3)
   })
 
-  test('from a store without the limit may change and shrink, but not grow', () => {
+  test('because its store had no limit may change and shrink, but not grow', () => {
     const fleet = new Fleet()
     const large = ActingDevice.added()
     large.act(hello(declared))
@@ -114,7 +114,7 @@ describe('a device that is full', () => {
 })
 
 describe('a tenant', () => {
-  test('counts larger devices by their size, also after a restart, and forgets removed ones', () => {
+  test('counts the sizes of large devices, also after a restart, and not of removed ones', () => {
     const fleet = new Fleet()
     const device = fleet.added()
     fleet.act(device, report(one, 1, [1, text(countedBytesStep - 1_000)]))
@@ -129,7 +129,7 @@ describe('a tenant', () => {
     expect(fleet.tenant.state.memory).toEqual({ bytes: 0, byDevice: new Map() })
   })
 
-  test('that is full refuses growth of large devices, but accepts small ones', () => {
+  test('that is full refuses the growth of large devices, but not that of small ones', () => {
     const fleet = new Fleet()
     for (const name of ['B', 'C']) fleet.act(fleet.added(name), report(one, 1, [1, text(90_000)]))
     const device = fleet.added()
@@ -140,7 +140,7 @@ describe('a tenant', () => {
   })
 })
 
-test('a property has its last value, time and offset, and the incremental count equals the size of all values', () => {
+test('a property has its last value, time and offset, and the running count of bytes is the size of all values', () => {
   const state = fc.oneof(
     fc.constantFrom<PropertyState>(null, 0, 1.5, true, 'x', '中', [], [1, 2], ['a', 1], { error: 'e' }),
     fc.double({ noNaN: true, noDefaultInfinity: true }),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { noticeBus } from '#actors/notice-bus'
 import { RecordingRules } from '#test/actors/recording-rules'
 
-test('a notice reaches those who listen to it, in order, while they listen', () => {
+test('a notice reaches all listeners in order, but no listener that is not serving', () => {
   const received: string[] = []
   const [first, second] = [new RecordingRules(), new RecordingRules()]
   const bus = noticeBus(first)

@@ -4,7 +4,7 @@ import { OrderedNames } from '#actors/directory/ordered-names'
 import { forAll } from '#test/kit/for-all'
 
 test('names stay in order and unique after any insertions and deletions', () => {
-  // The names are few enough to repeat; some steps insert many, so that runs are split and removed.
+  // There are so few names that they repeat. Some steps insert many, so that runs of names are split and removed.
   const name = fc.integer({ min: 0, max: 3_000 }).map((number) => number.toString(36))
   const step = fc.oneof(
     fc.record({ kind: fc.constantFrom('add', 'delete'), names: fc.array(name, { maxLength: 5 }) }),

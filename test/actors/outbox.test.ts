@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { outboxActor } from '#actors/outbox/outbox'
 import { ActingActor, now } from '#test/actors/acting-actor'
 
-test('results of mails are counted, and each failure with its reason and last time', () => {
+test('results of mails are counted, and failures by reason with the time of the last one', () => {
   const outbox = new ActingActor(outboxActor, { tenant: 't', id: 'outbox' })
   outbox.act({ type: 'count', sent: 1 })
   outbox.act({ type: 'count', digests: 1, digested: 42 })

@@ -23,12 +23,12 @@ describe('scans', () => {
     expect(project.notices.received).toEqual([])
   })
 
-  test('that are over ignore later results', () => {
+  test('do not change by results that come after their end', () => {
     expect(project.all({ type: 'scan_progress', cursor: 'A', chosen: 1 }, done(1))).toEqual([undefined, undefined])
     expect(project.state.scan).toBeUndefined()
   })
 
-  test('for one reason and author are merged while they wait, and run after the present one', () => {
+  test('with the same reason and author are merged while they wait, and run after the present scan', () => {
     project.all(requestScan('hook', ['A']), requestScan('hook', ['C']), requestScan('hook', ['B', 'C']))
     project.notices.received
     expect(project.state.scan?.devices).toEqual(['A'])
@@ -50,13 +50,13 @@ describe('scans', () => {
   })
 
   test.each([
-    ['all of one', null, ['A'], null],
-    ['all of the other', ['A'], null, null],
-    ['both', ['B'], ['A', 'B'], ['A', 'B']],
-    ['none', [], [], []],
-    ['as many as a list may have', names(0, boundDevicesMax - 1), ['D09999'], names(0, boundDevicesMax)],
-    ['more than that', names(0, boundDevicesMax), ['X'], null],
-  ])('merge two lists of devices: %s', (_, one, other, both) => {
+    ['all devices in the first', null, ['A'], null],
+    ['all devices in the second', ['A'], null, null],
+    ['different devices', ['B'], ['A', 'B'], ['A', 'B']],
+    ['no devices', [], [], []],
+    ['as many devices as a list may have', names(0, boundDevicesMax - 1), ['D09999'], names(0, boundDevicesMax)],
+    ['more devices than a list may have', names(0, boundDevicesMax), ['X'], null],
+  ])('are merged with both lists of devices: %s', (_, one, other, both) => {
     project.all(requestScan('cron', null), requestScan('hook', one), requestScan('hook', other))
     expect(project.state.nextScans).toEqual([{ by: 'hook', devices: both, author: null }])
   })
@@ -70,14 +70,14 @@ describe('scans', () => {
       'overloaded: OVERLOADED',
     ])
     expect(project.state.nextScans[7]).toMatchObject({ devices: ['A', 'B'] })
-    // A scan of a rollout always has a place.
+    // A scan for a rollout is accepted beyond the limit.
     project.act(putRollout('2.0.0'))
     expect(project.state.nextScans).toHaveLength(waitingScansMax + 1)
   })
 })
 
-describe('a scan that is finished, while some of its devices wait,', () => {
-  test('is remembered until none waits', () => {
+describe('a finished scan with devices that still wait', () => {
+  test('is remembered until no device waits', () => {
     project.all(requestScan('hook', ['A'], bob))
     expect(project.indexed(done(1, false))).toEqual([])
     expect(project.state.scan).toBeUndefined()
@@ -91,7 +91,7 @@ describe('a scan that is finished, while some of its devices wait,', () => {
     expect(project.all({ type: 'scans_begun' })).toEqual([undefined])
   })
 
-  test('ends with the next scan that has no waiting devices', () => {
+  test('ends together with the next scan that leaves no waiting devices', () => {
     project.all(requestScan('hook', ['A']), done(1, false), requestScan('cron', null))
     expect(project.indexed(done(1))).toEqual(['-walking/boiler'])
     expect(project.state.openScans).toEqual([])
@@ -124,7 +124,7 @@ describe('a scan that is finished, while some of its devices wait,', () => {
     expect(project.records.size).toBe(0)
   })
 
-  test('is forgotten, oldest first, if too many authors need scans', () => {
+  test('is forgotten, the oldest one first, if too many authors need scans', () => {
     for (let author = 0; author <= waitingScansMax; author++) {
       project.all(requestScan('hook', ['A'], `crn#user:${author}`), done(1, false))
     }
@@ -144,14 +144,14 @@ describe('scans for a rollout', () => {
     expect(project.state.scan).toMatchObject({ by: 'rollout', rollout: 'R1' })
   })
 
-  test('end with the rollout: the present scan visits no more devices, and waiting scans are deleted', () => {
+  test('end with the rollout, because the present scan gets no more devices and waiting scans are deleted', () => {
     project.all(putRollout('2.0.0'), { type: 'scan_progress', cursor: 'D', chosen: 4 })
     project.all(requestScan('rollout', null, ada), requestScan('hook', null), { type: 'delete_rollout' })
     expect(project.state.scan).toMatchObject({ by: 'rollout', devices: [], cursor: 'D' })
     expect(project.state.nextScans).toEqual([{ by: 'hook', devices: null, author: null }])
   })
 
-  test('run for the present author of the rollout: waiting scans of an earlier author are deleted', () => {
+  test('run for the present author of the rollout, and waiting scans of an earlier author are deleted', () => {
     for (const author of [ada, bob, ada, bob]) project.act(putRollout('2.0.0', {}, 'R1', author))
     expect(project.state.scan?.author).toBe(ada)
     expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
@@ -169,7 +169,7 @@ describe('scans for a rollout', () => {
     ['a hook without limits of access', requestScan('hook', null), 7],
     ['a hook of one author', requestScan('hook', null, bob), 3],
     ['a hook for some devices', requestScan('hook', ['A', 'B']), 3],
-  ])('set the number of chosen devices when they cover all: %s', (_, request, chosen) => {
+  ])('set the number of chosen devices if they visited all devices: %s', (_, request, chosen) => {
     project.all(putRollout('2.0.0'), done(3), request, done(7))
     expect(project.state.tally.counts.chosen).toBe(chosen)
   })

@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 
 describe('a rollout stops after errors', () => {
-  // Chosen devices, threshold in percent, results of devices; whether the rollout stops.
+  // Each row has the number of chosen devices, the threshold in percent, the results, and whether the rollout stops.
   test.each<readonly [number, number | undefined, Partial<Record<Stage, number>>, boolean]>([
     [10, 20, { failed: 1 }, false],
     [10, 20, { failed: 2 }, true],
@@ -39,7 +39,7 @@ describe('a rollout stops after errors', () => {
     [1000, undefined, { failed: 1000 }, false],
     [1000, 12.5, { failed: 2 }, false],
     [1000, 12.5, { failed: 3 }, true],
-  ])('of %i chosen at %s %%: %j: %s', (chosen, percent, outcomes, isStopped) => {
+  ])('among %i chosen devices with a threshold of %s %%, for %j: %s', (chosen, percent, outcomes, isStopped) => {
     project.all(putRollout('2.0.0', percent === undefined ? {} : { errorThresholdPercent: percent }), scanned(chosen))
     project.notices.received
     for (const [stage, count] of Object.entries(outcomes)) project.move(null, stage as Stage, count)
@@ -47,7 +47,7 @@ describe('a rollout stops after errors', () => {
     expect(project.notices.received).toEqual(isStopped ? ['rollout t/boiler'] : [])
   })
 
-  test('waits until the number of chosen devices is known if it may be small', () => {
+  test('only after the number of chosen devices is known, if it may be small', () => {
     project.act(threshold(20))
     project.move(null, 'failed', 3)
     expect(project.state.rollout?.state).toBe('running')
@@ -57,7 +57,7 @@ describe('a rollout stops after errors', () => {
     expect(project.notices.received).toEqual(['rollout t/boiler'])
   })
 
-  test('and counts from zero when it is resumed', () => {
+  test('that are counted from zero when it is resumed', () => {
     project.all(threshold(20), scanned(10))
     project.move(null, 'failed', 2)
     project.act({ type: 'resume', author: ada })
@@ -69,7 +69,7 @@ describe('a rollout stops after errors', () => {
     expect(project.state.tally.counts).toEqual({ ...zero, chosen: 10, failed: 4 })
   })
 
-  test('also for devices that failed before it was resumed, and failed again', () => {
+  test('of devices that failed before it was resumed and fail again', () => {
     project.all(threshold(20), scanned(10))
     project.move(null, 'failed', 2)
     project.act({ type: 'resume', author: ada })
@@ -81,7 +81,7 @@ describe('a rollout stops after errors', () => {
     expect(project.state.rollout?.state).toBe('stopped')
   })
 
-  test('not for devices that succeed in the end', () => {
+  test('but not because of devices that succeed in the end', () => {
     project.all(threshold(20), scanned(10))
     for (let device = 0; device < 10; device++) {
       project.move(null, 'failed')
@@ -92,7 +92,7 @@ describe('a rollout stops after errors', () => {
     expect(project.state.tally.counts).toEqual({ ...zero, chosen: 10, done: 10 })
   })
 
-  test('not while it is paused, and its state is shown', () => {
+  test('but not while it is paused', () => {
     project.all(threshold(0), { type: 'pause', author: ada })
     project.move(null, 'failed', 5)
     expect(project.state.rollout?.state).toBe('paused')
@@ -100,7 +100,7 @@ describe('a rollout stops after errors', () => {
 })
 
 describe('reports of updates', () => {
-  test('of an earlier rollout, or of none, only keep the release in use', () => {
+  test('of an earlier rollout or of no rollout change no counts, but the use of the release', () => {
     project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'))
     for (const rollout of ['R1', null]) project.act(moved(null, 'running', { rollout }))
     project.act(moved(null, 'failed', { rollout: 'R1' }))
@@ -111,7 +111,7 @@ describe('reports of updates', () => {
     })
   })
 
-  test('are kept without a rollout while an update is active, and then deleted', () => {
+  test('are stored without a rollout while an update is active, and then deleted', () => {
     project.act(moved(null, 'running'))
     expect([...project.records.keys()]).toEqual(['tally'])
     project.act(moved('running', 'done'))
@@ -153,7 +153,7 @@ const command: fc.Arbitrary<ProjectCommand> = fc.oneof(
   fc.record({ type: few('scans_begun', 'repeat_scans') }),
 )
 
-test('any sequence of commands restores the same state from its records and index', () => {
+test('after any sequence of commands, records and index restore the same state', () => {
   forAll([fc.array(command, { minLength: 1, maxLength: 40 })], 100, (commands) => {
     const project = new ActingProject()
     const indexed = new Map([
@@ -184,7 +184,7 @@ test('any sequence of commands restores the same state from its records and inde
   })
 })
 
-test('counts equal those of the present devices, through any sequence of states', () => {
+test('after any sequence of stages, the counts are those of the devices', () => {
   const stages = ['running', 'done', 'failed', 'refused', null] as const
   forAll([fc.array(fc.tuple(few(0, 1, 2), few(...stages)))], 100, (moves) => {
     const project = new ActingProject()

@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 
 describe('a release', () => {
-  test('exists from its upload to its deletion, and the image store receives both notices', () => {
+  test('exists from its upload until its deletion, and the image store is notified of both', () => {
     expect(project.all(putRelease('2.0.0'))).toEqual([{ isNew: true, release: releaseOf('2.0.0') }])
     expect([...project.state.releases]).toEqual([['0//2.0.0', releaseOf('2.0.0')]])
     expect(project.notices.received).toEqual(['t/boiler/0//2.0.0 none → a'])
@@ -26,7 +26,7 @@ describe('a release', () => {
     expect(project.notices.received).toEqual(['t/boiler/0//2.0.0 a → none'])
   })
 
-  test('is unchanged by an upload of the same bytes, and other bytes are refused', () => {
+  test('does not change by another upload of the same bytes, and other bytes are refused', () => {
     project.act(putRelease('2.0.0'))
     project.notices.received
     expect(project.all(putRelease('2.0.0', { createdBy: bob }), putRelease('2.0.0', { image: 'b' }))).toEqual([
@@ -45,7 +45,7 @@ describe('a release', () => {
 
   test.each<readonly [string, readonly ProjectCommand[], readonly ProjectCommand[]]>([
     ['a pin', [pin], [unpin('A')]],
-    ['a pin that is one of two', ['A', 'B'].map(pinOf), ['A', 'B'].map(unpin)],
+    ['one of two pins', ['A', 'B'].map(pinOf), ['A', 'B'].map(unpin)],
     ['the rollout', [putRollout('2.0.0')], [{ type: 'delete_rollout' }]],
     ['an active update', [moved(null, 'running')], [moved('running', 'done')]],
     [
@@ -84,7 +84,7 @@ describe('a release', () => {
 })
 
 describe('a pin', () => {
-  test('exists from its creation to its deletion, and the answer shows whether it is new', () => {
+  test('exists from its creation until its deletion, and the answer shows whether it is new', () => {
     const other: ProjectCommand = { type: 'put_pin', device: 'A', firmware: '1.0.0' }
     expect(project.all(pin, pin, other)).toEqual([{ isNew: true }, { isNew: false }, { isNew: false }])
     expect([...project.state.pins]).toEqual([['A', '1.0.0']])
@@ -101,7 +101,7 @@ describe('a pin', () => {
   })
 })
 
-test('a project exists while it has a release, a pin or a rollout, and is deleted with the last of them', () => {
+test('a project exists while it has a release, a pin or a rollout', () => {
   expect(isEmpty(project.state)).toBe(true)
   expect(project.indexed(putRelease('2.0.0'))).toEqual(['+project/boiler'])
   expect(project.indexed(pin)).toEqual([])
@@ -128,14 +128,14 @@ describe('a rollout', () => {
     ...{ createdBy: ada, createdAt: now, updatedBy: ada, updatedAt: now },
   }
 
-  test('is active from its creation, and a scan begins', () => {
+  test('is active when it is created, and begins a scan', () => {
     expect(project.all(putRollout('2.0.0'))).toEqual([{ isNew: true, rollout: stored, counts }])
     expect(project.notices.received).toEqual(['rollout t/boiler', 'scan t/boiler'])
     const scan = { by: 'rollout', devices: null, author: ada, cursor: '', chosen: 0, rollout: 'R1' }
     expect(project.state.scan).toEqual(scan)
   })
 
-  test('put again with the same firmware continues with its new author, and a scan begins', () => {
+  test('that is put again with the same firmware continues with the new author and another scan', () => {
     project.act(putRollout('2.0.0'))
     project.move(null, 'done', 2)
     project.move(null, 'refused')
@@ -146,13 +146,13 @@ describe('a rollout', () => {
     expect(project.all(putRollout('2.0.0', { percent: 50 }, 'R2', bob))).toEqual([
       { isNew: false, rollout, counts: { ...counts, done: 2, refused: 1 } },
     ])
-    // The first scan continues; the next one runs for the present author.
+    // The first scan continues. The next scan runs for the present author.
     expect(project.notices.received).toEqual(['rollout t/boiler'])
     expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
 
   test.each(['paused', 'stopped'] as const)(
-    'that is %s stays so, without a scan, until it has another firmware',
+    'that is %s begins no scan, and continues only with another firmware',
     (state) => {
       project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'scan_done', chosen: 9, isBegun: true })
       if (state === 'paused') project.act({ type: 'pause', author: ada })
@@ -167,7 +167,7 @@ describe('a rollout', () => {
     },
   )
 
-  test('is paused and resumed by any author, and a second request changes nothing', () => {
+  test('can be paused and resumed by any author, and a second request changes nothing', () => {
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
     project.notices.received
     const known = { ...counts, chosen: 9 }
@@ -188,7 +188,7 @@ describe('a rollout', () => {
     expect(outcomes).toEqual(Array(3).fill('not_found: Not Found'))
   })
 
-  test('begins a scan when its release is uploaded; other releases start no scan', () => {
+  test('begins a scan when its release is uploaded, but not when another release is', () => {
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
     project.notices.received
     project.all(putRelease('2.0.1'))

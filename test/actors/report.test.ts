@@ -21,7 +21,7 @@ beforeEach(() => {
 })
 
 describe('a report', () => {
-  test('is one entry with its items in the order of the device, also when a value repeats', () => {
+  test('is one entry with the items in the order of the device, also if a property occurs twice', () => {
     const items: Items = [1, 'x', 0, 5, 1, 'y']
     for (const seq of [1, 2]) {
       const { events, answer } = device.record(report(one, seq, items))
@@ -35,13 +35,13 @@ describe('a report', () => {
   })
 
   test.each([
-    ['none', undefined, now],
+    ['no time', undefined, now],
     ['the past', 5, 5],
     ['1970', 0, 0],
     ['a short time ahead', now + 1_000, now + 1_000],
     ['a day ahead', now + dayMs, now + dayMs],
     ['more than a day ahead', now + dayMs + 1, now],
-  ])('keeps its own time up to a day ahead: %s', (_, timestamp, expected) => {
+  ])('keeps the time of the device, unless it is more than a day ahead: %s', (_, timestamp, expected) => {
     expect(aheadMsMax).toBe(dayMs)
     const device = connected()
     const { events } = device.record(report(one, 1, [0, 5], { timestamp }))
@@ -56,7 +56,7 @@ describe('a report', () => {
     expect(device.state.services[0]?.times()).toEqual([400, 0])
   })
 
-  test('of a property error replaces the value', () => {
+  test('of an error replaces the value', () => {
     device.act(report(one, 1, [0, 5]))
     device.act(report(one, 2, [0, { error: 'broken' }]))
     expect(device.state.services[0]?.stateOf(0)).toEqual({ error: 'broken' })
@@ -65,7 +65,7 @@ describe('a report', () => {
   test.each([
     ['a device that does not exist', new ActingDevice(), one, 'device_unknown'],
     ['a service that the device lacks', connected(), shapeOf('other', { 1: 'uint8' }), 'service_unknown'],
-    ['a service with another shape now', connected(), shapeOf('svc', { 1: 'uint8' }), 'service_unknown'],
+    ['an outdated shape of a service', connected(), shapeOf('svc', { 1: 'uint8' }), 'service_unknown'],
   ])('of %s is refused', (_, device, shape, code) => {
     expect(device.act(report(shape, 1, [0, 5]))).toMatchObject({ type: 'refuse', problem: { code } })
   })
@@ -75,8 +75,8 @@ describe('sequence numbers of a session', () => {
   test.each([
     ['continue', 's1 s2 s3', '1 2 3'],
     ['may have gaps', 's1 s5 s6', '1 5 6'],
-    ['are accepted once, and the answer has the last one', 's3 s3 s1 s4', '3 =3 =3 4'],
-    ['begin anywhere', 's1000 s999', '1000 =1000'],
+    ['are each accepted once, and the answer has the last one', 's3 s3 s1 s4', '3 =3 =3 4'],
+    ['may begin with any number', 's1000 s999', '1000 =1000'],
     ['begin again with a new session', 's9 n1 n2', '9 1 2'],
     ['of an older session begin a new session', 's9 n1 s3', '9 1 3'],
   ])('%s', (_, reports, expected) => {
@@ -88,7 +88,7 @@ describe('sequence numbers of a session', () => {
     expect(answers.join(' ')).toBe(expected)
   })
 
-  test('come with the session only in the entry in which it begins', () => {
+  test('are stored with the session only in its first entry', () => {
     expect(device.record(report(one, 1, [0, 5])).events[0]).toMatchObject({ session: 's' })
     expect(device.record(report(one, 2, [0, 5])).events[0]).not.toHaveProperty('session')
   })
@@ -115,7 +115,7 @@ describe('a POST', () => {
     ])
   })
 
-  test('converts values to their type, and may declare services', () => {
+  test('can declare services, and converts values to their types', () => {
     const device = ActingDevice.added()
     const shape = shapeOf('wide', { 1: 'int64', 2: 'uuid' })
     const services = [{ shape, items: [] }]
@@ -137,7 +137,7 @@ describe('a POST', () => {
     expect(decision).toMatchObject({ type: 'refuse', problem: { code: 'invalid', details: [{ path }] } })
   })
 
-  test('that declares a service again may only report what it declares', () => {
+  test('that declares services can only report values of these services', () => {
     const services = [{ shape: two, items: [] }]
     expect(device.act(post([['svc', 1, 5]], { services }))).toMatchObject({ type: 'refuse' })
     device.act(post([['two', 5, 1]], { services }))
@@ -148,7 +148,7 @@ describe('a POST', () => {
     expect(new ActingDevice().act(post([]))).toMatchObject({ type: 'refuse', problem: { code: 'device_unknown' } })
   })
 
-  test('sets its device online with one event', () => {
+  test('sets the device online with one event', () => {
     const device = ActingDevice.added()
     expect(kindsOf(device.act(post([])))).toEqual(['status_changed'])
     device.at += 1_000
@@ -157,21 +157,21 @@ describe('a POST', () => {
   })
 })
 
-describe('sequence numbers of POSTs and of a link', () => {
+describe('sequence numbers of POSTs after those of a device connection', () => {
   const update = [['svc', 1, 9]] as const
 
   test.each<[string, { session?: string; seq?: number }, { seq: number; session: string }]>([
-    ['without a session leave the number of the link unchanged', {}, { seq: 3, session: 's' }],
+    ['that are missing leave the number of the connection unchanged', {}, { seq: 3, session: 's' }],
     ['without a session are ignored', { seq: 1_000 }, { seq: 3, session: 's' }],
-    ['of the session of the link continue', { session: 's', seq: 4 }, { seq: 4, session: 's' }],
+    ['of the session of the connection continue', { session: 's', seq: 4 }, { seq: 4, session: 's' }],
     ['of a new session begin again', { session: 'p', seq: 2 }, { seq: 2, session: 'p' }],
-    ['of a new session without a number begin at none', { session: 'p' }, { seq: 0, session: 'p' }],
+    ['of a new session without a number begin at 0', { session: 'p' }, { seq: 0, session: 'p' }],
   ])('%s', (_, { session, seq }, expected) => {
     for (const number of [1, 2, 3]) device.act(report(one, number, [0, number]))
     device.act(post(update, { session, seq }))
     expect(device.state).toMatchObject(expected)
     expect(device.state.services[0]?.stateOf(0)).toBe(9)
-    // The next number of that session is accepted and not taken for an old one.
+    // The next number of this session is accepted.
     const next = device.act(report(one, expected.seq + 1, [0, 77], { session: expected.session }))
     expect(next.type).toBe('record')
     expect(device.state.services[0]?.stateOf(0)).toBe(77)

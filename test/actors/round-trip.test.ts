@@ -125,7 +125,7 @@ test('an account without a password has no sessions, for any commands', () => {
       const { credentials, sessions, factors } = state
       // An account that cannot sign in has no sessions.
       if (!credentials || credentials.isDisabled || credentials.hash === null) expect(sessions).toEqual([])
-      // A version never names two different states.
+      // Two different states never have the same version.
       if (credentials) expect(credentials.version).toBeGreaterThanOrEqual(version)
       version = credentials?.version ?? -1
       if (!factors.totp && factors.webauthn.length === 0) expect(factors.recovery).toEqual([])
@@ -166,7 +166,7 @@ test('the maps of the directory equal its rows, for any commands', () => {
   })
 })
 
-/** Computed from all rows, without the queries of the actor. */
+/** Compares the maps of the directory with all rows, without the queries of the actor. */
 function expectSound({ users, tenants, byName, byEmail, emailUse, roleUse, administrators }: DirectoryState): void {
   const rows = [...users.values()]
   const unique = (texts: string[]) => expect(new Set(texts).size).toBe(texts.length)

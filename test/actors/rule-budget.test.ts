@@ -33,7 +33,7 @@ const conditionsAfterTrigger = (logics: readonly Condition[]) => {
   return { nodes: [onProperty(1), ...conditions], edges: conditions.map(({ id }) => ['when', id] as const) }
 }
 
-test('functions of one author beyond their share of a turn are errors, and those of other authors run', () => {
+test('functions beyond the share of their author in a turn fail, and functions of other authors run', () => {
   const device = connected()
   const needle = `${'a'.repeat(250)}b${'a'.repeat(250)}`
   const slow = conditionsAfterTrigger(Array(62).fill({ in: [needle, { var: 'value' }] }))
@@ -42,12 +42,12 @@ test('functions of one author beyond their share of a turn are errors, and those
   device.put('Z', storedFunction(graph, { updatedBy: other }))
   const decision = device.act(report(svc, 1, [0, 'a'.repeat(5_000)]))
   expect(requestsOf(decision)).toHaveLength(1)
-  // The first ones ran; without the share all 6 200 conditions would run for a second or two.
+  // The first ones ran. Without the share, all 6 200 conditions would run for one or two seconds.
   expect(device.functions.counts.errors).toBeGreaterThan(90)
   expect(device.functions.counts.runs).toBeLessThan(10)
 })
 
-test('forty functions that search a text of 2 KiB for twenty words stay within the share', () => {
+test('forty functions that each search a text of 2 KiB for twenty words stay within the share of an author', () => {
   const device = connected()
   const words = Array.from({ length: 20 }, (_, place) => ({ in: [`overheated${place}`, { var: 'value' }] }))
   for (let count = 0; count < 40; count++) device.put(`F${count}`, storedFunction(conditionsAfterTrigger(words)))
@@ -59,7 +59,7 @@ test('forty functions that search a text of 2 KiB for twenty words stay within t
   expect(device.functions.counts.errors).toBe(0)
 })
 
-test('alarms beyond their share of a turn keep their state and are evaluated or ended by the next turns', () => {
+test('alarms beyond their share of a turn keep their state, and the next turns evaluate or end them', () => {
   const many = 2_000
   const device = connected(many)
   const all = new Set(turnsOf(device.act(report(svc, 1, [1, 5]))))
@@ -78,7 +78,7 @@ test('alarms beyond their share of a turn keep their state and are evaluated or 
   expect(device.state.alarms.size).toBe(0)
 })
 
-test('very many alarms end in turns of their own before their device is removed, and begin again if it stays', () => {
+test('very many alarms end in separate turns before their device is removed, and begin again if it is not removed', () => {
   const device = connected(1_000)
   device.act(report(svc, 1, [1, 5]))
   turnsOfReminders(device)
@@ -98,11 +98,11 @@ test('very many alarms end in turns of their own before their device is removed,
   expect(device.state.exists).toBe(false)
 })
 
-test('all authors together share the compilation budget of a turn, and every condition is compiled in time', () => {
+test('all authors share one compilation budget for a turn, and later turns compile the other conditions', () => {
   const device = connected()
   const many = 40
   for (let count = 0; count < many; count++) {
-    // 250 nodes with a structure unlike the others.
+    // Each condition has 250 nodes, in another structure than the others.
     const sums = Array.from({ length: 30 }, (_, place) => {
       return { [place < count ? '+' : 'max']: [{ var: ['0x02', 1] }, 1, 2, place, 4] }
     })
@@ -114,7 +114,7 @@ test('all authors together share the compilation budget of a turn, and every con
   for (; turns < 2 * many; turns++) {
     const { evaluated, errors } = counts
     device.act(report(svc, turns + 1, [1, turns % 200]))
-    // Without a common share, each of forty authors would have one condition compiled: 200 ms.
+    // Without a common share, one condition of each of the forty authors would be compiled, which takes 200 ms.
     if (turns === 0) expect(counts.errors).toBe(many)
     if (counts.evaluated - evaluated === many && counts.errors === errors) break
   }

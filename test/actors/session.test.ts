@@ -29,7 +29,7 @@ class ActingSession extends ActingActor<SessionState, SessionCommand> {
     return acting
   }
 
-  /** Uses the refresh token of this number; each next one ends later. */
+  /** Uses the refresh token of this number. The next one expires later. */
   rotate(number: number, afterMs = 0): Decision<Entry> {
     this.at += afterMs
     return this.act({ type: 'rotate', number, endsAt: this.at + 8 * hourMs })
@@ -51,7 +51,7 @@ beforeEach(() => {
 describe('a session begins', () => {
   test.each([
     ['with a key and refresh tokens', begun(), { scheme: 'dpop', jkt: 'thumb', number: 1 }],
-    ['without either', withoutKey, { scheme: 'basic', jkt: null, number: 0 }],
+    ['without a key and refresh tokens', withoutKey, { scheme: 'basic', jkt: null, number: 0 }],
   ] as const)('%s', (_, session, expected) => {
     const acting = new ActingSession()
     expect(acting.record({ type: 'begin', user: 'U1', session })).toMatchObject({ reminder: endsAt })
@@ -69,7 +69,7 @@ describe('a session begins', () => {
 })
 
 describe('a refresh token', () => {
-  test('is valid once: each returns the next one and extends the session', () => {
+  test('is valid once, returns the next one, and extends the session', () => {
     for (let number = 1; number <= 5; number++) {
       const decision = acting.rotate(number, hourMs)
       const rotated = { number: number + 1, endsAt: acting.at + 8 * hourMs, rotatedAt: acting.at }
@@ -84,13 +84,13 @@ describe('a refresh token', () => {
     [9_999, 'repeated'],
     [replacedMsMax, 'repeated'],
     [replacedMsMax + 1, 'reused'],
-  ])('used again after %i ms is %s', (afterMs, outcome) => {
+  ])('that is used again after %i ms is %s', (afterMs, outcome) => {
     acting.rotate(1)
     const before = { ...acting.state.session }
     const decision = acting.rotate(1, afterMs)
     expect(outcomeOf(decision)).toMatchObject({ outcome })
     if (outcome === 'repeated') {
-      // The answer names the same successor, with the same end.
+      // The answer has the same next number and the same end.
       expect(outcomeOf(decision)).toEqual({ outcome, number: 2, endsAt, rotatedAt: now })
       expect(acting.state.session).toEqual(before)
       expect(outcomeOf(acting.rotate(2))).toMatchObject({ outcome: 'rotated', number: 3 })
@@ -101,10 +101,10 @@ describe('a refresh token', () => {
   })
 
   test.each([
-    ['not bound to a key, used at once', { scheme: 'basic', jkt: undefined } as const, [1], 1],
-    ['the last but one, used at once', {}, [1, 2], 1],
-    ['the first of many', {}, [1, 2, 3, 4], 1],
-  ])('%s, is reused: the session ends, and the account is notified', (_, more, used, shown) => {
+    ['that is bound to no key, used twice at once', { scheme: 'basic', jkt: undefined } as const, [1], 1],
+    ['that is the last but one, used at once', {}, [1, 2], 1],
+    ['that is the first of many', {}, [1, 2, 3, 4], 1],
+  ])('%s, is reused, so the session ends and the account is notified', (_, more, used, shown) => {
     const acting = ActingSession.begun(more as Partial<BegunSession>)
     for (const number of used) acting.rotate(number)
     const decision = acting.rotate(shown)
@@ -121,7 +121,7 @@ describe('a refresh token', () => {
     ['above the first one', {}, [], 2],
     ['0', {}, [], 0],
     ['0 after one rotation', {}, [1], 0],
-    ['negative', {}, [], -1],
+    ['a negative number', {}, [], -1],
     ['of a session without refresh tokens', { hasRefresh: false }, [], 1],
     ['0 of a session without refresh tokens', { hasRefresh: false }, [], 0],
   ])('with an unknown number (%s) changes nothing', (_, more, used, shown) => {
@@ -137,24 +137,24 @@ describe('a refresh token', () => {
     [-1, 'rotated'],
     [0, 'unknown'],
     [1, 'unknown'],
-  ])('used %i ms from the end is %s', (fromEndMs, outcome) => {
+  ])('that is used %i ms from the end of the session is %s', (fromEndMs, outcome) => {
     expect(outcomeOf(acting.rotate(1, endsAt + fromEndMs - now))).toMatchObject({ outcome })
   })
 
-  test('of a session that is unknown or over is unknown', () => {
+  test('of an unknown or ended session is unknown', () => {
     expect(outcomeOf(new ActingSession().rotate(1))).toEqual({ outcome: 'unknown' })
     acting.act({ type: 'end' })
     expect(outcomeOf(acting.rotate(1))).toEqual({ outcome: 'unknown' })
   })
 })
 
-describe('a session is used', () => {
+describe('the use of a session', () => {
   test.each([
     [0, false],
     [usedEveryMs - 1, false],
     [usedEveryMs, true],
     [usedEveryMs + 5, true],
-  ])('%i ms after the last time is stored: %s', (afterMs, isStored) => {
+  ])('%i ms after the last stored use is stored: %s', (afterMs, isStored) => {
     acting.at += afterMs
     const decision = acting.act({ type: 'use', address: '10.9.9.9' })
     expect(decision.type).toBe(isStored ? 'record' : 'answer')
@@ -165,7 +165,7 @@ describe('a session is used', () => {
     expect(acting.reminder).toBe(endsAt)
   })
 
-  test('only while it exists', () => {
+  test('is stored only while the session exists', () => {
     acting.at = endsAt
     for (const each of [new ActingSession(), acting]) {
       expect(each.act({ type: 'use', address: 'a' }).type).toBe('answer')
@@ -174,7 +174,7 @@ describe('a session is used', () => {
 })
 
 describe('a session ends', () => {
-  test('by its account, without a notice back', () => {
+  test('by a command of its account, which is not notified', () => {
     expect(sentCommandsOf(acting.record({ type: 'end' }))).toEqual([])
     expect(acting.state.session).toBeUndefined()
     expect(acting.records.size).toBe(0)
@@ -188,7 +188,7 @@ describe('a session ends', () => {
     [-1, false],
     [0, true],
     [1, true],
-  ])('by its reminder, %i ms from the end: %s', (fromEndMs, isEnded) => {
+  ])('by its reminder, %i ms after its end: %s', (fromEndMs, isEnded) => {
     acting.at = endsAt + fromEndMs
     const decision = acting.record({ type: 'reminder_due', dueAt: endsAt })
     expect(sentCommandsOf(decision)).toEqual(isEnded ? ['account/t/U1 session_over'] : [])

@@ -30,7 +30,7 @@ class ActingKeys extends ActingActor<SigningKeysState, SigningKeysCommand> {
   }
 }
 
-test('the first key signs until it is old', () => {
+test('the first key signs, and has a reminder for its replacement', () => {
   const keys = new ActingKeys()
   expect(outcomeOf(keys.add('K1'))).toMatchObject({ kid: 'K1', createdAt: now, retiresAt: null })
   expect(signingKeyOf(keys.state)?.kid).toBe('K1')
@@ -39,7 +39,7 @@ test('the first key signs until it is old', () => {
 })
 
 describe('a rotation', () => {
-  test('adds a key that signs, and the old one is deleted when its last token has expired', () => {
+  test('adds a new key that signs, and the old key is deleted when its last token has expired', () => {
     const keys = new ActingKeys()
     keys.add('K1')
     keys.at += signsForMs / 2
@@ -66,7 +66,7 @@ describe('a rotation', () => {
     expect(keys.reminder).toBe(now + signsForMs / 2 + signsForMs)
   })
 
-  test('keeps the time of a key that already retires', () => {
+  test('does not change the time at which an earlier key retires', () => {
     const keys = new ActingKeys()
     for (const kid of ['K1', 'K2', 'K3']) {
       keys.add(kid)
@@ -82,7 +82,7 @@ describe('a rotation', () => {
   test.each([
     [rotationEveryMs - 1, 'conflict: the last rotation is younger than a minute'],
     [rotationEveryMs, undefined],
-  ])('%i ms after the last one: %s', (afterMs, refusal) => {
+  ])('%i ms after the last one has the refusal: %s', (afterMs, refusal) => {
     const keys = new ActingKeys()
     keys.add('K1')
     keys.at += afterMs
@@ -100,7 +100,7 @@ describe('a rotation', () => {
   })
 })
 
-test('a key that is old causes notices until it is replaced', () => {
+test('an old key causes a notice each hour until it is replaced', () => {
   const keys = new ActingKeys()
   keys.add('K1')
   expect(keys.notices.received).toHaveLength(1)

@@ -69,7 +69,7 @@ const device: fc.Arbitrary<DeviceState> = fc
     meta: fc
       .dictionary(fc.string(), fc.jsonValue())
       .map((meta) => JSON.parse(JSON.stringify(meta)) as JsonObject)
-      // The API refuses this name, and the codec writes it under another one.
+      // The API refuses this name, and the codec writes it as another name.
       .filter((meta) => !JSON.stringify(meta).includes('"__proto__"')),
   })
   .map((fields) => ({ ...absentDevice('A'), exists: true, ...fields }))
@@ -97,7 +97,7 @@ const shapesOf = ({ services }: DeviceState) => {
 const read = (bytes: Uint8Array, before: DeviceState) =>
   new MsgpackReader().whole(bytes, (reader) => readSnapshot('A', reader, shapesOf(before)))
 
-test('a snapshot written in pieces equals the packed one and is restored from it', () => {
+test('a snapshot that is written field by field equals the packed one and restores the same state', () => {
   forAll([device, desired, fc.option(acknowledgement)], 100, (bare, wanted, acknowledged) => {
     const alarms = AlarmStates.of(
       Array.from(bare.alarms, ([id, alarm]) => [id, { ...alarm, ...(acknowledged && { acknowledged }) }]),
@@ -111,11 +111,11 @@ test('a snapshot written in pieces equals the packed one and is restored from it
   })
 })
 
-describe('a snapshot read in pieces equals the unpacked one', () => {
+describe('a snapshot that is read field by field', () => {
   const shown = (state: DeviceState) => ({ ...state, services: state.services.map(shownService) })
   const shownService = (each: ServiceState) => [each.shape, each.states(), each.times(), each.offsets()]
 
-  test('for any device, or goes to the general decoder if it is damaged', () => {
+  test('gives the same state as the general decoder, to which it may leave a damaged snapshot', () => {
     const change = fc.record({ place: fc.nat(1_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
     forAll([device, fc.array(change, { maxLength: 2 })], 500, (before, changes) => {
       let bytes: Buffer = Buffer.from(pack(snapshotOf(before)))
@@ -137,7 +137,7 @@ describe('a snapshot read in pieces equals the unpacked one', () => {
     })
   })
 
-  test('unless it has more fields: then it goes to the general decoder', () => {
+  test('is left to the general decoder if it has more fields', () => {
     const before = { ...absentDevice('A'), exists: true }
     const more = [['more'], [[], 'more'], [[]], [['id', true, 1]], [['id', 1, 1, 1]], [[], []], [[], ['F1/n']]]
     for (const each of [...more, [[], ['F1/n', 1], 'more']]) {
@@ -148,7 +148,7 @@ describe('a snapshot read in pieces equals the unpacked one', () => {
   })
 })
 
-test('a snapshot without alarms has the format from before alarms', () => {
+test('a snapshot without alarms and throttle times has the format from before these existed', () => {
   const before = { ...absentDevice('A'), exists: true, flakeAddress: 7 }
   const bytes = '9c07a76f66666c696e65000000a000c090c38090'
   expect(Buffer.from(pack(snapshotOf(before))).toString('hex')).toBe(bytes)
@@ -157,7 +157,7 @@ test('a snapshot without alarms has the format from before alarms', () => {
   expect(after.throttles).toBe(noThrottles)
 })
 
-test('throttle times follow the alarms, of which there may be none', () => {
+test('throttle times follow the alarms, even if there are none', () => {
   const before = { ...absentDevice('A'), exists: true, throttles: throttlesOf(['F1/daily', 5]) }
   expect(snapshotOf(before)?.slice(12)).toEqual([[], ['F1/daily', 5]])
   expect(read(pack(snapshotOf(before)), before)).toEqual(before)

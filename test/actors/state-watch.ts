@@ -1,7 +1,7 @@
 import { ServiceState } from '#actors/device/service-state'
 import { OrderedNames } from '#actors/directory/ordered-names'
 
-/** An object reachable from a state, with its keys and values in turn. */
+/** An object that is reachable from a state. `parts` has its keys and values in turn. */
 interface Held {
   readonly path: string
   readonly holder: object

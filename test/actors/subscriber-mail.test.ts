@@ -7,7 +7,7 @@ import { ActingSubscriber, sent, subscriptionOf } from '#test/actors/acting-subs
 
 const refusals = { inRow: 2, address: '0123456789abcdef', restsUntil: 0 }
 
-/** A subscriber to F1 by S1 from 3 on, and to F2 by S2 from 5 on. */
+/** A subscriber with subscription S1 to F1, from position 3, and S2 to F2, from position 5. */
 let subscriber: ActingSubscriber
 beforeEach(() => {
   subscriber = new ActingSubscriber()
@@ -33,7 +33,7 @@ describe('the result of a mail', () => {
   const skipped = { reason: 'forbidden', count: 3 }
   test.each<[string, AdvanceMail['outcome'], unknown]>([
     ['a mail', { sent: 'mail', of: 1 }, { type: 'count', sent: 1 }],
-    ['a digest of seven', { sent: 'digest', of: 7 }, { type: 'count', digests: 1, digested: 7 }],
+    ['a digest of seven mails', { sent: 'digest', of: 7 }, { type: 'count', digests: 1, digested: 7 }],
     ['three skipped mails', { passed: 'forbidden', count: 3 }, { type: 'count', passed: skipped }],
     ['only a new position', null, undefined],
   ])('is counted: %s', (_, outcome, command) => {
@@ -60,7 +60,7 @@ describe('the result of a mail', () => {
     expect(subscriber.state.mail).toMatchObject({ cursors: { S1: 40, S2: 50 }, missed: {} })
   })
 
-  test('is counted once, also for a digest of dropped mails, which moves no cursor', () => {
+  test('is counted once, also if it is a digest of dropped mails, which moves no cursor', () => {
     subscriber.act(sent('S1', 10, { moves: [{ subscription: 'S1', to: 10, missed: 6 }], outcome: null }))
     const moves = [{ subscription: 'S1', to: 10, missed: 0 }]
     const digest = sent('S1', 10, { moves, outcome: { sent: 'digest', of: 6 } })
@@ -69,7 +69,7 @@ describe('the result of a mail', () => {
     expect(subscriber.record(digest).tells).toEqual([])
   })
 
-  test('stores the hour and refusals as received', () => {
+  test('replaces the stored hour and refusals', () => {
     const hour = { from: now - 5, count: 60 }
     subscriber.act(sent('S1', 4, { outcome: { passed: 'rejected', count: 1 }, hour, refusals }))
     expect(subscriber.state.mail).toMatchObject({ hour, refusals })
@@ -81,14 +81,14 @@ describe('the result of a mail', () => {
 describe('a mail that failed', () => {
   const failed = { type: 'failed', retry: { attempts: 2, nextAt: now + 120_000 } } as const
 
-  test('waits without a change of other fields', () => {
+  test('waits for its retry, and nothing else changes', () => {
     subscriber.act(sent('S1', 4))
     const { mail } = subscriber.state
     subscriber.act(failed)
     expect(subscriber.state.mail).toEqual({ ...mail, retry: failed.retry })
   })
 
-  test('is complete with the next move', () => {
+  test('has no retry after the cursor has moved', () => {
     subscriber.act(failed)
     subscriber.act(sent('S1', 4))
     expect(subscriber.state.mail.retry).toBeNull()
@@ -100,13 +100,13 @@ describe('a mail that failed', () => {
 })
 
 describe('a mail on its way to a user who meanwhile', () => {
-  test('unsubscribed is counted, and the subscription does not come back', () => {
+  test('unsubscribed is counted, and the subscription stays deleted', () => {
     subscriber.unsubscribe('S1')
     expect(subscriber.record(sent('S1', 4)).tells).toHaveLength(1)
     expect(subscriber.state.mail).toMatchObject({ cursors: { S2: 5 }, hour: { count: 1 } })
   })
 
-  test('was erased is counted, and no record comes back', () => {
+  test('was erased is counted, and the records stay deleted', () => {
     subscriber.act({ type: 'erase' })
     expect(subscriber.record(sent('S1', 4)).tells).toHaveLength(1)
     expect(subscriber.records.size).toBe(0)
@@ -123,7 +123,7 @@ test('missed mails are deleted with their function', () => {
   expect(subscriber.state.mail).toMatchObject({ cursors: { S2: 10 }, missed: { F2: 2 } })
 })
 
-describe('the state left after the last unsubscription', () => {
+describe('the mail state after an unsubscription', () => {
   const mail: MailState = {
     ...noMail,
     cursors: { S1: 4 },
@@ -139,7 +139,7 @@ describe('the state left after the last unsubscription', () => {
     ['a past hour', mail, now + mailHourMs, false],
     ['a future hour, after the clock was set back', mail, now - 1, false],
     ['an address that refused', { ...mail, refusals }, now + mailHourMs, true],
-  ])('is kept or deleted: %s', (_, before, at, isKept) => {
+  ])('is kept or deleted if it has %s', (_, before, at, isKept) => {
     const { hour, refusals: kept } = before
     expect(mailAfter(before, [], at)).toEqual(isKept ? { ...noMail, hour, refusals: kept } : null)
   })
@@ -151,7 +151,7 @@ describe('the state left after the last unsubscription', () => {
     expect(subscriber.state.mail).toMatchObject({ cursors: { S3: 4 }, hour: { from: now, count: 1 } })
   })
 
-  test('loses only the subscription that ended, if others remain', () => {
+  test('has no more data of the ended subscription, but of the others', () => {
     expect(mailAfter(mail, [subscriptionOf('F2', 'S2')], now)).toEqual({ ...mail, cursors: { S2: 0 }, missed: {} })
   })
 })

@@ -41,7 +41,7 @@ const command: fc.Arbitrary<SubscriberCommand> = fc.oneof(
 const step = fc.tuple(few(0, 1, 60_000, 3_600_000), command)
 
 // `ActingActor` checks at each step that the records restore the state.
-test('index, cursors and entries equal the subscriptions for any sequence of commands', () => {
+test('after any sequence of commands, index, cursors and entries equal the subscriptions', () => {
   forAll([fc.array(step, { minLength: 1, maxLength: 40 })], 100, (steps) => {
     const subscriber = new ActingSubscriber()
     const folded = new Map<string, string>()

@@ -12,7 +12,7 @@ beforeEach(() => {
 })
 
 describe('a subscription', () => {
-  test('stores entry, row and both records in one turn, and is published after the commit', () => {
+  test('is stored with entry, row and both records in one turn, and the notice follows the commit', () => {
     const stored = subscriptionOf('F1', 'S1')
     const decision = subscriber.record({ type: 'subscribe', subscription: stored, from: 7 })
     expect(decision).toMatchObject({
@@ -25,7 +25,7 @@ describe('a subscription', () => {
     expect(subscriber.notices.received).toEqual(['+ t/F1'])
   })
 
-  test('with the same id is answered as the first time, from any client, without an event', () => {
+  test('that is repeated with the same id, from any client, is answered as before without an event', () => {
     subscriber.subscribe('F1', 'S1', { from: 7 })
     subscriber.notices.lines.length = 0
     subscriber.at += 5_000
@@ -47,12 +47,12 @@ describe('a subscription', () => {
     expect(subscriber.topics).toEqual(['F1 S1'])
   })
 
-  test('is refused above the maximum, and possible again below it', () => {
+  test('is refused at the maximum, and possible again after an unsubscription', () => {
     for (let index = 1; index <= subscriptionsMax; index++) subscriber.subscribe(`F${index}`, `S${index}`)
     expect(subscriber.rows.size).toBe(subscriptionsMax)
     const more = () => outcomeOf(subscriber.subscribe('F0', 'S0'))
     expect(more()).toBe(`bad_request_message: a user has at most ${subscriptionsMax} subscriptions`)
-    // An existing subscription needs no free place.
+    // The conflict with an existing subscription is reported even at the maximum.
     expect(outcomeOf(subscriber.subscribe('F1', 'S0'))).toBe('conflict_empty: Conflict')
     subscriber.unsubscribe('S7')
     expect(more()).toEqual(subscriptionOf('F0', 'S0'))
@@ -60,7 +60,7 @@ describe('a subscription', () => {
 })
 
 describe('a locale', () => {
-  test('is set and published, also when it does not change', () => {
+  test('is set and published, even if it does not change', () => {
     subscriber.subscribe('F1', 'S1')
     subscriber.subscribe('F2', 'S2')
     const { mail } = subscriber.state
@@ -93,30 +93,33 @@ describe('a locale', () => {
 
 describe('the end of a subscription', () => {
   test.each([
-    ['', { type: 'unsubscribe', id: 'S1' }],
+    ['by the user', { type: 'unsubscribe', id: 'S1' }],
     ['by an unsubscribe link', { type: 'unsubscribe', id: 'S1', isByLink: true }],
     ['with its function', { type: 'topic_ended', function: 'F1' }],
-  ] as const)('%s deletes entry, row and cursor in one turn, and is published after the commit', (_, command) => {
-    subscriber.subscribe('F1', 'S1', { from: 1 })
-    subscriber.subscribe('F2', 'S2', { from: 2 })
-    subscriber.notices.lines.length = 0
-    subscriber.at += 5
-    expect(subscriber.record(command)).toMatchObject({
-      events: [{ kind: 'unsubscribed', at: now + 5, user: ada, subscription: 'S1' }],
-      indexes: [{ index: 'topic', entry: row('F1', 'S1'), isPresent: false }],
-    })
-    expect(subscriber.state.subscriptions).toEqual([subscriptionOf('F2', 'S2')])
-    expect(subscriber.state.mail.cursors).toEqual({ S2: 2 })
-    expect(subscriber.notices.received).toEqual(['- t/F1'])
-  })
+  ] as const)(
+    '%s deletes subscription, row and cursor in one turn, and the notice follows the commit',
+    (_, command) => {
+      subscriber.subscribe('F1', 'S1', { from: 1 })
+      subscriber.subscribe('F2', 'S2', { from: 2 })
+      subscriber.notices.lines.length = 0
+      subscriber.at += 5
+      expect(subscriber.record(command)).toMatchObject({
+        events: [{ kind: 'unsubscribed', at: now + 5, user: ada, subscription: 'S1' }],
+        indexes: [{ index: 'topic', entry: row('F1', 'S1'), isPresent: false }],
+      })
+      expect(subscriber.state.subscriptions).toEqual([subscriptionOf('F2', 'S2')])
+      expect(subscriber.state.mail.cursors).toEqual({ S2: 2 })
+      expect(subscriber.notices.received).toEqual(['- t/F1'])
+    },
+  )
 
-  test('that is unknown is 404 without a body, but a success by an unsubscribe link', () => {
+  test('that does not exist is 404 without a body, but succeeds by an unsubscribe link', () => {
     subscriber.subscribe('F1', 'S1')
     expect(outcomeOf(subscriber.unsubscribe('S2'))).toBe('not_found_empty: Not Found')
     expect(subscriber.act({ type: 'unsubscribe', id: 'S2', isByLink: true })).toEqual({ type: 'answer' })
   })
 
-  test('resets the position of the next subscription', () => {
+  test('does not affect the position of the next subscription', () => {
     subscriber.subscribe('F1', 'S1', { from: 3 })
     subscriber.unsubscribe('S1')
     subscriber.subscribe('F1', 'S2', { from: 8 })
@@ -124,7 +127,7 @@ describe('the end of a subscription', () => {
   })
 })
 
-test('the end of a function is published once, even if it ends twice', () => {
+test('the end of a function ends its subscription once, even if it is reported twice', () => {
   subscriber.subscribe('F1', 'S1')
   const end = () => subscriber.act({ type: 'topic_ended', function: 'F1' })
   expect(end()).toMatchObject({ events: [{ subscription: 'S1' }] })
@@ -133,7 +136,7 @@ test('the end of a function is published once, even if it ends twice', () => {
 })
 
 describe('a user who is erased', () => {
-  test('leaves no record or row, and only the counter is notified', () => {
+  test('has no record or row, and only the counts of topics are notified', () => {
     subscriber.subscribe('F1', 'S1')
     subscriber.subscribe('F2', 'S2')
     subscriber.act(sent('S1', 1))
@@ -143,7 +146,7 @@ describe('a user who is erased', () => {
     expect(subscriber.notices.received).toEqual(['- t/F1', '- t/F2'])
   })
 
-  test('leaves no count of the present hour, also without subscriptions', () => {
+  test('has no count of mails in the present hour, also if no subscription was left', () => {
     subscriber.subscribe('F1', 'S1')
     subscriber.act(sent('S1', 1))
     subscriber.unsubscribe('S1')
@@ -159,7 +162,7 @@ test.each([
   ['crn#key:5Kd9tVw3Cx', '5Kd9tVw3Cx'],
   ['crn#user:anonymous', 'anonymous'],
   ['crn#user:operator', 'operator'],
-])('%s subscribes as %s', (user, id) => {
+])('%s has the subscriber id %s', (user, id) => {
   expect(subscriberIdOf(user)).toBe(id)
 })
 

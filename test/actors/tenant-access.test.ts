@@ -62,12 +62,12 @@ describe('a role', () => {
     expect(tenant.notices.received).toEqual(['role t/ops since -1', 'role t/ops since null'])
   })
 
-  test('holds from an offset that is set later, and only by the last edit', () => {
+  test('holds from an offset that is added after the last edit', () => {
     const edit = () => tenant.state.roles.get('ops')?.edit ?? -1
     const settle = (of: number, since: number) =>
       tenant.act({ type: 'role_settled', role: 'ops', edit: of, since }).type === 'record'
     tenant.put('ops', reads)
-    // A new role has an offset already: no event for it was published before.
+    // A new role already has an offset, because no event was published for it before.
     expect(settle(edit(), 5)).toBe(false)
     tenant.put('ops', writes)
     const first = edit()
@@ -81,7 +81,7 @@ describe('a role', () => {
     expect(settle(edit(), 8)).toBe(false)
   })
 
-  test('that is deleted and created again ignores the offset of an earlier edit', () => {
+  test('that was deleted and created again ignores the offset of an earlier edit', () => {
     tenant.put('ops', reads)
     tenant.put('ops', writes)
     const before = tenant.state.roles.get('ops')?.edit ?? -1
@@ -97,7 +97,7 @@ describe('a role', () => {
     expect(outcomeOf(tenant.act({ type: 'delete_role', role }))).toBe('conflict: the role is built in')
   })
 
-  test('is deleted unless an API key holds it', () => {
+  test('cannot be deleted while an API key has it', () => {
     tenant.put('ops', reads)
     tenant.addApiKey('K1', { roles: ['viewer', 'ops'] })
     expect(outcomeOf(tenant.act({ type: 'delete_role', role: 'ops' }))).toBe('conflict: the role is in use')
@@ -121,17 +121,17 @@ describe('a role', () => {
   })
 })
 
-describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
+describe.each<KeyKind>(['api_key', 'provisioning_key'])('a key of kind %s', (kind) => {
   const add = (tenant: ActingTenant, id: string, expiresAt: number | null = null) =>
     kind === 'api_key' ? tenant.addApiKey(id, { expiresAt }) : tenant.addProvisioningKey(id, { expiresAt })
   const keysOf = ({ state }: ActingTenant): ReadonlyMap<string, unknown> =>
     kind === 'api_key' ? state.apiKeys : state.provisioningKeys
 
-  test('is added, and ends when it is deleted', () => {
+  test('exists from its creation until its deletion', () => {
     expect(outcomeOf(add(tenant, 'K1'))).toMatchObject({ createdAt: now, expiresAt: null })
     expect(outcomeOf(add(tenant, 'K1'))).toBe('conflict: the id is taken')
     expect(tenant.notices.received).toEqual([])
-    // Subscriptions end with the key that owns them.
+    // The subscriptions of an API key end with the key.
     const erased = kind === 'api_key' ? ['subscriber/t/K1 erase'] : []
     expect(sentCommandsOf(tenant.act({ type: 'delete_key', kind, id: 'K1' }))).toEqual(erased)
     expect(tenant.notices.received).toEqual([`${kind} t/K1 ended`])
@@ -139,13 +139,13 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
     expect(outcomeOf(tenant.act({ type: 'delete_key', kind, id: 'K1' }))).toBe('not_found: Not Found')
   })
 
-  test('is not deleted as the other kind', () => {
+  test('cannot be deleted as a key of the other kind', () => {
     add(tenant, 'K1')
     const other = kind === 'api_key' ? 'provisioning_key' : 'api_key'
     expect(outcomeOf(tenant.act({ type: 'delete_key', kind: other, id: 'K1' }))).toBe('not_found: Not Found')
   })
 
-  test('expires at its time, and the next one gets a reminder', () => {
+  test('expires by a reminder, which is then set for the next key', () => {
     add(tenant, 'K0')
     expect(tenant.reminder).toBeNull()
     add(tenant, 'K2', now + 2_000)
@@ -206,7 +206,7 @@ describe('a quota limits authors who do not reach all devices to a tenth', () =>
     expect(put('more', ann, true)).toEqual({ isNew: true })
   })
 
-  test('of API keys, including those that their keys made', () => {
+  test('of API keys, including those that were made with their keys', () => {
     const by = (user: string) => ({ createdBy: { tenant: 't', user }, isNarrow: true })
     tenant.addApiKey('K', by(ann))
     for (let count = 1; count < 100; count++) tenant.addApiKey(`K${count}`, by(count % 2 === 0 ? ann : 'crn#key:K'))
@@ -216,7 +216,7 @@ describe('a quota limits authors who do not reach all devices to a tenth', () =>
   })
 })
 
-test('an expired key leaves keys of the other kind, also with the same id', () => {
+test('an expired key does not end keys of the other kind, even if they have the same id', () => {
   tenant.addApiKey('K1', { expiresAt: now + 5 })
   tenant.addProvisioningKey('K1', { expiresAt: now + 9 })
   tenant.at = now + 5
@@ -245,7 +245,7 @@ describe('a provisioning key', () => {
     const before = structuredClone(tenant.state)
     expect(outcomeOf(tenant.admit('C', 'P'))).toBe('forbidden: Forbidden')
     expect(tenant.state).toEqual(before)
-    // A device that is added without the key does not count.
+    // A device that was added without the key does not count.
     expect(tenant.admit('C').type).toBe('record')
     expect(tenant.devicesOf('P')).toBe(2)
   })
@@ -261,7 +261,7 @@ describe('a provisioning key', () => {
     expect(tenant.devicesOf('P')).toBe(1)
   })
 
-  test('never counts below zero, and counts nothing after its deletion', () => {
+  test('never has a count below zero, and registers nothing after its deletion', () => {
     tenant.addProvisioningKey('P')
     tenant.act({ type: 'device_gone', key: 'P' })
     expect([tenant.devicesOf('P'), tenant.state.counters.devices]).toEqual([0, 0])
@@ -273,7 +273,7 @@ describe('a provisioning key', () => {
 
   test.each<[string, (tenant: ActingTenant) => void]>([
     ['never existed', () => {}],
-    ['expired and has not ended yet', (tenant) => tenant.addProvisioningKey('P', { expiresAt: now + 5 })],
+    ['expired, but has not been removed yet', (tenant) => tenant.addProvisioningKey('P', { expiresAt: now + 5 })],
     ['has a limit of zero', (tenant) => tenant.addProvisioningKey('P', { maxDevices: 0 })],
     ['is an API key', (tenant) => tenant.addApiKey('P')],
   ])('registers no device if it %s', (_, prepare) => {
@@ -283,7 +283,7 @@ describe('a provisioning key', () => {
     expect(tenant.state.counters).toEqual({ lastFlakeAddress: 0, devices: 0 })
   })
 
-  test('sets the secret of the request on the device', () => {
+  test('registers a device with the secret of the request', () => {
     tenant.addProvisioningKey('P')
     const decision = tenant.act({ type: 'admit_device', device: 'A', meta: { a: 1 }, key: 'P', secretHash: hash(9) })
     expect(decision).toMatchObject({

@@ -6,7 +6,7 @@ import { tenantActor } from '#actors/tenant/tenant'
 import { bindingLists } from '#model/device-binding'
 import type { FunctionBody } from '#model/function'
 import { ActingActor } from '#test/actors/acting-actor'
-import { words } from '#test/actors/acting-tenant'
+import { mailTemplate } from '#test/actors/acting-tenant'
 import { commandOf } from '#test/kit/command-arbitrary'
 import { forAll } from '#test/kit/for-all'
 
@@ -49,7 +49,7 @@ const command: fc.Arbitrary<TenantCommand> = fc.oneof(
   commandOf('delete_alarm', { id: alarm }),
   commandOf('put_function', { id: few('F1', 'F2'), isNew, body: functionBody, author }),
   commandOf('delete_function', { id: few('F1', 'F2') }),
-  commandOf('put_template', { name: few('T1', 'T2'), body: few(words, others), author }),
+  commandOf('put_template', { name: few('T1', 'T2'), body: few(mailTemplate, others), author }),
   commandOf('delete_template', { name: few('T1', 'T2') }),
   commandOf('sweep_progress', { alarm, digest, cursor: few('', 'B') }),
   commandOf('sweep_done', { alarm, digest }),
@@ -59,7 +59,7 @@ const command: fc.Arbitrary<TenantCommand> = fc.oneof(
   }),
 )
 
-test('counts and records equal the state, and each alarm has an evaluation record, for any sequence of commands', () => {
+test('after any sequence of commands, counts and records equal the state, and each alarm has an evaluation record', () => {
   forAll([fc.array(command, { minLength: 1, maxLength: 40 })], 100, (commands) => {
     const definition = tenantActor(noticeBus())
     const acting = new ActingActor(definition, { tenant: 't', id: 't' })

@@ -5,9 +5,9 @@ import { FunctionBody, functionNodesMax, type StoredFunction } from '#model/func
 import { graphNodesMax } from '#model/graph'
 import type { Problem } from '#model/problem'
 import { outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
-import { ActingTenant, ann, told } from '#test/actors/acting-tenant'
+import { ActingTenant, ann, mailFunction } from '#test/actors/acting-tenant'
 
-/** A graph that mails when one of these alarms begins. */
+/** A graph with a trigger for each of these alarms. */
 const watching = (...alarms: string[]): FunctionBody['graph'] => ({
   nodes: [
     ...alarms.map((alarmId, place) => ({ id: `t${place}`, type: 'trigger', on: 'alarm', alarmId }) as const),
@@ -20,7 +20,7 @@ const put = (id: string, isNew: boolean, more: Partial<FunctionBody> = {}, autho
   type: 'put_function',
   id,
   isNew,
-  body: { ...told, ...more },
+  body: { ...mailFunction, ...more },
   author,
 })
 
@@ -30,7 +30,7 @@ beforeEach(() => {
 })
 
 describe('a function', () => {
-  test('leaves a row of ending functions in the commit that deletes its requests, and is then published', () => {
+  test('has a row of ending functions from the commit that deletes its requests until its subscriptions have ended', () => {
     tenant.makeFunction('F1')
     const decision = tenant.decide({ type: 'delete_function', id: 'F1' })
     expect(decision).toMatchObject({
@@ -48,7 +48,7 @@ describe('a function', () => {
     })
   })
 
-  test('put again is equal whether it comes from a request or from the store', () => {
+  test('that is put again unchanged is recognised, also if it was loaded from the store', () => {
     const functionBody = {
       name: 'Told',
       binding: { devices: ['B', 'A'] },
@@ -90,7 +90,7 @@ test('a function of an unknown group is refused', () => {
 })
 
 describe('an alarm that a function names', () => {
-  test('must exist; the error names each node with an unknown alarm', () => {
+  test('must exist, and the error names each node with an unknown alarm', () => {
     tenant.makeAlarm('A1')
     const decision = tenant.makeFunction('F1', { graph: watching('A2', 'A1', 'A3') })
     const problem = decision.type === 'refuse' ? decision.problem : undefined
@@ -104,19 +104,21 @@ describe('an alarm that a function names', () => {
     expect(outcomeOf(tenant.makeFunction('F1', { graph: watching('A1') }))).toMatchObject({ name: 'Told' })
   })
 
-  test('may be deleted; then the function can be edited, but not its graph with that alarm', () => {
+  test('may be deleted, and then the function can still be edited, but not the graph that names the alarm', () => {
     tenant.makeAlarm('A1')
     const graph = watching('A1')
     tenant.makeFunction('F1', { graph })
     expect(tenant.act({ type: 'delete_alarm', id: 'A1' }).type).toBe('record')
     expect(outcomeOf(tenant.putFunction('F1', { graph, enabled: false }))).toMatchObject({ enabled: false })
     expect(outcomeOf(tenant.putFunction('F1', { graph: watching('A1', 'A1') }))).toMatch(/^invalid/)
-    expect(outcomeOf(tenant.putFunction('F1', { graph: told.graph }))).toMatchObject({ graph: told.graph })
+    expect(outcomeOf(tenant.putFunction('F1', { graph: mailFunction.graph }))).toMatchObject({
+      graph: mailFunction.graph,
+    })
   })
 })
 
 describe('bindings of alarms and functions', () => {
-  test('protect their groups from removal', () => {
+  test('prevent the removal of their groups', () => {
     tenant.makeGroup('G1', ['A', 'B'])
     const binding = { groups: ['G1'] }
     tenant.makeFunction('F1', { binding })
@@ -131,7 +133,7 @@ describe('bindings of alarms and functions', () => {
     expect(tenant.state.bindings.total).toBe(1)
   })
 
-  test('of a function to devices by name are refused above the maximum, as those of an alarm', () => {
+  test('of a function to devices by name are refused above the maximum, as those of an alarm are', () => {
     tenant.makeFunction('F1', { binding: { devices: ['A'] } })
     tenant.state.bindings.total = alarmBindingsMax - 1
     const refused = `conflict: the alarms and functions of a tenant are bound to at most ${alarmBindingsMax} devices by name`

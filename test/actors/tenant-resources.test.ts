@@ -6,9 +6,9 @@ import { functionsMax } from '#model/function'
 import { groupsMax } from '#model/group'
 import { templatesMax } from '#model/template'
 import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
-import { ActingTenant, ann, ben, hot, told, words } from '#test/actors/acting-tenant'
+import { ActingTenant, ann, ben, hotAlarm, mailFunction, mailTemplate } from '#test/actors/acting-tenant'
 
-/** Groups, alarms, functions or templates, as the tests of their common rules use them. */
+/** The rules that groups, alarms, functions and templates have in common. */
 
 interface Kind {
   readonly put: (id: string, more: { isNew: boolean; author?: string; name?: string }) => TenantCommand
@@ -33,8 +33,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   alarms: {
     put: (id, { isNew, author = ann, name = 'Hot' }) => {
-      const condition = structuredClone(hot.condition)
-      return { type: 'put_alarm', id, isNew, body: { ...hot, name, condition }, author }
+      const condition = structuredClone(hotAlarm.condition)
+      return { type: 'put_alarm', id, isNew, body: { ...hotAlarm, name, condition }, author }
     },
     remove: (id) => ({ type: 'delete_alarm', id }),
     of: ({ alarms }) => alarms,
@@ -44,7 +44,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   functions: {
     put: (id, { isNew, author = ann, name = 'Told' }) => {
-      return { type: 'put_function', id, isNew, body: { ...structuredClone(told), name }, author }
+      return { type: 'put_function', id, isNew, body: { ...structuredClone(mailFunction), name }, author }
     },
     remove: (id) => ({ type: 'delete_function', id }),
     of: ({ functions }) => functions,
@@ -54,7 +54,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   templates: {
     put: (id, { author = ann, name = 'It' }) => {
-      const body = { locales: { en: { text: 'Now.', ...words.locales.en, subject: name } } }
+      const body = { locales: { en: { text: 'Now.', ...mailTemplate.locales.en, subject: name } } }
       return { type: 'put_template', name: id, body, author }
     },
     remove: (name) => ({ type: 'delete_template', name }),
@@ -92,14 +92,14 @@ describe.each(Object.entries(kinds))('%s', (kind, { put, remove, of, max, hasAut
     expect(tenant.rules.received).toEqual([notice(name, ann), notice('Other', ben), gone])
   })
 
-  test('that are put again without a change stay as they are', () => {
+  test('that are put again without a change do not change', () => {
     const { tenant, made } = existing()
     const { length } = tenant.rules.lines
     tenant.at += 5
-    // Compared as a record: the state must not come from a failed write.
+    // The decision is a record without changes, so that the answer waits until the present state is stored.
     const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
     expect(tenant.act(put('X', { isNew: false }))).toEqual(unchanged)
-    // The client repeats a request whose answer it did not receive.
+    // A client may repeat a request because it did not receive the answer.
     expect(tenant.act(put('X', { isNew: true }))).toEqual(unchanged)
     const byAnother = tenant.act(put('X', { isNew: false, author: ben }))
     if (hasAuthority) expect(outcomeOf(byAnother)).toMatchObject({ createdBy: ann, updatedBy: ben })
@@ -113,8 +113,8 @@ describe.each(Object.entries(kinds))('%s', (kind, { put, remove, of, max, hasAut
     ['changed while none exists', put('Y', { isNew: false }), 'not_found: Not Found'],
     ['removed while none exists', remove('Y'), 'not_found: Not Found'],
   ]
-  // A template has a name of its author's choice: each put creates or changes it.
-  test.each(kind === 'templates' ? refusals.slice(3) : refusals)('are not %s', (_, command, problem) => {
+  // The author chooses the name of a template, so each put creates or changes it.
+  test.each(kind === 'templates' ? refusals.slice(3) : refusals)('cannot be %s', (_, command, problem) => {
     const { tenant } = existing()
     expect(outcomeOf(tenant.act(command))).toBe(problem)
     expect([...of(tenant.state).keys()]).toEqual(['X'])

@@ -3,21 +3,23 @@ import type { TenantCommand } from '#actors/tenant/commands'
 import { templateCharactersMax } from '#actors/tenant/templates'
 import { TemplateBody } from '#model/template'
 import { outcomeOf, turnAt } from '#test/actors/acting-actor'
-import { ActingTenant, ann, words } from '#test/actors/acting-tenant'
+import { ActingTenant, ann, mailTemplate } from '#test/actors/acting-tenant'
 
-const german: TemplateBody = { locales: { ...words.locales, de: { subject: 'Es ist {{value}}', text: 'Jetzt.' } } }
+const german: TemplateBody = {
+  locales: { ...mailTemplate.locales, de: { subject: 'Es ist {{value}}', text: 'Jetzt.' } },
+}
 
 describe('a template', () => {
-  test('put again is equal whether it comes from a request or from the store', () => {
+  test('that is put again unchanged is recognised, also if it was loaded from the store', () => {
     const tenant = new ActingTenant()
     tenant.putTemplate('words', TemplateBody.parse(german))
     const put = (body: TemplateBody): TenantCommand => ({ type: 'put_template', name: 'words', body, author: ann })
     const decided = (body: TemplateBody) => tenant.definition.decide(tenant.woken(), put(body), turnAt())
     expect(decided(TemplateBody.parse(structuredClone(german)))).toMatchObject({ records: [] })
-    expect(decided(TemplateBody.parse(words))).toMatchObject({ records: [expect.anything()] })
+    expect(decided(TemplateBody.parse(mailTemplate))).toMatchObject({ records: [expect.anything()] })
   })
 
-  test('may be removed though a function names it, but only if it exists', () => {
+  test('may be removed although a function names it, but only if it exists', () => {
     const tenant = new ActingTenant()
     tenant.putTemplate('words')
     tenant.makeFunction('F1')
@@ -32,15 +34,15 @@ const decided = (tenant: ActingTenant, name: string, body: TemplateBody) => {
   return outcomeOf(tenant.definition.decide(tenant.state, command, turnAt()))
 }
 
-test('templates are refused above the maximum of their characters, and replaced ones no longer count', () => {
+test('templates are refused above the maximum of characters, and a replaced template no longer counts', () => {
   const tenant = new ActingTenant()
   tenant.putTemplate('words')
   tenant.putTemplate('both', german)
-  const [short, long] = [words, german].map(({ locales }) => JSON.stringify(locales).length) as [number, number]
+  const [short, long] = [mailTemplate, german].map(({ locales }) => JSON.stringify(locales).length) as [number, number]
   expect(tenant.state.templateCharacters).toBe(short + long)
   tenant.state.templateCharacters = templateCharactersMax - (long - short)
   const refused = `conflict: the templates of a tenant hold at most ${templateCharactersMax} characters`
-  expect(decided(tenant, 'more', words)).toMatchObject(words)
+  expect(decided(tenant, 'more', mailTemplate)).toMatchObject(mailTemplate)
   expect(decided(tenant, 'more', german)).toBe(refused)
   expect(decided(tenant, 'words', german)).toMatchObject(german)
 })

@@ -19,8 +19,8 @@ const admit = (tenant: ReturnType<typeof actingTenant>, device: string) =>
 
 const schema: ServiceSchema = { name: 'Boiler', properties: { '0x2000': { name: 'temperature' } } }
 
-describe('addresses', () => {
-  test('are assigned one after another, each sent to its device, and never twice', () => {
+describe('flake addresses', () => {
+  test('are assigned and sent to the devices one after the other, and never assigned twice', () => {
     const tenant = actingTenant()
     const given = ['A', 'B', 'C'].map((device) => tenant.act({ type: 'admit_device', device, meta: { place: device } }))
     const to = { kind: 'device', tenant: 't', id: 'A' }
@@ -53,7 +53,7 @@ describe('schemas', () => {
     expect(tenant.state.schemas.get('svc')?.name).toBe('Other')
   })
 
-  test('are deleted, and new when they are added again', () => {
+  test('are deleted, and are new when they are added again', () => {
     const tenant = actingTenant()
     tenant.act({ type: 'put_schema', service: 'svc', schema })
     const remove = () => tenant.act({ type: 'delete_schema', service: 'svc' })
@@ -72,7 +72,7 @@ describe('schemas', () => {
     expect(changed.type).toBe('record')
   })
 
-  test('are refused above the maximum size of the present ones', () => {
+  test('are refused above the maximum size of all present schemas', () => {
     const tenant = actingTenant()
     tenant.act({ type: 'put_schema', service: 'a', schema })
     const one = tenant.state.schemaCharacters

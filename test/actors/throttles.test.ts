@@ -19,7 +19,7 @@ import { storedAlarm } from '#test/rules/stored-rules'
 
 const svc = shapeOf('svc', { 1: 'uint8', 2: 'uint8' })
 
-/** A connected device with one function F1 that mails once in ten seconds, on property 1. */
+/** A connected device with one function F1, which mails changes of property 1 at most once every ten seconds. */
 class LinkedDevice extends DeviceWithFunctions {
   seq = 0
 
@@ -48,14 +48,14 @@ describe('a throttle', () => {
     [10_000, true],
     [60_000, true],
     [-1, true],
-  ])('%i ms after it passed an event: %s', (afterMs, passes) => {
+  ])('passes an event %i ms after the last one: %s', (afterMs, passes) => {
     expect(requestsOf(device.reports(0, 1))).toHaveLength(1)
     device.at += afterMs
     expect(requestsOf(device.reports(0, 2))).toHaveLength(passes ? 1 : 0)
     expect(device.stamps).toEqual({ 'F1/throttle': passes ? now + afterMs : now })
   })
 
-  test('is stored with the report that passed it, and with no other', () => {
+  test('is stored with the report that passed it, and not with other reports', () => {
     expect(stampsIn(device.reports(0, 1))).toEqual([['F1/throttle', now]])
     expect(stampsIn(device.reports(0, 2))).toEqual([])
     expect(stampsIn(device.reports(1, 2))).toEqual([])
@@ -68,12 +68,12 @@ describe('a throttle', () => {
   })
 })
 
-describe('an event that passed a throttle without a report', () => {
+describe('the time of a throttle is stored if it passed', () => {
   const alarm = storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x01' }, 10] }, forSeconds: 2 })
   const onAlarm: GraphNode = { id: 'when', type: 'trigger', on: 'alarm', alarmId: 'I1' }
   const throttled = { type: 'throttled', stamps: ['F1/throttle', now], dropped: [] }
 
-  test('a status: the snapshot has the time', () => {
+  test('a change of the status', () => {
     const device = new LinkedDevice(chain(onStatus, throttle(10), mail))
     const decision = device.record({ type: 'status', status: 'idle' })
     expect(decision).toMatchObject({ changes: [throttled, { type: 'functions_run' }], isCheckpointed: true })
@@ -82,7 +82,7 @@ describe('an event that passed a throttle without a report', () => {
     expect(device.act({ type: 'status', status: 'offline' })).not.toHaveProperty('isCheckpointed')
   })
 
-  test('an alarm with a duration, and one that a report changed at once', () => {
+  test('an alarm with a minimum duration, and an alarm that a report changes at once', () => {
     const device = new LinkedDevice(chain(onAlarm, throttle(10), mail))
     device.putAlarm('I1', alarm)
     device.reports(0, 11)
@@ -106,7 +106,7 @@ describe('an event that passed a throttle without a report', () => {
 })
 
 describe('throttle times', () => {
-  test('stay through an edit of the function, and while it is disabled', () => {
+  test('stay while the function is edited or disabled', () => {
     const graph = chain(onProperty(1), throttle(10), mail)
     device.reports(0, 1)
     device.put('F1', storedFunction(graph, { name: 'Other', edit: 2 }))
@@ -119,7 +119,7 @@ describe('throttle times', () => {
     expect(Object.keys(device.stamps)).toEqual(['F1/throttle', 'F2/throttle'])
   })
 
-  test('of deleted nodes and functions are dropped with the next time, and that is stored', () => {
+  test('of deleted nodes and functions are dropped when the next time is stored', () => {
     device.reports(0, 1)
     device.put('F2', storedFunction(chain(onProperty(1), throttle(10), mail)))
     device.reports(0, 2)
@@ -145,7 +145,7 @@ describe('throttle times', () => {
     expect(requestsOf(device.reports(0, 1))).toHaveLength(1)
   })
 
-  test('have a maximum: the oldest are dropped first, live and replayed alike', () => {
+  test('have a maximum, above which the oldest are dropped, both live and in a replay', () => {
     const device = new LinkedDevice(chain(onProperty(2), mail))
     const count = 20
     for (let fn = 0; fn < count; fn++) {

@@ -30,7 +30,7 @@ function write(values: Readonly<Record<string, unknown>>, more: Partial<Write> =
   return { type: 'write', service: 'svc', values, schema, ...more }
 }
 
-/** The order to the device by propId, or the error: code, text and details. */
+/** The order to the device as propIds and values, or the code, text and details of the error. */
 function outcome(values: Readonly<Record<string, unknown>>, more: Partial<Write> = {}, device = declared()) {
   const decision = device.act(write(values, more))
   if (decision.type === 'refuse') {
@@ -55,7 +55,7 @@ describe('a write', () => {
     expect(device.state.services[0]?.states()).toEqual([null, null, null, null, null])
   })
 
-  test('of the present value, or of a property with an error, is sent like any other', () => {
+  test('of the present value, or to a property with an error, is sent as any other value', () => {
     const device = declared()
     device.act(report(shape, 1, [0, { error: 'broken' }, 3, true, 4, 7]))
     expect(outcome({ '1': 5, reset: true, '8192': 7 }, {}, device)).toEqual([
@@ -68,7 +68,7 @@ describe('a write', () => {
   test.each<[string, ActingDevice, Partial<Write>]>([
     ['a device that does not exist', new ActingDevice(), {}],
     ['a service that the device lacks', declared(), { service: 'other' }],
-  ])('of %s is 404 before any other error', (_, device, more) => {
+  ])('to %s is 404 before any other error', (_, device, more) => {
     expect(outcome({ nowhere: 1, '3': 'x' }, more, device)).toEqual(['not_found', 'Not Found'])
   })
 
@@ -77,9 +77,9 @@ describe('a write', () => {
     ['an id of another type', { '0x1.FLOAT': 1 }, '0x1.FLOAT'],
     ['a name', { Mode: 1 }, 'Mode'],
     ['a name of a property of every JavaScript object', { constructor: 1 }, 'constructor'],
-    ['one unknown name among other errors', { '3': 1, mode: 'x', nowhere: 1 }, 'nowhere'],
-    ['a very long one', { ['x'.repeat(10_000)]: 1 }, 'x'.repeat(256)],
-  ])('of %s that is unknown is 404 before other errors', (_, values, key) => {
+    ['a name among other errors', { '3': 1, mode: 'x', nowhere: 1 }, 'nowhere'],
+    ['a very long name', { ['x'.repeat(10_000)]: 1 }, 'x'.repeat(256)],
+  ])('with %s that is unknown is 404 before other errors', (_, values, key) => {
     expect(outcome(values)).toEqual(['property_unknown', `there is no property ${key}`])
   })
 
@@ -88,7 +88,7 @@ describe('a write', () => {
     expect(outcome({ '0x2': 'x' }, { schema: undefined })).toEqual([[2, 'x']])
   })
 
-  test('names every error by its key, and sends nothing', () => {
+  test('with errors names each of them with its key, and sends nothing', () => {
     expect(outcome({ mode: 'x', label: 'y', '3': 1, '0x4': 1, '0x2000': 7 })).toEqual([
       'invalid',
       [
@@ -101,14 +101,14 @@ describe('a write', () => {
     expect(outcome({ '1': 10 })).toEqual(['invalid', ['1 must be below 10']])
   })
 
-  test('accepts each property once', () => {
+  test('can have each property only once', () => {
     expect(outcome({ '0x1': 1, mode: 1, '0x01': 2 })).toEqual([
       'invalid',
       ['mode means the same as 0x1', '0x01 means the same as 0x1'],
     ])
   })
 
-  test('names a hundred errors at most', () => {
+  test('with very many errors names a hundred of them', () => {
     const many = shapeOf('svc', Object.fromEntries(Array.from({ length: 200 }, (_, index) => [index, 'uint8'])))
     const device = ActingDevice.added()
     device.act(hello([{ shape: many, items: [] }]))

@@ -10,7 +10,7 @@ interface Answer {
   readonly headers: Headers
 }
 
-/** Expects that the entry describes status, body and headers of the answer, with no field or header more. */
+/** Expects that the entry describes the status, every field of the body and every header of the answer. */
 export function expectDocumented(entry: RouteEntry, { status, text, headers }: Answer): void {
   const answer = entry.answers[status] ?? generalAnswerTo(status)
   if (!answer) throw new Error(`${entry.name} does not describe ${status}`)
@@ -35,7 +35,7 @@ function generalAnswerTo(status: number): RouteAnswer | undefined {
   return description === undefined ? undefined : { description, schema: ErrorBody }
 }
 
-/** Expects each field of the example, of the same type; of a list at least one item like the first of the example. */
+/** Expects each field of the example with the same type, and in each list an item like the first one of the example. */
 export function expectShape(example: unknown, actual: unknown): void {
   expect(differenceOf(example, actual, 'body')).toBeUndefined()
 }

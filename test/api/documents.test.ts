@@ -38,7 +38,7 @@ interface AsyncMessage {
   readonly examples: readonly { readonly payload: unknown }[]
 }
 
-/** The entries that the files of the API export, by their names. */
+/** The names of the entries that the files of `src/api` export. */
 const folder = join(root, 'src/api')
 const modules = await Promise.all(
   readdirSync(folder).map(async (file) => (await import(join(folder, file))) as Record<string, unknown>),
@@ -68,7 +68,7 @@ describe('OpenAPI', () => {
     expect(valid).toBe(true)
   })
 
-  test('has every entry, once, in one chapter', () => {
+  test('has every entry once, in one chapter', () => {
     const names = chapters.flatMap((chapter) => chapter.entries.map(({ name }) => name)).toSorted()
     expect(names).toEqual(exported.toSorted())
     expect(operations.map(({ operationId }) => operationId).toSorted()).toEqual(names)
@@ -82,7 +82,7 @@ describe('OpenAPI', () => {
     for (const name of Object.keys(schemas)) expect(references).toContain(`components/schemas/${name}`)
   })
 
-  describe('examples match the schemas', () => {
+  describe('has examples that match their schemas', () => {
     const check = validatorOf(new Ajv2020({ strict: false }), 'openapi', openApi)
 
     test.each(operations.map((operation) => [operation.operationId, operation] as const))('%s', (_, operation) => {
@@ -97,7 +97,7 @@ describe('OpenAPI', () => {
     })
   })
 
-  test('schemas refuse bad bodies', () => {
+  test('has schemas that refuse wrong bodies', () => {
     const check = validatorOf(new Ajv2020({ strict: false }), 'openapi', openApi)
     const bodyOf = (name: string) => {
       const body = operations.find(({ operationId }) => operationId === name)?.requestBody?.content
@@ -137,7 +137,7 @@ describe('AsyncAPI', () => {
     for (const path of references) expect(at(asyncApi, path), path).toBeDefined()
   })
 
-  test('has every event and every message from devices', () => {
+  test('has every event and every message of the device protocol', () => {
     const names = (messages: readonly { readonly name: string }[]) => messages.map(({ name }) => name)
     expect(names(eventMessages)).toEqual(Object.keys(eventKinds))
     const types = LongDeviceMessage.options.map((option) => option.shape.type.value)
@@ -159,7 +159,7 @@ describe('AsyncAPI', () => {
     },
   )
 
-  test('examples match the schemas of the document', () => {
+  test('has examples that match the schemas of the document', () => {
     const ajv = new Ajv({ strict: false })
     addFormats.default(ajv)
     const check = validatorOf(ajv, 'asyncapi', asyncApi)
@@ -171,7 +171,7 @@ describe('AsyncAPI', () => {
   })
 })
 
-/** Returns the errors of a value by a schema whose references point into the document. */
+/** Returns a function that finds the errors of a value, by a schema whose references point into the document. */
 function validatorOf(
   ajv: Ajv | Ajv2020,
   name: string,

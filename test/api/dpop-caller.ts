@@ -8,7 +8,7 @@ export interface Pair {
   readonly refreshToken: string
 }
 
-/** A client that signs in with DPoP: one key and the latest nonce. */
+/** A client that signs in with DPoP. It has one key, and the latest nonce. */
 export class DpopCaller {
   readonly #fixture: AccessFixture
   readonly #key = makeKeyPair()
@@ -18,7 +18,7 @@ export class DpopCaller {
     this.#fixture = fixture
   }
 
-  /** Headers with a proof of this key, and a token if given. `path` is below `/api/v1`, without a query. */
+  /** Headers with a proof of the key, and with the token if there is one. `path` is below `/api/v1`, without query. */
   async headers(method: string, path: string, token?: string): Promise<Record<string, string>> {
     if (this.#nonce === '') {
       const { headers } = await this.#fixture.call(undefined, 'POST', '/auth/login', {})
@@ -30,7 +30,7 @@ export class DpopCaller {
     return { dpop, ...(token !== undefined && { authorization: `DPoP ${token}` }) }
   }
 
-  /** Returns the JSON of the answer. Throws for a refusal. */
+  /** Returns the JSON of the answer. Throws if the status is not 200. */
   async post<T>(path: string, body: unknown, token?: string): Promise<T> {
     const headers = await this.headers('POST', path, token)
     const { status, text } = await this.#fixture.call(undefined, 'POST', path, body, headers)

@@ -8,7 +8,7 @@ const entries = chapters.flatMap((chapter) => chapter.entries.map((entry) => [en
 const bodyOf = (name: string) => entries.find(([each]) => each === name)?.[1].body?.schema
 const queryOf = (name: string) => entries.find(([each]) => each === name)?.[1].query
 
-/** Fields that hold secrets. An entry with one of them is secret. */
+/** Names of fields that hold secrets. An entry with such a field must be marked as secret. */
 const secretNames = /^(password|current|secret|code|key|token|accessToken|refreshToken|ticket|recoveryCodes|challenge)$/
 
 function permissionOf({ access }: RouteEntry): Permission | undefined {
@@ -25,7 +25,7 @@ function namesOf(schema: z.ZodType | undefined, io: 'input' | 'output'): string[
 }
 
 describe.each(entries)('%s', (_, entry) => {
-  test('the permission fits the method', () => {
+  test('needs the permission that fits its method', () => {
     const usual = { GET: 'read', POST: 'create', PUT: 'update', PATCH: 'update', DELETE: 'delete' }
     // Contract 2, Resources; 5.7.
     const exceptions =
@@ -33,20 +33,20 @@ describe.each(entries)('%s', (_, entry) => {
     const permission = permissionOf(entry)
     if (!permission) return
     const call = `${entry.method} ${entry.path}`
-    // A test run stores nothing, nor does a query.
+    // A test run and a query store nothing, so read permission is enough.
     const expected = ['POST /functions/:functionId/test', 'POST /history/query'].includes(call)
       ? 'read'
       : usual[entry.method]
     expect(permission.action).toBe(exceptions.test(call) ? 'update' : expected)
   })
 
-  test('is secret if a field of its body or answers is', () => {
+  test('is marked as secret exactly if its body or an answer has a secret field', () => {
     const names = [
       ...namesOf(entry.body?.schema, 'input'),
       ...Object.values(entry.answers).flatMap(({ schema }) => namesOf(schema, 'output')),
     ]
     const secrets = names.filter((name) => secretNames.test(name))
-    // WebAuthn challenges come together with a token or password; a backup is one stream of bytes.
+    // Routes with WebAuthn challenges also receive tokens or passwords. A backup is a stream without fields.
     const isExempt = entry.path.startsWith('/auth/2fa/webauthn/') || entry.path === '/backup'
     if (entry.isSecret) expect(secrets.length > 0 || isExempt, names.join()).toBe(true)
     else expect(secrets).toEqual([])
@@ -54,13 +54,13 @@ describe.each(entries)('%s', (_, entry) => {
 })
 
 const ofTenants = entries.filter(([, { path }]) => /^\/iam\/(users|roles|api-keys|provisioning-keys)/.test(path))
-test.each(ofTenants)('%s accepts another tenant', (_, { query }) => {
+test.each(ofTenants)('%s accepts one tenant in its query', (_, { query }) => {
   expect(query?.parse({ tenant: 'crn#tenant:other' })).toEqual({ tenant: 'other' })
   expect(query?.safeParse({ tenant: 'Other' }).success).toBe(false)
   expect(query?.safeParse({ tenant: ['other', 'other'] }).success).toBe(false)
 })
 
-describe('bodies of identity', () => {
+describe('bodies of requests for users and access', () => {
   const refused: [string, unknown][] = [
     ['createUser', { name: 'a:b', roles: [] }],
     ['createUser', { name: 'ann' }],
@@ -114,13 +114,16 @@ test.each([
   ['online', false],
   ['', false],
   [undefined, undefined],
-])('scope %j asks for a refresh token: %s', (scope, isOffline) => {
+])('a token request with scope %j asks for a refresh token: %s', (scope, isOffline) => {
   for (const name of ['readToken', 'refreshToken']) {
     const query = { grant_type: 'refresh_token', ...(scope !== undefined && { scope }) }
     expect(queryOf(name)?.parse(query)).toMatchObject(scope === undefined ? {} : { scope: isOffline })
   }
 })
 
-test.each([undefined, 'password', ['refresh_token', 'refresh_token']])('grant_type %j is refused', (grant) => {
-  expect(queryOf('refreshToken')?.safeParse({ grant_type: grant }).success).toBe(false)
-})
+test.each([undefined, 'password', ['refresh_token', 'refresh_token']])(
+  'a token request with grant_type %j is refused',
+  (grant) => {
+    expect(queryOf('refreshToken')?.safeParse({ grant_type: grant }).success).toBe(false)
+  },
+)

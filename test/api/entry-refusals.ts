@@ -2,7 +2,7 @@ import { defineRoute } from '#api/route-entry'
 
 /**
  * Compile-time tests, run by `npm run check`: the compiler refuses an entry without `access`, or with an access that
- * does not match the parameters of the path. An expected error that is missing is an error.
+ * does not match the parameters of the path. A missing error is reported, because each line has `@ts-expect-error`.
  */
 const rest = {
   source: '§0',
@@ -30,7 +30,7 @@ const both = 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/propert
 const mirrored = 'GET /services/:serviceIdentifier/devices/:deviceIdentifier'
 // @ts-expect-error The path names a device and a service, so one grant must cover both.
 defineRoute('x', { ...rest, route: both, access: { ...read, within: 'device' } })
-// @ts-expect-error The order does not matter.
+// @ts-expect-error One grant must cover both, in whichever order the path names them.
 defineRoute('x', { ...rest, route: mirrored, access: { ...read, within: 'service' } })
 // @ts-expect-error The resource does not exist.
 defineRoute('x', { ...rest, route: 'GET /devices', access: { resource: 'devices', action: 'read', within: 'list' } })

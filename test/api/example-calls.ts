@@ -10,19 +10,19 @@ import { DpopCaller, type Pair } from '#test/api/dpop-caller'
 import { examplePath } from '#test/api/example-request'
 import { type AccessFixture, examplePassword, otherTenant, type UserName } from '#test/routes/access-fixture'
 
-/** The parts of a request that differ from the example, because they are secrets of this server; and the caller. */
+/** The caller of an example, and the parts of the request that differ because they are secrets of this server. */
 export interface ExampleCall {
   readonly user?: UserName
   readonly headers?: Readonly<Record<string, string>>
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: string
-  /** Fields that replace those of the body. */
+  /** Fields that replace fields of the body. */
   readonly body?: object
 }
 
 type Prepare = (fixture: AccessFixture, entry: RouteEntry) => Promise<ExampleCall>
 
-/** Preparations for examples that `eve`, an administrator, cannot send unchanged. */
+/** Preparations for the examples that `eve`, an administrator, cannot send unchanged. */
 const prepared: Readonly<Record<string, Prepare>> = {
   readToken: async () => ({ headers: { authorization: basic('eve') } }),
   refreshToken: async (fixture) => {
@@ -124,12 +124,12 @@ const prepared: Readonly<Record<string, Prepare>> = {
     }
   },
   startWebauthnAuthentication: async (fixture, entry) => {
-    const { client, name } = await withKey(fixture)
+    const { client, name } = await withPasskey(fixture)
     const { token } = await client.logIn(name)
     return { headers: await client.headers(entry.method, entry.path), body: { token } }
   },
   finishWebauthnAuthentication: async (fixture, entry) => {
-    const { client, name, authenticator } = await withKey(fixture)
+    const { client, name, authenticator } = await withPasskey(fixture)
     const { token } = await client.logIn(name)
     const { challenge } = await client.post<Challenge>('/auth/2fa/webauthn/authenticate/options', { token })
     return {
@@ -138,23 +138,23 @@ const prepared: Readonly<Record<string, Prepare>> = {
     }
   },
   listWebauthnCredentials: async (fixture, entry) => {
-    const { client, pair } = await withKey(fixture)
+    const { client, pair } = await withPasskey(fixture)
     return { headers: await client.headers(entry.method, entry.path, pair.accessToken) }
   },
   deleteWebauthnCredential: async (fixture, entry) => {
-    const { client, pair, id } = await withKey(fixture)
+    const { client, pair, id } = await withPasskey(fixture)
     const path = entry.path.replace(':id', id)
     return { headers: await client.headers(entry.method, path, pair.accessToken), parameters: { id } }
   },
 }
 
-/** Creates what an example needs and the fixture does not have. */
+/** Creates the resources that an example needs and that the fixture does not have. */
 export async function prepareResources(fixture: AccessFixture, { name, example }: RouteEntry): Promise<void> {
   if (example.parameters?.name === 'bob') await fixture.inviteUser('bob')
   if (/^write(Device|Service)Properties$/.test(name)) await fixture.link()
 }
 
-/** Creates what an example needs, and returns the caller and the secrets of the call. */
+/** Creates everything that an example needs, and returns how to send it. */
 export async function prepareCall(fixture: AccessFixture, entry: RouteEntry): Promise<ExampleCall> {
   await prepareResources(fixture, entry)
   const prepare = prepared[entry.name]
@@ -222,8 +222,8 @@ interface Challenge {
   readonly challenge: string
 }
 
-/** A user with a WebAuthn key. */
-async function withKey(fixture: AccessFixture) {
+/** A user with a passkey. */
+async function withPasskey(fixture: AccessFixture) {
   const all = await signedIn(fixture)
   const { client, name, pair } = all
   const authenticator = new SoftAuthenticator(name)

@@ -1,6 +1,6 @@
 import type { RouteEntry } from '#api/route-entry'
 
-/** The path and query of an example, with these parameters and this query instead of its own. */
+/** The path and query of an example. `parameters` and `query` replace those of the example. */
 export function examplePath(
   { path, example }: Pick<RouteEntry, 'path' | 'example'>,
   parameters: Readonly<Record<string, string>> = {},
@@ -11,7 +11,7 @@ export function examplePath(
   return query === '' ? filled : `${filled}?${query}`
 }
 
-/** The body of an example, with other fields. Streamed bodies are sent unchanged. */
+/** The body of an example. Fields of `more` are added or replaced, except in a streamed body. */
 export function exampleBody({ example, body }: RouteEntry, more?: object): unknown {
   if (body?.isStreamed) return Buffer.from(example.body as string)
   return more ? { ...(example.body as object), ...more } : example.body

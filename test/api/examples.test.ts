@@ -10,11 +10,11 @@ import { prepareCall, preparedNames } from '#test/api/example-calls'
 import { exampleBody, examplePath } from '#test/api/example-request'
 import { AccessFixture } from '#test/routes/access-fixture'
 
-/** Sends every example to a server: the answer has the status and shape of the example, and its entry describes it. */
+/** Sends every example to a server. The answer must have the status and shape of the example. */
 
 const entries = chapters.flatMap((chapter) => chapter.entries)
 
-/** Secrets in answers, which no cache may store. */
+/** Finds secrets in answers. No cache may store such answers. */
 const secretAnswer = /"(token|accessToken|key|code|secret|recoveryCodes|ticket)":/
 
 let fixture: AccessFixture
@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** The file that the build would write. */
+/** The file that the build would write for this document. */
 function fileOf(document: object): PageFile {
   const bytes = new Map([['identity', Buffer.from(JSON.stringify(document))] as const])
   return { type: 'application/json; charset=utf-8', bytes, digest: 'of the document' }
@@ -48,10 +48,10 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
   })
 })
 
-test('exactly the bound routes are described', () => {
+test('the entries are exactly those of the bound routes', () => {
   expect(entries.map(({ name }) => name).toSorted()).toEqual(fixture.bindings.map(({ entry }) => entry.name).toSorted())
 })
 
-test('every preparation belongs to an entry', () => {
+test('every preparation has the name of an entry', () => {
   expect(preparedNames.filter((name) => !entries.some((entry) => entry.name === name))).toEqual([])
 })

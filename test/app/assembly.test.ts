@@ -8,7 +8,7 @@ import { levelStorage } from '#store/level'
 import { pack } from '#store/record-codec'
 import { FirmwareFixture } from '#test/routes/firmware-fixture'
 
-test('a start that fails on corrupt data unlocks the folder', async () => {
+test('a start that fails because of corrupt data unlocks the data folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'assembly-'))
   try {
     const backend = levelStorage({ folder, headroomBytes: 0 })

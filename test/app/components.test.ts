@@ -15,7 +15,7 @@ function componentOf(name: string, more: Component = {}): Component {
   }
 }
 
-test('components close in the reverse order, and all of them when one cannot open', async () => {
+test('components close in reverse order, and all of them close if one cannot open', async () => {
   const components = new Components([componentOf('a'), {}, componentOf('b')])
   await components.open()
   components.reloaded(true)

@@ -48,7 +48,7 @@ test.each([
   expect(configOf({ [name]: text })).toHaveProperty(key, value)
 })
 
-describe('a bad value is reported in one line: name, value, expected values', () => {
+describe('a bad value is reported in one line with the name, the value and the valid values', () => {
   test.each([
     ['PORT', ['65536', '-1', '1.5', 'http', '0x50', '1e3', '９']],
     ['HOST', ['a b', 'http://a', '0.0.0.0/0', 'a'.repeat(254)]],
@@ -106,28 +106,28 @@ describe('a bad value is reported in one line: name, value, expected values', ()
     expect(all.filter((setting) => setting.kind.read('\0') !== undefined)).toEqual([])
   })
 
-  test('all mistakes are reported together, with long values cut', () => {
+  test('all mistakes are reported together, and long values are cut', () => {
     const mistakes = mistakesOf({ PORT: 'x'.repeat(5000), HOST: '/', LOG_LEVEL: '?' })
     expect(mistakes.map((mistake) => mistake.split(':')[0])).toEqual(['PORT', 'HOST', 'LOG_LEVEL'])
     expect(mistakes.every((mistake) => mistake.length < 300)).toBe(true)
   })
 })
 
-describe('without values', () => {
-  test('every default is a valid value', () => {
+describe('settings without values', () => {
+  test('have valid defaults', () => {
     expect(readConfig({})).toMatchObject({ warnings: [] })
     for (const { name, kind, fallback } of all) {
       if (fallback !== undefined) expect(kind.read(fallback), name).toBeDefined()
     }
   })
 
-  test('an empty value counts as unset', () => {
+  test('are those that are unset or empty', () => {
     const empty = Object.fromEntries(all.map(({ name }) => [name, '']))
     expect(configOf(empty)).toEqual(configOf({}))
   })
 })
 
-describe('.env', () => {
+describe('the file .env', () => {
   const dotenv = '# comment\nPORT=1000\nexport LOG_LEVEL="debug"\nHOST=127.0.0.2 # here\n'
 
   test('is used if the environment does not set a name', () => {
@@ -145,12 +145,12 @@ describe('.env', () => {
     ['STREAM_RETENTION_MBS', 'STREAM_RETENTION_MB'],
     ['LOGLEVEL', 'LOG_LEVEL'],
     ['ADMIN_PASWORD', 'ADMIN_PASSWORD'],
-  ])('%s is reported as a typo of %s', (name, meant) => {
+  ])('causes a warning if it has %s, which may mean %s', (name, meant) => {
     const reading = readConfig({}, `${name}=hunter2`)
     expect(reading).toMatchObject({ warnings: [`.env: ${name} is not a setting; did you mean ${meant}?`] })
   })
 
-  test('names of other programs cause no warning', () => {
+  test('may have variables of other programs without a warning', () => {
     expect(readConfig({}, 'COMPOSE_PROJECT_NAME=a\nTZ=UTC\nNODE_ENV=production')).toMatchObject({ warnings: [] })
   })
 })
@@ -159,11 +159,11 @@ describe('settings that depend on each other', () => {
   test.each([
     [{ ADMIN_NAME: 'root' }, 'ADMIN_PASSWORD'],
     [{ ADMIN_PASSWORD: 'long enough' }, 'ADMIN_NAME'],
-  ])('%j needs %s too', (environment, missing) => {
+  ])('%j is a mistake without %s', (environment, missing) => {
     expect(mistakesOf(environment)).toEqual([expect.stringMatching(`^${missing}: got nothing`)])
   })
 
-  test('an administrator with a bad password is one mistake', () => {
+  test('an administrator with a bad password is reported as one mistake', () => {
     expect(mistakesOf({ ADMIN_NAME: 'root', ADMIN_PASSWORD: 'short' })).toHaveLength(1)
     for (const name of ['root', 'Ann of the East', 'Änn']) {
       expect(configOf({ ADMIN_NAME: name, ADMIN_PASSWORD: 'long enough' })).toMatchObject({ adminName: name })

@@ -1,4 +1,4 @@
-/** One line with a value. */
+/** A line that has a value. */
 export interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
@@ -8,7 +8,7 @@ export interface Sample {
 /** A parsed text in the Prometheus format. Throws for a bad line. */
 export class Exposition {
   readonly samples: readonly Sample[]
-  /** By family. */
+  /** The types of the families, by name. */
   readonly types: ReadonlyMap<string, string>
   readonly helps: ReadonlyMap<string, string>
 
@@ -25,7 +25,7 @@ export class Exposition {
     this.samples = lines.filter((line) => !line.startsWith('#')).map(sampleOf)
   }
 
-  /** The value of one series; undefined if it is missing. */
+  /** The value of the series with these labels; undefined if there is no such series. */
   value(name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
     const wanted = Object.entries(labels)
     const found = this.samples.filter(
@@ -46,7 +46,7 @@ const labelPattern = /([a-z_]+)="((?:[^"\\]|\\.)*)"(?:,|$)/g
 
 function sampleOf(line: string): Sample {
   const [, name, labels = '', value = ''] = linePattern.exec(line) ?? []
-  if (name === undefined) throw new Error(`no sample: ${line}`)
+  if (name === undefined) throw new Error(`the line is not a sample: ${line}`)
   const pairs = [...labels.matchAll(labelPattern)].map(([, label = '', text = '']) => [label, text] as const)
   return { name, labels: Object.fromEntries(pairs), value: value === '+Inf' ? Number.POSITIVE_INFINITY : Number(value) }
 }

@@ -7,7 +7,7 @@ describe('secrets stay out of the log', () => {
 
   test.each([
     ['a header', { headers: { authorization: secret } }],
-    ['a header in its own case', { headers: { Authorization: secret, DPoP: secret, 'X-API-Key': secret } }],
+    ['a header in upper and lower case', { headers: { Authorization: secret, DPoP: secret, 'X-API-Key': secret } }],
     ['cookies', { cookie: secret, cookies: [secret], 'set-cookie': [secret] }],
     ['a password', { body: { password: secret } }],
     ['a secret', { secret }],
@@ -23,7 +23,7 @@ describe('secrets stay out of the log', () => {
     ['an address with a query', { url: `wss://a.example/prefix/api/v1/events/${secret}?offset=now` }],
     ['an error', { err: new Error(`GET /api/v1/events/${secret}`) }],
     ['a deeply nested field', { a: { b: { c: { d: { e: { f: { g: { h: { i: { password: secret } } } } } } } } } }],
-  ])('in %s', (_, fields) => {
+  ])('that are in %s', (_, fields) => {
     const { log, lines } = logToMemory()
     log.info(fields, 'message')
     expect(lines).toHaveLength(1)
@@ -31,7 +31,7 @@ describe('secrets stay out of the log', () => {
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'info', msg: 'message' })
   })
 
-  test('in a message, as JSON and as readable text', () => {
+  test('that are in a message, in JSON and in readable form', () => {
     const { log, lines } = logToMemory()
     log.info(`upgrade /api/v1/events/${secret}`)
     const pretty = logToMemory({ isPretty: true })
@@ -87,7 +87,7 @@ test.each([
   ['/events//0123456789-_0123456789_012345678?offset=now', '/events//[redacted]?offset=now'],
   ['at file:///app/dist/src/events/hub.js:1:2', 'at file:///app/dist/src/events/hub.js:1:2'],
   ['/api/v1/events/a b /api/v1/events/c', '/api/v1/events/[redacted] b /api/v1/events/[redacted]'],
-])('redactPath(%j)', (path, redacted) => {
+])('the log shows %j without its ticket', (path, redacted) => {
   expect(redactPath(path)).toBe(redacted)
 })
 

@@ -66,7 +66,7 @@ describe('metrics of a server', () => {
     }
   })
 
-  test('dashboard and alerts use only served metrics, and the dashboard shows all', async () => {
+  test('dashboard and alerts use only metrics that are served, and the dashboard shows all of them', async () => {
     const { types } = await scrape()
     const named = new Set(
       [...types].flatMap(([name, type]) =>
@@ -120,7 +120,8 @@ describe('metrics of a server', () => {
     await until(isReceived, () => 'the reported changes')
 
     const during = await scrape()
-    const grown = (name: string, labels = {}) => (during.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0)
+    const growthOf = (name: string, labels = {}) =>
+      (during.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0)
     const present: readonly Row[] = [
       ['ddb_links', {}, 1],
       ['ddb_linked_devices', {}, 1],
@@ -150,7 +151,7 @@ describe('metrics of a server', () => {
       ['ddb_http_refusals_total', { code: 'unauthorized', status: '401' }, 1],
       ['ddb_websockets_opened_total', { path: '/link' }, 1],
     ]
-    expect(growth.map(([name, labels]) => [name, labels, grown(name, labels)])).toEqual(growth)
+    expect(growth.map(([name, labels]) => [name, labels, growthOf(name, labels)])).toEqual(growth)
     for (const name of [
       'ddb_events_total',
       'ddb_event_deliveries_total',
@@ -166,7 +167,7 @@ describe('metrics of a server', () => {
       'process_cpu_seconds_total',
       'ddb_loop_active_seconds_total',
     ])
-      expect(grown(name), name).toBeGreaterThan(0)
+      expect(growthOf(name), name).toBeGreaterThan(0)
 
     await Promise.all([link.close(), events.close()])
     await until(
@@ -177,9 +178,9 @@ describe('metrics of a server', () => {
     expect([after.value('ddb_links'), after.value('ddb_event_sockets')]).toEqual([0, 0])
   })
 
-  test('odd requests add no series and do not show in the metrics', async () => {
+  test('unusual requests add no series, and their texts are not in the metrics', async () => {
     const mark = 'zzzmarkzzz'
-    const strange = async (round: number) => {
+    const sendUnusual = async (round: number) => {
       const name = `${mark}-${round}`
       const send = (path: string, init: RequestInit = {}) =>
         fetch(`http://127.0.0.1:${server.port}${path}`, init).then((answer) => answer.arrayBuffer())
@@ -202,9 +203,9 @@ describe('metrics of a server', () => {
         new LinkClient(server, 'json', [`link.${name}`], basicHeader({ name, password: name })).refused(),
       ])
     }
-    await strange(0)
+    await sendUnusual(0)
     const once = await scrape()
-    for (let round = 1; round <= 20; round++) await strange(round)
+    for (let round = 1; round <= 20; round++) await sendUnusual(round)
     const text = await scrapeText()
     const often = new Exposition(text)
     expect(often.series).toEqual(once.series)
@@ -229,13 +230,16 @@ describe('metrics of a server', () => {
     }
 
     test.each([
-      ['rules', ['check', 'rules', join(projectRoot, 'ops/prometheus/alerts.yaml')]],
-      ['example', ['check', 'config', '--syntax-only', join(projectRoot, 'ops/prometheus/prometheus.yaml')]],
+      ['alert rules', ['check', 'rules', join(projectRoot, 'ops/prometheus/alerts.yaml')]],
+      [
+        'example configuration',
+        ['check', 'config', '--syntax-only', join(projectRoot, 'ops/prometheus/prometheus.yaml')],
+      ],
     ])('the %s', (_, args) => {
       expect(promtool(args)).toMatchObject({ status: 0 })
     })
 
-    test('the text', async () => {
+    test('the text of the metrics', async () => {
       expect(promtool(['check', 'metrics'], await scrapeText())).toEqual({ status: 0, output: '' })
     })
   })

@@ -8,7 +8,7 @@ import type { MetricsForm } from '#routes/metrics'
 import { Histogram } from '#runtime/histogram'
 import { Exposition } from '#test/app/exposition'
 
-/** Sources that the rows of these tests do not use. */
+/** The rows of these tests use no sources. */
 const noSources = {} as MetricSources
 
 async function textOf(rows: readonly MetricRow[], form: MetricsForm = 'prometheus'): Promise<string> {
@@ -20,7 +20,7 @@ async function textOf(rows: readonly MetricRow[], form: MetricsForm = 'prometheu
 const about = { help: 'Help text', from: 'here' }
 
 describe('the text of the metrics', () => {
-  test('has help, type and current value', async () => {
+  test('has the help, the type and the current value of each metric', async () => {
     let count = 3
     const rows: MetricRow[] = [
       { ...about, name: 'ddb_a_total', type: 'counter', read: () => count },
@@ -55,7 +55,7 @@ describe('the text of the metrics', () => {
     expect(new Exposition(await textOf([row])).samples).toEqual([{ name: 'ddb_a', labels: { code: 'z' }, value: 0 }])
   })
 
-  test('has no line for an unknown value', async () => {
+  test('has no sample for a metric without a value', async () => {
     const row: MetricRow = { ...about, name: 'ddb_a', type: 'gauge', read: () => [] }
     expect(await textOf([row])).toBe('# HELP ddb_a Help text\n# TYPE ddb_a gauge\n')
   })
@@ -83,7 +83,7 @@ describe('the text of the metrics', () => {
     expect(text).toContain('ddb_b_seconds_sum{route="r"} 8.15\n')
   })
 
-  test('is sent in pieces, also to two readers at once', async () => {
+  test('comes in pieces, also for two readers at the same time', async () => {
     const counts = Object.fromEntries(Array.from({ length: 450 }, (_, place) => [`c${place}`, place]))
     const histogram = new Histogram([1])
     const rows: MetricRow[] = [
@@ -120,7 +120,7 @@ describe('the text of the metrics', () => {
     }
   })
 
-  test('in OpenMetrics format names the families of counters without _total, and has an end mark', async () => {
+  test('in OpenMetrics form has families of counters without _total, and an end mark', async () => {
     const rows: MetricRow[] = [
       { ...about, name: 'ddb_a_total', type: 'counter', read: () => 1 },
       { ...about, name: 'ddb_b', type: 'gauge', read: () => 2 },
@@ -145,7 +145,7 @@ describe('the table of metrics', () => {
     expect(name.endsWith('_total')).toBe(row.type === 'counter')
     expect(name).not.toMatch(/_(ms|milliseconds|micros|minutes|kb|mb|percent|count|sum|bucket)(_|$)/)
     expect(row.help).toMatch(/^\S.*[^.]$/)
-    // Names reserved by Prometheus, and labels with unlimited values.
+    // These labels are reserved by Prometheus, or have too many values.
     for (const label of Object.keys(row.labels ?? {})) {
       expect(label).toMatch(/^[a-z_]+$/)
       expect(['le', 'quantile', 'job', 'instance', 'tenant', 'device', 'user', 'address']).not.toContain(label)

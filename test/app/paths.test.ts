@@ -14,7 +14,7 @@ import { until } from '#test/blackbox/until'
  */
 
 const roundCount = 5
-/** Runs by a timer, on every path. */
+/** A timer runs this file on every path. */
 const timerFile = 'src/app/metrics/process-metrics'
 const projectRoot = fileURLToPath(new URL('../../', import.meta.url))
 const coverage = new Session()
@@ -59,7 +59,7 @@ interface PathFiles {
 }
 
 async function filesOf(run: (round: number) => Promise<unknown>): Promise<PathFiles> {
-  // The first round loads modules and fills caches.
+  // The first round is not counted, because it loads modules and fills caches.
   await run(0)
   const rounds: Set<string>[] = []
   for (let round = 1; round <= roundCount; round++) {
@@ -80,7 +80,7 @@ const folders = [
   ...['actors', 'src/model', 'src/runtime', 'src/store', 'src/events', 'src/app'],
 ]
 
-/** One folder a line, as `src/link/{codec,links}`; folders with one or two files share the last line. */
+/** Each folder is one line, as `src/link/{codec,links}`. Folders with one or two files share the last line. */
 function listOf(files: readonly string[]): string {
   const lines: string[] = []
   const rest: string[] = []

@@ -4,7 +4,7 @@ import { ProcessMetrics } from '#app/metrics/process-metrics'
 import type { World } from '#runtime/world'
 
 /** A world with one timer, which the test fires. */
-function lateWorld() {
+function oneTimerWorld() {
   let now = 0
   let waiting: (() => void) | undefined
   const world = {
@@ -27,16 +27,16 @@ function lateWorld() {
   }
 }
 
-function figuresOf(world: World, dataDirectory = tmpdir()): ProcessMetrics {
+function metricsOf(world: World, dataDirectory = tmpdir()): ProcessMetrics {
   return new ProcessMetrics({ world, version: '1.2.3', dataDirectory, loopTimes: () => ({ active: 1, idle: 2 }) })
 }
 
 test('the delay of the event loop is measured until it is stopped', () => {
-  const late = lateWorld()
-  const figures = figuresOf(late.world)
-  figures.start()
+  const late = oneTimerWorld()
+  const metrics = metricsOf(late.world)
+  metrics.start()
   for (const ms of [20, 21, 19.5, 120, 5020]) late.fireAfter(ms)
-  const { bounds, counts, count, sum } = figures.loopDelay
+  const { bounds, counts, count, sum } = metrics.loopDelay
   expect(Object.fromEntries(bounds.map((bound, place) => [bound, counts[place]]))).toEqual({
     0.002: 3,
     0.005: 0,
@@ -49,14 +49,14 @@ test('the delay of the event loop is measured until it is stopped', () => {
   })
   expect([counts.at(-1), count]).toEqual([1, 5])
   expect(sum).toBeCloseTo(5.101)
-  figures.stop()
+  metrics.stop()
   expect(late.isWaiting()).toBe(false)
 })
 
-test('the disk has a size, and a missing folder has no figures', async () => {
-  const { world } = lateWorld()
-  const disk = await figuresOf(world).disk()
+test('the disk of the data folder is measured, and a missing folder has no values', async () => {
+  const { world } = oneTimerWorld()
+  const disk = await metricsOf(world).disk()
   expect(disk?.sizeBytes).toBeGreaterThan(0)
   expect(disk?.freeBytes).toBeLessThanOrEqual(disk?.sizeBytes ?? 0)
-  expect(await figuresOf(world, '/there/is/no/such/folder').disk()).toBeUndefined()
+  expect(await metricsOf(world, '/there/is/no/such/folder').disk()).toBeUndefined()
 })

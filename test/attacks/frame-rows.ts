@@ -1,21 +1,21 @@
 import { closeFrame, fragments, frame, opcodes } from '#test/attacks/raw-websocket'
 import type { SocketAttack, TestedProtocol } from '#test/attacks/socket-attack'
 
-/** Frames of the Autobahn test suite by section. A canary in an invalid frame must not be read. */
+/** Frames by sections of the Autobahn test suite. A canary behind or in an invalid frame must not be executed. */
 
 const answered = { answers: 1, end: 'serves' } as const
 
-/** These frames together are a message, which is answered. */
+/** Frames that are one message together, which is answered. */
 function whole(name: string, ...sent: readonly Buffer[]): SocketAttack {
   return { name, sent: Buffer.concat(sent), ...answered }
 }
 
-/** After these frames the server closes the connection without a close frame. */
+/** Frames after which the server closes the connection without a close frame. */
 export function cut(name: string, ...sent: readonly Buffer[]): SocketAttack {
   return { name, sent: Buffer.concat(sent), end: 'cut' }
 }
 
-/** 1 and 9.1 to 9.2: lengths of payloads, and how they arrive. */
+/** Sections 1, 9.1 and 9.2: lengths of payloads, also if they arrive in pieces. */
 export function lengthRows(protocol: TestedProtocol): readonly SocketAttack[] {
   const { opcode, bytesMax, payloadBytesMax, message, isRefusal } = protocol
   const ofLength = (bytes: number) => frame({ opcode, payload: message(bytes) })
@@ -24,11 +24,11 @@ export function lengthRows(protocol: TestedProtocol): readonly SocketAttack[] {
   const refused = isRefusal ? ({ refusals: 1, end: 'serves' } as const) : ({ end: 4400 } as const)
   const largest = frame({ opcode, payload: Buffer.alloc(payloadBytesMax, ' ') })
   const tooLong: readonly SocketAttack[] = [
-    { name: 'one byte too many', sent: ofLength(bytesMax + 1), end: 4400 },
+    { name: 'a message that is one byte too long', sent: ofLength(bytesMax + 1), end: 4400 },
     { name: 'the largest payload that is read', sent: largest, end: 4400 },
   ]
   return [
-    // Well formed, but not a message of these protocols.
+    // These frames are valid, but are no message of the protocol.
     { name: 'an empty text', sent: frame({ opcode: opcodes.text }), ...refused },
     { name: 'an empty binary message', sent: frame({ opcode: opcodes.binary }), ...refused },
     { name: 'an empty text, byte by byte', sent: apart(frame({ opcode: opcodes.text }), 1), ...refused },
@@ -37,9 +37,13 @@ export function lengthRows(protocol: TestedProtocol): readonly SocketAttack[] {
     ...served
       .filter((bytes) => bytes < 200)
       .map((bytes) => ({ name: `${bytes} bytes, one by one`, sent: apart(ofLength(bytes), 1), ...answered })),
-    { name: 'the largest, in pieces', sent: apart(ofLength(bytesMax), Math.ceil(bytesMax / 50)), ...answered },
-    { name: 'fifty at once', sent: Buffer.concat(Array(50).fill(ofLength(0))), answers: 50, end: 'serves' },
-    { name: 'masked with zeros', sent: frame({ opcode, payload: message(), mask: 'zero' }), ...answered },
+    { name: 'the largest message, in pieces', sent: apart(ofLength(bytesMax), Math.ceil(bytesMax / 50)), ...answered },
+    { name: 'fifty messages at once', sent: Buffer.concat(Array(50).fill(ofLength(0))), answers: 50, end: 'serves' },
+    {
+      name: 'a message that is masked with zeros',
+      sent: frame({ opcode, payload: message(), mask: 'zero' }),
+      ...answered,
+    },
     ...(bytesMax < payloadBytesMax ? tooLong : []),
     cut('a payload above the limit', frame({ opcode, payload: Buffer.alloc(payloadBytesMax + 1) })),
     cut('a length above the limit', frame({ opcode, length: BigInt(payloadBytesMax + 1) })),
@@ -49,25 +53,35 @@ export function lengthRows(protocol: TestedProtocol): readonly SocketAttack[] {
   ]
 }
 
-/** 2: pings and pongs. */
+/** Section 2: pings and pongs. */
 export function pingRows({ opcode, message }: TestedProtocol): readonly SocketAttack[] {
   const ping = (payload: string | Uint8Array) => frame({ opcode: opcodes.ping, payload })
   const pong = (payload: string) => frame({ opcode: opcodes.pong, payload })
   const binary = Buffer.from(Array.from({ length: 125 }, (_, place) => (place * 7) % 256))
   return [
-    { name: 'empty', sent: ping(''), pongs: [''], end: 'serves' },
-    { name: 'with a text', sent: ping('hello'), pongs: ['hello'], end: 'serves' },
-    { name: 'with bytes that are no text', sent: ping(binary), pongs: [binary.toString('latin1')], end: 'serves' },
-    cut('with 126 bytes', ping('x'.repeat(126)), frame({ opcode, payload: message() })),
-    { name: 'byte by byte', sent: apart(ping('slowly'), 1), pongs: ['slowly'], end: 'serves' },
-    { name: 'ten', sent: Buffer.concat(tenOf(ping)), pongs: tenOf(String), end: 'serves' },
-    { name: 'ten, byte by byte', sent: apart(Buffer.concat(tenOf(ping)), 1), pongs: tenOf(String), end: 'serves' },
+    { name: 'an empty ping', sent: ping(''), pongs: [''], end: 'serves' },
+    { name: 'a ping with a text', sent: ping('hello'), pongs: ['hello'], end: 'serves' },
+    {
+      name: 'a ping with bytes that are no text',
+      sent: ping(binary),
+      pongs: [binary.toString('latin1')],
+      end: 'serves',
+    },
+    cut('a ping with 126 bytes', ping('x'.repeat(126)), frame({ opcode, payload: message() })),
+    { name: 'a ping, byte by byte', sent: apart(ping('slowly'), 1), pongs: ['slowly'], end: 'serves' },
+    { name: 'ten pings', sent: Buffer.concat(tenOf(ping)), pongs: tenOf(String), end: 'serves' },
+    {
+      name: 'ten pings, byte by byte',
+      sent: apart(Buffer.concat(tenOf(ping)), 1),
+      pongs: tenOf(String),
+      end: 'serves',
+    },
     { name: 'unsolicited pongs', sent: Buffer.concat(tenOf(pong)), end: 'serves' },
     cut('a pong with 126 bytes', pong('x'.repeat(126))),
   ]
 }
 
-/** 3 and 4: reserved bits and opcodes, and unmasked frames. RFC 6455 §5.1, §5.2. */
+/** Sections 3 and 4: reserved bits and opcodes, and frames without a mask. RFC 6455 §5.1, §5.2. */
 export function reservedRows({ opcode, canary }: TestedProtocol): readonly SocketAttack[] {
   const behind = frame({ opcode, payload: canary() })
   return [
@@ -81,35 +95,35 @@ export function reservedRows({ opcode, canary }: TestedProtocol): readonly Socke
       cut(`opcode ${unknown} with a payload`, frame({ opcode: unknown, payload: canary() })),
       cut(`opcode ${unknown}, not final`, frame({ opcode: unknown, isFinal: false }), behind),
     ]),
-    // The parser reads the following bytes as the mask; `noise` is invalid as any frame.
-    cut('a message without mask', frame({ opcode, payload: canary(), mask: 'none' }), noise),
-    cut('an empty message without mask', frame({ opcode, mask: 'none' }), noise),
-    cut('a ping without mask', frame({ opcode: opcodes.ping, payload: 'x', mask: 'none' }), noise),
+    // The parser reads the following bytes as the mask. `noise` is then invalid, whichever frame it begins.
+    cut('a message without a mask', frame({ opcode, payload: canary(), mask: 'none' }), noise),
+    cut('an empty message without a mask', frame({ opcode, mask: 'none' }), noise),
+    cut('a ping without a mask', frame({ opcode: opcodes.ping, payload: 'x', mask: 'none' }), noise),
     {
-      name: 'a close without mask',
+      name: 'a close without a mask',
       sent: Buffer.concat([frame({ opcode: opcodes.close, mask: 'none' }), behind]),
       end: 1005,
     },
-    { name: 'a second mask', sent: [behind.subarray(0, 4), Buffer.alloc(300)], end: 'cut' },
+    { name: 'four bytes of a frame before zeros', sent: [behind.subarray(0, 4), Buffer.alloc(300)], end: 'cut' },
   ]
 }
 
-/** 9.3 to 9.6: the largest message in fragments and in packets; 10.1: automatic fragmentation. */
+/** Sections 9.3 to 9.6: the largest message in fragments and in packets. Section 10.1: automatic fragmentation. */
 export function pieceRows({ opcode, bytesMax, message }: TestedProtocol): readonly SocketAttack[] {
   const large = message(bytesMax)
   const single = frame({ opcode, payload: large })
-  const usual = message(Math.min(65_536, bytesMax))
-  const usualParts = fragments(opcode, usual, ...cutsOf(usual, 1300))
+  const medium = message(Math.min(65_536, bytesMax))
+  const mediumParts = fragments(opcode, medium, ...cutsOf(medium, 1300))
   return [
     ...[64, 256, 1024, 4096].flatMap((bytes) => [
-      whole(`the largest in fragments of ${bytes} bytes`, ...fragments(opcode, large, ...cutsOf(large, bytes))),
-      { name: `the largest in packets of ${bytes} bytes`, sent: apart(single, bytes), ...answered },
+      whole(`the largest message in fragments of ${bytes} bytes`, ...fragments(opcode, large, ...cutsOf(large, bytes))),
+      { name: `the largest message in packets of ${bytes} bytes`, sent: apart(single, bytes), ...answered },
     ]),
-    { name: `${usual.length} bytes in fragments of 1300`, sent: usualParts, ...answered },
+    { name: `${medium.length} bytes in fragments of 1300`, sent: mediumParts, ...answered },
   ]
 }
 
-/** 5: fragments. RFC 6455 §5.4. */
+/** Section 5: fragments. RFC 6455 §5.4. */
 export function fragmentRows({ opcode, message, canary, bytesMax }: TestedProtocol): readonly SocketAttack[] {
   const ping = frame({ opcode: opcodes.ping, payload: 'between' })
   const text = message()
@@ -122,39 +136,55 @@ export function fragmentRows({ opcode, message, canary, bytesMax }: TestedProtoc
   const pinged = many.slice(0, 20).flatMap((each) => [each, ping])
   const empty = Array<Buffer>(20).fill(more('', false))
   return [
-    whole('two', first, second),
-    { name: 'two, apart', sent: [first, second], ...answered },
-    { name: 'two, byte by byte', sent: apart(Buffer.concat([first, second]), 3), ...answered },
-    whole('one per byte', ...many),
-    whole('empty ones between', first, ...empty, second),
+    whole('two fragments', first, second),
+    { name: 'two fragments in two packets', sent: [first, second], ...answered },
+    { name: 'two fragments in packets of three bytes', sent: apart(Buffer.concat([first, second]), 3), ...answered },
+    whole('a fragment for each byte', ...many),
+    whole('empty fragments between two others', first, ...empty, second),
     whole(
-      'empty ones, and everything in the last',
+      'empty fragments before one with the whole message',
       frame({ opcode, isFinal: false }),
       more('', false),
       more(text, true),
     ),
     whole(
-      'everything in the first, and an empty last',
+      'a fragment with the whole message, and an empty last one',
       frame({ opcode, payload: text, isFinal: false }),
       more('', true),
     ),
-    whole('of the largest message', ...fragments(opcode, large, ...cutsOf(large, 1000))),
-    { ...whole('a ping between', first, ping, second), pongs: ['between'] },
-    { name: 'a ping between, apart', sent: [first, ping, second], pongs: ['between'], ...answered },
-    { ...whole('pings between many', ...pinged, ...many.slice(20)), pongs: Array<string>(20).fill('between') },
-    whole('a pong between', first, frame({ opcode: opcodes.pong }), second),
-    { name: 'a close between', sent: Buffer.concat([first, closeFrame(1000), second, behind]), end: 1000 },
-    cut('a ping in two', ...fragments(opcodes.ping, 'in two', 3), behind),
-    cut('a pong in two', ...fragments(opcodes.pong, 'in two', 3), behind),
-    cut('a close in two', ...fragments(opcodes.close, '\x03\xe8', 1), behind),
-    cut('a last one without a first', more(canary(), true)),
-    cut('a continuation without a first, and a last', more(canary(), false), more('', true)),
-    cut('a last one after a whole message', frame({ opcode, payload: text }), more(canary(), true)),
-    // In binary messages the parser reads `behind` as part of the first message.
-    cut('a message in another', first, behind, noise),
-    cut('the start of a message in another', first, first, behind),
-    cut('a total above the limit', largeBegun, more(Buffer.alloc(262_144), true)),
-    cut('endless ones above the limit', largeBegun, ...Array<Buffer>(9).fill(more(Buffer.alloc(32_768, ' '), false))),
+    whole('fragments of the largest message', ...fragments(opcode, large, ...cutsOf(large, 1000))),
+    { ...whole('a ping between two fragments', first, ping, second), pongs: ['between'] },
+    {
+      name: 'a ping between two fragments, in three packets',
+      sent: [first, ping, second],
+      pongs: ['between'],
+      ...answered,
+    },
+    {
+      ...whole('pings between many fragments', ...pinged, ...many.slice(20)),
+      pongs: Array<string>(20).fill('between'),
+    },
+    whole('a pong between two fragments', first, frame({ opcode: opcodes.pong }), second),
+    {
+      name: 'a close between two fragments',
+      sent: Buffer.concat([first, closeFrame(1000), second, behind]),
+      end: 1000,
+    },
+    cut('a ping in two fragments', ...fragments(opcodes.ping, 'in two', 3), behind),
+    cut('a pong in two fragments', ...fragments(opcodes.pong, 'in two', 3), behind),
+    cut('a close in two fragments', ...fragments(opcodes.close, '\x03\xe8', 1), behind),
+    cut('a last fragment without a first one', more(canary(), true)),
+    cut('a middle and a last fragment without a first one', more(canary(), false), more('', true)),
+    cut('a last fragment after a whole message', frame({ opcode, payload: text }), more(canary(), true)),
+    // The parser reads `behind` as part of the first message if messages are binary.
+    cut('a message within another message', first, behind, noise),
+    cut('the start of a message within another message', first, first, behind),
+    cut('a fragment that makes the message too long', largeBegun, more(Buffer.alloc(262_144), true)),
+    cut(
+      'small fragments that make the message too long',
+      largeBegun,
+      ...Array<Buffer>(9).fill(more(Buffer.alloc(32_768, ' '), false)),
+    ),
   ]
 }
 
@@ -162,7 +192,7 @@ function tenOf<T>(make: (text: string) => T): T[] {
   return Array.from({ length: 10 }, (_, place) => make(`number ${place}`))
 }
 
-/** Invalid as the start of any frame. */
+/** Bytes that are invalid as the start of every frame. */
 const noise = Buffer.alloc(64, 0xff)
 
 /** The places to cut a message into parts of this size. */
@@ -170,7 +200,7 @@ function cutsOf(message: Buffer, each: number): number[] {
   return Array.from({ length: Math.ceil(message.length / each) - 1 }, (_, place) => (place + 1) * each)
 }
 
-/** Pieces of this size. */
+/** The bytes in pieces of this size. */
 function apart(bytes: Buffer, each: number): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / each) }, (_, place) =>
     bytes.subarray(place * each, (place + 1) * each),

@@ -1,13 +1,13 @@
 import { canary, get, type HttpAttack, post, request } from '#test/attacks/http-attack'
 
 const refused = { answers: [400], end: 'closed' } as const
-/** The parser waits for the rest of the request, until the connection was idle for ten seconds. */
+/** The parser waits for the rest of the request until the connection has been idle for ten seconds. */
 const waiting = { answers: [], end: 'waiting' } as const
 const served = { answers: [200] } as const
 const tooLarge = { answers: [431], end: 'closed' } as const
 const muchTooLarge = { ...tooLarge, mayBeUnanswered: true } as const
 
-/** All printable ASCII. */
+/** All printable ASCII characters. */
 const printable = String.fromCharCode(...Array.from({ length: 95 }, (_, place) => 32 + place))
 
 /** Names, values and line endings of headers. RFC 9110 §5, RFC 9112 §2.2, §5. */
@@ -42,19 +42,27 @@ export const headerRows: readonly HttpAttack[] = [
   { name: 'tabs around a value', sent: get(['X-A:\tb\t']), ...served },
 ]
 
-/** Repeated headers are refused or joined; none of them is dropped. RFC 9110 §5.3. */
+/** Repeated headers are refused or joined, but never dropped. RFC 9110 §5.3. */
 export const repeatedRows: readonly HttpAttack[] = [
-  { name: 'Host', sent: request('GET', '/api/v1/health', ['Host: localhost', 'Host: b']), ...refused },
-  { name: 'Host, equal', sent: request('GET', '/api/v1/health', ['Host: localhost', 'host: localhost']), ...refused },
-  { name: 'Host, one of them empty', sent: request('GET', '/api/v1/health', ['Host: localhost', 'Host:']), ...refused },
-  { name: 'Content-Type', sent: `${post('Content-Type: text/plain', 'Content-Length: 2')}{}`, answers: [415] },
+  { name: 'two different Hosts', sent: request('GET', '/api/v1/health', ['Host: localhost', 'Host: b']), ...refused },
   {
-    name: 'Origin, one of them allowed',
+    name: 'two equal Hosts',
+    sent: request('GET', '/api/v1/health', ['Host: localhost', 'host: localhost']),
+    ...refused,
+  },
+  {
+    name: 'two Hosts, one of them empty',
+    sent: request('GET', '/api/v1/health', ['Host: localhost', 'Host:']),
+    ...refused,
+  },
+  { name: 'two Content-Types', sent: `${post('Content-Type: text/plain', 'Content-Length: 2')}{}`, answers: [415] },
+  {
+    name: 'two Origins, one of them allowed',
     sent: get(['Origin: http://a', 'Origin: http://evil.example']),
     answers: [403],
   },
   {
-    name: 'Idempotency-Key',
+    name: 'two Idempotency-Keys',
     sent: `${post('Idempotency-Key: a', 'Idempotency-Key: b', 'Content-Length: 23')}{"deviceIdentifier":""}`,
     answers: [400],
   },

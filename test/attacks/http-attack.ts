@@ -5,20 +5,20 @@ import { RawClient } from '#test/http/raw-client'
 /**
  * Bytes that are sent over a new connection, and the expected outcome.
  *
- * Many rows contain a canary, a smuggled request that creates a device. It stands where a proxy or a less strict parser
- * would read it as part of another request.
+ * Many rows contain a canary, which is a smuggled request that creates a device. The canary stands where a proxy or a
+ * less strict parser would read it as part of another request.
  */
 export interface HttpAttack {
   readonly name: string
-  /** Each character is a byte. A list is sent piece by piece, each after the last was read. */
+  /** The bytes, one for each character. The pieces of a list are sent one after the other, with pauses. */
   readonly sent: string | readonly string[]
   /** The statuses of all answers in order. */
   readonly answers: readonly number[]
-  /** Whether the connection is then closed, serves the next request (default), or waits for the end of this one. */
+  /** Whether the connection is then closed, open for the next request (default), or waiting for the rest of it. */
   readonly end?: 'closed' | 'open' | 'waiting'
-  /** More is sent than the server reads, so a reset may overtake the answer. */
+  /** True if more is sent than the server reads, so that a reset may overtake the answer. */
   readonly mayBeUnanswered?: true
-  /** A pattern of the answers. */
+  /** A pattern that the text of the answers must match. */
   readonly text?: RegExp
 }
 
@@ -27,17 +27,17 @@ export const canaryName = 'CANARY'
 
 const canaryBody = JSON.stringify({ deviceIdentifier: canaryName })
 
-/** A complete request with a length. */
+/** A complete request with a length, which creates the device. */
 export const canary =
   `POST /api/v1/devices HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${canaryBody.length}\r\n` +
   `\r\n${canaryBody}`
 
-/** A request without a body that is answered 200. `lines` follow `Host`. */
+/** A request without a body, which is answered with 200. `lines` follow the header `Host`. */
 export function get(lines: readonly string[] = [], target = '/api/v1/health'): string {
   return request('GET', target, ['Host: localhost', ...lines])
 }
 
-/** The head of a request with a JSON body; an empty object is answered 400. */
+/** The head of a request with a JSON body. An empty object as the body is answered with 400. */
 export function post(...lines: readonly string[]): string {
   return request('POST', '/api/v1/devices', ['Host: localhost', 'Content-Type: application/json', ...lines])
 }
@@ -46,7 +46,7 @@ export function request(method: string, target: string, lines: readonly string[]
   return `${method} ${target} HTTP/1.1\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n`
 }
 
-/** `4\r\nWiki\r\n…0\r\n\r\n`. */
+/** The pieces as a chunked body: `4\r\nWiki\r\n…0\r\n\r\n`. */
 export function chunked(...pieces: readonly string[]): string {
   return `${pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('')}0\r\n\r\n`
 }
@@ -63,8 +63,8 @@ const pauseMs = 15
 const silentMs = 120
 
 /**
- * Sends a row and returns the outcome. A connection counts as open only if it answers another request, so that
- * `answers` includes those to all smuggled requests.
+ * Sends a row and returns the outcome. A connection is open only if the server answers another request on it, so that
+ * `answers` includes the answers to all smuggled requests.
  */
 export async function attempt(port: number, { sent, answers, end = 'open' }: HttpAttack): Promise<Outcome> {
   const client = new RawClient(port)
@@ -76,7 +76,7 @@ export async function attempt(port: number, { sent, answers, end = 'open' }: Htt
     const isThere = () => client.isClosed || client.statuses.length >= answers.length
     await until(isThere, () => `${answers.length} answers in ${JSON.stringify(client.text.slice(0, 500))}`)
     if (answers.length === 0) await pause()
-    // Another request would be read as the rest of this one.
+    // The server would read another request as the rest of this one.
     if (end === 'waiting' && !client.isClosed) return { answers: client.statuses, end, text: client.text }
     const asked = `fence-${++fences}`
     if (!client.isClosed && client.socket.writable) client.send(get([`X-Request-Id: ${asked}`]))
@@ -92,7 +92,7 @@ export async function attempt(port: number, { sent, answers, end = 'open' }: Htt
 
 let fences = 0
 
-/** Sends a row through a proxy with TLS; returns everything it sent until it was silent or closed. */
+/** Sends a row through a proxy with TLS. Returns everything that the proxy sends until it is silent or closes. */
 export async function attemptByTls(
   port: number,
   servername: string,

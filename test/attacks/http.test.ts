@@ -20,7 +20,7 @@ const tables: Readonly<Record<string, readonly HttpAttack[]>> = {
   'ambiguous framing': smugglingRows,
   'bad chunks': chunkRows,
   'unusual chunks': unusualChunkRows,
-  'behind chunks': behindChunksRows,
+  'bytes behind chunks': behindChunksRows,
   lengths: lengthRows,
   'headers without a name': namelessRows,
   headers: headerRows,
@@ -39,7 +39,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.finish())
 
-/** Asks over another connection, which also shows that the server still works. */
+/** Sends a request over another connection, which also shows that the server still works. */
 async function isCanaryThere(): Promise<boolean> {
   const { status } = await server.get(`/devices/${canaryName}`)
   expect([200, 404]).toContain(status)
@@ -52,7 +52,7 @@ describe.each(Object.entries(tables))('%s', (_, rows) => {
     const isUnanswered = row.mayBeUnanswered && answers.length === 0
     expect({ answers, end }).toEqual({ answers: isUnanswered ? [] : row.answers, end: row.end ?? 'open' })
     if (row.text) expect(text).toMatch(row.text)
-    // The canary may only be executed where the row expects its answer.
+    // The canary may be executed only if the row expects its answer.
     const isThere = await isCanaryThere()
     if (isThere) await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })
     expect(isThere).toBe(row.answers.includes(201))
@@ -81,13 +81,13 @@ test.each([
     get().replace('HTTP/1.1', 'HTTP/1.0'),
     `505 HTTP Version Not Supported\r\nConnection: close\r\n\r\n<h1>HTTP Version Not Supported</h1><p>This server does not support HTTP/1.0.</p>${end}`,
   ],
-])('the parser answers %s with the text in the documents', async (_, sent, answer) => {
+])('the parser answers %s with the documented text', async (_, sent, answer) => {
   const client = new RawClient(server.port).send(sent)
   await client.closed()
   expect(client.text).toBe(`HTTP/1.1 ${answer}`)
 })
 
-test('a request that creates the canary is detected', async () => {
+test('these tests detect a request that creates the canary', async () => {
   const client = new RawClient(server.port).send(canary)
   await client.answers(1)
   client.socket.destroy()

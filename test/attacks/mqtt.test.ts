@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { topicLevelsMax } from '#mqtt/topic'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
 
-/** Hostile clients: each ends or is refused, and others are not disturbed. */
+/** Each hostile client is closed or refused, and a witness, another client, is not disturbed. */
 
 let fixture: MqttFixture
 let witness: TestClient
@@ -24,8 +24,8 @@ test.each<[string, readonly number[]]>([
   ['the request line of HTTP', [...Buffer.from(`GET / HTTP/1.1\r\nHost: ${'a'.repeat(80)}\r\n\r\n`)]],
   ['a remaining length of five bytes', [0x10, 0xff, 0xff, 0xff, 0xff, 0x01]],
   ['a CONNECT of 4 KiB and more', [0x10, 0x80, 0x20]],
-  ['the head of 256 MiB', [0x10, 0xff, 0xff, 0xff, 0x7f]],
-])('before CONNECT: %s closes the connection without an answer', async (_, bytes) => {
+  ['the head of a packet of 256 MiB', [0x10, 0xff, 0xff, 0xff, 0x7f]],
+])('without a CONNECT before, %s closes the connection without an answer', async (_, bytes) => {
   const client = fixture.client()
   client.raw(Buffer.from(bytes))
   await client.settle()
@@ -49,12 +49,12 @@ test.each<[string, readonly number[], number]>([
   ['no topic', [0x30, 3, 0, 0, 0], 0x90],
   ['U+0000 in a topic', [0x30, 4, 0, 1, 0, 0], 0x81],
   ['half a character in a topic', [0x30, 4, 0, 1, 0xc3, 0], 0x81],
-  ['alias 0', [0x30, 7, 0, 1, 97, 3, 0x23, 0, 0], 0x94],
-  ['alias 65', [0x30, 7, 0, 1, 97, 3, 0x23, 0, 65], 0x94],
-  ['an alias without a topic', [0x30, 6, 0, 0, 3, 0x23, 0, 1], 0x82],
-  ['256 KiB and a byte', [0x30, 0xfe, 0xff, 0x0f], 0x95],
+  ['topic alias 0', [0x30, 7, 0, 1, 97, 3, 0x23, 0, 0], 0x94],
+  ['topic alias 65', [0x30, 7, 0, 1, 97, 3, 0x23, 0, 65], 0x94],
+  ['an unknown topic alias without a topic', [0x30, 6, 0, 0, 3, 0x23, 0, 1], 0x82],
+  ['the head of a packet of 256 KiB and a byte', [0x30, 0xfe, 0xff, 0x0f], 0x95],
   ['a SUBSCRIBE of 200 KiB', [0x82, 0xc0, 0x9a, 0x0c, ...Array<number>(200_000).fill(0)], 0x95],
-])('%s is answered by DISCONNECT', async (_, bytes, reason) => {
+])('%s is answered with DISCONNECT', async (_, bytes, reason) => {
   const client = await fixture.connected({ clientId: 'hostile' })
   client.raw(Buffer.from(bytes))
   await client.settle()
@@ -62,7 +62,7 @@ test.each<[string, readonly number[], number]>([
   await expectWitness()
 })
 
-test('filters with a thousand levels, or too long, are refused one by one', async () => {
+test('filters that have a thousand levels or are too long are refused one by one', async () => {
   const client = await fixture.connected()
   const filters = ['a/'.repeat(1_000), '+/'.repeat(topicLevelsMax), 'a'.repeat(1_025), '/#/', 'v1/link/down']
   const subscriptions = filters.map((topic) => ({ topic, qos: 0, nl: false, rap: false, rh: 0 }))
@@ -71,7 +71,7 @@ test('filters with a thousand levels, or too long, are refused one by one', asyn
   await expectWitness()
 })
 
-test('a thousand clients that never complete a CONNECT are gone within 11 s', async () => {
+test('a thousand clients that never complete a CONNECT are closed within 11 s', async () => {
   const silent = Array.from({ length: 1_000 }, () => fixture.client())
   for (const client of silent) client.raw(Buffer.from([0x10, 0x7f, 0]))
   await fixture.world.advance(11_000)
@@ -80,7 +80,7 @@ test('a thousand clients that never complete a CONNECT are gone within 11 s', as
   await expectWitness()
 })
 
-test('a client of MQTT 5.0 that sends QoS 2 without PUBREL ends at the receive maximum', async () => {
+test('a client of MQTT 5.0 that sends QoS 2 without PUBREL is closed at the receive maximum', async () => {
   const client = await fixture.connected({ clientId: 'hostile' })
   for (let id = 1; id <= 1_100 && !client.isClosed; id++) {
     client.report({ type: 'HELLO', deviceIdentifier: 'A', services: [] }, { qos: 2, messageId: id })
@@ -90,7 +90,7 @@ test('a client of MQTT 5.0 that sends QoS 2 without PUBREL ends at the receive m
   await expectWitness()
 })
 
-test('packets of one client take 8 ms at a time; other clients and their keep alive do not suffer', async () => {
+test('packets of one client are handled for at most 8 ms at a time, so that other clients stay connected', async () => {
   const { world } = fixture
   const hostile = await fixture.connected({ clientId: 'hostile' })
   const other = await fixture.connected({ clientId: 'other', keepalive: 1 })
@@ -128,7 +128,7 @@ test.each([
   expect(hostile.lines).toHaveLength(4)
 })
 
-test('a client that sends on while it has to wait ends', async () => {
+test('a client that continues to send while it has to wait is closed', async () => {
   const hostile = await fixture.connected({ clientId: 'hostile' })
   hostile.onSent = () => fixture.world.spend(20)
   for (let count = 0; count < 15_000 && !hostile.isClosed; count++) hostile.raw(Buffer.of(0xc0, 0))

@@ -16,27 +16,48 @@ const inChunks = 'Transfer-Encoding: chunked'
 const cut = { answers: [], end: 'closed' } as const
 const requestLine = 'GET /api/v1/health HTTP/1.1\r\n'
 
-/** Several requests in a packet, and upgrades within one. RFC 9112 §9.3. */
+/** Several requests in one packet, also with upgrades. RFC 9112 §9.3. */
 export const pipeliningRows: readonly HttpAttack[] = [
-  { name: 'three', sent: get().repeat(3), answers: [200, 200, 200] },
-  { name: 'a hundred', sent: get().repeat(100), answers: Array<number>(100).fill(200) },
-  { name: 'bodies among them', sent: `${posted}[]${get()}${posted}[]${get()}`, answers: [400, 200, 400, 200] },
-  { name: 'half of one behind', sent: [get() + get().slice(0, 40), get().slice(40)], answers: [200, 200] },
+  { name: 'three requests', sent: get().repeat(3), answers: [200, 200, 200] },
+  { name: 'a hundred requests', sent: get().repeat(100), answers: Array<number>(100).fill(200) },
+  {
+    name: 'requests with and without bodies',
+    sent: `${posted}[]${get()}${posted}[]${get()}`,
+    answers: [400, 200, 400, 200],
+  },
+  {
+    name: 'half of a request behind another one',
+    sent: [get() + get().slice(0, 40), get().slice(40)],
+    answers: [200, 200],
+  },
   { name: 'headers byte by byte', sent: [requestLine, ...get().slice(requestLine.length)], answers: [200] },
   { name: 'a line cut in its target', sent: [get().slice(0, 10), get().slice(10)], answers: [200] },
-  // The parser needs the version in one piece.
+  // The parser needs the whole version in one piece.
   { name: 'a line cut in its version', sent: [get().slice(0, 20), get().slice(20)], answers: [505], end: 'closed' },
-  { name: 'half of a body behind', sent: [`${get()}${posted}[`, ']'], answers: [200, 400] },
-  { name: 'a broken one behind', sent: `${get()}x\0y\r\n\r\n${canary}`, answers: [505], end: 'closed' },
-  { name: 'an ambiguous one behind', sent: get() + get(['Host: b']) + canary, ...cut },
-  { name: 'one behind a refused one', sent: get(['Host: b']) + canary, ...cut },
+  { name: 'half of a body behind another request', sent: [`${get()}${posted}[`, ']'], answers: [200, 400] },
+  { name: 'a broken request behind another one', sent: `${get()}x\0y\r\n\r\n${canary}`, answers: [505], end: 'closed' },
+  { name: 'an ambiguous request behind another one', sent: get() + get(['Host: b']) + canary, ...cut },
+  { name: 'a request behind a refused one', sent: get(['Host: b']) + canary, ...cut },
   // Nothing after a request with `Connection: close` is read. RFC 9112 §9.6.
-  { name: 'one behind Connection: close', sent: get(['Connection: close']) + canary, ...cut },
-  { name: 'one behind Connection: CLOSE', sent: get(['Connection: CLOSE']) + canary, ...cut },
-  { name: 'one behind a list with close', sent: get(['Connection: keep-alive, close']) + canary, ...cut },
-  { name: 'one after Connection: close', sent: [get(['Connection: close']), canary], answers: [200], end: 'closed' },
-  { name: 'one behind Connection: keep-alive', sent: get(['Connection: keep-alive']) + get(), answers: [200, 200] },
-  { name: 'names in Connection', sent: get(['Connection: Host, Content-Length, close-not']), answers: [200] },
+  { name: 'a request behind one with Connection: close', sent: get(['Connection: close']) + canary, ...cut },
+  { name: 'a request behind one with Connection: CLOSE', sent: get(['Connection: CLOSE']) + canary, ...cut },
+  { name: 'a request behind one with close in a list', sent: get(['Connection: keep-alive, close']) + canary, ...cut },
+  {
+    name: 'a request after the answer to one with Connection: close',
+    sent: [get(['Connection: close']), canary],
+    answers: [200],
+    end: 'closed',
+  },
+  {
+    name: 'a request behind one with Connection: keep-alive',
+    sent: get(['Connection: keep-alive']) + get(),
+    answers: [200, 200],
+  },
+  {
+    name: 'names of headers in Connection',
+    sent: get(['Connection: Host, Content-Length, close-not']),
+    answers: [200],
+  },
   // A refused upgrade is an ordinary request.
   {
     name: 'an upgrade to HTTP/2',
@@ -45,23 +66,27 @@ export const pipeliningRows: readonly HttpAttack[] = [
   },
   { name: 'an upgrade on another path', sent: upgrade().replace('events', 'health') + get(), answers: [200, 200] },
   { name: 'an upgrade with another version', sent: upgrade().replace('13', '8') + get(), answers: [426, 200] },
-  { name: 'an upgrade from elsewhere', sent: upgrade(['Origin: https://evil.example']) + get(), answers: [403, 200] },
+  {
+    name: 'an upgrade from another origin',
+    sent: upgrade(['Origin: https://evil.example']) + get(),
+    answers: [403, 200],
+  },
   { name: 'an upgrade by POST', sent: upgrade().replace('GET', 'POST') + get(), answers: [405, 200] },
   { name: 'an upgrade with a body', sent: `${upgrade(['Content-Length: 2'])}[]${canary}`, ...cut },
   { name: 'an upgrade with chunks', sent: `${upgrade([inChunks])}0\r\n\r\n${canary}`, ...cut },
-  // After an upgrade the bytes are read as frames, which are invalid.
+  // After an upgrade, the server reads the bytes as frames, which are invalid.
   { name: 'a request behind an upgrade', sent: upgrade() + canary, answers: [101], end: 'closed' },
   { name: 'an upgrade behind a request', sent: get() + upgrade() + canary, answers: [200, 101], end: 'closed' },
   { name: 'a request a while after an upgrade', sent: [upgrade(), canary], answers: [101], end: 'closed' },
 ]
 
-/** RFC 9110 §10.1.1. */
+/** Requests with `Expect`. RFC 9110 §10.1.1. */
 export const expectRows: readonly HttpAttack[] = [
   { name: 'the body comes at once', sent: `${expecting}[]${get()}`, answers: [100, 400, 200] },
   { name: 'the body comes later', sent: [expecting, `[]${get()}`], answers: [100, 400, 200] },
   { name: 'an unknown expectation', sent: get(['Expect: 200-ok']), answers: [200] },
   {
-    name: 'a body too large is refused before it comes',
+    name: 'a body that is too large is refused before it comes',
     sent: post('Expect: 100-continue', 'Content-Length: 99999999'),
     answers: [100, 413],
     end: 'closed',

@@ -7,9 +7,9 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { domain, NginxProxy, noNginx } from '#test/ops/nginx-proxy'
 
 /**
- * The rows with ambiguous ends, behind nginx with the shipped configuration. nginx reuses connections for many clients,
- * so bytes that nginx and the server interpret differently would precede the request of another client. Each row checks
- * that a canary exists only if its own client got 201 for it, and that other clients get their own answers.
+ * Sends the rows with ambiguous ends through nginx with the shipped configuration. nginx reuses connections for many
+ * clients, so bytes that nginx and the server read differently would precede the request of another client. Each row
+ * checks that a canary exists only if its client got 201, and that other clients get their own answers.
  */
 describe('behind nginx', () => {
   let server: StartedServer
@@ -27,13 +27,13 @@ describe('behind nginx', () => {
     await proxy?.stop()
     await server?.finish()
   })
-  // In CI the start above fails without nginx.
+  // In CI, `beforeAll` fails without nginx.
   beforeEach((context) => {
     if (!proxy) context.skip(noNginx)
   })
 
   const front = () => proxy as NginxProxy
-  /** With the host name of the proxy. */
+  /** The bytes with the host name of the proxy. */
   const named = (bytes: string) => bytes.replaceAll('Host: localhost\r\n', `Host: ${domain}:${front().port}\r\n`)
   const isCanaryThere = async () => {
     const { status } = await server.get(`/devices/${canaryName}`)
@@ -69,7 +69,7 @@ describe('behind nginx', () => {
 
   test.each(namelessRows.map((row) => [row.name, row] as const))('%s', async (_, { sent }) => {
     const text = await attemptByTls(front().port, domain, { sent: named(String(sent)) })
-    // nginx itself answers and closes, without asking the server.
+    // nginx answers and closes the connection, and sends nothing to the server.
     expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nServer: nginx\r\n/)
     expect(text.match(/^HTTP/gm)).toHaveLength(1)
     expect(text).toContain('\r\nConnection: close\r\n')
@@ -77,7 +77,7 @@ describe('behind nginx', () => {
     expect(await isCanaryThere()).toBe(false)
   })
 
-  test('a request that creates the canary is detected', async () => {
+  test('these tests detect a request that creates the canary', async () => {
     expect(await attemptByTls(front().port, domain, { sent: named(canary) })).toMatch(/^HTTP\/1\.1 201 /)
     expect(await isCanaryThere()).toBe(true)
     expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)

@@ -1,21 +1,21 @@
 import { connect, type Socket } from 'node:net'
 import { until } from '#test/blackbox/until'
 
-/** RFC 6455 §5.2. */
+/** The opcodes of RFC 6455 §5.2. `more` is a continuation. */
 export const opcodes = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
 export interface FrameParts {
   readonly opcode: number
   readonly payload?: string | Uint8Array
-  /** Default: true. */
+  /** True by default. */
   readonly isFinal?: boolean
-  /** The three reserved bits, RSV1 the highest. */
+  /** The three reserved bits. RSV1 is the highest of them. */
   readonly reserved?: number
-  /** Default: a mask without zeros. `none` is for servers only. */
+  /** By default a mask without zeros. Only servers may send `none`. */
   readonly mask?: 'zero' | 'none'
-  /** The size of the length field; the default is the shortest. */
+  /** The size of the length field; by default the shortest. */
   readonly lengthBytes?: 1 | 2 | 8
-  /** The value of the length field; the default is correct. */
+  /** The value of the length field; by default the correct one. */
   readonly length?: bigint
 }
 
@@ -61,7 +61,7 @@ export interface ReceivedFrame {
   readonly payload: Buffer
 }
 
-/** The headers of a valid handshake; tests replace or remove some. RFC 6455 §4.1. */
+/** The headers of a valid handshake, of which tests replace or remove some. RFC 6455 §4.1. */
 export const handshakeLines: Readonly<Record<string, string | readonly string[] | undefined>> = {
   Host: 'localhost',
   Upgrade: 'websocket',
@@ -88,7 +88,7 @@ export class RawWebsocket {
 
   constructor(port: number) {
     this.#socket = connect(port, '127.0.0.1').setNoDelay(true)
-    // A reset counts as closed.
+    // A reset is followed by `close`.
     this.#socket.on('error', () => {})
     this.#socket.on('close', () => {
       this.isClosed = true
@@ -121,10 +121,10 @@ export class RawWebsocket {
     return this.frames.filter((each) => each.opcode === opcode)
   }
 
-  /** The code of the received close frame; undefined before. */
+  /** The code of the close frame; undefined before it is received. */
   get closeCode(): number | undefined {
     const [closing] = this.of(opcodes.close)
-    // RFC 6455 §7.1.5: a close frame without a code.
+    // A close frame without a code has this code. RFC 6455 §7.1.5.
     return closing && (closing.payload.length === 0 ? 1005 : closing.payload.readUInt16BE(0))
   }
 
@@ -143,7 +143,7 @@ export class RawWebsocket {
     for (let next = this.#next(); next; next = this.#next()) this.frames.push(next)
   }
 
-  /** Server frames are unmasked and not fragmented. */
+  /** Reads the frames of the server, which are not masked and not fragmented. */
   #next(): ReceivedFrame | undefined {
     const rest = this.#rest
     if (rest.length < 2) return undefined

@@ -3,21 +3,21 @@ import { canary, chunked, get, type HttpAttack, post, request } from '#test/atta
 const noObject = '[]'
 const inChunks = 'Transfer-Encoding: chunked'
 const chunkedHead = post(inChunks)
-/** One parser sees the end of the body here, another reads the canary as part of it. */
+/** One parser sees the end of the body before the canary, and another reads the canary as part of the body. */
 const hidden = `0\r\n\r\n${canary}`
 
 const canaryLength = `Content-Length: ${canary.length}`
 
 /**
- * The outcome depends on whether the server or its parser refuses the row, and on bytes that look like another request.
+ * The outcome of a row. It depends on whether the server or its parser refuses the row, and on how the bytes continue.
  */
 type End = Pick<HttpAttack, 'answers' | 'end'>
 const refused: End = { answers: [400], end: 'closed' }
-/** Refused a tick later, after the parser has read the following bytes. */
+/** The server refuses the request a tick later, after the parser has read the following bytes. */
 const cut: End = { answers: [], end: 'closed' }
-/** The following bytes are not a request line. */
+/** The parser reads the following bytes as a request line without a version. */
 const noVersion: End = { answers: [505], end: 'closed' }
-/** The parser waits for the rest of the request, until the connection was idle for ten seconds. */
+/** The parser waits for the rest of the request until the connection has been idle for ten seconds. */
 const waiting: End = { answers: [], end: 'waiting' }
 
 type Row = readonly [name: string, sent: string | readonly string[], end?: End]
@@ -68,11 +68,11 @@ const ambiguous: readonly Row[] = [
     ['behind gzip', 'Transfer-Encoding: gzip, chunked'],
     ['twice in a list', 'Transfer-Encoding: chunked, chunked'],
     ['twice', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked'],
-    ['behind another line of it', 'Transfer-Encoding: x\r\nTransfer-Encoding: chunked'],
-    ['before another line of it', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: x'],
+    ['behind another Transfer-Encoding', 'Transfer-Encoding: x\r\nTransfer-Encoding: chunked'],
+    ['before another Transfer-Encoding', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: x'],
     ['as identity', 'Transfer-Encoding: identity'],
     ['empty', 'Transfer-Encoding:', noVersion],
-    ['behind an empty line of it', 'Transfer-Encoding:\r\nTransfer-Encoding: chunked', noVersion],
+    ['behind an empty Transfer-Encoding', 'Transfer-Encoding:\r\nTransfer-Encoding: chunked', noVersion],
     ['behind a vertical tab', 'Transfer-Encoding: \x0bchunked', waiting],
     ['before a vertical tab', 'Transfer-Encoding: chunked\x0b', waiting],
     ['before a form feed', 'Transfer-Encoding: chunked\x0c', waiting],
@@ -86,7 +86,7 @@ const ambiguous: readonly Row[] = [
     ['with a tab in front', '\tTransfer-Encoding: chunked', waiting],
     ['folded', 'Transfer-Encoding:\r\n chunked', waiting],
     ['folded behind', 'Transfer-Encoding: chunked\r\n ,x', waiting],
-    ['in a folded line of another', 'X-A: b\r\n Transfer-Encoding: chunked', waiting],
+    ['in a folded line of another header', 'X-A: b\r\n Transfer-Encoding: chunked', waiting],
     ['behind a bare LF', 'X-A: b\nTransfer-Encoding: chunked', waiting],
     ['behind a bare CR', 'X-A: b\rTransfer-Encoding: chunked', waiting],
     ['before a bare LF', 'Transfer-Encoding: chunked\nX-A: b', waiting],
@@ -127,31 +127,35 @@ export const unusualChunkRows: readonly HttpAttack[] = [
   ['with a size in capitals', `${chunkedHead}A\r\n{        }\r\n0\r\n\r\n`],
 ].map(([name = '', sent = '']) => ({ name, sent, ...refused, text: /"path":"deviceIdentifier"/ }))
 
-/** Bytes after a chunked body are never read as a request, because another parser may see its end elsewhere. */
+/** Bytes after a chunked body are never read as a request, because another parser may see the end elsewhere. */
 export const behindChunksRows: readonly HttpAttack[] = (
   [
-    ['when they were answered', [chunkedHead, chunked('{}'), canary], refused],
-    // In the same packet, neither request is answered.
-    ['at once', chunkedHead + chunked('{}') + canary, cut],
-    ['with the last chunk', [chunkedHead + chunked('{}').slice(0, -5), `0\r\n\r\n${canary}`], cut],
-    ['behind sizes with a bare LF', `${chunkedHead}2\n{}\r\n0\n\r\n${canary}`, cut],
-    ['behind a size of nothing', `${chunkedHead}2\r\n{}\r\n\r\n\r\n${canary}`, cut],
-    ['behind data without an end of line', `${chunkedHead}2\r\n{}xx0\r\n\r\n${canary}`, cut],
-    ['behind a last chunk without an end of line', `${chunkedHead}2\r\n{}\r\n0\r\nxx${canary}`, cut],
-    ['in place of trailers', `${chunkedHead}2\r\n{}\r\n0\r\n${canary}`, cut],
-    ['behind trailers', `${chunkedHead}2\r\n{}\r\n0\r\nX-A: b\r\nContent-Length: 5\r\n\r\n${canary}`, noVersion],
+    ['a canary after the answer', [chunkedHead, chunked('{}'), canary], refused],
+    // If the canary is in the same packet, neither request is answered.
+    ['a canary in the same packet', chunkedHead + chunked('{}') + canary, cut],
+    ['a canary in the packet of the last chunk', [chunkedHead + chunked('{}').slice(0, -5), `0\r\n\r\n${canary}`], cut],
+    ['a canary behind sizes with a bare LF', `${chunkedHead}2\n{}\r\n0\n\r\n${canary}`, cut],
+    ['a canary behind an empty size', `${chunkedHead}2\r\n{}\r\n\r\n\r\n${canary}`, cut],
+    ['a canary behind data without an end of line', `${chunkedHead}2\r\n{}xx0\r\n\r\n${canary}`, cut],
+    ['a canary behind a last chunk without an end of line', `${chunkedHead}2\r\n{}\r\n0\r\nxx${canary}`, cut],
+    ['a canary in place of trailers', `${chunkedHead}2\r\n{}\r\n0\r\n${canary}`, cut],
+    [
+      'a canary behind trailers',
+      `${chunkedHead}2\r\n{}\r\n0\r\nX-A: b\r\nContent-Length: 5\r\n\r\n${canary}`,
+      noVersion,
+    ],
     // The parser reads an extension as part of the size, and the following bytes as part of the chunk.
-    ['in an extension', `${chunkedHead}2;${canary.replaceAll('\r\n', ' ')}\r\n{}\r\n0\r\n\r\n`, refused],
-    ['behind an extension with a bare LF', `${chunkedHead}2;\n{}\r\n0\r\n\r\n${canary}`, noVersion],
-    ['behind an extension of letters', `${chunkedHead}2;a=b\r\n{}\r\n0\r\n\r\n${canary}`, waiting],
+    ['a canary in an extension', `${chunkedHead}2;${canary.replaceAll('\r\n', ' ')}\r\n{}\r\n0\r\n\r\n`, refused],
+    ['a canary behind an extension with a bare LF', `${chunkedHead}2;\n{}\r\n0\r\n\r\n${canary}`, noVersion],
+    ['a canary behind an extension of letters', `${chunkedHead}2;a=b\r\n{}\r\n0\r\n\r\n${canary}`, waiting],
   ] as readonly Row[]
 ).map(rowOf)
 
 /**
- * The parser ignores all headers after one without a name, including a length: the intended body is then the next
- * request. The server cannot detect this, because it does not see those headers either. Without a proxy this is
- * harmless: both requests come from the same client with the same rights, and no browser sends them. A proxy that
- * forwarded such headers over shared connections would be at risk; nginx refuses them (`proxied.slow.test.ts`).
+ * The parser ignores all headers after one without a name, including a length, so that the intended body is read as the
+ * next request. The server cannot detect this, because it does not get these headers either. This is harmless without a
+ * proxy, because both requests come from the same client with the same rights, and no browser sends them. A proxy that
+ * forwards such headers over shared connections would be at risk. nginx refuses them (`proxied.slow.test.ts`).
  */
 export const namelessRows: readonly HttpAttack[] = (
   [
@@ -168,7 +172,7 @@ export const namelessRows: readonly HttpAttack[] = (
   ] satisfies readonly Row[]
 ).map(rowOf)
 
-/** A body with a length ends exactly there. */
+/** A body with a length ends exactly after this length. */
 export const lengthRows: readonly HttpAttack[] = [
   { name: 'a body and a request behind it', sent: post('Content-Length: 2') + noObject + get(), answers: [400, 200] },
   { name: 'a body in two pieces', sent: [`${post('Content-Length: 2')}[`, ']'], answers: [400] },

@@ -9,13 +9,13 @@ export interface TestedProtocol {
   readonly lines: typeof handshakeLines
   /** The opcode of its messages. */
   readonly opcode: number
-  /** A message that is answered, with exactly this size and this text. */
+  /** A message that is answered, with exactly this size and with this text. */
   message(bytes?: number, text?: string): Buffer
-  /** A message that would create a device where the protocol has devices. */
+  /** A message that would create a device, if the protocol has devices. */
   canary(): Buffer
   /** Whether this message is the answer. */
   isAnswer(payload: Buffer): boolean
-  /** Whether this message refuses an invalid one. Without this method, invalid messages close the socket with 4400. */
+  /** Whether this message refuses an invalid message. Without this method, invalid ones close the socket with 4400. */
   isRefusal?(payload: Buffer): boolean
   /** The size of the largest answered message. */
   readonly bytesMax: number
@@ -98,14 +98,14 @@ function packed(bytes: number, text: string): Buffer {
  */
 export interface SocketAttack {
   readonly name: string
-  /** A list is sent piece by piece, each after the last was read. */
+  /** The pieces of a list are sent one after the other, with pauses. */
   readonly sent: Uint8Array | readonly Uint8Array[]
   readonly end: 'serves' | 'cut' | 'waits' | number
   /** The number of answers before the end. The default is 0 for `serves`, and any number otherwise. */
   readonly answers?: number
-  /** The number of refusals before the end. Default: 0. */
+  /** The number of refusals before the end; by default 0. */
   readonly refusals?: number
-  /** The payloads of the pongs. Default: none. */
+  /** The payloads of the pongs; by default none. */
   readonly pongs?: readonly string[]
 }
 
@@ -118,7 +118,7 @@ export interface SocketOutcome {
   readonly behindClose: number
 }
 
-/** Long enough to read a piece. No result depends on it. */
+/** The pause between pieces, long enough to read one. No result depends on it. */
 const pauseMs = 5
 
 /** Sends a row and returns the outcome. An open socket counts as serving if it answers another message. */
@@ -135,10 +135,10 @@ export async function attemptOn(
     const pieces = row.sent instanceof Uint8Array ? [row.sent] : row.sent
     const pongs = () => websocket.of(opcodes.pong).length
     for (const [place, piece] of pieces.entries()) {
-      // A ping that is read together with the end is not answered.
+      // The server does not answer a ping that it reads together with the end.
       if (row.end === 'cut' && row.pongs && place === pieces.length - 1)
         await until(() => websocket.isClosed || pongs() > 0, `a pong on ${path}`)
-      // With many pieces, one turn of the event loop is enough to make each a packet.
+      // With many pieces, one turn of the event loop is enough to send each as a separate packet.
       if (place > 0)
         await new Promise((resolve) => (pieces.length > 10 ? setImmediate(resolve) : setTimeout(resolve, pauseMs)))
       websocket.send(piece)
@@ -155,7 +155,7 @@ export async function attemptOn(
       await until(() => websocket.isClosed || answers().length > before, `a last answer on ${path}`)
       if (answers().length > before) return seen('serves', before)
     } else if (row.end === 'waits') {
-      // Later handshakes are answered after this was read. A ping is impossible inside a frame.
+      // The server answers later handshakes after it has read the row. A ping is impossible within a frame.
       for (let time = 0; time < 3; time++) (await RawWebsocket.open(port, path, lines)).cut()
       if (!websocket.isClosed) return seen('waits', answers().length)
     } else {

@@ -2,9 +2,9 @@ import { canary, get, type HttpAttack, request } from '#test/attacks/http-attack
 
 const host = ['Host: localhost']
 const unknown = { answers: [404] } as const
-/** The parser expects the version at the end of the target. */
+/** The parser expects the version after the target. */
 const noVersion = { answers: [505], end: 'closed' } as const
-/** The parser waits for more, until the connection was idle for ten seconds. */
+/** The parser waits for more until the connection has been idle for ten seconds. */
 const waiting = { answers: [], end: 'waiting' } as const
 
 const health = 'GET /api/v1/health'
@@ -14,8 +14,8 @@ const hostEnd = '\r\nHost: localhost\r\n\r\n'
 export const targetRows: readonly HttpAttack[] = [
   ...[
     ['two slashes', '//api/v1/health'],
-    ['two slashes inside', '/api//v1/health'],
-    ['a slash behind', '/api/v1/health/'],
+    ['two slashes within the path', '/api//v1/health'],
+    ['a slash at the end', '/api/v1/health/'],
     ['a dot', '/api/./v1/health'],
     ['two dots', '/api/v1/x/../health'],
     ['two dots, encoded', '/api/v1/x/%2e%2e/health'],
@@ -29,7 +29,7 @@ export const targetRows: readonly HttpAttack[] = [
     ['an encoded NUL', '/api/v1/health%00'],
     ['a NUL in a name', '/api/v1/devices/%00'],
     ['half an escape', '/api/v1/devices/%4'],
-    ['an escape of no digits', '/api/v1/devices/%zz'],
+    ['an escape without digits', '/api/v1/devices/%zz'],
     ['an escape of an escape', '/api/v1/devices/%2541'],
     ['an overlong slash', '/api/v1/devices/%c0%af'],
     ['an encoded surrogate', '/api/v1/devices/%ed%a0%80'],
@@ -48,12 +48,12 @@ export const targetRows: readonly HttpAttack[] = [
   { name: 'a fragment', sent: get([], '/api/v1/health#x'), ...unknown },
   { name: 'a fragment in a query', sent: get([], '/api/v1/health?#x'), answers: [200] },
   { name: 'a query of signs', sent: get([], '/api/v1/health?&&==&%&%zz=%00&a[]=b?c'), answers: [200] },
-  { name: 'a query of nothing', sent: get([], '/api/v1/health?'), answers: [200] },
+  { name: 'an empty query', sent: get([], '/api/v1/health?'), answers: [200] },
   { name: 'an absolute target', sent: get([], 'http://a/api/v1/health'), ...noVersion },
-  { name: 'an absolute target of elsewhere', sent: get([], 'http://evil.example/api/v1/health'), ...noVersion },
-  { name: 'an absolute target of another scheme', sent: get([], 'ftp://a/api/v1/health'), ...noVersion },
-  { name: 'no slash', sent: get([], 'api/v1/health'), ...noVersion },
-  { name: 'only a query', sent: get([], '?a=b'), ...noVersion },
+  { name: 'an absolute target on another host', sent: get([], 'http://evil.example/api/v1/health'), ...noVersion },
+  { name: 'an absolute target with another scheme', sent: get([], 'ftp://a/api/v1/health'), ...noVersion },
+  { name: 'a target without a slash', sent: get([], 'api/v1/health'), ...noVersion },
+  { name: 'a target that is only a query', sent: get([], '?a=b'), ...noVersion },
   { name: 'an asterisk', sent: request('OPTIONS', '*', host), ...noVersion },
   { name: 'an authority', sent: request('CONNECT', 'a:80', host), ...noVersion },
   { name: 'an authority for GET', sent: get([], 'a:80'), ...noVersion },

@@ -2,7 +2,7 @@ import { cut } from '#test/attacks/frame-rows'
 import { closeFrame, type FrameParts, fragments, frame, opcodes } from '#test/attacks/raw-websocket'
 import type { SocketAttack, TestedProtocol } from '#test/attacks/socket-attack'
 
-/** 6: text must be UTF-8. RFC 6455 §8.1. Each character is a byte. */
+/** Section 6: text must be UTF-8. RFC 6455 §8.1. Each character here is a byte. */
 const wellFormed: readonly (readonly [name: string, text: string])[] = [
   ['ASCII', 'hello'],
   ['two bytes', '\xc2\x80\xdf\xbf'],
@@ -47,8 +47,8 @@ export function textRows({ opcode, message, isRefusal }: TestedProtocol): readon
   const split = '\xf0\x9f\x98\x80'
   const refused = isRefusal ? ({ refusals: 1, end: 'serves' } as const) : ({ end: 4400 } as const)
   return [
-    // 6.1.
-    { name: 'nothing, in three fragments', sent: Buffer.concat(fragments(opcode, '', 0, 0)), ...refused },
+    // Section 6.1.
+    { name: 'an empty text in three fragments', sent: Buffer.concat(fragments(opcode, '', 0, 0)), ...refused },
     ...wellFormed.map(([name, text]) => ({
       name,
       sent: frame({ opcode, payload: around(text) }),
@@ -56,7 +56,7 @@ export function textRows({ opcode, message, isRefusal }: TestedProtocol): readon
       end: 'serves' as const,
     })),
     ...[1, 2, 3].map((bytes) => ({
-      name: `cut behind ${bytes} of four bytes`,
+      name: `a fragment that ends after ${bytes} of the four bytes of a character`,
       sent: Buffer.concat(fragments(opcode, around(split), at + bytes)),
       answers: 1,
       end: 'serves' as const,
@@ -75,8 +75,8 @@ export function textRows({ opcode, message, isRefusal }: TestedProtocol): readon
 }
 
 /**
- * 6.4: failing fast is optional. uWebSockets.js checks a text when it is complete; until then the socket waits and
- * answers pings. `at` is the offset of the bad byte.
+ * Section 6.4: it is optional to fail at the first bad byte. uWebSockets.js checks a text when it is complete. Before,
+ * the socket waits and answers pings. `at` is the offset of the bad byte.
  */
 function unfinishedRows(opcode: number, bad: Buffer, at: number): readonly SocketAttack[] {
   const ping = frame({ opcode: opcodes.ping, payload: 'still there' })
@@ -98,7 +98,7 @@ function unfinishedRows(opcode: number, bad: Buffer, at: number): readonly Socke
   ]
 }
 
-/** 7: how a connection ends. RFC 6455 §5.5.1, §7.4. */
+/** Section 7: how a connection ends. RFC 6455 §5.5.1, §7.4. */
 export function closeRows({ opcode, message, canary, bytesMax }: TestedProtocol): readonly SocketAttack[] {
   const behind = frame({ opcode, payload: canary() })
   const ping = frame({ opcode: opcodes.ping, payload: 'x' })
@@ -112,38 +112,50 @@ export function closeRows({ opcode, message, canary, bytesMax }: TestedProtocol)
   const unknown = [1012, 1013, 1014, 3000, 3999]
   const invalid = [0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65_535]
   return [
-    { name: 'without a code', sent: closeFrame(), end: 1005 },
+    { name: 'a close without a code', sent: closeFrame(), end: 1005 },
     ...echoed.map((code) => ({ name: `code ${code}`, sent: closeFrame(code), end: code })),
     ...unknown.map((code) => ({ name: `code ${code}`, sent: closeFrame(code), end: 1005 })),
     ...invalid.map((code) => ({ name: `invalid code ${code}`, sent: closeFrame(code), end: 1005 })),
-    { name: 'half a code', sent: frame({ opcode: opcodes.close, payload: Buffer.of(3) }), end: 1005 },
+    { name: 'a close with half a code', sent: frame({ opcode: opcodes.close, payload: Buffer.of(3) }), end: 1005 },
     { name: 'a reason', sent: closeFrame(1000, 'that is all'), end: 1000 },
     { name: 'the longest reason', sent: closeFrame(1000, longest), end: 1000 },
     cut('a reason too long', closeFrame(1000, `${longest}x`)),
     { name: 'a reason beyond ASCII', sent: closeFrame(1000, 'Auf Wiederh\u00f6ren'), end: 1000 },
     { name: 'a reason that is not UTF-8', sent: closeFrame(1000, Buffer.of(0xce, 0xba, 0xed, 0xa0, 0x80)), end: 1005 },
-    { name: 'a message before', sent: Buffer.concat([frame({ opcode, payload: message() }), close]), end: 1000 },
-    // 7.1.6.
-    { name: 'the largest message before, and a ping behind', sent: Buffer.concat([largest, close, ping]), end: 1000 },
-    { name: 'the largest message before, apart', sent: [largest, close], end: 1000 },
-    { name: 'a message behind', sent: Buffer.concat([close, behind]), answers: 0, end: 1000 },
-    { name: 'a message behind, apart', sent: [close, behind], answers: 0, end: 1000 },
-    { name: 'many messages behind', sent: [close, ...Array<Buffer>(9).fill(behind)], answers: 0, end: 1000 },
-    { name: 'the largest message behind', sent: Buffer.concat([close, largest]), answers: 0, end: 1000 },
-    { name: 'a message behind in fragments', sent: Buffer.concat([close, ...parts]), answers: 0, end: 1000 },
     {
-      name: 'bytes behind that are not a frame',
+      name: 'a message before the close',
+      sent: Buffer.concat([frame({ opcode, payload: message() }), close]),
+      end: 1000,
+    },
+    // Section 7.1.6.
+    {
+      name: 'the largest message before the close, and a ping behind it',
+      sent: Buffer.concat([largest, close, ping]),
+      end: 1000,
+    },
+    { name: 'the largest message before the close, in another packet', sent: [largest, close], end: 1000 },
+    { name: 'a message behind the close', sent: Buffer.concat([close, behind]), answers: 0, end: 1000 },
+    { name: 'a message behind the close, in another packet', sent: [close, behind], answers: 0, end: 1000 },
+    { name: 'many messages behind the close', sent: [close, ...Array<Buffer>(9).fill(behind)], answers: 0, end: 1000 },
+    { name: 'the largest message behind the close', sent: Buffer.concat([close, largest]), answers: 0, end: 1000 },
+    { name: 'a message in fragments behind the close', sent: Buffer.concat([close, ...parts]), answers: 0, end: 1000 },
+    {
+      name: 'bytes behind the close that are not a frame',
       sent: Buffer.concat([closeFrame(1000), Buffer.alloc(64, 0xff)]),
       end: 1000,
     },
-    { name: 'a ping behind', sent: Buffer.concat([closeFrame(1000), ping]), end: 1000 },
-    { name: 'a close behind', sent: Buffer.concat([closeFrame(1000), closeFrame(1001)]), end: 1000 },
-    { name: 'byte by byte', sent: [...closeFrame(1000, 'slowly')].map((byte) => Buffer.of(byte)), end: 1000 },
-    { name: 'fragments not ended', sent: Buffer.concat([begun, closeFrame(1001)]), end: 1001 },
+    { name: 'a ping behind the close', sent: Buffer.concat([closeFrame(1000), ping]), end: 1000 },
+    { name: 'a second close', sent: Buffer.concat([closeFrame(1000), closeFrame(1001)]), end: 1000 },
+    { name: 'a close, byte by byte', sent: [...closeFrame(1000, 'slowly')].map((byte) => Buffer.of(byte)), end: 1000 },
+    {
+      name: 'a close after the first fragment of a message',
+      sent: Buffer.concat([begun, closeFrame(1001)]),
+      end: 1001,
+    },
   ]
 }
 
-/** 12 and 13, permessage-deflate: never accepted, so no frame may be compressed. RFC 7692. */
+/** Sections 12 and 13: permessage-deflate is never accepted, so no frame may be compressed. RFC 7692. */
 export const extensionOffers: readonly string[] = [
   'permessage-deflate',
   'permessage-deflate; client_max_window_bits',
@@ -162,7 +174,7 @@ export const extensionOffers: readonly string[] = [
   `permessage-deflate; ${'a'.repeat(8_000)}`,
 ]
 
-/** Compressed frames without the extension: small, broken, and a bomb of 64 MiB. `deflated` makes raw deflate data. */
+/** Compressed frames although the extension was not accepted. `deflated` returns raw deflate data. */
 export function deflateRows(
   { opcode, canary }: TestedProtocol,
   deflated: (bytes: Uint8Array) => Buffer,
@@ -173,12 +185,12 @@ export function deflateRows(
   const broken = Buffer.from(small).fill(0xff, 1, 5)
   return [
     cut('a message', compressed(small)),
-    cut('nothing', compressed(Buffer.alloc(0))),
+    cut('an empty message', compressed(Buffer.alloc(0))),
     cut('broken data', compressed(broken)),
     cut('data that inflates to 64 MiB', compressed(deflated(Buffer.alloc(64 * 2 ** 20)))),
     cut('the first of two fragments', compressed(small.subarray(0, 4), false), more({ payload: small.subarray(4) })),
     cut('the second of two fragments', frame({ opcode, payload: canary(), isFinal: false }), more({ reserved: 4 })),
-    // Without the reserved bit this would be an ordinary ping.
+    // Without the reserved bit, this frame would be an ordinary ping.
     cut('a ping', frame({ opcode: opcodes.ping, payload: small.subarray(0, 20), reserved: 4 })),
   ]
 }

@@ -12,7 +12,7 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
 /**
- * Hostile frames on the sockets for applications and devices of a started server. RFC 6455.
+ * Sends hostile frames to the sockets for applications and for devices of a started server. RFC 6455.
  *
  * | Autobahn test suite | here |
  * |---|---|
@@ -24,7 +24,8 @@ import { until } from '#test/blackbox/until'
  * | 7 | closing |
  * | 9.3 to 9.6, 10.1 | the largest message in pieces |
  *
- * In place of the megabyte messages of the suite, the largest accepted message is sent. Answers replace echoes.
+ * The suite sends messages of megabytes; here it is the largest accepted message. The suite expects echoes, and these
+ * tests expect answers.
  */
 const tables: Readonly<Record<string, (protocol: TestedProtocol) => readonly SocketAttack[]>> = {
   'lengths of payloads': lengthRows,
@@ -59,7 +60,7 @@ describe.each(rowsOf)('%s', (_, protocol, rows) => {
 })
 
 test.each(['link in JSON', 'link in msgpack'] as const)(
-  'a message that creates the canary is detected: %s',
+  'these tests detect a message that creates the canary: %s',
   async (name) => {
     const { path, lines, opcode, canary } = protocols[name]
     const row = { name: '', sent: frame({ opcode, payload: canary() }), answers: 1, end: 'serves' } as const
@@ -68,7 +69,7 @@ test.each(['link in JSON', 'link in msgpack'] as const)(
   },
 )
 
-/** 7.1.6: the answer may come too late for the socket, but the message is read. */
+/** Section 7.1.6: the answer may come too late for the socket, but the message is read. */
 test.each([
   ['link in JSON', (message: Buffer) => JSON.parse(message.toString())],
   ['link in msgpack', (message: Buffer) => unpack(message)],
@@ -90,20 +91,20 @@ describe.each(['/events', '/link'])('the handshake of %s', (path) => {
     websocket.cut()
     return { status, head: websocket.head }
   }
-  /** RFC 6455 §4.2.2. */
+  /** The value of `Sec-WebSocket-Accept`. RFC 6455 §4.2.2. */
   const acceptOf = (key: string) =>
     createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
   const key = String(handshakeLines['Sec-WebSocket-Key'])
 
   test.each<[string, typeof handshakeLines]>([
-    ['as usual', {}],
+    ['the usual headers', {}],
     ['Upgrade in capitals', { Upgrade: 'WEBSOCKET' }],
-    ['Upgrade with another before', { Upgrade: 'h2c, WebSocket' }],
+    ['Upgrade behind another protocol', { Upgrade: 'h2c, WebSocket' }],
     ['Connection in lower case', { Connection: 'upgrade' }],
-    ['Connection with another before', { Connection: 'keep-alive, Upgrade' }],
-    ['Connection with another behind', { Connection: 'Upgrade,keep-alive' }],
+    ['Connection with Upgrade behind another option', { Connection: 'keep-alive, Upgrade' }],
+    ['Connection with Upgrade before another option', { Connection: 'Upgrade,keep-alive' }],
     ['two lines of Connection', { Connection: ['keep-alive', 'Upgrade'] }],
-    ['a length of nothing', { 'Content-Length': '0' }],
+    ['a length of 0', { 'Content-Length': '0' }],
     ['a cookie, a referer, an agent', { Cookie: 'a=b', Referer: 'x', 'User-Agent': 'y' }],
   ])('is accepted: %s', async (_, lines) => {
     const { status, head } = await shake(lines)
@@ -124,7 +125,7 @@ describe.each(['/events', '/link'])('the handshake of %s', (path) => {
     ['version 12', { 'Sec-WebSocket-Version': '12' }, 426],
     ['version 14', { 'Sec-WebSocket-Version': '14' }, 426],
     ['version 013', { 'Sec-WebSocket-Version': '013' }, 426],
-    ['versions', { 'Sec-WebSocket-Version': '13, 8' }, 426],
+    ['a list of versions', { 'Sec-WebSocket-Version': '13, 8' }, 426],
     ['two versions', { 'Sec-WebSocket-Version': ['13', '13'] }, 426],
     ['no version', { 'Sec-WebSocket-Version': undefined }, 426],
     ['Upgrade to h2c', { Upgrade: 'h2c' }, 426],
@@ -151,18 +152,18 @@ describe.each(['/events', '/link'])('the handshake of %s', (path) => {
 test.each<[string, string | readonly string[] | undefined, number, string?]>([
   ['JSON', 'link.v1.json', 101, 'link.v1.json'],
   ['msgpack', 'link.v1.msgpack', 101, 'link.v1.msgpack'],
-  ['the first that is known', 'mqtt, link.v1.msgpack, link.v1.json', 101, 'link.v1.msgpack'],
-  ['the same twice', 'link.v1.json, link.v1.json', 101, 'link.v1.json'],
-  ['in two lines', ['mqtt', 'link.v1.json'], 101, 'link.v1.json'],
-  ['none', undefined, 400],
-  ['an empty one', '', 400],
-  ['commas', ',,,', 400],
-  ['another', 'mqtt', 400],
-  ['in capitals', 'LINK.V1.JSON', 400],
-  ['with more behind', 'link.v1.json5', 400],
-  ['in quotes', '"link.v1.json"', 400],
+  ['the first known one of a list', 'mqtt, link.v1.msgpack, link.v1.json', 101, 'link.v1.msgpack'],
+  ['the same one twice', 'link.v1.json, link.v1.json', 101, 'link.v1.json'],
+  ['one in each of two headers', ['mqtt', 'link.v1.json'], 101, 'link.v1.json'],
+  ['no header', undefined, 400],
+  ['an empty header', '', 400],
+  ['only commas', ',,,', 400],
+  ['an unknown one', 'mqtt', 400],
+  ['one in capitals', 'LINK.V1.JSON', 400],
+  ['one with a digit behind', 'link.v1.json5', 400],
+  ['one in quotes', '"link.v1.json"', 400],
   ['ten thousand characters', 'x'.repeat(10_000), 400],
-])('subprotocols of /link: %s', async (_, offered, status, taken) => {
+])('the subprotocol of /link is chosen or refused: %s', async (_, offered, status, taken) => {
   const websocket = new RawWebsocket(server.port).send(handshake('/link', { 'Sec-WebSocket-Protocol': offered }))
   expect(await websocket.status()).toBe(status)
   expect(/\r\nSec-WebSocket-Protocol: (\S+)\r\n/i.exec(websocket.head)?.[1]).toBe(taken)

@@ -5,7 +5,7 @@ import { modifierFlags } from '#model/modifier'
 import { propertyTypeOf } from '#model/property-type'
 import { Shapes } from '#store/shapes'
 
-test('bare loops send the same bytes as the server', () => {
+test('the bare server of the benchmarks sends the same bytes as the product', () => {
   const type = propertyTypeOf('FLOAT')
   if (!type) throw new Error('FLOAT is not a type')
   const properties = [1, 2].map((propId) => ({ propId, type, modifier: modifierFlags.isReadOnly }))

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { frameLengthOf, opcodeAt, opcodes } from '#bench/load/frames'
 import { MessageCounter } from '#bench/load/messages'
 
-/** An unmasked frame. RFC 6455 §5.2. */
+/** A frame as servers send it, without a mask. RFC 6455 §5.2. */
 function serverFrame(payload: Buffer, opcode: number): Buffer {
   const { length } = payload
   const head = Buffer.alloc(length < 126 ? 2 : length <= 0xffff ? 4 : 10)
@@ -19,7 +19,7 @@ function serverFrame(payload: Buffer, opcode: number): Buffer {
   return Buffer.concat([head, payload])
 }
 
-/** Lengths around those at which the header changes. */
+/** Lengths of payloads, also around those at which the size of the header changes. */
 const lengths = fc.oneof(
   fc.constantFrom(0, 1, 124, 125, 126, 127, 128, 65_534, 65_535, 65_536, 65_537),
   fc.integer({ min: 0, max: 300 }),
@@ -34,10 +34,10 @@ function payloadOf(length: number, seed: number): Buffer {
   return Buffer.from(Uint8Array.from({ length }, (_, index) => (index * 31 + seed) & 0xff))
 }
 
-/** RFC 6455 §5.5. */
+/** The largest payload of a ping. RFC 6455 §5.5. */
 const controlBytesMax = 125
 
-test('text frames and pings are counted in any chunks', () => {
+test('text frames and pings are counted, however the bytes are divided into chunks', () => {
   fc.assert(
     fc.property(
       fc.array(

@@ -46,7 +46,7 @@ test('every variant is measured in every round, in alternating order', async () 
   ])
 })
 
-test('figures have a spread over rounds, and ratios compare with the baseline of the same round', async () => {
+test('figures have a spread over the rounds, and ratios compare each round with the baseline of the same round', async () => {
   const { benchmark } = benchmarkOf(
     [{ name: 'a', variants: ['bare', 'ours'], baseline: 'bare' }],
     (key, { number }) => ({ speed: (key === 'a/bare' ? 100 : 50) * (number + 1), size: number }),
@@ -75,11 +75,11 @@ describe('a failed measurement', () => {
   ]
   const wrong = new Error('the server ended')
 
-  test('does not stop the others, and ratios need both measurements of a round', async () => {
+  test('does not stop the others, and a round without both measurements has no ratio', async () => {
     const { benchmark, measured } = benchmarkOf(both, (key, { number }) => {
       if (key === 'a/ours' && number === 1) throw wrong
       if (key === 'a/bare' && number === 3) throw wrong
-      // Each round has another ratio, which shows the pairs.
+      // Each round has another ratio, so that the result shows which rounds were compared.
       return { speed: key === 'a/bare' ? 10 : 10 * (number + 1) }
     })
     const { results, failures } = await measure(benchmark, options(4))
@@ -104,7 +104,7 @@ test.each([
   expect(spreadOf(values)).toEqual(spread)
 })
 
-test('ratios pair the values of a round, not the medians', () => {
+test('ratios are those of the values of each round, not of the medians', () => {
   expect(pairedRatios([1, 9, 5], [9, 1, 5])).toEqual({ median: 1, min: 1 / 9, max: 9 })
 })
 
@@ -139,7 +139,7 @@ describe('a target', () => {
     expect(judge([{ ...aimed, ...limits }], results)).toMatchObject([{ isHeld }])
   })
 
-  test('with a failed measurement is missed', () => {
+  test('is missed if a measurement failed', () => {
     const target = { ...aimed, figure: 'size', atMost: 1 }
     expect(judge([target], results, true)).toMatchObject([{ reached: undefined, isHeld: false }])
   })

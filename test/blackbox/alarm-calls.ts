@@ -51,7 +51,7 @@ export async function rowsOf(person: SignedInUser, query = ''): Promise<readonly
   return answer.json as StatusRow[]
 }
 
-/** Waits for these rows: `A` if the alarm is active on device A, `(A)` if it was. */
+/** Waits for these rows, as `A` if an alarm is active on device A, and `(A)` if it was active before. */
 export async function untilRows(person: SignedInUser, ...expected: readonly string[]): Promise<readonly StatusRow[]> {
   let seen: readonly StatusRow[] = []
   return until(

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
 import { reportOf } from '#bench/proof/workloads/reports'
 
-/** Each request has its own connection, like a device that wakes up, reports and sleeps. */
+/** Each request has a new connection, as of a device that wakes up, reports and sleeps. */
 const connections = 5_000
 const atOnce = 50
-/** A leaked connection takes 480 bytes. Other growth of a new process is spread over all connections. */
+/** A leaked connection takes 480 bytes. Other growth of a new process is divided by the number of connections. */
 const bytesEachMax = 150
-/** Memory varies by some MB between measurements, and only a leak grows with each round. One good round is enough. */
+/** Memory varies by some MB between measurements, but only a leak grows in every round. One good round is enough. */
 const rounds = { least: 4, most: 16 }
 
 const head = 'Host: a\r\nConnection: close\r\n'
@@ -27,7 +27,7 @@ const requests = {
   'a refused framing': [400, 'GET /health HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n'],
 } as const
 
-// The memory of the process comes from /proc.
+// These tests read the memory of the process from /proc.
 describe.skipIf(process.platform !== 'linux')('closed connections leak no memory', () => {
   let server: ProbedServer
   beforeAll(async () => {

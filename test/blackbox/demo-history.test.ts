@@ -35,14 +35,14 @@ async function countsOf(place: number): Promise<number[]> {
   return counts
 }
 
-test('the demo generates seven days of history once, also when it was killed meanwhile', async () => {
+test('the demo generates seven days of history only once, even if it is killed meanwhile', async () => {
   const target = { port: server.port, dataFolder: server.dataFolder, person: undefined }
   const fill = (count: number, port = server.port) =>
     fillHistory({ ...target, port }, fleet.devices.slice(0, count), new AbortController().signal)
   addToState(server.dataFolder, { history: { until, devices: 0 } })
   await fill(3)
   expect(readState(server.dataFolder).history).toEqual({ until, devices: 3 })
-  // Killed before it stored how far it was.
+  // The demo is killed before it has stored its progress.
   addToState(server.dataFolder, { history: { until, devices: 0 } })
   await fill(4)
   for (const place of [0, 1, 2, 3]) {
@@ -50,6 +50,6 @@ test('the demo generates seven days of history once, also when it was killed mea
     expect(counts.pop(), 'points of the serial number, which never changes').toBe(0)
     expect(counts).toEqual(Array(8).fill(6 * 48 + 23 * 12 + 120))
   }
-  // Nothing is left: there is no server at this port.
+  // The history is complete, so the demo sends nothing. It would fail, because no server has this port.
   await fill(4, 1)
 })

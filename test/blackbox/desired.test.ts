@@ -5,8 +5,8 @@ import { climate, degrees, sensor, temperature } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** Contract 12: what users asked of a device survives the death of the process. */
-test('killed: a desired value is sent again under its id, and an acknowledgement stays', async () => {
+/** Desired values and acknowledgements survive the death of the process. Contract 12. */
+test('after a kill, a desired value is sent again under its id, and an acknowledgement still holds', async () => {
   const server = await StartedServer.start()
   try {
     let link = await LinkClient.open(server, 'json')

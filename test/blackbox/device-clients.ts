@@ -10,7 +10,7 @@ export interface ConnectedSensor {
   readonly address: number
 }
 
-/** Names, device connections and event sockets for the tests of one protocol. */
+/** Makes device names, device connections and event sockets for the tests of one protocol. */
 export class DeviceClients {
   readonly protocol: Protocol
   readonly #serverOf: () => StartedServer
@@ -59,7 +59,7 @@ export class DeviceClients {
     return json as Readonly<Record<string, Fields>>
   }
 
-  /** Disconnects all, after each test. */
+  /** Disconnects all clients. It runs after each test. */
   cutAll(): void {
     for (const client of this.#open.splice(0)) client.cut()
   }

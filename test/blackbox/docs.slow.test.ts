@@ -12,7 +12,7 @@ import { launchChromium, needsBrowser } from '#test/blackbox/chromium'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** The API description for people and programs. Contract 8. */
+/** The description of the API, which the server shows to people and programs. Contract 8. */
 
 let server: StartedServer
 beforeAll(async () => {
@@ -75,7 +75,7 @@ describe('the viewer in a browser', () => {
   }
 
   test('shows every operation of OpenAPI and sends requests', async () => {
-    // Operations far from the visible part are not rendered.
+    // The page does not render operations far from the visible part.
     await page.setViewportSize({ width: 1280, height: 25_000 })
     await page.goto(`${origin()}/docs`)
     await page.getByRole('heading', { name: 'Device Data Backend' }).waitFor()
@@ -88,7 +88,7 @@ describe('the viewer in a browser', () => {
     const operations = page.locator('.opblock')
     const count = chapters.flatMap(({ entries }) => entries).length
     await until(async () => (await operations.count()) === count, `${count} operations`)
-    // The largest operation, and the dialog for credentials.
+    // The accessibility is checked with the largest operation and the dialog for credentials.
     await page.locator('#operations-Functions-createFunction .opblock-summary-control').click()
     await page.locator('#operations-Functions-createFunction .responses-inner .model-example').first().waitFor()
     await page.getByRole('button', { name: 'Authorize' }).click()
@@ -116,7 +116,7 @@ describe('the viewer in a browser', () => {
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
     try {
       const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/below`
-      // A trailing slash is redirected.
+      // The server redirects a path with a trailing slash.
       await page.goto(`${base}/docs/`)
       expect(page.url()).toBe(`${base}/docs`)
       await page.locator('[data-tag="Operation"]').click()
@@ -156,7 +156,7 @@ describe('the viewer in a browser', () => {
     expectNoComplaints()
   })
 
-  /** The accessibility violations that axe finds. Swagger UI is not ours, so it is not checked. */
+  /** The accessibility violations that axe finds. Swagger UI is a foreign product and not checked. */
   async function violationsOf(shown: Page): Promise<unknown> {
     await shown.evaluate(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
     return shown.evaluate(async () => {

@@ -17,13 +17,13 @@ export interface SecondFactorNeeded {
   readonly enroll: boolean
 }
 
-/** A client that signs in with DPoP, with proofs of panva's `dpop`: one key and the latest nonce. §5.2. */
+/** A client that signs in with DPoP. The library `dpop` makes its proofs. It has one key and the latest nonce. §5.2. */
 export class DpopClient {
   readonly server: Served
   readonly keys: CryptoKeyPair
   nonce: string | undefined
   pair: Pair | undefined
-  /** The number of answers that required a nonce. */
+  /** The number of answers that asked for a nonce. */
   challenges = 0
 
   constructor(server: Served, keys: CryptoKeyPair) {
@@ -80,7 +80,7 @@ export class DpopClient {
     return (await this.get('/iam/me')).status === 200
   }
 
-  /** Headers for one request by this key. */
+  /** The headers of one request with a proof by this key. */
   async headersFor(method: string, path: string, token?: string): Promise<Environment> {
     const [pathname = ''] = path.split('?')
     const proof = await generateProof(this.keys, this.server.base + pathname, method, this.nonce, token)
@@ -96,7 +96,7 @@ export class DpopClient {
     return answer
   }
 
-  /** Repeats the request with the nonce if the server requires one. §5.2.4. */
+  /** Sends a request, and repeats it with the nonce if the server asks for one. §5.2.4. */
   async #send(path: string, ask: Ask, token: string | undefined): Promise<Answer> {
     const once = async () => {
       const headers = { ...ask.headers, ...(await this.headersFor(ask.method ?? 'GET', path, token)) }

@@ -20,8 +20,8 @@ export type Query = Readonly<Record<string, string | number>>
 const controlTypes = ['STREAM', 'RESYNC', 'PONG']
 
 /**
- * An event socket that records all messages. In every test, a bad message is a fault: an event that does not match the
- * model, or an offset that does not rise. Contract 4.
+ * An event socket that records all messages. An event that does not match the model is a fault in every test, and so is
+ * an offset that does not rise. Contract 4.
  */
 export class EventClient extends WebsocketClient {
   readonly events: StreamEvent[] = []
@@ -45,7 +45,7 @@ export class EventClient extends WebsocketClient {
     return client
   }
 
-  /** Connects, and does not wait for the answer. */
+  /** Connects without waiting for the answer. */
   static with(
     server: Served,
     ticket: string | undefined,
@@ -59,7 +59,7 @@ export class EventClient extends WebsocketClient {
     return new EventClient(`${server.ws}${path}${search.size > 0 ? `?${search}` : ''}`, headers)
   }
 
-  /** The STREAM message, which a socket gets first if its query has an offset. */
+  /** The STREAM message, which a socket receives first if its query has an offset. */
   async stream(): Promise<StreamMessage> {
     const message = await until(() => this.controls[0], 'STREAM')
     expect(message).toEqual({

@@ -11,8 +11,8 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
 /**
- * The devices in `examples` follow the guide for devices, against a real server: values that they measured while it was
- * down arrive once and in order, and they execute writes.
+ * Runs the devices in `examples` with a real server. They must follow the guide for devices: they execute writes, and
+ * values that they measured while the server was down arrive once and in order.
  */
 
 const examples = join(projectRoot, 'examples')
@@ -20,7 +20,7 @@ const examples = join(projectRoot, 'examples')
 interface Language {
   readonly tool: string
   readonly isMqtt?: true
-  /** Returns the command line; throws the error of the compiler. */
+  /** Returns the command line. Throws the error of the compiler. */
   readonly build: (folder: string) => readonly [string, ...string[]]
 }
 
@@ -62,7 +62,7 @@ class Device {
     })
   }
 
-  /** The connections of the device, with the numbers of stored reports and of those still to send. */
+  /** The connections of the device, each with the numbers of stored reports and of reports that are still unsent. */
   get welcomes(): { readonly stored: number; readonly toSend: number }[] {
     const lines = this.output.matchAll(/^connected, (\d+) stored, (\d+) to send$/gm)
     return [...lines].map(([, stored, toSend]) => ({ stored: Number(stored), toSend: Number(toSend) }))
@@ -95,7 +95,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
   let program: readonly [string, ...string[]]
   let device: Device | undefined
 
-  // In CI the tool is required: without it the build fails.
+  // In CI, the build fails if the tool is missing.
   beforeEach((context) => {
     if (!isInstalled && !process.env.CI) context.skip(`SKIPPED, not passed: ${tool} is not installed`)
   })
@@ -163,7 +163,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
     const before = await counted()
     await until(async () => (await counted()) > before + 5, 'new reports')
 
-    // All stored reports of the device, from the start of the stream.
+    // Read all stored reports of the device, from the start of the stream.
     const epoch = (await admin.get('/devices')).headers.get('stream-epoch') ?? ''
     const dashboard = await EventClient.open(server, { epoch, offset: 0, devices: 'CELLAR' }, admin)
     const counts = await until(() => {

@@ -23,7 +23,7 @@ const start = async (environment: Environment = {}) => {
   started.push(server)
   return server
 }
-/** Printed words of 20 Base58 characters. */
+/** The printed words of 20 Base58 characters. */
 const printedPasswords = ({ run }: StartedServer) =>
   [...run.errors.matchAll(/(?<!\w)[1-9A-HJ-NP-Za-km-z]{20}(?!\w)/g)].map(([text]) => text)
 
@@ -39,7 +39,7 @@ test('the generated password of the first administrator is printed once, to stan
   expect((await readToken(again, { name: 'admin', password })).status).toBe(200)
 })
 
-test('a given password is not printed; the key file is private to its owner and is never replaced', async () => {
+test('a password in the settings is not printed, and the key file is private and never replaced', async () => {
   const environment = { ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
   const server = await start(environment)
   expect([printedPasswords(server), server.run.output.includes(root.password)]).toEqual([[], false])

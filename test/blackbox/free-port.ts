@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** A free port, for a server that restarts on it. The system does not soon give the port to another process. */
+/** A free port for a server that restarts on it. The system does not give this port to another process soon. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()

@@ -24,7 +24,7 @@ const schema = {
 const minute = 60_000
 const hour = 60 * minute
 const start = Math.floor(Date.now() / 3_600_000 - 2) * 3_600_000
-/** A point a minute for an hour, which ended at least an hour ago. */
+/** A point for each minute of an hour that ended at least an hour ago. */
 const points = Array.from({ length: 60 }, (_, index) => ({
   time: start + index * minute,
   value: 20 + (index % 10) / 10,
@@ -61,7 +61,7 @@ describe('history', () => {
 
   const read = async (query: string, of = path) => {
     let answer: Awaited<ReturnType<StartedServer['get']>> | undefined
-    // Later than now: a server on a busy machine takes some seconds to start.
+    // The end is later than now, because a server on a busy machine takes some seconds to start.
     await until(async () => {
       answer = await server.get(`${of}?${query}`)
       return answer.status !== 503
@@ -87,7 +87,7 @@ describe('history', () => {
   })
   afterAll(() => server?.finish())
 
-  test('has every value, at once, in both trees, and names a position to go on from', async () => {
+  test('has every value at once in both trees, and names the position from which live values continue', async () => {
     const query = `from=${start}&to=${start + 60 * minute}&properties=temperature,0x2003`
     const answer = await server.get(`${path}?${query}`)
     const series = (answer.json as Answer).series
@@ -104,7 +104,7 @@ describe('history', () => {
     )
   })
 
-  test('is aggregated, and stays the same when the server is killed', async () => {
+  test('is aggregated, with the same result after the server is killed', async () => {
     const query = `from=${start}&to=${start + 60 * minute}&interval=10m&aggregates=min,avg,max,count&properties=8192`
     const expected = {
       min: Array(6).fill(20),
@@ -134,7 +134,7 @@ describe('history', () => {
     expect((await read(`from=${start}&properties=noise`)).series).toMatchObject([{ name: 'noise', value: [3] }])
   })
 
-  test('has imported values at once, replaced where they exist, also when the server is killed then', async () => {
+  test('has imported values at once in place of existing ones, also after the server is killed', async () => {
     const at = (index: number) => new Date(start - hour + index * minute).toISOString()
     const rows = (values: readonly number[]) =>
       values.map((value, index) => `${device},${service},,temperature,${at(index)},${value}\n`).join('')
@@ -163,7 +163,7 @@ describe('history', () => {
     await connect()
     const { series } = await read(`from=${start - hour}&to=${start}`)
     expect(series.map(({ value }) => value)).toEqual([[1, 22.5, 3], [true], [], ['a "b"'], []])
-    // Values that devices report later replace imported ones too.
+    // Values that devices report later replace imported values too.
     await report(start - hour, [{ propId: 0x2000, value: 9 }])
     const replaced = await read(`from=${start - hour}&to=${start}&properties=8192`)
     expect(replaced.series[0]?.value).toEqual([9, 22.5, 3])
@@ -173,12 +173,12 @@ describe('history', () => {
     ['deviceIdentifier,serviceIdentifier,propId,time\n', 'value'],
     ['deviceIdentifier,serviceIdentifier,time,value\n', 'propId'],
     ['deviceIdentifier,serviceIdentifier,propId,time,value,unit\n', 'unit'],
-  ])('an import of %j is refused', async (text, message) => {
+  ])('is not imported from a text that begins with %j', async (text, message) => {
     const answer = await importCsv(server, text)
     expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(message)])
   })
 
-  test('is read in pages that name the position of the first', async () => {
+  test('is read in pages, which all name the position of the first page', async () => {
     const times: unknown[] = []
     let next: string | undefined = `${path}?from=${start}&to=${start + 60 * minute}&limit=25&properties=8192`
     const positions = new Set<string | null>()
@@ -195,13 +195,13 @@ describe('history', () => {
 
   test('has the status of the device', async () => {
     const { time, status } = (await server.get(`/meta/${device}/history`)).json as Record<string, readonly unknown[]>
-    // The device was back before it counted as offline.
+    // The device connected again before it was shown as offline.
     expect(status).toEqual(['online'])
     expect(time).toEqual([expect.any(Number)])
     expect((await server.get(`/meta/${device}/history?from=5&to=4`)).status).toBe(400)
   })
 
-  test('has a mark for an error', async () => {
+  test('has a mark at the time of an error', async () => {
     const now = Date.now()
     await report(now, [{ propId: 0x2000, error: 'broken' }])
     const { series } = await read(`from=${now}&to=${now + 1}&properties=8192`)
@@ -220,7 +220,7 @@ describe('history', () => {
     ['interval=1d&tz=Mars/Base', 'tz'],
     ['limit=100001', 'limit'],
     ['order=random', 'order'],
-  ])('%s is refused', async (query, at) => {
+  ])('is not read with the query %s', async (query, at) => {
     const answer = await server.get(`${path}?${query}`)
     expect(answer.status).toBe(400)
     expect(answer.json).toMatchObject({ error: 'Validation Error', details: [{ path: at }] })
@@ -228,7 +228,7 @@ describe('history', () => {
 
   const query = (body: object) => server.ask('/history/query', { method: 'POST', body })
 
-  test('has several series, and one property across devices', async () => {
+  test('is read for several series, and for one property of several devices', async () => {
     const span = { from: start, to: start + 60 * minute, interval: '1h' }
     const named = { deviceIdentifier: device, serviceIdentifier: service }
     const several = await query({
@@ -271,12 +271,12 @@ describe('history', () => {
       'groups.0',
     ],
     [{ serviceIdentifier: service, property: 8192, across: 'max', interval: 1_000, from: 5, to: 5 }, 'from'],
-  ])('a query of %j is refused', async (body, at) => {
+  ])('is not read with the body %j', async (body, at) => {
     const answer = await query(body)
     expect([answer.status, answer.json]).toMatchObject([400, { details: [{ path: at }] }])
   })
 
-  test('is exported', async () => {
+  test('is exported as CSV and NDJSON', async () => {
     const names = `deviceIdentifier=${device}&serviceIdentifier=${service}&properties=temperature`
     const span = `from=${start}&to=${start + 2 * minute}`
     const csv = await server.get(`/history/export?${names}&${span}`)
@@ -291,7 +291,7 @@ describe('history', () => {
     expect((await server.get(`/history/export?${names}x&format=csv`)).status).toBe(400)
   })
 
-  test('is not found for what is not there, and ends with its device', async () => {
+  test('is not found for unknown resources, and is deleted with its device', async () => {
     for (const missing of [path.replace(device, 'NO-DEVICE'), path.replace(service, 'no-service')]) {
       expect((await server.get(missing)).status).toBe(404)
     }
@@ -301,7 +301,7 @@ describe('history', () => {
     expect((await read(`from=${start}`)).series.every(({ time }) => time?.length === 0)).toBe(true)
   })
 
-  test('that is off is not found', async () => {
+  test('is not found if it is off', async () => {
     const other = await StartedServer.start()
     const answer = await other.get(path)
     await other.finish()

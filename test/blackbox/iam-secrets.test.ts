@@ -23,7 +23,7 @@ test('no secret is in the output or in the stored files', async () => {
     expect(await server.stop()).toBe(0)
 
     const stored = await storedIn(server.dataFolder)
-    // The search would find texts that are stored.
+    // This shows that the search finds texts that are stored.
     for (const known of ['ann@acme.example', 'Reporting', '$argon2id$']) expect(stored).toContain(known)
     expect(server.run.output).toContain('/api/v1/events/[redacted]')
     const places = { 'the output': server.run.output, 'the stored files': stored }
@@ -116,7 +116,7 @@ async function useSecondFactor(
   await client.get('/iam/me')
 }
 
-/** Sends the secrets in bad requests: no refusal contains them. */
+/** Sends the secrets in bad requests, and expects that no refusal contains them. */
 async function expectRefusalsWithoutSecrets(server: StartedServer, secrets: readonly string[]): Promise<void> {
   for (const secret of secrets) {
     const signUp = (body: unknown) => server.ask('/iam/signup', { method: 'POST', body })
@@ -142,7 +142,7 @@ function addAll(secrets: object, what: string, addSecret: AddSecret): void {
 /** The secret in several encodings. */
 function encodingsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
-  // The Base64 text is only that of the secret alone: it differs where the secret is a part of a longer text.
+  // The Base64 text of the secret alone. It is another text if the secret is a part of a longer text.
   return [secret, bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex'), encodeURIComponent(secret)]
 }
 

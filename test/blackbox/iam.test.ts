@@ -8,7 +8,7 @@ import { EventClient, ticketOf } from '#test/blackbox/event-client'
 import { answerOf, identityOn, report, root, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 
-/** Contract 2 with client libraries of others. `test/access` and `test/routes` test each rule. */
+/** Uses client libraries of other authors. `test/access` and `test/routes` test each rule. Contract 2. */
 describe('IAM=on', () => {
   let server: StartedServer
   let admin: SignedInUser
@@ -21,7 +21,7 @@ describe('IAM=on', () => {
 
   const over = [401, { error: 'session over' }]
 
-  /** The code of an existing application, so that no application has to change. */
+  /** The code of an existing application, because no application should have to change. */
   test('an existing client works unchanged', async () => {
     const url = server.base
     class TokenHandler {
@@ -63,7 +63,7 @@ describe('IAM=on', () => {
     const handler = new TokenHandler()
     await handler.login(root.name, root.password)
     const before = handler.refreshToken
-    // As if the token had expired.
+    // Continue as if the token had expired.
     handler.token = `${handler.token}x`
     const response = await handler.fetch('/events/ticket')
     expect(handler.refreshToken).not.toBe(before)
@@ -81,7 +81,7 @@ describe('IAM=on', () => {
     socket.close()
   })
 
-  test('the DPoP scheme: nonce, login, requests, sockets, refresh, sign-out', async () => {
+  test('a client can use the DPoP scheme with nonce, login, requests, sockets, refresh and sign-out', async () => {
     const client = await DpopClient.signIn(server)
     const { accessToken, refreshToken } = client.signedIn
     for (const place of ['/.well-known/jwks.json', '/api/v1/.well-known/jwks.json']) {
@@ -103,14 +103,14 @@ describe('IAM=on', () => {
     expect(await EventClient.with(server, ticket).refused()).toBe(401)
     expect(answerOf(await client.get('/iam/me'))).toEqual(over)
     expect(answerOf(await client.refresh())).toEqual([401, { error: 'invalid refresh token' }])
-    // One nonce was enough.
+    // The client had to learn only one nonce.
     expect(client.challenges).toBe(1)
   })
 
-  test('oauth4webapi repeats with the nonce, and reads the reason of a refusal', async () => {
+  test('oauth4webapi repeats a request with the nonce, and reads the reason of a refusal', async () => {
     const insecure = { [oauth.allowInsecureRequests]: true } as const
     const keys = await oauth.generateKeyPair('ES256')
-    // oauth4webapi does not support our login, so another client signs in with its key.
+    // oauth4webapi does not support the login of this server, so another client signs in with the same key.
     const login = new DpopClient(server, keys)
     expect((await login.logIn(root)).status).toBe(200)
     const [DPoP, url] = [oauth.DPoP({}, keys), new URL(`${server.base}/iam/me?any=query`)]

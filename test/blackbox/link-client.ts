@@ -63,7 +63,7 @@ export class LinkClient extends WebsocketClient {
     tcp.uncork()
   }
 
-  /** Removes the first waiting frame with these fields; waits for it if necessary. */
+  /** Removes the first waiting frame with these fields, or waits until such a frame is received. */
   async take(like: Fields | unknown[]): Promise<Fields> {
     const wanted = Object.entries(like)
     const isLike = (frame: Fields | unknown[]) =>
@@ -86,7 +86,7 @@ export class LinkClient extends WebsocketClient {
     return welcome as unknown as Welcome
   }
 
-  /** Sends UPDATEs of one service in the long form, numbered from `seq`, and waits until the last is acknowledged. */
+  /** Sends UPDATEs of a service in the long form, numbered from `seq`, and waits until the last one is acknowledged. */
   async report(flakeAddress: number, seq: number, serviceIdentifier: string, ...updates: Fields[][]): Promise<void> {
     this.send(
       ...updates.map((each, index) => ({
@@ -100,7 +100,7 @@ export class LinkClient extends WebsocketClient {
     await this.acknowledged(flakeAddress, seq + updates.length - 1)
   }
 
-  /** Waits until `seq` is acknowledged. One ACK covers all numbers up to its own. */
+  /** Waits until `seq` is acknowledged. An ACK acknowledges all numbers up to the number that it has. */
   async acknowledged(flakeAddress: number, seq: number): Promise<void> {
     for (;;) {
       const ack = (await this.take({ type: 'ACK', flakeAddress })) as { seq: number }

@@ -17,7 +17,7 @@ describe('ports', () => {
     new Promise<void>((resolve) => {
       const server = createServer()
       occupied.push(server)
-      // Another process may have the port already.
+      // Another process may already use the port.
       server.once('error', () => resolve())
       server.listen(port, '127.0.0.1', resolve)
     })
@@ -25,7 +25,7 @@ describe('ports', () => {
     for (const server of occupied) server.close()
   })
 
-  test('the default port is taken: the server warns, and starts', async () => {
+  test('the server starts with a warning if the default port is in use', async () => {
     await occupy(1883)
     const server = await StartedServer.start({ MQTT_PORT: '' })
     await until(() => server.lines.some(({ msg }) => /^no MQTT: .*1883.*MQTT_PORT/.test(msg)), 'the warning')
@@ -33,7 +33,7 @@ describe('ports', () => {
     await server.finish()
   })
 
-  test('a configured port is taken: exit 78', async () => {
+  test('the server exits with 78 if a configured port is in use', async () => {
     const port = await freePort()
     await occupy(port)
     const run = new ServerRun({ DATA_DIR: join(folder, 'taken'), MQTT_PORT: String(port) })
@@ -44,7 +44,7 @@ describe('ports', () => {
   test.each([
     ['a missing certificate', { TLS_CERT: '/nowhere/cert.pem', TLS_KEY: '/nowhere/key.pem' }, /TLS_CERT: .*nowhere/],
     ['an empty certificate', { TLS_CERT: '/dev/null', TLS_KEY: '/dev/null' }, /TLS_CERT, TLS_KEY: /],
-  ])('%s: exit 78', async (_, settings, message) => {
+  ])('the server exits with 78 because of %s', async (_, settings, message) => {
     const run = new ServerRun({ DATA_DIR: join(folder, 'tls'), MQTT_PORT: '0', MQTT_TLS_PORT: '0', ...settings })
     expect(await run.ended).toBe(78)
     expect(run.output).toMatch(message)
@@ -64,10 +64,10 @@ describe('other clients', () => {
   afterAll(() => server?.finish())
 
   const isMissing = (program: string, ...args: readonly string[]) => spawnSync(program, args).status !== 0
-  // In CI the programs are required.
+  // In CI, the tests fail if the programs are missing.
   const isSkipped = (isThere: boolean) => !isThere && !process.env.CI
 
-  test('mosquitto_pub and mosquitto_sub', async (context) => {
+  test('mosquitto_pub can report in both versions, and mosquitto_sub is refused for a foreign topic', async (context) => {
     if (isSkipped(!isMissing('which', 'mosquitto_pub')))
       context.skip('mosquitto_pub is missing: apt-get install mosquitto-clients')
     for (const version of ['mqttv311', 'mqttv5']) {

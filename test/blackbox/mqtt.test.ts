@@ -9,7 +9,7 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { certificate, tlsSettings } from '#test/mqtt/tls-files'
 
-/** An independent client, over each transport. */
+/** Connects an independent client over each transport. */
 
 const folder = mkdtempSync(join(tmpdir(), 'mqtt-'))
 let server: StartedServer
@@ -30,7 +30,7 @@ const places: readonly (readonly [string, () => string])[] = [
 async function connect(url: string, options: IClientOptions = {}): Promise<MqttClient> {
   const all = { reconnectPeriod: 0, ca: certificate, ...options }
   if (!url.startsWith('ws:')) return connectAsync(url, all)
-  // The client finds the wrong build of `ws` under the import conditions of these tests.
+  // With the import conditions of these tests, the client would load the wrong build of `ws`.
   const client = new MqttClient(() => createWebSocketStream(new WebSocket(url, ['mqtt'])), all)
   await once(client as unknown as EventEmitter, 'connect')
   return client
@@ -39,7 +39,7 @@ async function connect(url: string, options: IClientOptions = {}): Promise<MqttC
 const services = [{ serviceIdentifier: 'svc', properties: [{ propId: 1, type: 'UINT32' }] }]
 
 describe.each(places)('over %s', (name, url) => {
-  test.each([4, 5] as const)('version %s: reports of each quality are stored', async (protocolVersion) => {
+  test.each([4, 5] as const)('reports of each quality of service are stored in version %s', async (protocolVersion) => {
     const device = `${name.replace(/\W/g, '-').toUpperCase()}-${protocolVersion}`
     const client = await connect(url(), { protocolVersion })
     const messages: { type?: string; flakeAddress?: number }[] = []
@@ -65,7 +65,7 @@ describe.each(places)('over %s', (name, url) => {
   })
 })
 
-test('a stop sends the reason to clients of 5.0', async () => {
+test('a server that stops sends the reason to clients of version 5.0', async () => {
   const stopped = await StartedServer.here({ MQTT_PORT: '0' })
   const client = await connect(`mqtt://127.0.0.1:${stopped.mqttPorts.plain}`, { protocolVersion: 5 })
   const reason = new Promise((resolve) => client.on('disconnect', ({ reasonCode }) => resolve(reasonCode)))

@@ -52,7 +52,7 @@ export async function putTemplate(person: SignedInUser): Promise<void> {
 }
 
 /**
- * Creates a function that sends a mail for each temperature above 30 of any device. `more`: other fields of the body.
+ * Creates a function that sends a mail for each temperature above 30 of any device. `more` has fields of the body.
  */
 export async function makeFunction(person: SignedInUser, more: object = {}): Promise<NamedResource> {
   const body = { name: 'Heat', binding: {}, graph, ...more }

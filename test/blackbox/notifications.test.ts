@@ -9,7 +9,7 @@ import { until } from '#test/blackbox/until'
 import { readMail } from '#test/notifications/read-mail'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
-/** Mails at the end of the process. `test/notifications` tests every step of a delivery. Contract 5.7. */
+/** Mails when the process ends. `test/notifications` tests every step of a delivery. Contract 5.7. */
 
 let mailServer: RealSmtpServer
 let server: StartedServer

@@ -10,8 +10,8 @@ import { climate, degrees, sensor, temperature } from '#test/blackbox/sensor'
 import { type Environment, ServerRun, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** Contract 8. */
-describe('starting', () => {
+/** The start, the running and the end of the process. Contract 8. */
+describe('a start', () => {
   let folder: string
 
   beforeAll(() => {
@@ -25,7 +25,7 @@ describe('starting', () => {
     return { code, lines: started.output.split('\n').filter((line) => line !== ''), output: started.output }
   }
 
-  test('a bad configuration exits with 78 and one line for each error', async () => {
+  test('with bad settings ends with exit code 78 and one line for each error', async () => {
     const { code, lines } = await run({ PORT: '-1', DURABILITY: 'some', SMTP_URL: 'mail.example' })
     expect(code).toBe(78)
     expect(lines.map((line) => line.split(':')[0]).sort()).toEqual(['DURABILITY', 'PORT', 'SMTP_URL'])
@@ -33,7 +33,7 @@ describe('starting', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test.each(['--help', '-h'])('%s lists the settings and starts nothing', async (option) => {
+  test.each(['--help', '-h'])('with %s lists the settings, and no server runs', async (option) => {
     const { code, output } = await run({ PORT: 'http' }, [option])
     expect(code).toBe(0)
     for (const name of ['PORT', 'HOST', 'DATA_DIR', 'DURABILITY', 'STREAM_RETENTION_MB', 'LOG_LEVEL']) {
@@ -42,13 +42,13 @@ describe('starting', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('an unknown argument is reported and starts nothing', async () => {
+  test('with an unknown argument reports it, and no server runs', async () => {
     const { code, output } = await run({}, ['--port', '9000'])
     expect([code, output]).toEqual([78, expect.stringContaining('unknown argument --port')])
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a port in use is reported, and the data stay unlocked', async () => {
+  test('on a port in use reports it, and the data folder stays unlocked', async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     const { port } = taken.address() as { port: number }
@@ -60,7 +60,7 @@ describe('starting', () => {
     await server.finish()
   })
 
-  test('a data folder that is a file is reported', async () => {
+  test('with a file as data folder reports it', async () => {
     const file = join(folder, 'file')
     writeFileSync(file, 'x')
     const { code, output } = await run({ DATA_DIR: file })
@@ -69,7 +69,7 @@ describe('starting', () => {
     rmSync(file)
   })
 
-  test('a database without CURRENT is not taken for an empty one', async () => {
+  test('with a database without CURRENT fails, because the database is not empty', async () => {
     const data = join(folder, 'headless')
     const server = await StartedServer.start({}, data)
     await server.ask('/schemas/kept', { method: 'PUT', body: { name: 'kept', properties: {} } })
@@ -85,7 +85,7 @@ describe('starting', () => {
     await again.finish()
   })
 
-  test('the data folder is private to its owner', async () => {
+  test('creates a data folder that is private to its owner', async () => {
     const data = join(folder, 'private')
     const server = await StartedServer.start({}, data)
     await server.finish()
@@ -101,7 +101,7 @@ describe('a running server', () => {
   })
   afterAll(() => server?.finish())
 
-  test('keeps its data locked: a second server on them fails with the reason', async () => {
+  test('locks its data folder, so that the start of a second server on it fails with the reason', async () => {
     const second = new ServerRun({ DATA_DIR: server.dataFolder })
     expect(await second.ended).toBe(1)
     expect(second.output).toContain(server.dataFolder)
@@ -142,7 +142,7 @@ describe('a running server', () => {
   })
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    'exits with 0 at %s and closes sockets with 1012; the next one has everything',
+    'exits with 0 at %s and closes sockets with 1012, and the next server has all data',
     async (signal) => {
       const device = `STOP-${signal}`
       const link = await LinkClient.open(server, 'json')
@@ -178,7 +178,7 @@ describe('a running server', () => {
     const { flakeAddress, window } = await link.hello('STOP-FLOOD', sensor, { session: 'a' })
     const lastAcknowledged = () => Number((link.waiting.at(-1) as unknown[] | undefined)?.[2] ?? 0)
     const flood = setInterval(() => {
-      // At most the window: the server closes connections that exceed it.
+      // Unacknowledged reports stay within the window, because the server closes connections that exceed it.
       const count = Math.min(20, window - (seq - lastAcknowledged()))
       for (let place = 0; place < count; place++) link.send(['U', flakeAddress, ++seq, 0, [temperature, seq]])
     }, 1)

@@ -29,7 +29,7 @@ export function degrees(value: number): Fields {
   return { propId: temperature, value }
 }
 
-/** As events and reads show a temperature. */
+/** The temperature in the form in which events and reads show it. */
 export function shownDegrees(value: number): Fields {
   return { tag: 'value', modifier: noModifier, propId: temperature, type: 'FLOAT', value }
 }

@@ -92,7 +92,7 @@ export class SignedInUser {
     expect((await this.put(`/iam/roles/${role}`, { grants })).status).toBe(200)
   }
 
-  /** Invites a user and signs them up. `query`: selects another tenant. */
+  /** Invites a user and signs them up. `query` selects another tenant. */
   async bring(name: string, roles: readonly string[], more: object = {}, query = ''): Promise<Credentials> {
     const invited = await this.post(`/iam/users${query}`, { name, roles, ...more })
     expect([invited.status, invited.json]).toEqual([201, expect.objectContaining({ name })])
@@ -101,7 +101,7 @@ export class SignedInUser {
     return user
   }
 
-  /** Invites a user, signs them up and in. */
+  /** Invites a user, signs them up, and signs them in. */
   async bringIn(name: string, roles: readonly string[], more: object = {}, query = ''): Promise<SignedInUser> {
     return SignedInUser.signIn(this.server, await this.bring(name, roles, more, query))
   }
@@ -119,7 +119,7 @@ export class SignedInUser {
     return json as Record<string, unknown>
   }
 
-  /** Whether the token is valid. */
+  /** Whether the server accepts the token. */
   async isIn(): Promise<boolean> {
     return (await this.get('/iam/me')).status === 200
   }
@@ -153,7 +153,7 @@ export function wrongFields(answer: Answer): readonly string[] {
 }
 
 /**
- * A device reports a temperature with its own secret. Its name begins with `tenant/` unless the tenant is `default`.
+ * Reports a temperature of a device with its secret. The name begins with `tenant/`, unless the tenant is `default`.
  */
 export async function report(server: Served, device: Credentials, value: number): Promise<void> {
   const body = {
@@ -167,7 +167,7 @@ export async function report(server: Served, device: Credentials, value: number)
 
 let names = 0
 
-/** A new name. */
+/** A name that no test has used before. */
 export function newName(prefix: string): string {
   return `${prefix}-${++names}`
 }

@@ -11,7 +11,7 @@ import { until } from '#test/blackbox/until'
 /** The built server. `SERVER_MAIN` names another build. */
 const program = process.env.SERVER_MAIN ?? join(projectRoot, 'dist/src/app/main.js')
 
-/** Loaded before the server, and kills it when the test process ends, because then the channel closes. */
+/** A script that is loaded before the server. It kills the server when the channel to the test process closes. */
 const tether = `data:text/javascript,${encodeURIComponent(
   "process.once('disconnect', () => process.kill(process.pid, 'SIGKILL')); process.channel?.unref()",
 )}`
@@ -42,13 +42,13 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The parsed body; throws if it is not JSON. */
+  /** The parsed body. Throws if it is not JSON. */
   readonly json: unknown
 }
 
 export interface Ask {
   readonly method?: string
-  /** Sent as JSON, unless it is a string. */
+  /** The body, which is sent as JSON unless it is a string. */
   readonly body?: unknown
   readonly headers?: Environment
 }
@@ -88,9 +88,9 @@ export class ServerRun {
   constructor(environment: Environment, args: readonly string[] = []) {
     if (!existsSync(program)) throw new Error(`${program} is missing: npm run build`)
     const { NODE_OPTIONS: _, ...inherited } = process.env
-    // Source maps would take a fifth of each start.
+    // Source maps would make each start slower by a fifth.
     this.#child = spawn(process.execPath, ['--import', tether, program, ...args], {
-      // A folder without `.env`.
+      // This folder has no `.env`.
       cwd: tmpdir(),
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {
@@ -109,7 +109,7 @@ export class ServerRun {
       })
     }
     this.ended = new Promise((resolve) => {
-      // At `close`, and not at `exit`, all output has been read.
+      // All output has been read at `close`, but not at `exit`.
       this.#child.once('close', (code, signal) => {
         this.isEnded = true
         resolve(code ?? signal ?? -1)
@@ -137,7 +137,7 @@ function linesIn(output: string): LogLine[] {
   })
 }
 
-/** A running server that can be restarted on its data. */
+/** A running server that can be restarted on the same data. */
 export class StartedServer {
   readonly dataFolder: string
   readonly #isFolderTemporary: boolean
@@ -180,7 +180,7 @@ export class StartedServer {
     return server
   }
 
-  /** Starts or restarts, by default on another port, so that late connections to the old one fail. */
+  /** Starts or restarts, by default on another port, so that late connections to the old process fail. */
   async startAgain(environment: Environment = {}): Promise<void> {
     this.#environment = { ...this.#environment, ...environment }
     const run = new ServerRun({ DATA_DIR: this.dataFolder, ...this.#environment })
@@ -244,12 +244,12 @@ export class StartedServer {
     return this.#running ? linesIn(this.#log) : this.run.lines
   }
 
-  /** Logged errors of the server itself. */
+  /** The logged lines of level `error` or `fatal`. */
   get complaints(): LogLine[] {
     return this.lines.filter(({ level }) => level === 'error' || level === 'fatal')
   }
 
-  /** Stops at the end of a test file, and expects no errors. */
+  /** Stops the server at the end of a test file, and expects that it has logged no errors. */
   async finish(): Promise<void> {
     try {
       if (this.#running) {

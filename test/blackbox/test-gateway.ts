@@ -6,16 +6,16 @@ import { until } from '#test/blackbox/until'
 const services = [{ serviceIdentifier: climate, properties: [{ propId: temperature, type: 'FLOAT' }] }]
 
 /**
- * Devices on one connection, which survive restarts of the server. They execute a WRITE once: they only answer an id
- * that they know.
+ * Devices on one connection. They survive restarts of the server. They execute each WRITE once, and only answer again
+ * if they know its id.
  */
 export class TestGateway {
   readonly devices: readonly string[]
   /** The ids that each device executed, in order. */
   readonly executed = new Map<string, string[]>()
-  /** The number of received WRITEs, with repetitions. */
+  /** The number of received WRITEs, including repeated ones. */
   writeCount = 0
-  /** The devices execute WRITEs and do not answer. */
+  /** If true, the devices execute WRITEs without an answer. */
   isSilent = false
   #link: LinkClient | undefined
 

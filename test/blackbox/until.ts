@@ -1,9 +1,9 @@
-/** Generous, because a loaded machine is slow. Benches measure the speed of the server. */
+/** The limit is generous, because a loaded machine is slow. Benchmarks measure the speed of the server. */
 export const deadlineMs = 20_000
 const pollEveryMs = 5
 /**
- * Most answers arrive after some turns of the loop, so hundreds of waits need no timer. Later, polling without a pause
- * would take the processor from the server.
+ * Most answers arrive after some turns of the event loop, so that most waits need no timer. After this time, polling
+ * without a pause would take the processor from the server.
  */
 const withoutPauseMs = 20
 

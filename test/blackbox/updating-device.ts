@@ -8,7 +8,7 @@ interface Offer {
   readonly firmware: string
 }
 
-/** One device with its own connection, whose test sends each message about firmware. Contract 7. */
+/** A device with a connection. The test sends each of its messages about firmware. Contract 7. */
 export class UpdatingDevice {
   readonly name: string
   readonly #project: string
@@ -39,7 +39,7 @@ export class UpdatingDevice {
   /** Installs an offered firmware and restarts with it. */
   async install(server: StartedServer, offer: Offer): Promise<void> {
     for (const status of ['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED']) this.sendStatus(offer, status)
-    // A connection that is cut may lose its last messages.
+    // A connection may lose its last messages if it is cut at once.
     await untilUpdate(server, this.name, 'REBOOTING')
     this.cut()
     this.#firmware = offer.firmware

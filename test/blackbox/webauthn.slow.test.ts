@@ -15,7 +15,7 @@ import type { StartedServer } from '#test/blackbox/started-server'
 /** The result of `PublicKeyCredential.toJSON()`. */
 type CredentialJson = Readonly<Record<string, unknown>> & { readonly id: string }
 
-/** The used part of the Web API. https://www.w3.org/TR/webauthn-3/#sctn-api */
+/** The part of the Web API that these tests use. https://www.w3.org/TR/webauthn-3/#sctn-api */
 interface Window {
   readonly PublicKeyCredential: Record<
     'parseCreationOptionsFromJSON' | 'parseRequestOptionsFromJSON',
@@ -55,7 +55,7 @@ class VirtualAuthenticator {
     await this.#page.goto(url)
   }
 
-  /** `navigator.credentials.create` or `.get` with options of the server. */
+  /** Calls `navigator.credentials.create` or `.get` with options of the server. */
   touch(method: 'create' | 'get', options: unknown): Promise<CredentialJson> {
     return this.#page.evaluate(
       async ([method, json]) => {
@@ -100,7 +100,7 @@ describe('WebAuthn in a browser', () => {
     (await client.post(`${base}/register/options`, { password })).json
   const send = (client: DpopClient, { password }: Credentials, credential: CredentialJson) =>
     client.post(`${base}/register/verify`, { ...credential, name: 'Key ring', password })
-  /** A login up to the challenge for the key. */
+  /** Begins a login, up to the challenge for the passkey. */
   const begin = async (user: Credentials) => {
     const client = await DpopClient.make(server)
     const need = (await client.logIn(user)).json as SecondFactorNeeded
@@ -111,7 +111,7 @@ describe('WebAuthn in a browser', () => {
     return { client, need, options, verify }
   }
 
-  test('a key can be registered, listed, used to sign in, and removed with its own confirmation', async () => {
+  test('a passkey can be registered, listed, used to sign in, and removed after a confirmation with itself', async () => {
     const { user, client } = await newUser()
     const credential = await page.touch('create', await registration(client, user))
     const { id } = credential
@@ -131,7 +131,7 @@ describe('WebAuthn in a browser', () => {
     expect(await login.client.isIn()).toBe(true)
     expect(answerOf(await login.verify(signed))).toEqual(badCode)
 
-    // A recent confirmation by the key replaces the password.
+    // A recent confirmation with the passkey replaces the password.
     const remove = () => login.client.ask(`${base}/credentials/${id}`, { method: 'DELETE' })
     expect((await remove()).status).toBe(400)
     const { json } = await login.client.post(`${base}/authenticate/options`, {})

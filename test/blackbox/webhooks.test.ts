@@ -7,7 +7,7 @@ import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { RecordingServer } from '#test/http/recording-server'
 
-/** Webhooks from a process to a receiver. `test/notifications` tests every step of a delivery. Contract 12. */
+/** Webhooks of a real process. `test/notifications` tests every step of a delivery. Contract 12. */
 
 let receiver: RecordingServer
 let server: StartedServer
@@ -21,7 +21,7 @@ afterEach(async () => {
   await receiver.close()
 })
 
-test('killed before the answer, the server sends a webhook again under its id and with a valid signature', async () => {
+test('a server that was killed before the answer sends a webhook again, under its id and with a valid signature', async () => {
   const { received, url } = receiver
   const admin = await SignedInUser.signIn(server)
   const nodes = [

@@ -11,7 +11,7 @@ export class WebsocketClient {
   readonly socket: WebSocket
   closing: Closing | undefined
   isOpen = false
-  /** HTTP status of a refused upgrade. */
+  /** The HTTP status of a refused upgrade. */
   refusal: number | undefined
 
   constructor(url: string, protocols: readonly string[] = [], headers: Readonly<Record<string, string>> = {}) {
@@ -24,7 +24,7 @@ export class WebsocketClient {
       response.resume()
       request.destroy()
     })
-    // The `close` event follows.
+    // An error is followed by the event `close`.
     this.socket.on('error', () => {})
     this.socket.on('close', (code, reason) => {
       this.closing = { code, reason: reason.toString() }

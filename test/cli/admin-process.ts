@@ -8,7 +8,7 @@ import type { StartedServer } from '#test/blackbox/started-server'
 
 export const adminProgram = join(projectRoot, 'dist/src/cli/main.js')
 
-/** A command that hangs is killed. */
+/** A command that takes longer is killed. */
 const timeoutMs = 60_000
 
 export interface AdminResult {
@@ -25,7 +25,7 @@ export interface AdminCommand {
   readonly environment?: Readonly<Record<string, string>>
   /** Standard input, which is never a terminal. */
   readonly input?: string | Uint8Array
-  /** JavaScript that runs before the command. */
+  /** JavaScript that the process runs before the command. */
   readonly before?: string
   /** Called with the new process. */
   readonly started?: (child: ChildProcess) => void
@@ -37,7 +37,7 @@ export function runAdmin({ args, environment = {}, input, before, started }: Adm
   const preload = before === undefined ? [] : ['--import', `data:text/javascript,${encodeURIComponent(before)}`]
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [...preload, adminProgram, ...args], {
-      // A folder without `.env`.
+      // This folder has no `.env`.
       cwd: tmpdir(),
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       env: { ...cleanEnvironment(), ...environment },
@@ -58,30 +58,30 @@ export function runAdmin({ args, environment = {}, input, before, started }: Adm
   })
 }
 
-/** The environment of the tests without settings of servers and users. */
+/** The environment of the tests, without settings of servers and users. */
 export function cleanEnvironment(): Record<string, string | undefined> {
   const { NODE_OPTIONS: _, ...inherited } = process.env
   const ours = /^(ADMIN_|PORT$|HOST$|DATA_DIR$|IAM$|PUBLIC_URL$)/
   return Object.fromEntries(Object.entries(inherited).filter(([name]) => !ours.test(name)))
 }
 
-/** The settings to find a server, running or not, without a user. */
+/** The settings for commands to find a server, whether it runs or not. They name no user. */
 export function environmentOf({ dataFolder, port }: StartedServer): Record<string, string> {
   return environmentOn(dataFolder, port)
 }
 
-/** The settings of a server on this folder, which does not run. */
+/** The settings of a server that does not run, with this data folder. */
 export function environmentOn(folder: string, port = 0): Record<string, string> {
   return { HOST: '127.0.0.1', PORT: String(port), DATA_DIR: folder, STORAGE_HEADROOM_MB: '0' }
 }
 
-/** Expects success. Returns standard output. */
+/** Expects success, and returns standard output. */
 export function outputOf({ code, out, notes }: AdminResult): string {
   expect({ code, notes: code === 0 ? '' : notes }).toEqual({ code: 0, notes: '' })
   return out
 }
 
-/** Expects this exit code and no standard output. Returns standard error. */
+/** Expects this exit code and no standard output, and returns standard error. */
 export function errorOf({ code, out, notes }: AdminResult, exitCode: 1 | 2): string {
   expect({ code, out, notes }).toEqual({ code: exitCode, out: '', notes: expect.any(String) })
   return notes

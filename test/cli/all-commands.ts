@@ -6,13 +6,13 @@ import { type AdminResult, errorOf, outputOf } from '#test/cli/admin-process'
 
 type RunCommand = (args: readonly string[], input?: string) => Promise<AdminResult>
 
-/** 128 bits. */
+/** A printed code of 128 bits. */
 const code = /^[1-9A-HJ-NP-Za-km-z]{22}\n$/
 const grants = [
   { permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['SENSOR-1'], services: ['*'] },
 ]
 
-/** Runs all commands of tenants, roles, users, sessions, keys, imports and the audit. The server is new. */
+/** Runs all commands for tenants, roles, users, sessions, keys, imports and the audit. The server must be new. */
 export async function runAllCommands(run: RunCommand): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'admin-'))
   const file = join(folder, 'ops.json')
@@ -87,7 +87,7 @@ async function roles(succeeds: Succeeds, json: Json, file: string): Promise<void
   expect(await json(`role put ops --file ${file}`)).toMatchObject({ name: 'ops', grants, builtIn: false })
   const shown = await succeeds('role show ops')
   expect(JSON.parse(shown)).toEqual({ grants })
-  // The output of `show` is an input of `put`.
+  // `put` accepts the output of `show`.
   expect(await succeeds('role put ops --file - --tenant other', shown)).toBe('')
   expect(await json('role show ops --tenant other')).toMatchObject({ resourceIdentifier: 'crn#role:other/ops', grants })
   expect(await succeeds('role list')).toMatch(/^NAME +GRANTS +BUILT IN\n(.*\n)*ops +1 +no\n/)

@@ -41,7 +41,7 @@ describe.each([true, false])('on a file system with hard links: %s', (hasLinks) 
     if (!hasLinks) failCalls('link', 'EPERM')
   })
 
-  test('the backup gets its name, and nothing else remains', async () => {
+  test('the finished backup gets its name, and no other file remains', async () => {
     await write(() => {})
     expect(readFileSync(path)).toEqual(backup)
     expect(readdirSync(folder)).toEqual(['backup'])

@@ -12,7 +12,7 @@ const MIB = 1024 * 1024
 const imageCount = 3
 const imageBytes = 30 * MIB
 
-describe('backup and restore, interrupted', () => {
+describe('an interrupted backup or restore', () => {
   let home: string
   let server: StartedServer
   let file: string
@@ -36,7 +36,7 @@ describe('backup and restore, interrupted', () => {
 
   const partsIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith('.part'))
 
-  /** Runs a command, and calls `disturb` as soon as `isReady` is true. */
+  /** Runs a command, and calls `disturb` once `isReady` is true. */
   async function runDisturbed(
     args: readonly string[],
     environment: Record<string, string>,
@@ -53,7 +53,7 @@ describe('backup and restore, interrupted', () => {
   test.each<[string, () => Promise<unknown>, RegExp]>([
     ['killed', () => server.kill(), /the answer was interrupted/],
     ['stopped', async () => expect(await server.stop()).toBe(0), /the backup is cut off at byte/],
-  ])('a server that is %s during a backup: the command reports it and leaves no file', async (_, end, message) => {
+  ])('the command reports that the server was %s during a backup, and leaves no file', async (_, end, message) => {
     const folder = mkdtempSync(join(home, 'ended-'))
     const isReady = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
     const args = ['backup', join(folder, 'a.backup')]
@@ -66,7 +66,7 @@ describe('backup and restore, interrupted', () => {
     expect(readdirSync(folder)).toEqual(['a.backup'])
   })
 
-  test('a killed backup: the server continues, and can be backed up again', async () => {
+  test('after a killed backup the server continues, and can be backed up again', async () => {
     const folder = mkdtempSync(join(home, 'left-'))
     const isReady = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
     const args = ['backup', join(folder, 'a.backup')]
@@ -84,14 +84,14 @@ describe('backup and restore, interrupted', () => {
     expect([ran.code, readdirSync(folder)]).toEqual([null, []])
   })
 
-  test('inspect deletes its copy of a folder, and old copies of killed commands', async () => {
+  test('inspect deletes the copy of the folder that it made, and old copies of killed commands', async () => {
     const temporary = mkdtempSync(join(home, 'temporary-'))
     const [old, young] = ['device-data-inspect-old', 'device-data-inspect-young'].map((name) => join(temporary, name))
     for (const each of [old, young]) mkdirSync(join(each ?? '', 'db'), { recursive: true })
     const longAgoS = statSync(temporary).mtimeMs / 1_000 - 2 * 86_400
     utimesSync(old ?? '', longAgoS, longAgoS)
     const environment = { ...environmentOf(server), TMPDIR: temporary }
-    // Copying never ends.
+    // The copy never ends.
     const before = `import fs from 'node:fs/promises'
       import { syncBuiltinESMExports } from 'node:module'
       fs.copyFile = () => new Promise(() => setInterval(() => {}, 1000))

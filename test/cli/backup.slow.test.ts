@@ -58,7 +58,7 @@ describe('a backup', () => {
     administerAt({ ...environmentOf(server), ...user }, args)
   const note = (device: string, text: string) => admin.patch(`/meta/${device}`, { text })
 
-  test('of a running server is restored with its state, and later positions are unknown', {
+  test('of a running server restores its state, and later positions are unknown', {
     timeout: 240_000,
   }, async () => {
     const ann = await admin.bring(newName('ann'), ['viewer'])
@@ -67,7 +67,7 @@ describe('a backup', () => {
     for (let at = 0; at < 20; at++) await note('KEPT-1', `before ${at}`)
     const known = await dashboard.ping()
 
-    // The backup runs while a client writes.
+    // A client writes during the backup.
     let isOver = false
     const writing = (async () => {
       for (let at = 0; !isOver; at++) expect((await note('KEPT-1', `meanwhile ${at}`)).status).toBe(200)
@@ -90,7 +90,7 @@ describe('a backup', () => {
     expect(outputOf(await administerAt(environmentOn(folder), ['restore', file]))).toBe('')
     const restored = await StartedServer.start({ IAM: 'on', RATE_LIMITS: 'off' }, folder)
     try {
-      // The key file is restored too, so tokens are valid. A user who was disabled later is enabled again.
+      // The key file is restored too, so tokens are valid. A user who was disabled after the backup is enabled again.
       const again = { get: (path: string) => restored.get(path, admin.headers) }
       expect((await again.get('/iam/me')).status).toBe(200)
       expect((await SignedInUser.signIn(restored, ann)).name).toBe(ann.name)
@@ -111,7 +111,7 @@ describe('a backup', () => {
         return recovered
       }
       expect(await resumed()).toBe(false)
-      // Also when the restored server has used the same offsets.
+      // This holds even after the restored server has used the same offsets.
       const person = await SignedInUser.signIn(restored)
       while ((await here.ping()).offset < beyond.offset + 5)
         await person.patch('/meta/KEPT-1', { text: `${Math.random()}` })
@@ -147,7 +147,7 @@ describe('a backup', () => {
     expect(errorOf(await as(rootUser, ['backup', join(home, 'nowhere', 'a')]), 1)).toContain('ENOENT')
   })
 
-  test('can be inspected, like the data folder', async () => {
+  test('can be inspected, as the data folder can', async () => {
     const file = join(home, 'inspected.backup')
     outputOf(await as(rootUser, ['backup', file]))
     const table = outputOf(await administerAt({}, ['inspect', file]))
@@ -176,7 +176,7 @@ describe('a backup', () => {
     expect(errorOf(await as({}, ['restore', file, '--url', server.base]), 2)).toContain('--url')
   })
 
-  test('that is refused leaves no file; an API key of an administrator is enough', async () => {
+  test('that is refused leaves no file, and an API key of an administrator can create one', async () => {
     const viewer = await admin.bring(newName('viewer'), ['viewer'])
     const file = join(home, 'stolen.backup')
     const refused = await as({ ADMIN_NAME: viewer.name, ADMIN_PASSWORD: viewer.password }, ['backup', file])
@@ -186,7 +186,7 @@ describe('a backup', () => {
     expect(outputOf(await as({ ADMIN_API_KEY: key }, ['backup', file]))).toBe('')
   })
 
-  test('of a stopped server', async () => {
+  test('can be made of a stopped server', async () => {
     const stopped = await startWithIdentity()
     const person = await SignedInUser.signIn(stopped)
     await person.post('/devices', { deviceIdentifier: 'STOPPED-1' })
@@ -197,7 +197,7 @@ describe('a backup', () => {
     const found = JSON.parse(outputOf(await administerAt({}, ['inspect', file, '--json'])))
     expect(found.tenants[0]).toMatchObject({ tenant: 'default', actors: { device: { count: 1 } } })
     await stopped.startAgain()
-    // The server now has another port, so the command does not find it, but the folder is in use.
+    // The command does not find the server, which has another port now, but the folder is in use.
     const missed = { ...environmentOf(stopped), PORT: '0' }
     expect(errorOf(await administerAt(missed, ['backup', join(home, 'missed')]), 1)).toMatch(
       /another process uses this folder[\s\S]*--url/,

@@ -6,7 +6,7 @@ import { readSettings } from '#cli/settings'
 import { tableOf } from '#cli/table'
 import { administerAt } from '#test/cli/administer-at'
 
-/** Runs a command line. It reaches no server: none listens on this port, and IAM is off. */
+/** Runs a command line. It reaches no server, because none listens on this port, and IAM is off. */
 function run(line: string) {
   return administerAt({ PORT: '0', IAM: 'off' }, line === '' ? [] : line.split(' '))
 }
@@ -62,7 +62,7 @@ describe('help', () => {
   )
 })
 
-describe('a command line with an error:', () => {
+describe('a command line with an error has exit code 2 and a message', () => {
   writeFileSync(join(folder, 'broken.json'), '{"grants":')
   test.each([
     ['', 'Usage:'],
@@ -103,7 +103,7 @@ test.each([
   'key add --tenant other api reporting --role viewer --expires 60',
   'tenant set acme --no-host --host a.example --basic',
   'session end ann 3Nc7xJr4Vq',
-])('a valid command line: %s', async (line) => {
+])('a valid command line is read: %s', async (line) => {
   const { code, out, notes } = await run(line)
   expect({ code, out, notes }).toEqual({ code: 1, out: '', notes: expect.stringContaining('IAM is off') })
 })
@@ -116,7 +116,7 @@ test.each<[string, Record<string, string>, string, object]>([
 ])('credentials are read from %s', (_, environment, dotenv, expected) => {
   const { reading, ...settings } = readSettings(environment, dotenv)
   expect(settings).toMatchObject(expected)
-  // Credentials are not settings of the server, which would create this administrator.
+  // Credentials must not become settings of the server, because it would create this administrator.
   expect(reading).toMatchObject({ config: { adminName: undefined, adminPassword: undefined } })
 })
 

@@ -28,7 +28,7 @@ test('a backup of a running or a stopped server has the history, unless it is le
   const link = await LinkClient.open(server, 'json')
   const properties = [{ propId: 0x2000, type: 'FLOAT', value: 20 }]
   await link.hello(device, [{ serviceIdentifier: service, properties }], { session: 'boot' })
-  // Points that are not in the stream, besides the one of the declaration.
+  // The import adds points that are not in the stream. The declaration has added one.
   const rows = [3, 2, 1].map((hours) => `${device},${service},8192,${Date.now() - hours * hour},21`)
   const body = ['deviceIdentifier,serviceIdentifier,propId,time,value', ...rows].join('\n')
   await server.ask('/history/import', { method: 'POST', body, headers: { 'content-type': 'text/csv' } })

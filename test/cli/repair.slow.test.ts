@@ -62,7 +62,7 @@ test('a start names the damage; after the repair the server runs, and no client 
 
   await server.startAgain()
   const left = numbersOf((await server.get('/devices')).text)
-  // The first devices, without a gap.
+  // The remaining devices are the first ones, without a gap.
   expect(left).toEqual(left.map((_, place) => place))
   expect(left.length).toBeGreaterThan(0)
   expect(left.length).toBeLessThan(devices)

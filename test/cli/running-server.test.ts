@@ -11,7 +11,7 @@ import { administerAt } from '#test/cli/administer-at'
 import { runAllCommands } from '#test/cli/all-commands'
 import { type Answer, RecordingServer } from '#test/http/recording-server'
 
-/** With a running server, commands use its API. */
+/** If a server runs, commands use its API. */
 describe('with a running server', () => {
   let server: StartedServer
   let admin: SignedInUser
@@ -44,7 +44,7 @@ describe('with a running server', () => {
     ]) {
       const { code, out, notes } = await asRoot(...args)
       expect([code, notes]).toEqual([0, expect.stringContaining(name)])
-      // The code is in standard output alone, so that it can be piped.
+      // Standard output has only the code, so that it can be piped.
       expect(notes).not.toContain(out.trim())
       await signUp(server, { name, password: `password ${args[1]}` }, out.trim())
     }
@@ -64,7 +64,7 @@ describe('with a running server', () => {
     expect(await two.isIn()).toBe(false)
   })
 
-  test('the session of the command ends with it, also after a refusal', async () => {
+  test('the session of a command ends with the command, also after a refusal', async () => {
     const before = await sessionsOf(root.name)
     outputOf(await asRoot('user', 'list'))
     errorOf(await asRoot('user', 'delete', 'unknown-user'), 1)
@@ -85,7 +85,7 @@ describe('with a running server', () => {
     const name = newName('key')
     const key = outputOf(await asRoot('key', 'add', 'api', name, '--role', 'admin')).trim()
     expect(outputOf(await as({ ADMIN_API_KEY: key }, ['key', 'list', 'api']))).toContain(name)
-    // A named user overrides the API key.
+    // A user in the arguments overrides the API key.
     expect(errorOf(await as({ ADMIN_API_KEY: key }, ['key', 'list', '--user', root.name]), 2)).toContain(
       'ADMIN_PASSWORD',
     )
@@ -103,7 +103,7 @@ describe('with a running server', () => {
     for (const text of texts) expect(notes).toContain(text)
   })
 
-  test('callers with update but not read get the name of the changed resource', async () => {
+  test('callers who may update but not read get the name of the changed resource', async () => {
     const role = newName('changer')
     await admin.putRole(role, grant({ users: ['update'], tenants: ['update'] }))
     const { name, password } = await admin.bring(newName('blind'), [role])
@@ -128,7 +128,7 @@ describe('with a running server', () => {
   test.each([
     ['Basic is disabled', { basic: false }, 'use the DPoP scheme'],
     ['a second factor is required', { twoFactor: 'required' }, '2fa_required'],
-  ])('if %s in the tenant, the error names alternatives', async (_, policy, reason) => {
+  ])('if %s in the tenant, the error names other ways', async (_, policy, reason) => {
     const tenantIdentifier = newName('strict')
     expect((await admin.post('/iam/tenants', { tenantIdentifier, name: 'Strict', ...policy })).status).toBe(201)
     const { name, password } = await admin.bring(newName('two'), ['admin'], {}, `?tenant=${tenantIdentifier}`)
@@ -177,7 +177,7 @@ describe('with a running server', () => {
   test('--url works with and without the base path', async () => {
     const origin = `http://127.0.0.1:${server.port}`
     for (const url of [origin, `${origin}/`, `${origin}/api/v1`, `http://localhost:${server.port}`]) {
-      // An error in an unneeded setting does not matter.
+      // A setting that is not needed may have an error.
       const ran = await administerAt({ ...rootUser, PORT: 'none' }, ['user', 'list', '--url', url])
       expect(outputOf(ran)).toContain('\nroot ')
     }
@@ -204,7 +204,7 @@ describe('with a running server', () => {
     const here = { ...environmentOf(server), PORT: String(impostor.port) }
     const folder = mkdtempSync(join(tmpdir(), 'impostor-'))
     const missing = { ...here, DATA_DIR: folder }
-    // The file of a killed server: the impostor does not know its key.
+    // The killed server left its file, but the impostor does not know the key.
     const left = { ...here, DATA_DIR: join(folder, 'left') }
     mkdirSync(left.DATA_DIR)
     await writeServerFile(left.DATA_DIR, { host: '127.0.0.1', port: impostor.port, key: 'k'.repeat(43) })
@@ -244,14 +244,14 @@ describe('with a running server', () => {
     expect(errorOf(await administerAt(environmentOf(open), ['user', 'list']), 1)).toContain('IAM is off')
   })
 
-  /** A server that answers like ours. */
+  /** A server that answers as the product does. */
   async function startImpostor() {
     return startOther((response) =>
       response.writeHead(200, { 'Server-Proof': 'k'.repeat(43), Connection: 'close' }).end('{"status":"ok"}'),
     )
   }
 
-  /** A server of another kind. */
+  /** A server of another product. */
   async function startOtherServer(status: number) {
     return startOther((response) =>
       response.writeHead(status, { Location: 'http://elsewhere.example/', Connection: 'close' }).end('<html>'),
@@ -264,7 +264,7 @@ describe('with a running server', () => {
     return other
   }
 
-  /** The credentials that servers received. */
+  /** The credentials that these servers received. */
   function credentialsAt(...servers: readonly RecordingServer[]): unknown[] {
     const headers = servers.flatMap(({ received }) => received.map((request) => request.headers))
     return headers.flatMap(({ authorization, 'x-api-key': key }) => [authorization ?? [], key ?? []].flat())

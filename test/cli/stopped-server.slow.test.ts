@@ -11,7 +11,7 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { environmentOf, environmentOn, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
 
-/** Without a running server, commands start one on the data folder. */
+/** If no server runs, commands start one on the data folder. */
 describe('with a stopped server', () => {
   let folder: string
   let port: number
@@ -34,13 +34,13 @@ describe('with a stopped server', () => {
     return server
   }
 
-  test('standard output has the answer, standard error the folder', async () => {
+  test('the answer is in standard output, and the folder in standard error', async () => {
     const { code, out, notes } = await runAdmin({ args: ['user', 'list', '--json'], environment: environment() })
     expect([code, out]).toEqual([0, '[]\n'])
     expect(notes).toContain(`nothing answers at http://127.0.0.1:${port}/api/v1: working on the data folder ${folder}`)
   })
 
-  test('ignores ADMIN_NAME, and can create another administrator before the first start', async () => {
+  test('commands ignore ADMIN_NAME, and can create another administrator before the first start', async () => {
     const settings = { ...environment(), ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
     const listed = await administerAt(settings, ['user', 'list', '--json'])
     expect(JSON.parse(outputOf(listed))).toEqual([])
@@ -52,7 +52,7 @@ describe('with a stopped server', () => {
     expect(await (await SignedInUser.signIn(server, first)).me()).toMatchObject({ roles: ['admin'] })
   })
 
-  test('a rotated signing key keeps sessions valid', async () => {
+  test('sessions stay valid after a rotation of the signing key', async () => {
     const server = await startWithIdentity()
     started.push(server)
     const admin = await SignedInUser.signIn(server)
@@ -69,18 +69,18 @@ describe('with a stopped server', () => {
     await server.finish()
   })
 
-  test('a refusal stops the server too', async () => {
+  test('the server stops after a refusal too', async () => {
     expect(errorOf(await run(['role', 'delete', 'viewer']), 1)).toContain('409 ')
     expect(errorOf(await run(['user', 'add', 'zoe', '--role', 'none']), 1)).toContain('roles.0:')
     expect((await start()).run.isEnded).toBe(false)
   })
 
-  test('invalid settings are named', async () => {
+  test('invalid settings are reported by name', async () => {
     const settings = { ...environment(), DURABILITY: 'maybe' }
     expect(errorOf(await administerAt(settings, ['user', 'list']), 2)).toContain('DURABILITY: got "maybe"')
   })
 
-  test('an error when opening the folder has no stack', async () => {
+  test('an error when the folder is opened is reported without a stack', async () => {
     outputOf(await run(['user', 'list']))
     rmSync(join(folder, 'identity.key'))
     const notes = errorOf(await run(['user', 'list']), 1)
@@ -88,7 +88,7 @@ describe('with a stopped server', () => {
     expect(notes).not.toMatch(/\n +at /)
   })
 
-  test('the token of a command is invalid after it', async () => {
+  test('the token of a command is invalid after the command', async () => {
     const config = configOf(environment())
     const fetched = vi.spyOn(globalThis, 'fetch')
     const connection = await startPrivateServer({ config, offlineReason: '' }, new PassThrough())

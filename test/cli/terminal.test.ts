@@ -40,7 +40,7 @@ describe.skipIf(!hasTerminal)('at a terminal', () => {
     return { code, shown }
   }
 
-  test('a password is asked for and not shown', async () => {
+  test('the command asks for a password, and does not show it', async () => {
     const { code, shown } = await typePassword(`${root.password}x\u007f\r`)
     expect({ code, shown }).toEqual({ code: 0, shown: expect.stringMatching(/\nroot +active/) })
     expect(shown).toContain(`Password of root at http://127.0.0.1:${server.port}/api/v1: `)
@@ -50,7 +50,7 @@ describe.skipIf(!hasTerminal)('at a terminal', () => {
   test.each([
     ['Ctrl-C', '\u0003'],
     ['Ctrl-D', '\u0004'],
-  ])('%s cancels', async (_, keys) => {
+  ])('%s cancels the prompt', async (_, keys) => {
     const { code, shown } = await typePassword(keys)
     expect({ code, shown }).toEqual({ code: 2, shown: expect.stringContaining('no password was given') })
   })

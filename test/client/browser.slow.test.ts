@@ -6,7 +6,7 @@ import { newName, SignedInUser, startWithIdentity } from '#test/blackbox/signed-
 import type { StartedServer } from '#test/blackbox/started-server'
 import { buildScript } from '#test/client/browser-bundle'
 
-/** The used part of the pages. */
+/** The part of the pages that these tests use. */
 interface Window {
   deviceData: typeof library
   client: library.Client
@@ -56,7 +56,7 @@ describe('the client in a browser', () => {
 
   const restored = (page: Page) => page.evaluate(() => (globalThis as unknown as Window).client.restore())
 
-  test('tabs share a session that outlives them and whose key cannot be read', async () => {
+  test('tabs share a session, which outlives the tabs and whose key cannot be read', async () => {
     const admin = await SignedInUser.signIn(server)
     const { name, password } = await admin.bring(newName('person'), ['viewer'])
     const [one, other] = [await openPage(), await openPage()]

@@ -26,7 +26,7 @@ describe('the Idempotency-Key of a create request', () => {
     ['503', json(503, { error: 'storage' })],
     ['401', json(401, { error: 'session over' })],
     ['request that still runs', json(409, { error: 'a request with this Idempotency-Key is still running' })],
-  ])('is the same after a %s', async (_, answer) => {
+  ])('stays the same after a %s', async (_, answer) => {
     const { create, keys } = creator([answer])
     expect(await create()).not.toBe('created')
     expect(await create()).toBe('created')
@@ -44,7 +44,7 @@ describe('the Idempotency-Key of a create request', () => {
     expect(keys()[1]).not.toBe(keys()[0])
   })
 
-  test('is new for another body and after ten minutes, and can be chosen by the caller', async () => {
+  test('is new for another body and after ten minutes, and the caller can choose it', async () => {
     const time = new VirtualTime()
     const lost = new TypeError('lost')
     const { client, create, keys } = creator([lost, lost, lost], { now: time.now })
@@ -71,7 +71,7 @@ describe('a request without an answer', () => {
   const parameters = { deviceIdentifier: 'PUMP-1', serviceIdentifier: 'pump' }
   const write = 'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties'
 
-  test('fails after 30 s, after 120 s if a device has to answer, or after the time of the caller', async () => {
+  test('fails after 30 s, or 120 s if a device has to answer, or the time that the caller sets', async () => {
     const { now, sleep } = new VirtualTime()
     const client = clientOf(new TestFetch(() => undefined), { now, sleep })
     await expect(client.call('GET /devices')).rejects.toThrow('no data for 30 s')
@@ -94,14 +94,14 @@ describe('a request without an answer', () => {
   })
 })
 
-test('the estimated clock of the server is steady, although the dates of its answers are whole seconds', async () => {
+test('the estimated clock of the server is steady, although the dates in answers are whole seconds', async () => {
   const time = new VirtualTime()
   let aheadMs = 10 * 60_000
   const dateHeader = () => ({ date: new Date(time.now() + aheadMs).toUTCString() })
   const client = clientOf(new TestFetch(() => json(200, { status: 'ok' }, dateHeader())), { now: time.now })
   expect(client.now()).toBe(time.now())
   const differences = new Set<number>()
-  // Dates are whole seconds, and late.
+  // The dates are whole seconds, and arrive late.
   for (const lateMs of [0, 400, 999, 0, 1_500, 700]) {
     aheadMs = 10 * 60_000 - lateMs
     await client.call('GET /health')
@@ -113,7 +113,7 @@ test('the estimated clock of the server is steady, although the dates of its ans
   expect(Math.abs(client.now() - time.now())).toBeLessThanOrEqual(2_000)
 })
 
-describe('the next page', () => {
+describe('the path of the next page', () => {
   const nextOfLink = (link: string) => nextOf(new Headers({ link }))
 
   test.each([
@@ -122,18 +122,18 @@ describe('the next page', () => {
     ['</a/api/v1/b/api/v1/devices?cursor=/api/v1/x>; rel="next"', '/devices?cursor=/api/v1/x'],
     ['</app.css>; rel="preload", </api/v1/meta?cursor=b>; rel="next"', '/meta?cursor=b'],
     ['</app.css>; rel="preload"', undefined],
-  ])('of %s is %s', (link, path) => {
+  ])('in the link %s is %s', (link, path) => {
     expect(nextOfLink(link)).toBe(path)
   })
 
   test.each(['</devices?cursor=a>; rel="next"', '</devices?of=/api/v1/x>; rel="next"', '<>; rel="next"'])(
-    'is an error for %s',
+    'is an error in the link %s',
     (link) => {
       expect(() => nextOfLink(link)).toThrow(ConnectionLost)
     },
   )
 
-  test('is an error if it is not a list', async () => {
+  test('is an error if the page is not a list', async () => {
     const pages = [
       json(200, [{ deviceIdentifier: 'A' }], { link: '</api/v1/devices?cursor=A>; rel="next"' }),
       new Response('<html>Sign in to this network</html>', { headers: { 'content-type': 'text/html' } }),

@@ -7,7 +7,7 @@ let client: Client | undefined
 
 afterEach(() => client?.close())
 
-test('the client waits for Retry-After, by the clock of the server', async () => {
+test('the client waits until the time of Retry-After by the clock of the server', async () => {
   const at = 1_790_000_000_000
   const aheadMs = 600_000
   const busy = () =>

@@ -11,7 +11,7 @@ const turns = async () => {
 const place = { deviceIdentifier: 'D', serviceIdentifier: 'climate' }
 const desiredAs = (value: number): Desired => ({ '1': { value, since: 5, status: 'PENDING' } })
 
-/** A server that the test answers for, and the values that a listener received. */
+/** The desired values of a device, a server whose answers the test gives, and the values that a listener received. */
 function followed() {
   const requests: ((status: number, body?: unknown) => Promise<void>)[] = []
   const seen: unknown[] = []
@@ -69,7 +69,7 @@ function followed() {
   }
 }
 
-test('desired values are read once and follow the events of their service', async () => {
+test('desired values are read once, and then follow the events of their service', async () => {
   const { answer, changes, seen, stop, miss } = followed()
   await answer(200, desiredAs(1))
   changes(2)
@@ -84,14 +84,14 @@ test('desired values are read once and follow the events of their service', asyn
   expect(seen).toEqual([1, 2, 3])
 })
 
-test('an answer that arrives after an event is dropped', async () => {
+test('an answer that is older than an event is dropped', async () => {
   const { answer, changes, seen } = followed()
   changes(2)
   await answer(200, desiredAs(1))
   expect(seen).toEqual([2])
 })
 
-test('a read that fails is repeated, unless the caller may not read', async () => {
+test('a read that fails is repeated, unless the caller has no permission', async () => {
   const client = followed()
   for (const status of [503, 429]) {
     await client.answer(status)

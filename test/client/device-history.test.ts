@@ -7,7 +7,7 @@ const turns = async () => {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()
 }
 
-/** A server that the test answers for. */
+/** A server whose answers the test gives. */
 class Fixture implements HistorySource {
   readonly requests: { readonly request: Request; answer(body: object, link?: string): Promise<void> }[] = []
   readonly #listeners = new Set<(event: StreamEvent) => void>()
@@ -34,7 +34,7 @@ class Fixture implements HistorySource {
     })
   }
 
-  /** Answers the oldest request. Returns its path. */
+  /** Answers the oldest request, and returns its path. */
   async answer(body: object, link?: string): Promise<string> {
     const next = this.requests.shift()
     if (!next) throw new Error('no request is waiting')
@@ -86,7 +86,7 @@ const series = (time: readonly number[], value: readonly number[]) => ({
   series: [{ propId: 1, type: 'FLOAT', time, value, marks: [] }],
 })
 
-test('a history joins its pages', async () => {
+test('a history has the points of all its pages', async () => {
   const fixture = new Fixture()
   const asked = fixture.ask({ from: 1 }, ['temperature', '0x2001'])
   const path = await fixture.answer({ ...series([1, 2], [10, 20]), from: 1 }, '/api/v1/next?from=3')
@@ -95,13 +95,13 @@ test('a history joins its pages', async () => {
   expect(await asked).toMatchObject({ from: 1, to: 100, series: [{ time: [1, 2, 3], value: [10, 20, 30] }] })
 })
 
-test('live points continue a history without a gap or a repeated point, and events that were missed are read again', async () => {
+test('live points continue a history without gaps and repeated points, and missed events are read again', async () => {
   const fixture = new Fixture()
   const asked = fixture.ask({ from: '-1h' })
   await fixture.answer(series([1, 2], [10, 20]))
   const seen: History[] = []
   const end = (await asked).live((history) => seen.push(history))
-  // Two points are reported while the history is read again: the answer has the first.
+  // Two points are reported while the history is read again. The answer has the first of them.
   await fixture.report(3, { tag: 'value', value: 30 })
   await fixture.report(4, { tag: 'value', value: 40 })
   expect(await fixture.answer(series([1, 2, 3], [10, 20, 30]))).toContain('from=1')
@@ -124,7 +124,7 @@ test('live points continue a history without a gap or a repeated point, and even
   expect(fixture.listenerCount).toBe(0)
 })
 
-test('the last buckets of a history are read again when there are events, at most once a second', async () => {
+test('the last buckets of a history are read again after events, at most once a second', async () => {
   const fixture = new Fixture()
   const buckets = (time: readonly number[], avg: readonly number[]) => ({
     from: time[0],
@@ -154,7 +154,7 @@ test.each([
   [10, 1_000],
   [120_000, 2_000],
   [86_400_000, 10_000],
-])('buckets of %i ms are read again after %i ms', async (interval, pauseMs) => {
+])('the last buckets of %i ms are read again %i ms after an event', async (interval, pauseMs) => {
   const fixture = new Fixture()
   const answer = { from: 0, to: 40, interval, tz: 'UTC', gaps: [], series: [] }
   const asked = fixture.ask({ from: 0, interval: 'auto' })

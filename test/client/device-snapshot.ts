@@ -1,7 +1,7 @@
 import type { DeviceView, State } from '#client/client'
 import type { StartedServer } from '#test/blackbox/started-server'
 
-/** The part of devices that events contain, by identifier. */
+/** The fields of devices that events can change, by device identifier. */
 export type DeviceSnapshot = Readonly<Record<string, unknown>>
 
 interface ListedDevice {
@@ -20,12 +20,12 @@ interface ListedMeta {
   readonly meta: unknown
 }
 
-/** The devices of a client. */
+/** The devices in the state of a client. */
 export function snapshotOf(state: State): DeviceSnapshot {
   return sorted([...state.devices.entries()].map(([device, view]) => [device, viewOf(view)]))
 }
 
-/** The devices of the server. */
+/** The devices as the server returns them. */
 export async function readSnapshot(server: StartedServer): Promise<DeviceSnapshot> {
   const devices = (await server.get('/devices?depth=2')).json as readonly ListedDevice[]
   const metas = (await server.get('/meta?depth=1')).json as readonly ListedMeta[]
@@ -45,7 +45,7 @@ function viewOf({ status, meta, services }: DeviceView): unknown {
   return { status, meta, services: withValues([...services].map(([name, service]) => [name, [...service.values()]])) }
 }
 
-/** Only properties with a value or an error, because events contain no others. */
+/** Only the properties with a value or an error, because events contain no others. */
 function withValues(
   services: readonly (readonly [string, readonly { propId: number; value?: unknown; error?: unknown }[]])[],
 ): DeviceSnapshot {

@@ -8,9 +8,9 @@ import { VirtualTime } from '#test/client/virtual-time'
 describe('an event socket', () => {
   let time: VirtualTime
   let socket: FakeSocket
-  /** The calls of the listener with their times. */
+  /** The calls of the listener, with the time of each. */
   let calls: (readonly [call: string, atMs: number])[]
-  /** Called at once: virtual time goes on by itself. */
+  /** It runs within the call of the listener, because virtual time continues by itself. */
   let whenStale: () => void
 
   beforeEach(() => {
@@ -43,7 +43,7 @@ describe('an event socket', () => {
 
   const isClosed = () => calls.some(([call]) => call.startsWith('closed'))
 
-  test('without answers is pinged after 10 s, stale after 15 s, and closed after 30 s', async () => {
+  test('whose server does not answer is pinged after 10 s, stale after 15 s, and closed after 30 s', async () => {
     open()
     await until(isClosed, 'the end')
     expect(calls).toEqual([
@@ -53,7 +53,7 @@ describe('an event socket', () => {
     ])
   })
 
-  test('with answers is only pinged, also if timers run once a minute', async () => {
+  test('whose server answers is only pinged, even if timers run once a minute', async () => {
     time.leastMs = 60_000
     socket.isAnswering = true
     const eventSocket = open()
@@ -65,7 +65,7 @@ describe('an event socket', () => {
     eventSocket.close()
   })
 
-  test('that is pinged repeatedly is closed as early', async () => {
+  test('is not closed later if it is pinged repeatedly', async () => {
     const eventSocket = open()
     while (!isClosed()) {
       eventSocket.ping()
@@ -74,7 +74,7 @@ describe('an event socket', () => {
     expect(time.passedMs).toBeLessThan(30_000)
   })
 
-  test('is not stale after the next message', async () => {
+  test('is no longer stale after the next message', async () => {
     whenStale = () => socket.receive('{"type":"DEVICE_ADD","offset":2,"timestamp":1,"deviceIdentifier":"A"}')
     const eventSocket = open()
     await until(() => calls.some(([call]) => call === 'event 2'), 'the event')

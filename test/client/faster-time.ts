@@ -1,4 +1,4 @@
-/** Time that runs `factor` times as fast, because a client has timeouts of half a minute. */
+/** Time that runs `factor` times as fast. Clients have timeouts of half a minute. */
 export function fasterTime(factor: number) {
   const began = Date.now()
   return {

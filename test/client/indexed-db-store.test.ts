@@ -16,7 +16,7 @@ function store(name = 'http://a/api/v1'): SessionStore {
   return created
 }
 
-test('keeps a session under its name', async () => {
+test('the store keeps a session under its name', async () => {
   await store().write(session)
   expect(await store().read()).toEqual(session)
   expect(await store('http://b/api/v1').read()).toBeUndefined()
@@ -24,12 +24,12 @@ test('keeps a session under its name', async () => {
   expect(await store().read()).toBeUndefined()
 })
 
-test('ignores an invalid session', async () => {
+test('the store ignores an invalid session', async () => {
   await store().write({ ...session, refreshToken: undefined as unknown as string })
   expect(await store().read()).toBeUndefined()
 })
 
-test('keeps a session in memory if nothing can be stored', async () => {
+test('the store keeps a session in memory if nothing can be stored', async () => {
   const refuse = () => {
     throw new DOMException('not here', 'SecurityError')
   }
@@ -41,7 +41,7 @@ test('keeps a session in memory if nothing can be stored', async () => {
   expect(await sessions.read()).toBeUndefined()
 })
 
-test('runs exclusive tasks one after the other, also after a failed one, with the locks of the browser', async () => {
+test('the store runs exclusive tasks one after the other with the locks of the browser, even if a task fails', async () => {
   const lockNames: string[] = []
   const request = (name: string, run: () => Promise<unknown>) => {
     lockNames.push(name)
@@ -62,7 +62,7 @@ test('runs exclusive tasks one after the other, also after a failed one, with th
   expect(lockNames).toEqual(Array(2).fill('device-data-backend http://a/api/v1'))
 })
 
-test('is undefined without IndexedDB', () => {
+test('there is no store without IndexedDB', () => {
   vi.stubGlobal('indexedDB', undefined)
   expect(indexedDbStore('http://a')).toBeUndefined()
 })

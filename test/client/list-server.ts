@@ -45,7 +45,7 @@ export const anyChange: fc.Arbitrary<Change> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('add' as const, 'delete' as const), device }) },
 )
 
-/** A simple server of a device list: its state, its events, and its pages. */
+/** A simple server of a device list. It has a state, events and pages. */
 export class ListServer {
   readonly state = new FoldedState()
   readonly log: StreamEvent[] = []

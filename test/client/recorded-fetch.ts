@@ -2,7 +2,7 @@ import { TestFetch, type TestRequest, tokenRefused } from '#test/client/test-fet
 
 /** Sends requests to a real server. A test can expire tokens and lose answers. */
 export class RecordedFetch extends TestFetch {
-  /** Whether the answer is lost after the server has sent it. */
+  /** Decides whether an answer is lost after the server has sent it. */
   isLost: (request: TestRequest) => boolean = () => false
   readonly #expired = new Set<string | null>()
 

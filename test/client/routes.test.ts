@@ -5,7 +5,7 @@ import { projectRoot } from '#bench/project-root'
 import type { Answer, Body, Client, Item, ListName, Parameters, Query, RouteName } from '#client/client'
 
 describe('the types of calls', () => {
-  test('include every module with entries', () => {
+  test('include every module that has entries', () => {
     const folder = join(projectRoot, 'src/api')
     const source = readFileSync(join(projectRoot, 'src/client/route-table.ts'), 'utf8')
     const missing = readdirSync(folder)
@@ -15,7 +15,7 @@ describe('the types of calls', () => {
     expect(missing).toEqual([])
   })
 
-  test('equal those of the entries', () => {
+  test('equal the types of the entries', () => {
     expectTypeOf<'GET /devices'>().toExtend<RouteName>()
     expectTypeOf<'GET /nothing'>().not.toExtend<RouteName>()
     expectTypeOf<Parameters<'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties'>>().toEqualTypeOf<
@@ -42,17 +42,17 @@ describe('the types of calls', () => {
         body: new Blob(['bytes']),
         headers: { 'Content-Range': 'bytes 0-4/5' },
       }),
-      // @ts-expect-error parameters are missing
+      // @ts-expect-error The parameters are missing.
       client.call('DELETE /devices/:deviceIdentifier'),
-      // @ts-expect-error a parameter is missing
+      // @ts-expect-error A parameter is missing.
       client.call('DELETE /devices/:deviceIdentifier', { parameters: {} }),
-      // @ts-expect-error the body is missing
+      // @ts-expect-error The body is missing.
       client.call('POST /auth/token'),
-      // @ts-expect-error an unknown field
+      // @ts-expect-error The body has an unknown field.
       client.call('POST /auth/token', { body: { refreshToken: 't', more: 1 } }),
-      // @ts-expect-error an unknown route
+      // @ts-expect-error The route is unknown.
       client.call('GET /device'),
-      // @ts-expect-error not a list
+      // @ts-expect-error The route is not a list.
       client.pages('GET /iam/me'),
     ]
     expect(calls).toBeTypeOf('function')

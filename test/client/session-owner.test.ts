@@ -5,12 +5,12 @@ import type { KeyPair, StoredSession } from '#client/options'
 import { MemoryStore } from '#client/session-store'
 import { json, TestFetch, type TestRequest, tokenRefused } from '#test/client/test-fetch'
 
-/** The user of a client when another user signs in, in the same tab or another one. Contract 2, Sessions. */
+/** Whose session a client uses when another user signs in, in the same or another tab. Contract 2, Sessions. */
 
 const grants = [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }]
 const me = (name: string) => ({ name, tenant: 'default', roles: ['admin'], grants })
 
-/** A token with the claims of the server's tokens. */
+/** A token with the claims of tokens of the server. */
 function tokenOf(name: string, sid: string, number: number): string {
   const now = Math.floor(Date.now() / 1000)
   const claims = { sub: `crn#user:${name}`, sid, number, iat: now, exp: now + 600 }
@@ -35,7 +35,7 @@ describe('a session', () => {
     refreshToken: `${name} ${sid} ${number}`,
   })
 
-  /** A server that renews the sessions that are not over. */
+  /** A server that renews the sessions that have not ended. */
   class Server extends TestFetch {
     /** Sessions that ended. */
     readonly over = new Set<string>()
@@ -82,14 +82,14 @@ describe('a session', () => {
     expect(await tab.call('GET /iam/me')).toMatchObject({ name: 'ann' })
     expect(server.requests.slice(before).map((request) => claimsOf(request)?.sub)).not.toContain('crn#user:bob')
     expect([await store.read(), tab.session.value.name]).toEqual([othersSession, 'ann'])
-    // When its own session is over, the client can use the session of the other user.
+    // After the session of this user has ended, the client can use the session of the other user.
     server.over.add('a')
     expect(await tab.call('GET /iam/me').catch(({ status }: Problem) => status)).toBe(401)
     expect([tab.session.value.state, await store.read()]).toEqual(['signed out', othersSession])
     expect(await tab.restore()).toMatchObject({ state: 'signed in', name: 'bob' })
   })
 
-  test('of the same user in the store is used, also if it is another session', async () => {
+  test('of the same user in the store is used, even if it is another session', async () => {
     const server = new Server()
     const store = new MemoryStore()
     const tab = await tabOf(server, store, sessionOf('ann', 'a', 1))
@@ -100,7 +100,7 @@ describe('a session', () => {
     expect(server.statusesOf('POST /auth/token')).toEqual([])
   })
 
-  test('is deleted with newer tokens of another tab, and no other session is', async () => {
+  test('is deleted even if another tab has stored newer tokens, but another session is not deleted', async () => {
     const server = new Server()
     const store = new MemoryStore()
     const tab = await tabOf(server, store, sessionOf('ann', 'a', 1))
@@ -114,7 +114,7 @@ describe('a session', () => {
     expect(await store.read()).toEqual(othersSession)
   })
 
-  test('is not lost if a proxy answers its renewal', async () => {
+  test('is kept if a proxy answers its renewal with an error', async () => {
     const store = new MemoryStore()
     const server = new Server(async ({ path }) =>
       path === '/auth/token' ? new Response('<html>', { headers: { 'content-type': 'text/html' } }) : undefined,
@@ -127,7 +127,7 @@ describe('a session', () => {
     expect(await store.read()).toEqual(stored)
   })
 
-  test('that ends while another user signs in does not repeat its request as that user', async () => {
+  test('that ends while another user signs in does not repeat its request as the other user', async () => {
     const store = new MemoryStore()
     const server: Server = new Server(async ({ method }) => {
       if (method !== 'DELETE') return undefined
@@ -142,7 +142,7 @@ describe('a session', () => {
     expect(tab.session.value).toMatchObject({ state: 'signed in', name: 'bob' })
   })
 
-  test('belongs to the last sign-in, also if an earlier answer comes later', async () => {
+  test('belongs to the last sign-in, even if the answer to an earlier one arrives later', async () => {
     const store = new MemoryStore()
     let isFirst = true
     const server: Server = new Server(async ({ path }) => {

@@ -8,7 +8,7 @@ import type { StartedServer } from '#test/blackbox/started-server'
 import { RecordedFetch } from '#test/client/recorded-fetch'
 
 /** Sessions on a real server. §5, contract 2. */
-describe('a client’s session', () => {
+describe('the session of a client', () => {
   let server: StartedServer
   let admin: SignedInUser
 
@@ -34,7 +34,7 @@ describe('a client’s session', () => {
     return error as Problem
   }
 
-  test('needs one nonce, has name and permissions, and ends', async () => {
+  test('needs one nonce, has the name and permissions of the user, and can be ended', async () => {
     const user = await newUser(['operator'])
     const { client: person, record } = client()
     expect(person.session.value).toEqual({ state: 'unknown', permissions: {} })
@@ -54,7 +54,7 @@ describe('a client’s session', () => {
     expect(states).toEqual(['signed in', 'signed out'])
   })
 
-  test('is shared by clients of one store, and ends for all', async () => {
+  test('is shared by the clients of one store, and ends for all of them', async () => {
     const user = await newUser()
     const store = new MemoryStore()
     const { client: first } = client({ store })
@@ -113,20 +113,20 @@ describe('a client’s session', () => {
     expect(person.session.value.state).toBe('signed out')
   })
 
-  test('works with a clock that is wrong by an hour', async () => {
+  test('works on a machine whose clock is wrong by an hour', async () => {
     const user = await newUser()
     for (const wrongMs of [-3_600_000, 3_600_000]) {
       const { client: person, record } = client({ now: () => Date.now() + wrongMs })
       expect(await signIn(person, user)).toBe('signed in')
       expect(await person.call('GET /iam/me')).toMatchObject({ name: user.name })
-      // The client corrects the time, then the nonce. Later proofs have both.
+      // The client corrects first the time and then the nonce. Later proofs have both.
       expect(record.statusesOf('POST /auth/login')).toEqual([401, 400, 200])
       expect(record.statusesOf('GET /iam/me')).toEqual([200, 200])
       expect(Math.abs(person.now() - Date.now())).toBeLessThan(60_000)
     }
   })
 
-  test('asks for the tenant if there are several', async () => {
+  test('begins after the client has asked for the tenant if several match', async () => {
     const { name, password } = await newUser()
     for (const tenantIdentifier of ['one', 'two']) {
       expect((await admin.post('/iam/tenants', { tenantIdentifier, name: tenantIdentifier })).status).toBe(201)
@@ -147,7 +147,7 @@ describe('a client’s session', () => {
     expect(person.session.value).toMatchObject({ tenant: 'two', name: `${name}-two` })
   })
 
-  test('waits for the setup of a required second factor, and later for its code', async () => {
+  test('begins after the setup of a required second factor, and later after a code', async () => {
     const strict = { tenantIdentifier: 'strict', name: 'Strict', twoFactor: 'required' }
     expect((await admin.post('/iam/tenants', strict)).status).toBe(201)
     const user = await admin.bring(newName('strict'), ['viewer'], {}, '?tenant=strict')
@@ -172,7 +172,7 @@ describe('a client’s session', () => {
     expect(await problemOf(other.call('GET /iam/me'))).toMatchObject({ status: 401, code: '2fa_required' })
   })
 
-  test('distinguishes a wrong password from an expired token', async () => {
+  test('is not ended by a wrong password, but by an expired token', async () => {
     const user = await newUser()
     const { client: person, record } = client()
     expect(await problemOf(person.signIn({ email: user.name, password: 'wrong password' }))).toMatchObject({

@@ -19,7 +19,7 @@ import { UnreliableProxy } from '#test/client/unreliable-proxy'
 
 const permissions = { service: ['read'], meta: ['read'] }
 
-/** States of users whose permissions change. Contract 2, 4. */
+/** The states of clients while the permissions of their users change. Contract 2, 4. */
 describe('a state', () => {
   let server: StartedServer
   let proxy: UnreliableProxy
@@ -48,7 +48,7 @@ describe('a state', () => {
   const clientOf = ({ name, password }: Credentials, options: ConnectOptions = {}) =>
     open({ ...options, credentials: { scheme: 'dpop', email: name, password } })
 
-  /** A new role, and the state of a client of a new user with this role alone. */
+  /** Makes a new role, and the state of a client of a new user who has only this role. */
   async function stateWith(granted: object, options?: ConnectOptions) {
     const role = newName('role')
     await admin.putRole(role, granted)
@@ -66,9 +66,9 @@ describe('a state', () => {
     return device
   }
 
-  test('shows what the roles of the user allow, and follows their changes', async () => {
+  test('has what the roles of the user allow, and follows changes of these roles', async () => {
     const [one, other] = [await makeDevice(), await makeDevice()]
-    // The wait after 4403 is long.
+    // The client waits long after 4403.
     const { state, change } = await stateWith(grant(permissions, [one.name]), fasterTime(10))
     expect([...state.devices.keys()]).toEqual([one.name])
     expect(state.device(one.name.toLowerCase()).value).toMatchObject({ status: 'online', meta: { hall: 3 } })
@@ -78,7 +78,7 @@ describe('a state', () => {
     await until(() => temperatureIn(state, other) === 25, 'a change of the other device')
     const property = state.device(other.name).value?.services.get(climate)?.get(temperature)
     expect(property).toMatchObject({ type: 'FLOAT', tag: 'value', value: 25 })
-    // Without read on meta, then without any device.
+    // The role loses read on meta, and then all devices.
     await change(grant({ service: ['read'] }, [one.name]))
     await until(() => state.devices.has(one.name) && state.device(one.name).value?.status === undefined, 'no status')
     await change(grant({ schemas: ['read'] }))
@@ -92,7 +92,7 @@ describe('a state', () => {
     await until(() => state.devices.has(one.name) && state.devices.has(other.name), 'all devices')
   })
 
-  test('has its values again when a permission returns without an event in between', async () => {
+  test('has the values again when a permission returns, even without an event meanwhile', async () => {
     const device = await makeDevice()
     const { state, change } = await stateWith(grant(permissions, [device.name]))
     expect(temperatureIn(state, device)).toBe(20)
@@ -102,7 +102,7 @@ describe('a state', () => {
     await until(() => temperatureIn(state, device) === 20, 'the value again')
   })
 
-  test('drops a deleted device, also without read on devices', async () => {
+  test('drops a deleted device, even if the user may not read devices', async () => {
     const [one, other] = [await makeDevice(), await makeDevice()]
     const { state } = await stateWith(grant(permissions))
     const received: string[] = []
@@ -110,7 +110,7 @@ describe('a state', () => {
     await owner.call('DELETE /devices/:deviceIdentifier', { parameters: { deviceIdentifier: one.name } })
     await until(() => !state.devices.has(one.name), 'the device to be dropped')
     expect([received.includes('OBJECT_UPDATED'), received.includes('DEVICE_DELETE')]).toEqual([true, false])
-    // A device that now has other services stays.
+    // A device that has other services now is kept.
     const services = [{ ...sensor[0], serviceIdentifier: 'other' }]
     const body = { deviceIdentifier: other.name, services, updates: [] }
     expect((await server.ask('/link', { method: 'POST', body, headers: basicHeader(other) })).status).toBe(204)
@@ -118,7 +118,7 @@ describe('a state', () => {
     await until(() => serviceNames().join() === 'other', 'its new service, for which there is no event')
   })
 
-  test('drops a deleted device without services, for which there is no event without read on devices', async () => {
+  test('drops a deleted device without services, although a user who may not read devices gets no event', async () => {
     const deviceIdentifier = newName('SILENT').toUpperCase()
     await owner.call('POST /devices', { body: { deviceIdentifier } })
     const others = [await makeDevice(), await makeDevice()]
@@ -135,12 +135,12 @@ describe('a state', () => {
     await until(() => !state.devices.has(deviceIdentifier), 'the device to be dropped')
     expect(received).toEqual([])
     expect(others.every((other) => state.devices.has(other.name))).toBe(true)
-    // Devices with events are not requested.
+    // The client does not request devices for which it gets events.
     const named = new Set(requested.flatMap(({ searchParams }) => searchParams.getAll('deviceIdentifier')))
     expect(others.some((other) => named.has(other.name))).toBe(false)
   })
 
-  test('is empty after its session, and continues with the next session', async () => {
+  test('is empty after the session ends, and continues with the next session', async () => {
     const device = await makeDevice()
     const { name, password } = await admin.bring(newName('person'), ['viewer'])
     const client = open({})
@@ -154,7 +154,7 @@ describe('a state', () => {
     await client.signIn({ email: name, password })
     await until(() => state.connection.value.state === 'live', 'the state to be live again')
     expect(temperatureIn(state, device)).toBe(20)
-    // Another user on the same page, with fewer permissions.
+    // Another user with fewer permissions signs in on the same page.
     const role = newName('role')
     await admin.putRole(role, grant({ service: ['read'] }, ['NONE']))
     const other = await admin.bring(newName('person'), [role])
@@ -165,13 +165,13 @@ describe('a state', () => {
     )
   })
 
-  test('is live only when all requested lists are read, also after refusals', async () => {
+  test('is live only after all requested lists are read, even if some requests were refused', async () => {
     await makeDevice()
     const pending = new Set<() => void>()
     let refusals = 1
     const fetch: typeof globalThis.fetch = async (url, init) => {
       if (String(url).includes('/alarms/status')) await new Promise<void>((resolve) => pending.add(resolve))
-      // As a proxy answers while its server restarts.
+      // This is the answer of a proxy while the server restarts.
       if (String(url).includes('/devices') && refusals-- > 0) return new Response('no such upstream', { status: 404 })
       return globalThis.fetch(url, init)
     }
@@ -268,7 +268,7 @@ describe('a state', () => {
     state.close()
   })
 
-  test('notifies once for many changes, and only subscribers of the device', async () => {
+  test('notifies the subscribers of a device once for many changes, and no others', async () => {
     const [one, other] = [await makeDevice(), await makeDevice()]
     const state = owner.state({ devices: [one.name, other.name], types: ['OBJECT_UPDATED', 'META_SET'] })
     await state.ready

@@ -32,7 +32,7 @@ describe('a state on an unreliable network', () => {
   const value = fc.integer({ min: 0, max: 255 })
   const properties = (items: readonly number[]) => items.map((propId) => ({ propId, type: 'UINT8' }))
 
-  /** A change on the server. */
+  /** A change of a resource on the server. */
   const change = fc.oneof(
     {
       weight: 8,
@@ -62,7 +62,7 @@ describe('a state on an unreliable network', () => {
     fc.record({ kind: fc.constant('down' as const), isDown: fc.boolean() }),
     fc.record({ kind: fc.constant('delay' as const), delayMs: fc.integer({ min: 0, max: 20 }) }),
     fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 300 }) }),
-    // Longer than the ping interval of a client.
+    // This is longer than the ping interval of a client.
     fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1_500, max: 2_500 }) }),
   )
   const step = fc.oneof({ weight: 4, arbitrary: change }, { weight: 1, arbitrary: trouble })
@@ -126,7 +126,7 @@ describe('a state on an unreliable network', () => {
     )
   }, 200_000)
 
-  test('resumes after SIGKILL of the server, and reads everything from another server', async () => {
+  test('resumes after SIGKILL of the server, and reads everything again from another server', async () => {
     proxy.heal()
     const state = client.state()
     const other = await StartedServer.start()
@@ -147,7 +147,7 @@ describe('a state on an unreliable network', () => {
       await report(server, 1)
       await until(() => shown() === 1 && state.connection.value.state === 'live', 'the first report')
       state.connection.subscribe(() => {
-        // Each attempt notifies.
+        // Each attempt to connect notifies the subscribers.
         if (connectionStates.at(-1) !== state.connection.value.state)
           connectionStates.push(state.connection.value.state)
       })

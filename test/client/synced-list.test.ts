@@ -10,7 +10,7 @@ import { dropReplacedItems, SyncedList } from '#client/synced-list'
 import type { RawAnswer, Request } from '#client/transport'
 import { anyChange, devices, ListServer, propertyCount, type ReportEvent } from '#test/client/list-server'
 
-/** A list is read page by page while it changes and pages fail. Contract 3.4, 4. */
+/** A client reads a list page by page, while the list changes and pages fail. Contract 3.4, 4. */
 
 const everything = { depth: 2, devices: undefined, services: undefined } as const
 
@@ -45,7 +45,7 @@ class ListFixture {
     this.fleet.devices.onWatch = () => void this.list.readDevices()
   }
 
-  /** Answers the oldest request from the present state, or fails it. */
+  /** Answers the oldest request from the present state, or with a failure. */
   async answer(error?: Error): Promise<boolean> {
     const next = this.#pending.shift()
     if (!next) return false
@@ -55,7 +55,7 @@ class ListFixture {
     return true
   }
 
-  /** Delivers `count` events. */
+  /** Delivers the next `count` events. */
   deliver(count = Number.POSITIVE_INFINITY): void {
     for (const event of this.server.log.slice(this.#deliveredCount, this.#deliveredCount + count)) {
       this.#deliveredCount++
@@ -72,7 +72,7 @@ class ListFixture {
     for (let turn = 0; turn < 30; turn++) await Promise.resolve()
   }
 
-  /** The list as the simple server keeps it. */
+  /** The list that the simple server has. */
   get folded(): FoldedState {
     const folded = new FoldedState()
     folded.replace(
@@ -119,7 +119,7 @@ describe('a synchronized list', () => {
           else if (step.kind === 'answer') await fixture.answer()
           else if (step.kind === 'lose') await fixture.answer(new ConnectionLost('lost'))
           else if (step.kind === 'deliver') fixture.deliver(step.count)
-          // Undelivered events never arrive after a new start.
+          // Events that were not delivered do not arrive after a new start.
           else if (step.kind === 'start over') {
             fixture.deliver()
             list.startOver(server.head)
@@ -153,7 +153,7 @@ describe('a synchronized list', () => {
     )
   })
 
-  test('repeats a failed page, and starts again if its state is too old', async () => {
+  test('requests a failed page again, and starts again if its position is no longer retained', async () => {
     const fixture = new ListFixture()
     for (const device of ['A', 'B', 'C']) fixture.server.apply({ kind: 'add', device })
     fixture.list.startOver(0)
@@ -192,7 +192,7 @@ describe('a synchronized list', () => {
     expect([fixture.list.isSynced, fixture.fleet.devices.get('A')]).toEqual([true, before])
   })
 
-  test('is empty without the permission to read it, and reports if it cannot be read', async () => {
+  test('is empty without the permission to read it, and reports that it cannot be read', async () => {
     const fixture = new ListFixture()
     fixture.server.apply({ kind: 'add', device: 'A' })
     fixture.list.startOver(0)
@@ -222,12 +222,12 @@ describe('a synchronized list', () => {
     await fixture.finish()
     expect([fixture.list.isSynced, fixture.fleet.devices.size]).toEqual([true, 3])
     expect(fixture.failures.map(([status]) => status)).toEqual([401, 404, 409, 413, 503, 429])
-    // The wait doubles. `Retry-After`, at most five minutes, is added.
+    // Each wait is twice as long as the last one. `Retry-After` is added, up to five minutes.
     expect(fixture.waits).toEqual([250, 500, 1_000, 2_000, 7_250, 300_500])
   })
 })
 
-test('events have the same result without the values that later events replace', () => {
+test('events without the values that later events replace have the same result', () => {
   fc.assert(
     fc.property(fc.array(anyChange, { maxLength: 40, size: 'max' }), (changes) => {
       const server = new ListServer()

@@ -1,17 +1,17 @@
 export interface TestRequest {
   readonly method: string
-  /** Below the base path of the API. */
+  /** The path below the base path of the API. */
   readonly path: string
   readonly headers: Headers
   readonly body: unknown
-  /** The status of the answer; 0 before it. */
+  /** The status of the answer; 0 before the answer. */
   status: number
 }
 
-/** An error breaks the connection; `undefined` sends no answer. */
+/** The answer of a test. An error breaks the connection, and `undefined` means no answer. */
 type TestAnswer = Response | Error | undefined
 
-/** A `fetch` whose answers a test decides. `forward` sends the request to a real server. */
+/** A `fetch` whose answers the test gives. `forward` sends the request to a real server. */
 export class TestFetch {
   readonly requests: TestRequest[] = []
   readonly #answer: (request: TestRequest, forward: () => Promise<Response>) => TestAnswer | Promise<TestAnswer>

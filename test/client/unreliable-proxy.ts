@@ -36,7 +36,7 @@ export class UnreliableProxy {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Breaks all connections and refuses new ones, or accepts them again. */
+  /** Breaks all connections and refuses new ones, or accepts new connections again. */
   setDown(isDown: boolean): void {
     this.#isDown = isDown
     if (isDown) this.cut()
@@ -54,7 +54,7 @@ export class UnreliableProxy {
     this.#resume()
   }
 
-  /** Delays each chunk. */
+  /** The delay of each chunk. */
   delay(delayMs: number): void {
     this.#delayMs = delayMs
   }

@@ -1,7 +1,7 @@
-/** Time that only passes in `sleep`, at once. It records the waits of a client. */
+/** Time that passes only in `sleep`, which returns at once. It records the waits of a client. */
 export class VirtualTime {
   readonly waits: number[] = []
-  /** The shortest wait. Browsers run timers of hidden pages once a minute. */
+  /** The shortest wait. For example, browsers run the timers of hidden pages once a minute. */
   leastMs = 0
   #at = 1_790_000_000_000
   readonly #began = this.#at

@@ -18,7 +18,7 @@ test.each([
   'Ä',
   'A'.repeat(64),
   'A'.repeat(65),
-])('a device is read only if %j is an identifier in upper case', (text) => {
+])('the client accepts %j exactly if it is a device identifier in upper case', (text) => {
   const fleet = new Fleet((task) => task())
   fleet.devices.subscribeKey(text, () => {})
   const { data } = DeviceIdentifier.safeParse(text)

@@ -3,12 +3,12 @@ import type { World } from '#runtime/world'
 import { world as realWorld } from '#test/http/http-fixture'
 
 interface ClusterNodeOptions {
-  /** Where the node finds the owner; `here`: the node is the owner. */
+  /** The address of the owner. `here` means that this node is the owner. */
   readonly ownerUrl: () => string | undefined
   readonly world?: World
 }
 
-/** A node without a log. All such nodes have the same key. */
+/** A cluster node without a log. All these nodes have the same key. */
 export function clusterNode({ ownerUrl, world = realWorld }: ClusterNodeOptions) {
   const changed: (() => void)[] = []
   const lease: ClusterNodeParts['lease'] = {

@@ -55,9 +55,9 @@ beforeEach(async () => {
       return upgrade(request)
     },
   }
-  const ofOwner = tunnelsOf(node)
-  ofOwner.carry(links)
-  owner = await openHttp({ sockets: [ofOwner.host], otherNodes: new Forwarder(node) })
+  const ownerTunnels = tunnelsOf(node)
+  ownerTunnels.carry(links)
+  owner = await openHttp({ sockets: [ownerTunnels.host], otherNodes: new Forwarder(node) })
 })
 
 afterEach(async () => {
@@ -111,15 +111,15 @@ const opened = (device: WebSocket) => new Promise<void>((resolve) => device.once
 const closed = (device: WebSocket) =>
   new Promise<[number, string]>((resolve) => device.once('close', (code, reason) => resolve([code, `${reason}`])))
 
-describe('a device connection at another node', () => {
+describe('a device connection at a node that is not the owner', () => {
   const proxy = { 'X-Forwarded-For': '192.0.2.7', 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'devices.example' }
   const direct = { host: 'inside', origins: ['http://inside'], address: '127.0.0.1' }
 
   test.each([
-    ['as itself', false, {}, direct],
-    ['without what the device claims', false, proxy, direct],
+    ['with its own address', false, {}, direct],
+    ['without the forwarding headers of the device', false, proxy, direct],
     [
-      'as a trusted proxy sees it',
+      'with the address and origin from a trusted proxy',
       true,
       proxy,
       { host: 'devices.example', origins: ['https://devices.example'], address: '192.0.2.7' },
@@ -138,14 +138,17 @@ describe('a device connection at another node', () => {
     ['too_many_requests', undefined, { status: 429, retryAfter: '60' }],
     ['unauthorized', undefined, { status: 401, retryAfter: undefined }],
     ['forbidden', undefined, { status: 403, retryAfter: undefined }],
-  ])('is refused as the owner refuses it: %s, Retry-After %s', async (code, retryAfter, refusal) => {
-    upgrade = () => {
-      throw new Problem(code, undefined, retryAfter === undefined ? {} : { headers: { 'Retry-After': retryAfter } })
-    }
-    expect(await refusalOf(await connect())).toEqual(refusal)
-  })
+  ])(
+    'is refused with the status and Retry-After of the owner: %s, Retry-After %s',
+    async (code, retryAfter, refusal) => {
+      upgrade = () => {
+        throw new Problem(code, undefined, retryAfter === undefined ? {} : { headers: { 'Retry-After': retryAfter } })
+      }
+      expect(await refusalOf(await connect())).toEqual(refusal)
+    },
+  )
 
-  test('waits while the other node is not the owner', async () => {
+  test('waits while no node is the owner', async () => {
     isOwner = false
     const device = await connect()
     const opening = opened(device)
@@ -154,7 +157,7 @@ describe('a device connection at another node', () => {
     await opening
   })
 
-  test('carries messages, pings and the closure both ways', async () => {
+  test('carries messages, pings and the closure in both directions', async () => {
     const device = await openDevice()
     device.send('{"a":"€"}')
     device.send(new Uint8Array([1, 2]))
@@ -188,7 +191,7 @@ describe('a device connection at another node', () => {
     await until(() => recorder.count('received') === 1)
   })
 
-  test('sends many and large messages in their order', async () => {
+  test('carries many and large messages in order', async () => {
     const device = await openDevice()
     const texts = Array.from({ length: 200 }, (_, number) => `${number}`.padEnd(number % 10 === 0 ? 4_000 : 10))
     for (const text of texts) device.send(text)
@@ -209,7 +212,7 @@ describe('a device connection at another node', () => {
     await until(() => recorder.events.some(({ text }) => text === 'good'))
   })
 
-  test('is closed with 1012 when the owner is gone', async () => {
+  test('is closed with 1012 when the owner ends', async () => {
     const device = await openDevice()
     const closing = closed(device)
     await until(() => recorder.count('opened') === 1)
@@ -246,7 +249,7 @@ class Client implements Transport {
   }
 }
 
-describe('a client of another port of a node', () => {
+describe('an MQTT client of a node', () => {
   function carry(client: Client): ForwardedConnection {
     return new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
   }
@@ -259,7 +262,7 @@ describe('a client of another port of a node', () => {
     return { client, carried }
   }
 
-  test('is connected to the owner like a websocket', async () => {
+  test('is connected to the owner as a websocket is', async () => {
     const { client, carried } = await connected()
     expect(upgrades).toMatchObject([{ forwarded: { address: client.address }, remoteAddress: client.address }])
     carried.received(Buffer.from('bytes'))
@@ -271,7 +274,7 @@ describe('a client of another port of a node', () => {
     expect(client.steps).toEqual(['pause', 'resume', 'answer', 'close'])
   })
 
-  test('is not read while the owner reads nothing', async () => {
+  test('is not read while the owner does not read', async () => {
     const { client, carried } = await connected()
     recorder.onEvent = ({ socket }) => socket.pause?.()
     const chunk = new Uint8Array(64 * 1024)
@@ -284,7 +287,7 @@ describe('a client of another port of a node', () => {
     await until(() => client.steps.includes('resume'))
   })
 
-  test('has its unread bytes counted at the owner, like a client of the owner', async () => {
+  test('has its unread bytes counted at the owner, as a client of the owner has', async () => {
     const { client, carried } = await connected()
     const socket = recorder.get('opened')?.socket
     const message = new Uint8Array(1024 * 1024)
@@ -299,7 +302,7 @@ describe('a client of another port of a node', () => {
 
   test.each([
     ['its node stops', async () => tunnels.stop()],
-    ['the owner is gone', () => owner.server.close()],
+    ['the owner ends', () => owner.server.close()],
   ])('gets its last message if %s', async (_, stop) => {
     const { client } = await connected()
     const socket = recorder.get('opened')?.socket
@@ -312,7 +315,7 @@ describe('a client of another port of a node', () => {
     await until(() => recorder.count('closed') === 1)
   })
 
-  test('sends nothing more after a lost message', async () => {
+  test('is closed after a lost message, and its later messages are not sent', async () => {
     await openEdge()
     const sent: string[] = []
     let isFull = false
@@ -336,7 +339,7 @@ describe('a client of another port of a node', () => {
     expect(client.steps).toContain('close')
   })
 
-  test('gets messages that were sent together in one write', async () => {
+  test('gets messages that the owner sent together in one write', async () => {
     await openEdge()
     const writes: string[][] = [[]]
     const socket: Partial<Socket> = {
@@ -355,13 +358,13 @@ describe('a client of another port of a node', () => {
     expect(writes).toEqual([[], ['a', 'b', 'c'], []])
   })
 
-  test('that disconnected meanwhile is disconnected at the owner', async () => {
+  test('that disconnects before it is connected to the owner is disconnected there', async () => {
     await openEdge()
     carry(new Client()).closed()
     await until(() => recorder.count('closed') === 1)
   })
 
-  test('is closed if the owner refuses it', async () => {
+  test('is closed if the owner refuses the connection', async () => {
     upgrade = () => {
       throw new Problem('unauthorized')
     }
@@ -372,7 +375,7 @@ describe('a client of another port of a node', () => {
   })
 })
 
-test('the connection to an owner that is silent is closed', async () => {
+test('the connection to an owner that answers no pings is closed', async () => {
   const silent = new WebSocketServer({ port: 0, autoPong: false })
   const closing = new Promise((resolve) => silent.once('connection', (socket) => socket.once('close', resolve)))
   const { port } = silent.address() as AddressInfo
@@ -390,7 +393,7 @@ test('the connection to an owner that is silent is closed', async () => {
   await until(() => client.steps.includes('close'))
 })
 
-test('clients without the key of the nodes are refused', async () => {
+test('the path for tunnels refuses clients without the key of the nodes', async () => {
   await openEdge()
   const client = new WebSocket(`${owner.ws}${tunnelPath}`)
   expect((await refusalOf(client)).status).toBe(404)

@@ -87,7 +87,7 @@ function upgradeAt({ http }: Node, proof: string): Promise<Answer | undefined> {
   })
 }
 
-test('a proof that opened an event socket at one node is refused at every other one', async () => {
+test('a proof that opened an event socket at one node is refused at every node', async () => {
   const owner = await openNode(() => 'here')
   const url = `http://127.0.0.1:${owner.http.port}`
   const others = [await openNode(() => url), await openNode(() => url)]

@@ -5,7 +5,7 @@ import { Problem } from '#model/problem'
 import { clusterNode } from '#test/cluster/cluster-node'
 import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
 
-/** Two nodes with the same key: the owner answers and records requests that the edge forwards. Contract 12, Audit. */
+/** Two nodes with the same key. The owner answers and records the requests that the other one forwards. Contract 12. */
 
 class Recorder implements Audit {
   readonly added: AuditedRequest[] = []
@@ -51,13 +51,16 @@ async function openNode(ownerUrl: () => string): Promise<Node> {
 test.each([
   ['POST', 201],
   ['DELETE', 409],
-])('%s by another node is recorded once, by the owner, with the address of the client', async (method, status) => {
-  const owner = await openNode(() => 'here')
-  const edge = await openNode(() => `http://127.0.0.1:${owner.http.port}`)
-  const headers = { 'x-forwarded-for': '203.0.113.9' }
-  expect((await fetch(`${edge.http.base}/things`, { method, headers })).status).toBe(status)
-  expect(owner.recorder.added).toEqual([
-    expect.objectContaining({ method, path: '/api/v1/things', address: '203.0.113.9', status }),
-  ])
-  expect(edge.recorder.added).toEqual([])
-})
+])(
+  'a %s that a node forwards is recorded once, by the owner, with the address of the client',
+  async (method, status) => {
+    const owner = await openNode(() => 'here')
+    const edge = await openNode(() => `http://127.0.0.1:${owner.http.port}`)
+    const headers = { 'x-forwarded-for': '203.0.113.9' }
+    expect((await fetch(`${edge.http.base}/things`, { method, headers })).status).toBe(status)
+    expect(owner.recorder.added).toEqual([
+      expect.objectContaining({ method, path: '/api/v1/things', address: '203.0.113.9', status }),
+    ])
+    expect(edge.recorder.added).toEqual([])
+  },
+)

@@ -15,19 +15,20 @@ const uploadBytesMax = 64 * 1024
 const anyBody = { schema: z.unknown(), contentTypes: 'any' } as const
 
 let owner: RecordingServer
-/** The owner answers with the next one, and the last one again. */
+/** The answers of the owner, in order. It repeats the last one. */
 let answers: Answer[]
 let edge: HttpFixture
 let forwarder: Forwarder
-/** Where the edge finds the owner. */
+/** Where the edge, the forwarding node, finds the owner. `here` means that the edge is the owner. */
 let ownerUrl: string | undefined
-/** If set, the next request that the edge handles fails, because the owner is this one now. */
+/** If set, the next request that the edge handles fails. Then the owner has the address that this function returns. */
 let ownerAfterFailure: (() => string | undefined) | undefined
 let authentications = 0
-/** If set, the next request that the edge handles waits for it. */
+/** If set, the next request that the edge handles waits for this promise. */
 let stuck: Promise<void> | undefined
-/** By how much the time of the edge is ahead of the clock, and by how much each wait adds to it. */
+/** By how much the time of the edge is ahead of the clock. */
 let skippedMs = 0
+/** By how much each timer of the edge increases `skippedMs`. */
 let skipMs = 0
 
 async function openEdge(isProxyTrusted = false): Promise<void> {
@@ -41,7 +42,7 @@ async function openEdge(isProxyTrusted = false): Promise<void> {
   }
   const node = clusterNode({ ownerUrl: () => ownerUrl, world: edgeWorld })
   forwarder = new Forwarder(node)
-  const here = async ({ bodyBytes }: Call) => {
+  const handle = async ({ bodyBytes }: Call) => {
     const waits = stuck
     stuck = undefined
     await waits
@@ -62,11 +63,11 @@ async function openEdge(isProxyTrusted = false): Promise<void> {
       return admin
     },
     bindings: [
-      route('GET', '/devices', here),
-      route('GET', '/any/:name', here),
-      route('POST', '/free', here, { body: anyBody }),
-      route('POST', '/keyed', here, { body: anyBody, access: 'session' }),
-      route('PUT', '/upload', here, { body: { ...anyBody, isStreamed: true } }),
+      route('GET', '/devices', handle),
+      route('GET', '/any/:name', handle),
+      route('POST', '/free', handle, { body: anyBody }),
+      route('POST', '/keyed', handle, { body: anyBody, access: 'session' }),
+      route('PUT', '/upload', handle, { body: { ...anyBody, isStreamed: true } }),
     ],
   })
 }
@@ -94,11 +95,11 @@ afterEach(async () => {
   await closeEdge()
 })
 
-/** The values of a header of the last request. */
+/** The values of a header of the last request that the owner received. */
 const valuesOf = (name: string) =>
-  owner.received.at(-1)?.lines.flatMap(([own, value]) => (own === name ? [value] : [])) ?? []
+  owner.received.at(-1)?.lines.flatMap(([header, value]) => (header === name ? [value] : [])) ?? []
 
-/** Sends a request as it is written here, and returns the text of the first answer. `headers`: lines. */
+/** Sends a request with these lines as headers, and returns the text of the first answer. */
 async function send(first: string, headers: readonly string[] = [], body = ''): Promise<string> {
   const client = new RawClient(edge.port)
   const framing = body === '' || headers.some((line) => /^(?:content-length|transfer-encoding):/i.test(line))
@@ -124,29 +125,37 @@ describe('the owner receives the headers of the client', () => {
 
   test.each<Case>([
     {
-      title: 'as they are',
+      title: 'unchanged',
       lines: ['Authorization: Bearer x', 'If-None-Match: "1"', 'Cookie: a', 'Cookie: b'],
       received: { authorization: ['Bearer x'], 'if-none-match': ['"1"'], cookie: ['a', 'b'], host: ['a'] },
     },
-    { title: 'in UTF-8', lines: ['X-Note: a€čb'], received: { 'x-note': [Buffer.from('a€čb').toString('latin1')] } },
-    { title: 'with its request id', lines: ['X-Request-Id: mine'], received: { 'x-request-id': ['mine'] } },
     {
-      title: 'without those of one connection',
+      title: 'with UTF-8 bytes',
+      lines: ['X-Note: a€čb'],
+      received: { 'x-note': [Buffer.from('a€čb').toString('latin1')] },
+    },
+    {
+      title: 'with the request id of the client',
+      lines: ['X-Request-Id: mine'],
+      received: { 'x-request-id': ['mine'] },
+    },
+    {
+      title: 'without headers that concern only one connection',
       lines: ['Connection: keep-alive, x-note', 'Keep-Alive: 5', 'TE: trailers', 'Trailer: x', 'Upgrade: h2c'],
       received: { connection: ['keep-alive'], 'keep-alive': [], te: [], trailer: [], upgrade: [] },
     },
     {
-      title: 'without the rest of those',
+      title: 'without Proxy-Connection and Expect',
       lines: ['Proxy-Connection: close', 'Expect: 200-ok'],
       received: { 'proxy-connection': [], expect: [] },
     },
     {
-      title: 'without those of nodes',
+      title: 'without headers that only nodes may send',
       lines: ['X-Own-State: true', 'X-Not-Owner: true', 'X-Node-Key: forged'],
       received: { 'x-own-state': [], 'x-not-owner': [], 'x-node-key': [expect.not.stringMatching('forged')] },
     },
     {
-      title: 'without what it claims about itself',
+      title: 'without forwarding headers of the client itself',
       lines: [...proxy, 'X-Forwarded-Port: 1'],
       received: {
         'x-forwarded-for': ['127.0.0.1'],
@@ -166,7 +175,7 @@ describe('the owner receives the headers of the client', () => {
       },
     },
     {
-      title: 'with the address, although Connection names it',
+      title: 'with the headers of the edge, although Connection names them',
       lines: ['Connection: x-forwarded-for, x-node-key, x-request-id'],
       received: {
         'x-forwarded-for': ['127.0.0.1'],
@@ -186,17 +195,17 @@ describe('the owner receives the headers of the client', () => {
   })
 })
 
-describe('the owner receives one request for each', () => {
+describe('the owner receives exactly one request for', () => {
   const smuggled = 'GET /api/v1/any/smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
   const chunks = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`
 
   test.each<[string, string, readonly string[], string, string]>([
-    ['a request as a body', 'POST /api/v1/free', [], smuggled, smuggled],
-    ['a request as a chunked body', 'POST /api/v1/free', ['Transfer-Encoding: chunked'], chunks, smuggled],
-    ['a request as a streamed body', 'PUT /api/v1/upload', [], smuggled, smuggled],
-    ['a body where none is expected', `GET ${get}`, [], smuggled, ''],
+    ['a body that is a request', 'POST /api/v1/free', [], smuggled, smuggled],
+    ['a chunked body that is a request', 'POST /api/v1/free', ['Transfer-Encoding: chunked'], chunks, smuggled],
+    ['a streamed body that is a request', 'PUT /api/v1/upload', [], smuggled, smuggled],
+    ['a GET with a body, without the body', `GET ${get}`, [], smuggled, ''],
     ['a path with UTF-8', 'GET /api/v1/any/€?a=€', [], '', ''],
-    ['a path with line breaks in escapes', 'GET /api/v1/any/%0d%0aX:%20y', [], '', ''],
+    ['a path with escaped line breaks', 'GET /api/v1/any/%0d%0aX:%20y', [], '', ''],
   ])('%s', async (_, first, headers, body, received) => {
     expect(statusOf(await send(first, headers, body))).toBe(200)
     expect(owner.received).toHaveLength(1)
@@ -204,17 +213,19 @@ describe('the owner receives one request for each', () => {
     expect([`${method} ${target}`, found]).toEqual([first.replaceAll('€', '%E2%82%AC'), received])
     expect(valuesOf('content-length').length + valuesOf('transfer-encoding').length).toBe(1)
   })
+})
 
-  test('and none with a control character in a header', async () => {
+describe('the owner receives no request that has', () => {
+  test('a control character in a header', async () => {
     expect(statusOf(await send(`GET ${get}`, ['X-Note: a\x7fb']))).toBe(400)
     expect(owner.received).toEqual([])
   })
 
   test.each<[string, readonly string[], string]>([
-    ['both lengths', ['Content-Length: 5', 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
-    ['two lengths', ['Content-Length: 5', 'Content-Length: 6'], 'hello'],
-    ['another encoding', ['Transfer-Encoding: gzip, chunked'], '0\r\n\r\n'],
-  ])('and none with %s', async (_, headers, body) => {
+    ['Content-Length and chunks', ['Content-Length: 5', 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
+    ['two values of Content-Length', ['Content-Length: 5', 'Content-Length: 6'], 'hello'],
+    ['another transfer encoding', ['Transfer-Encoding: gzip, chunked'], '0\r\n\r\n'],
+  ])('%s', async (_, headers, body) => {
     expect(statusOf(await send('POST /api/v1/free', headers, body))).toBe(400)
     expect(owner.received).toEqual([])
   })
@@ -222,14 +233,14 @@ describe('the owner receives one request for each', () => {
   test.each([
     ['a body', 'POST /api/v1/free', bodyBytesMax],
     ['a streamed body', 'PUT /api/v1/upload', uploadBytesMax],
-  ])('and none with %s above its limit', async (_, first, bytesMax) => {
+  ])('%s above its limit', async (_, first, bytesMax) => {
     expect(statusOf(await send(first, [], 'x'.repeat(bytesMax + 1)))).toBe(413)
     expect(owner.received).toEqual([])
   })
 })
 
 describe('the client receives the answer of the owner', () => {
-  test('with its headers, and without those of one connection and of nodes', async () => {
+  test('with its headers, except those that concern one connection or only nodes', async () => {
     answers = [
       (response) => {
         const headers = { 'Retry-After': '7', ETag: '"1"', 'Stream-Offset': '3', 'Keep-Alive': 'timeout=1' }
@@ -258,7 +269,7 @@ describe('the client receives the answer of the owner', () => {
     expect(body).toBe('{"a":1}')
   })
 
-  test('that it is too busy, with the time to wait', async () => {
+  test('if the owner is too busy, with the time to wait', async () => {
     answers = [(response) => response.writeHead(503, { 'Retry-After': '5' }).end('{"error":"busy"}')]
     expect(await send('POST /api/v1/keyed', keyed)).toMatch(/^HTTP\/1\.1 503 .*Retry-After: 5\r\n.*busy/s)
     expect(owner.received).toHaveLength(1)
@@ -273,7 +284,7 @@ describe('the client receives the answer of the owner', () => {
   })
 })
 
-describe('when the owner fails, the client receives', () => {
+describe('if the owner fails, the client receives', () => {
   const dies: Answer = (response) => response.socket?.destroy()
   const diesInHead: Answer = (response) => response.socket?.end('HTTP/1.1 200 OK\r\nContent-Le')
   const diesInBody: Answer = (response) => {
@@ -288,9 +299,21 @@ describe('when the owner fails, the client receives', () => {
   test.each<[what: string, first: string, headers: readonly string[], kinds: readonly Kind[], status: number]>([
     ['an answer to GET', `GET ${get}`, [], ['dies', 'diesInHead', 'diesInBody', 'isNotOwner'], 200],
     ['an answer to a POST with a key', 'POST /api/v1/keyed', keyed, ['dies', 'diesInBody', 'isNotOwner'], 200],
-    ['503 to a POST without one', 'POST /api/v1/keyed', [], ['dies'], 503],
-    ['503 to a POST without one, in the head', 'POST /api/v1/keyed', [], ['diesInHead'], 503],
-    ['503 to a POST without one, in the body', 'POST /api/v1/keyed', [], ['diesInBody'], 503],
+    ['503 to a POST without a key if the owner dies before it answers', 'POST /api/v1/keyed', [], ['dies'], 503],
+    [
+      '503 to a POST without a key if the owner dies in the head of the answer',
+      'POST /api/v1/keyed',
+      [],
+      ['diesInHead'],
+      503,
+    ],
+    [
+      '503 to a POST without a key if the owner dies in the body of the answer',
+      'POST /api/v1/keyed',
+      [],
+      ['diesInBody'],
+      503,
+    ],
     ['503 to a POST of a route without keys', 'POST /api/v1/free', keyed, ['dies'], 503],
     ['an answer to a POST that was not handled', 'POST /api/v1/free', [], ['isNotOwner'], 200],
     ['503 to an upload', 'PUT /api/v1/upload', [], ['dies'], 503],
@@ -303,11 +326,11 @@ describe('when the owner fails, the client receives', () => {
     if (status === 503) expect(answer).toContain('Retry-After: ')
   })
 
-  describe('and is this node', () => {
+  describe('where this node was the owner,', () => {
     test.each<[what: string, first: string, headers: readonly string[], status: number]>([
       ['an answer to GET', `GET ${get}`, [], 200],
       ['an answer to a POST with a key', 'POST /api/v1/keyed', keyed, 200],
-      ['503 to a POST without one', 'POST /api/v1/keyed', [], 503],
+      ['503 to a POST without a key', 'POST /api/v1/keyed', [], 503],
       ['503 to an upload', 'PUT /api/v1/upload', [], 503],
     ])('%s', async (_, first, headers, status) => {
       ownerUrl = 'here'
@@ -318,7 +341,7 @@ describe('when the owner fails, the client receives', () => {
       expect(owner.received.map(({ body }) => body)).toEqual(status === 200 ? [isGet ? '' : 'x'] : [])
     })
 
-    test('its own answer if it becomes the owner again, with the sign-in of the first time', async () => {
+    test('the answer of this node if it becomes the owner again, after one authentication', async () => {
       ownerUrl = 'here'
       const before = authentications
       ownerAfterFailure = () => {
@@ -331,7 +354,7 @@ describe('when the owner fails, the client receives', () => {
       expect(authentications - before).toBe(1)
     })
 
-    test('an answer to a state read that waits for the log when its lease ends', async () => {
+    test('an answer to a state read that still waits for the log when the lease of this node ends', async () => {
       ownerUrl = 'here'
       let finish = () => {}
       stuck = new Promise((resolve) => {
@@ -344,7 +367,7 @@ describe('when the owner fails, the client receives', () => {
       finish()
     })
 
-    test('its failure of a state read that it answered from its own data, once', async () => {
+    test('the failure of a state read that this node answered from its own data, without a second attempt', async () => {
       ownerUrl = undefined
       let answers = 0
       ownerAfterFailure = () => {
@@ -362,16 +385,16 @@ describe('when the owner fails, the client receives', () => {
       expect(statusOf(await send('POST /api/v1/keyed', keyed, 'x'))).toBe(503)
     })
 
-    test('503 for a failure while it remains the owner', async () => {
+    test('503 for a failure if this node is still the owner', async () => {
       ownerUrl = 'here'
       ownerAfterFailure = () => 'here'
       expect(statusOf(await send('POST /api/v1/keyed', keyed, 'x'))).toBe(503)
     })
 
     test.each<[what: string, headers: readonly string[], isForNext: boolean]>([
-      ['with a key, so that it asks the next owner', keyed, true],
-      ['without one, as its answer', [], false],
-    ])('503 to a POST of another node %s', async (_, headers, isForNext) => {
+      ['with a key, marked so that the other node asks the next owner', keyed, true],
+      ['without a key, as the final answer', [], false],
+    ])('503 to a POST that another node forwarded %s', async (_, headers, isForNext) => {
       ownerUrl = 'here'
       ownerAfterFailure = () => owner.url
       const key = clusterNode({ ownerUrl: () => ownerUrl }).key
@@ -382,7 +405,7 @@ describe('when the owner fails, the client receives', () => {
     })
   })
 
-  test('a connection that closes within a large answer', async () => {
+  test('only part of a large answer, and a closed connection', async () => {
     answers = [
       (response) => {
         response.writeHead(200, { 'Content-Length': 100_000 }).write('x'.repeat(50_000))
@@ -395,7 +418,7 @@ describe('when the owner fails, the client receives', () => {
     expect(text.split('\r\n\r\n')[1]?.length).toBeLessThan(100_000)
   })
 
-  test('an answer of the forwarding node to a state read, if the lease of the owner ends before its answer', async () => {
+  test('an answer of this node to a state read if the lease of the owner ends before the owner answers', async () => {
     answers = [() => {}]
     const answer = send('GET /api/v1/devices')
     await until(() => owner.received.length === 1)
@@ -404,9 +427,9 @@ describe('when the owner fails, the client receives', () => {
   })
 
   test.each<[string, string, number, string]>([
-    ['an answer of the edge to a state read', '/api/v1/devices', 200, '"of the edge"'],
+    ['an answer of this node to a state read', '/api/v1/devices', 200, '"of the edge"'],
     ['503 to any other request after 15 s', get, 503, 'Retry-After: '],
-  ])('without an owner %s', async (_, target, status, text) => {
+  ])('if there is no owner, %s', async (_, target, status, text) => {
     ownerUrl = undefined
     skipMs = 1_000
     const answer = await send(`GET ${target}`)

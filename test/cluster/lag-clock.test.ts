@@ -12,7 +12,7 @@ test('a node that has everything has no lag', () => {
 test('the lag is the number of missing messages, and the age of the oldest', () => {
   const clock = new LagClock()
   clock.reached(5, 100)
-  // Another node that has less.
+  // A node that has fewer messages does not change the lag.
   clock.reached(3, 150)
   clock.reached(9, 200)
   expect(clock.behind(4, 300)).toEqual({ entries: 5, ms: 200 })
@@ -22,7 +22,7 @@ test('the lag is the number of missing messages, and the age of the oldest', () 
   expect(clock.behind(9, 1_001)).toEqual({ entries: 3, ms: 1 })
 })
 
-test('a long lag keeps its beginning', () => {
+test('a lag of thousands of messages still has the age of the oldest one', () => {
   const clock = new LagClock()
   for (let sequence = 1; sequence <= 5_000; sequence++) clock.reached(sequence, sequence)
   expect(clock.behind(0, 5_000)).toEqual({ entries: 5_000, ms: 4_999 })

@@ -15,7 +15,7 @@ import { configOf } from '#test/app/valid-config'
 import { world } from '#test/http/http-fixture'
 import { bytesOf, piecesOf } from '#test/store/blob-suite'
 
-/** The configuration that ops/compose.cluster.yaml uses, as one server on any port. */
+/** The configuration that ops/compose.cluster.yaml uses. Here it is that of one server on any port. */
 const shipped = readFileSync(join(projectRoot, 'ops/nats/nats.conf'), 'utf8')
   .replace(/^listen: .*$/m, '')
   .replace(/^ {2}store_dir: .*$/m, '')
@@ -76,7 +76,7 @@ describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats
     await two?.close()
   })
 
-  test('use the credentials of the URL, or of the file', async () => {
+  test('use the credentials in the URL or in the file', async () => {
     const byUrl = await connectToNats(settings(synced, 'devices:1e5%40@'), undefined)
     const byFile = await connectToNats(settings(synced), fileWith('devices:1e5@\n'))
     for (const connection of [byUrl, byFile]) {
@@ -85,11 +85,11 @@ describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats
     }
   })
 
-  test('accept servers that write to disk before they acknowledge', async () => {
+  test('are accepted with servers that write to disk before they acknowledge', async () => {
     await expect(check(synced, 'system:secret')).resolves.toBeUndefined()
   })
 
-  test('refuse servers that do not, and an account that cannot ask them', async () => {
+  test('are refused with servers that acknowledge before they write, and with an account that cannot check this', async () => {
     await expect(check(unsynced, 'system:secret')).rejects.toThrow(
       'the NATS server nats-1 has no "sync_interval: always" in its jetstream block; DURABILITY=disk needs it',
     )
@@ -142,7 +142,7 @@ describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats
         waiting,
       )
 
-    test('wait for servers that have no leader yet, and refuse a log that fewer servers store', async () => {
+    test('wait until the servers have a leader, and are refused if fewer servers store the log than configured', async () => {
       const servers = await NatsServer.startCluster(3)
       const [first, ...others] = servers as [NatsServer, NatsServer, NatsServer]
       try {
@@ -164,7 +164,7 @@ describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats
     })
   })
 
-  test('are refused with a file that is missing', async () => {
+  test('are refused if the file of credentials is missing', async () => {
     await expect(connectToNats(settings(synced), join(folder, 'missing'))).rejects.toThrow(/ENOENT.*missing/)
   })
 })

@@ -59,14 +59,14 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     await nats?.discard()
   })
 
-  /** The same person at another node. */
+  /** Sends requests of the user `root` to a node. */
   const at = (node: StartedServer): Pick<StartedServer, 'get' | 'ask'> => ({
     get: (path) => node.get(path, root.headers),
     ask: (path, ask) => node.ask(path, { ...ask, headers: { ...root.headers, ...ask?.headers } }),
   })
   const eventsAt = (node: StartedServer) => EventClient.open(node, { offset: 'now' }, at(node))
 
-  /** Undefined while the node opens its store again. */
+  /** The status of a node; undefined while the node opens its store again. */
   async function maybeStatusOf(node: StartedServer): Promise<ClusterStatus | undefined> {
     const answer = await at(node).get('/health/status')
     return answer.status === 200 ? (answer.json as HealthStatus).cluster : undefined
@@ -119,7 +119,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
         try {
           await this.#connection()
         } catch {
-          // The node is not there, or refuses the connection.
+          // The node does not run, or refuses the connection.
         }
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
@@ -144,7 +144,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     }
   }
 
-  /** Disturbs the owner, while a device reports at another node, and dashboards watch at two other nodes. */
+  /** Disturbs the owner while a device reports at another node, and dashboards follow at two other nodes. */
   async function disturb(device: string, disturbance: (owner: StartedServer) => Promise<void>) {
     const { owner, others } = await ownerAndOthers()
     const [near, far] = others as [StartedServer, StartedServer]
@@ -169,7 +169,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     return { owner, near, generation, counting }
   }
 
-  test('answers alike at every node: reads, writes, sign-in, tickets, names of nodes', async () => {
+  test('answers reads, writes, sign-ins and tickets at every node, and all nodes know each other', async () => {
     const [a, b, c] = nodes as [StartedServer, StartedServer, StartedServer]
     const dashboard = await EventClient.open(c, { offset: 'now' }, at(b))
     expect((await at(b).ask('/devices', { method: 'POST', body: { deviceIdentifier: 'FIRST' } })).status).toBe(201)
@@ -191,7 +191,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     dashboard.socket.close()
   })
 
-  test('a change of a role reaches the dashboards of every node', async () => {
+  test('sends a change of a role to the dashboards of every node', async () => {
     const [a, b, c] = nodes as [StartedServer, StartedServer, StartedServer]
     const created = { grants: [grant({ '*': ['read'] })] }
     const put = await at(b).ask('/iam/roles/watcher', { method: 'PUT', body: created })
@@ -210,7 +210,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     }
   })
 
-  test('continues when the owner is killed: nothing acknowledged is lost, no dashboard misses or repeats an event', async () => {
+  test('continues when the owner is killed, without a lost report, and without a missing or repeated event', async () => {
     const { owner, near, generation, counting } = await disturb('KILLED', (node) => node.kill())
     expect(counting.closings).toEqual([1012])
     expect((await statusOf(near)).generation).toBe(generation + 1)
@@ -237,7 +237,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     await owner.startAgain()
   })
 
-  test('admin cluster hand-over makes another node the owner, without a refused request', async () => {
+  test('gets another owner by `admin cluster hand-over`, without a refused request', async () => {
     const { owner, others } = await ownerAndOthers()
     const [other] = others as [StartedServer]
     const { node: name } = await statusOf(other)
@@ -266,7 +266,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     expect(await admin('hand-over', 'x')).toMatchObject({ code: 1, notes: unknown })
   })
 
-  test('continues when the owner stands still, which follows afterwards', async () => {
+  test('continues when the owner is suspended, and the former owner follows afterwards', async () => {
     const { owner } = await disturb('PAUSED', async (node) => {
       node.run.signal('SIGSTOP')
       const others = running().filter((each) => each !== node)
@@ -283,7 +283,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     expect((await at(owner).get('/devices/PAUSED')).status).toBe(200)
   })
 
-  test('the log is trimmed, and a new node begins with an image of another one', async () => {
+  test('trims its log, and a new node begins with the data of another node', async () => {
     const connection = await connect({ servers: nats.url })
     const manager = await jetstreamManager(connection)
     const firstOf = async () => (await manager.streams.info('devices_log')).state.first_seq
@@ -297,7 +297,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     expect(answers[1]?.text).toBe(answers[0]?.text)
     await until(async () => (await statusOf(created)).lag.entries === 0, 'the new node to follow')
     expect(created.run.lines).toContainEqual(expect.objectContaining({ msg: 'this node has the data of another node' }))
-    // For each node its own last message stays, and so does the last message of the log.
+    // The log keeps the last message that each node has applied, and the last message of all.
     expect(await firstOf()).toBeLessThanOrEqual(await lastOf())
     await created.kill()
     await created.startAgain()
@@ -306,7 +306,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     await connection.close()
   })
 
-  test('without NATS each node answers reads, and everything recovers', async () => {
+  test('answers reads at each node without NATS, and writes again when NATS is back', async () => {
     await nats.kill()
     for (const node of running()) expect((await at(node).get('/devices?depth=2')).status).toBe(200)
     await nats.startAgain()

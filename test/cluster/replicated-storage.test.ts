@@ -12,7 +12,7 @@ import { put, rowsOf, storageSuite, text } from '#test/store/storage-suite'
 const partBytesMax = 64
 
 /** A backend whose `open` ends when this node owns the store. */
-function owned(options: ReplicatedStorageOptions): StorageBackend {
+function ownerBackend(options: ReplicatedStorageOptions): StorageBackend {
   const backend = replicatedStorage(options)
   return {
     ...backend,
@@ -34,10 +34,10 @@ storageSuite('a replicated store', async () => {
   const world = idleWorld(1)
   const log = new SimulatedLog(world).of(world)
   const options = { world, log, lease: everyonesLease, node: 'a', partBytesMax: 100_000 }
-  return { backend: owned({ ...options, backend: memoryStorage() }) }
+  return { backend: ownerBackend({ ...options, backend: memoryStorage() }) }
 })
 
-/** A process that may be stopped and continued: nothing runs meanwhile, and everything due runs afterwards. */
+/** A process that can be paused. Tasks that become due during the pause run when it resumes. */
 function pausable(world: World) {
   let held: (() => void)[] | undefined
   const guarded = (task: () => void) => () => {
@@ -73,7 +73,7 @@ function pausable(world: World) {
   }
 }
 
-/** A node with its disk, which outlives its processes. */
+/** A node. Its disk outlives its processes. */
 interface Node {
   readonly name: string
   readonly disk: MemoryBackend
@@ -84,12 +84,12 @@ interface Node {
   failure: unknown
 }
 
-/** Nodes that count: each commit of an owner stores the number that it reads, plus one. */
+/** Nodes that share a counter. Each commit of an owner reads the count, and stores the next one. */
 class CountingCluster {
   readonly world: SimulatedWorld
   readonly log: SimulatedLog
   readonly nodes: readonly Node[]
-  /** Acknowledged counts, with the node that made each. */
+  /** The counts that were acknowledged, with the name of the commit of each. */
   readonly acknowledged = new Map<number, string>()
   readonly faults: string[] = []
   #commits = 0
@@ -112,7 +112,7 @@ class CountingCluster {
     node.failure = undefined
     const { world } = paused
     const options = { world, log: this.log.of(world), lease: everyonesLease, node: node.name, partBytesMax }
-    owned({ ...options, backend: node.disk })
+    ownerBackend({ ...options, backend: node.disk })
       .open()
       .then(
         (storage) => {
@@ -130,7 +130,7 @@ class CountingCluster {
     node.disk.crash(this.world.random.below(3))
   }
 
-  /** One commit of a node that believes that it is the owner. It takes several messages. */
+  /** Starts a commit of a node that believes that it is the owner. The commit takes several messages. */
   commit(node: Node): void {
     const { storage, process } = node
     if (!storage || !process || node.isCommitting) return
@@ -153,7 +153,7 @@ class CountingCluster {
     )
   }
 
-  /** A process whose store failed ends, and its successor opens the same disk. */
+  /** Ends a process whose store failed. The next process of the node opens the same disk. */
   #ended(node: Node, process: Node['process'], error: unknown): void {
     if (node.process !== process) return
     this.kill(node)
@@ -167,7 +167,7 @@ class CountingCluster {
   }
 }
 
-/** Any order of starts, commits, kills, stops and continuations. */
+/** Runs a cluster with starts, commits, kills and pauses in a random order. */
 async function runCluster(seed: number, faults: LogFaults): Promise<CountingCluster> {
   const cluster = new CountingCluster(seed, faults)
   const { random } = cluster.world
@@ -187,11 +187,11 @@ async function runCluster(seed: number, faults: LogFaults): Promise<CountingClus
   return cluster
 }
 
-/** Rows of a node that reads the whole log on an empty disk, or goes on with the disk of another. */
+/** The rows of a new node after it has read the log, from the beginning or from the state of this disk. */
 async function rowsAfterAll(cluster: CountingCluster, disk: MemoryBackend) {
   const { world } = cluster.world.process()
   const options = { world, log: cluster.log.of(world), lease: everyonesLease, node: 'reader', partBytesMax }
-  const opening = owned({ ...options, backend: disk }).open()
+  const opening = ownerBackend({ ...options, backend: disk }).open()
   let storage: Storage | undefined
   void opening.then((opened) => {
     storage = opened
@@ -208,7 +208,7 @@ const faulty = { lostAnswer: 0.05, lateCopy: 0.05, ignoredOrder: 0.2, stall: 0.0
 test.each([
   ['without faults', faultless, 1],
   ['with lost answers, late copies, stalls, and a log that ignores the order', faulty, 101],
-])('nodes that share a log lose and double nothing %s', async (_, faults, firstSeed) => {
+])('nodes that share a log lose no commit and repeat none %s', async (_, faults, firstSeed) => {
   let acknowledged = 0
   for (let seed = firstSeed; seed < firstSeed + 40; seed++) {
     const cluster = await runCluster(seed, faults)
@@ -222,18 +222,18 @@ test.each([
   expect(acknowledged).toBeGreaterThan(200)
 })
 
-/** Still a message, of another content. */
+/** A message that can still be decoded, but has another content. */
 function withLastByteChanged(message: Uint8Array): Uint8Array {
   return message.with(-1, (message.at(-1) as number) ^ 1)
 }
 
-describe('a node whose copy does not fit to the log', () => {
+describe('a node whose copy does not match the log', () => {
   async function stoppedNode() {
     const world = idleWorld(1)
     const servers = new SimulatedLog(world)
     const backend = memoryStorage()
     const open = (disk = backend) =>
-      owned({
+      ownerBackend({
         world,
         log: servers.of(world),
         lease: everyonesLease,
@@ -249,16 +249,16 @@ describe('a node whose copy does not fit to the log', () => {
 
   test.each<[string, (messages: Uint8Array[]) => void, string]>([
     [
-      'lost commits',
+      'the log lost commits',
       (messages) => messages.pop(),
       'the log ends with message 2, and this node has applied 3: it lost commits',
     ],
     [
-      'another message',
+      'the log has another message',
       (messages) => messages.splice(2, 1, messages[0] as Uint8Array),
       'message 3 of the log is not the one',
     ],
-  ])('refuses to open: %s', async (_, change, message) => {
+  ])('does not open: %s', async (_, change, message) => {
     const { servers, open } = await stoppedNode()
     change(servers.messages)
     await expect(open()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining(message) })
@@ -269,7 +269,7 @@ describe('a node whose copy does not fit to the log', () => {
     ['a lost message', (messages) => messages.splice(1, 1)],
     ['a changed message', (messages) => messages.splice(1, 1, withLastByteChanged(messages[1] as Uint8Array))],
     ['a lost claim', (messages) => messages.splice(0, 1)],
-  ])('refuses to open a new copy of a log with %s', async (_, change) => {
+  ])('does not open a new copy of a log with %s', async (_, change) => {
     const { servers, open } = await stoppedNode()
     change(servers.messages)
     await expect(open(memoryStorage())).rejects.toMatchObject({
@@ -283,7 +283,7 @@ describe('a node whose copy does not fit to the log', () => {
   test.each([
     ['of a newer format', pack([2, 1, 3, new Uint8Array(16), true, new Uint8Array(0)])],
     ['without a format', new Uint8Array([0xc1])],
-  ])('refuses to open: a message %s', async (_, message) => {
+  ])('does not open if the log has a message %s', async (_, message) => {
     const { servers, open } = await stoppedNode()
     servers.messages.push(message)
     await expect(open()).rejects.toMatchObject({
@@ -292,7 +292,7 @@ describe('a node whose copy does not fit to the log', () => {
     })
   })
 
-  test('refuses to open: the log begins after the messages that the node has', async () => {
+  test('does not open if the log begins after the messages that the node has', async () => {
     const { servers, open } = await stoppedNode()
     servers.firstSequence = 2
     const message = 'the log begins with message 2, and this node has applied 0: it needs an image of another node'
@@ -301,11 +301,11 @@ describe('a node whose copy does not fit to the log', () => {
   })
 })
 
-test('without the log a commit fails after 15 seconds', async () => {
+test('a commit fails after 15 seconds without an answer of the log', async () => {
   const world = idleWorld(1)
   const servers = new SimulatedLog(world)
   const options = { world, log: servers.of(world), lease: everyonesLease, node: 'a', partBytesMax }
-  const storage = await owned({ ...options, backend: memoryStorage() }).open()
+  const storage = await ownerBackend({ ...options, backend: memoryStorage() }).open()
   servers.faults = { ...noFaults, isAway: true }
   const startedAt = world.monotonic()
   await expect(storage.write([put('a', '1')], { sync: false })).rejects.toMatchObject({ code: 'poisoned' })

@@ -4,7 +4,7 @@ import { Problem } from '#model/problem'
 import { bytesMax, bytesOf, hashOf, noOwners, piecesOf } from '#test/store/blob-suite'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
-/** Objects in memory. None can be added while `isAway`. */
+/** A bucket in memory. It refuses new objects while `isAway`. */
 class MemoryBucket implements ObjectBucket {
   readonly objects = new Map<string, { bytes: Uint8Array; storedAt: number }>()
   readonly now: () => number
@@ -66,7 +66,7 @@ describe('images of two nodes', () => {
     return new Uint8Array(Buffer.concat(pieces))
   }
 
-  test('an image is read at a node that did not receive it, and fetched once', async () => {
+  test('an image can be read at a node that did not receive it, which fetches it once', async () => {
     const { bucket, nodes } = twoNodes()
     await upload(nodes[0])
     expect([await nodes[1].names(), await nodes[1].sizeOf(sha256)]).toEqual([[sha256], bytes.length])
@@ -76,7 +76,7 @@ describe('images of two nodes', () => {
     expect(hashOf(await readFrom(nodes[1], 0, bytes.length))).toBe(sha256)
   })
 
-  test('an upload is complete only when the bucket has it', async () => {
+  test('an upload is complete only when the bucket has the image', async () => {
     const { bucket, nodes } = twoNodes()
     let owners = 0
     const own = async () => {
@@ -90,14 +90,14 @@ describe('images of two nodes', () => {
     expect([owners, [...bucket.objects.keys()]]).toEqual([1, [sha256]])
   })
 
-  test('damaged bytes are not taken for the image', async () => {
+  test('an object with damaged bytes is not the image', async () => {
     const { bucket, nodes } = twoNodes()
     await upload(nodes[0])
     bucket.objects.set(sha256, { bytes: bytesOf(200_000, 1), storedAt: 0 })
     await expect(readFrom(nodes[1], 0, 10)).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('a sweep removes what has no reference from the bucket, but nothing new', async () => {
+  test('a sweep removes images without references from the bucket, except those of the last hour', async () => {
     const { bucket, nodes, wait } = twoNodes()
     await upload(nodes[0])
     await nodes[1].sweep(() => false, noOwners)

@@ -3,11 +3,11 @@ import type { World } from '#runtime/world'
 
 /** Faults of messages, each with its probability from 0 to 1. */
 export interface LogFaults {
-  /** The message is stored, and the node never learns it. */
+  /** The message is stored, but its answer does not reach the node. */
   readonly lostAnswer: number
   /** A copy of the message is stored up to ten seconds later, even if the message is refused. */
   readonly lateCopy: number
-  /** The log does not look at `after`. */
+  /** The log stores a message although `after` is not the last sequence. */
   readonly ignoredOrder: number
   /** The log stalls for four to nine seconds. */
   readonly stall: number
@@ -17,13 +17,13 @@ export interface LogFaults {
 
 export const noFaults: LogFaults = { lostAnswer: 0, lateCopy: 0, ignoredOrder: 0, stall: 0 }
 
-/** The servers of a log: they live longer than any node. */
+/** The servers of a log. They outlive every node. */
 export class SimulatedLog {
   readonly messages: Uint8Array[] = []
   readonly #followers = new Set<() => void>()
   readonly #world: World
   faults: LogFaults
-  /** Earlier messages were trimmed. */
+  /** The sequence of the first message that was not trimmed. */
   firstSequence = 1
   #stalledUntil = 0
 
@@ -101,5 +101,5 @@ export class SimulatedLog {
   }
 }
 
-/** A lease that everyone gets: the log alone protects the data. */
+/** A lease that every node gets at once, so that only the log protects the data. */
 export const everyonesLease: Lease = { acquire: async () => {}, release: async () => {} }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { closeData, closeOf, RecordBatches, recordsIn } from '#cluster/tunnel-records'
 import { world } from '#test/http/http-fixture'
 
-test('records come out of batches as they were added', () => {
+test('the records in batches are those that were added, in order', () => {
   const record = fc.record({
     id: fc.nat({ max: 0xffff_ffff }),
     kind: fc.nat({ max: 255 }),

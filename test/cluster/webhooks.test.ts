@@ -16,8 +16,8 @@ const graph = {
   edges: [['when', 'hook']],
 }
 
-/** Owner and follower share a log; the follower takes over. */
-test('webhooks are sent by the owner alone, and those without a stored result by the next owner', async () => {
+/** An owner and a follower share a log. The owner dies, and the follower takes over. */
+test('only the owner sends webhooks, and the next owner repeats those without a stored result', async () => {
   const world = new SimulatedWorld(1)
   const nodes = new SimulatedNodes(world, { world: world.process().world, delayMsMax: 3 })
   const posts: string[] = []

@@ -15,11 +15,11 @@ import {
 } from '#dashboard/pages/administration/grants'
 import { actions, type Grant, isPermitted, resources, scopeOf } from '#model/scope'
 
-/** The matrix of permissions compared with the server's evaluation of grants. Contract 2, Model. */
+/** Compares the form of permissions with the evaluation of grants by the server. Contract 2, Model. */
 
 const grantOf = (permissions: Grant['permissions']): Grant => ({ permissions, devices: ['*'], services: ['*'] })
 
-test('the form has a row for each resource, and each action of the server', () => {
+test('the form has a row for each resource and all actions', () => {
   expect(resourceRows.map(({ resource }) => resource)).toEqual(['*', ...resources])
   expect([...singleActions].sort()).toEqual([...actions].sort())
 })
@@ -42,7 +42,7 @@ test.each([
       ]).toEqual([resource, action, isPermitted(scope, resource, action)])
 })
 
-test('every level, and every action added and removed again, is read as it was chosen', () => {
+test('each chosen level is read again, and an action that is added and removed leaves the grant unchanged', () => {
   const before = grantOf({ meta: ['read'] })
   for (const { resource } of resourceRows) {
     for (const level of Object.keys(levels) as (keyof typeof levels)[])
@@ -65,7 +65,7 @@ test.each<[Grant, string]>([
   [{ ...grantOf({}), devices: ['P-*'] }, 'nothing — on P-*, all services'],
   [{ ...grantOf({}), devices: [], groups: ['g'] }, 'nothing — on the devices of 1 group, all services'],
   [{ ...grantOf({}), devices: ['A'], groups: ['g', 'h'] }, 'nothing — on A, the devices of 2 groups, all services'],
-])('%j in words: %s', (grant, text) => {
+])('the grant %j reads: %s', (grant, text) => {
   expect(grantText(grant)).toBe(text)
 })
 
@@ -91,10 +91,10 @@ test.each<[Partial<Grant>, unknown]>([
       ],
     },
   ],
-  // A group that the user may not see, and more names than fit into a request.
+  // There is no filter for a group that the user may not see, and for more names than fit into a request.
   [{ devices: [], groups: ['unknown'] }, undefined],
   [{ devices: Array.from({ length: 301 }, (_, number) => `D-${number}`) }, undefined],
-])('the devices of %j are found by %j', (part, filter) => {
+])('the devices of %j are found by the filter %j', (part, filter) => {
   const groups = [{ resourceIdentifier: 'crn#group:5Kd9tVw3Cx', name: 'Hall', devices: ['M'] }]
   expect(deviceFilterOf({ ...grantOf({}), ...part }, groups)).toEqual(filter)
 })

@@ -43,7 +43,7 @@ describe('administration pages', () => {
     await input('Name').fill('ANN')
     await ann.button('Create code').click()
     await ann.dialog.getByRole('alert').getByText('The name is taken').waitFor()
-    // Escape or a click outside does not discard input without a question.
+    // Escape and a click outside the dialog ask before they discard input.
     await ann.page.keyboard.press('Escape')
     await ann.answerLeaveDialog(false)
     expect(await input('Name').inputValue()).toBe('ANN')
@@ -51,7 +51,7 @@ describe('administration pages', () => {
     await ann.answerLeaveDialog(true)
     await ann.dialog.waitFor({ state: 'hidden' })
 
-    // Only changed fields are sent.
+    // The page sends only changed fields.
     await ann.button('Change ann').click()
     await input('viewer').check()
     await input('operator').uncheck()
@@ -105,7 +105,7 @@ describe('administration pages', () => {
     expect(await user('root')).toMatchObject({ state: 'active' })
   })
 
-  test('a role is created, changed and deleted; the refusal for a role in use names its users', async () => {
+  test('a role is created, changed and deleted, and the refusal for a role in use names the users', async () => {
     await ann.visit('/administration/roles')
     await ann.button('Show admin').click()
     await ann.dialog.getByText('Built-in roles cannot be changed').waitFor()
@@ -146,7 +146,7 @@ describe('administration pages', () => {
       },
     ])
 
-    // Saving does not restore permissions that another user removed meanwhile.
+    // The form does not save permissions again that another user has removed meanwhile.
     await ann.button('Change wall').click()
     await permission('updates').selectOption('read')
     await admin.putRole('wall', grant({ service: ['read'] }))
@@ -169,7 +169,7 @@ describe('administration pages', () => {
     await ann.dialog.getByRole('button', { name: 'Delete wall' }).click()
     await ann.seesToast('Role wall is deleted')
     expect((await admin.get('/iam/roles/wall')).status).toBe(404)
-    // Keyboard users continue at the list.
+    // The focus returns to the list for keyboard users.
     await expect.poll(() => ann.focused()).toBe('Roles')
   })
 
@@ -248,7 +248,7 @@ describe('administration pages', () => {
     await ann.seesToast('Tenant acme is closed')
     await tab('Users')
     await ann.row('root').waitFor()
-    // The user's own tenant is selected again, and the picker is hidden because no other tenant is left.
+    // The tenant of the user is selected again. The picker is hidden, because there is no other tenant.
     expect(await ann.page.getByLabel('Tenant').count()).toBe(0)
   })
 
@@ -269,7 +269,7 @@ describe('administration pages', () => {
     expect(await sam.isIn()).toBe(false)
   })
 
-  test('changes and sign-ins are listed, of all users and of one, for a user who may read only those', async () => {
+  test('a user who may read only the audit sees the changes and sign-ins of all users or of one user', async () => {
     await admin.putRole('auditor', grant({ audit: ['read'] }))
     const auditor = await Visitor.open(browser, server)
     await auditor.signIn(await admin.bring('auditor', ['auditor']))
@@ -301,7 +301,7 @@ describe('administration pages', () => {
     await ann.isAccessible()
   })
 
-  test('actions and lists that a user has no permission for are hidden', async () => {
+  test('actions and lists without permission are hidden', async () => {
     await admin.putRole('looker', grant({ users: ['read'], service: ['read'] }))
     const looker = await admin.bring('looker', ['looker'])
     const other = await Visitor.open(browser, server)
@@ -319,7 +319,7 @@ describe('administration pages', () => {
     expect(await other.page.getByText('Provisioning keys').count()).toBe(0)
     await other.close()
 
-    // All permissions, but for one device: actions that concern all devices are hidden.
+    // With all permissions for only one device, actions that concern all devices are hidden.
     await admin.putRole('narrow', grant({ '*': ['*'] }, ['LAMP-1']))
     const narrow = await Visitor.open(browser, server)
     await narrow.signIn(await admin.bring('narrow', ['narrow']))

@@ -13,7 +13,7 @@ interface Alarm {
   readonly resourceIdentifier: string
 }
 
-/** Alarms in a browser: created, watched, changed, deleted. Contract 5.3. */
+/** Alarms are created, followed, changed and deleted in a browser. Contract 5.3. */
 describe('alarms in a browser', () => {
   let server: StartedServer
   let browser: Browser
@@ -40,13 +40,13 @@ describe('alarms in a browser', () => {
     await ann.isAccessible()
   })
 
-  test('an alarm is created from rows, which become JsonLogic', async () => {
+  test('an alarm is created from the rows of a form, which become JsonLogic', async () => {
     await ann.page.getByRole('link', { name: 'New alarm' }).click()
     await ann.sees('New alarm')
     await ann.field('Name').fill('Boils')
     await pick('Severity', 'critical')
     await ann.button('Create alarm').click()
-    // Nothing incomplete is sent; a message stands at each missing field.
+    // An incomplete form is not sent, and each missing field has a message.
     await ann.reads('Choose a property')
     await ann.field('Service').selectOption('Other…')
     await ann.field('Service identifier').fill('nowhere')
@@ -68,7 +68,7 @@ describe('alarms in a browser', () => {
     expect(await only()).not.toHaveProperty('devices')
   })
 
-  test('the page and the list show live where an alarm is active', async () => {
+  test('the page and the list show live on which devices an alarm is active', async () => {
     await boilers.report('BOILER-002', 95)
     await ann.row('BOILER-002').getByText('active').first().waitFor()
     await ann.reads('1 active')
@@ -96,7 +96,7 @@ describe('alarms in a browser', () => {
     await ann.field('Search').fill('')
   })
 
-  test('an alarm is edited as rows and as JSON; a refusal of the server is shown at its field', async () => {
+  test('an alarm is edited as rows and as JSON, and a refusal of the server is shown at its field', async () => {
     await ann.page.getByRole('link', { name: 'Boils' }).click()
     await ann.row('BOILER-002').getByText('inactive').first().waitFor()
     await ann.row('BOILER-001').getByText('on my way').last().waitFor()
@@ -132,7 +132,7 @@ describe('alarms in a browser', () => {
     })
   })
 
-  test('a concurrent change of another user is shown, and loaded on request', async () => {
+  test('a concurrent change of another user is shown, and is loaded on request', async () => {
     await ann.field('Name').fill('Mine')
     // Links, going back and reloading ask before they discard unsaved input.
     const here = ann.page.url()
@@ -156,7 +156,7 @@ describe('alarms in a browser', () => {
     await until(async () => (await ann.field('Name').inputValue()) === 'Theirs', 'what is there now')
     await ann.sees('Theirs')
     await ann.field('Name').fill('Mine')
-    // A change that reaches the server just before ours is not overwritten.
+    // The form does not overwrite a change that reaches the server just before it.
     await ann.page.route('**/alarms/*', async (route) => {
       const theirs = { method: 'PUT', body: { ...body, severity: 'warning' } }
       const isSaved = route.request().method() === 'PUT'

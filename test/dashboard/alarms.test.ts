@@ -23,9 +23,9 @@ test.each([
     { or: [{ '<': [of('temperature'), 5] }, { '>': [of('pressure'), 3] }, { '>': [of('temperature'), 90] }] },
     [0x2000, [5, '5 °C'], [90, '90 °C']],
   ],
-  // A service without a schema.
+  // This is a property of a service without a schema.
   [{ '>': [of('8192'), 1] }, [8192, [1, '1']]],
-])('%j has thresholds', (condition, [propId, ...thresholds]) => {
+])('the condition %j has thresholds', (condition, [propId, ...thresholds]) => {
   expect(watchedProperty(condition, operands)).toEqual({
     propId,
     thresholds: thresholds.map((each) => ({ value: (each as unknown[])[0], label: (each as unknown[])[1] })),
@@ -38,11 +38,11 @@ test.each([
   [{ '!': of('mode') }],
   [{ '>': [of('no such name'), 3] }],
   [{ '>': [{ '+': [of('temperature'), of('pressure')] }, 3] }],
-])('%j has none', (condition) => {
+])('the condition %j has no thresholds', (condition) => {
   expect(watchedProperty(condition, operands)).toBeUndefined()
 })
 
-test('active alarms are in the order of severity, then of age', () => {
+test('active alarms are sorted by severity and then by age', () => {
   const row = (deviceIdentifier: string, since: number, severity?: StatusRow['severity']): StatusRow => ({
     ...{ resourceIdentifier: 'crn#alarm:8Hj4wRt6Zp', deviceIdentifier, active: true, since, acknowledged: null },
     ...(severity && { severity }),

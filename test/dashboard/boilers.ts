@@ -17,7 +17,7 @@ const schema = {
   },
 }
 
-/** The declaration of a boiler; every fourth is off. */
+/** The declaration of a boiler. Every fourth boiler is off. */
 function declared(number: number): readonly Declaration[] {
   return [
     {
@@ -31,15 +31,15 @@ function declared(number: number): readonly Declaration[] {
   ]
 }
 
-/** The first temperature of a boiler: from 20 to 64. */
+/** The first temperature of a boiler, from 20 to 64. */
 export function degreesOf(number: number): number {
   return 20 + ((number * 17) % 45)
 }
 
-/** Few enough for the window of a link. */
+/** So few frames fit into the window of a device connection. */
 const framesAtOnce = 50
 
-/** Many boilers on one connection. They refuse the setpoint 13 and start every firmware update. */
+/** Many boilers on one connection. They refuse the setpoint 13, and start every firmware update. */
 export class Boilers {
   readonly #server: StartedServer
   #count = 0
@@ -72,13 +72,13 @@ export class Boilers {
     }
   }
 
-  /** Reports a temperature; resolves when it is stored. */
+  /** Reports a temperature, and resolves when it is stored. */
   async report(identifier: string, degrees: number): Promise<void> {
     const flakeAddress = this.#addresses.get(identifier) ?? 0
     await this.#open.report(flakeAddress, this.#next(identifier), service, [{ propId: temperature, value: degrees }])
   }
 
-  /** Reports temperatures of earlier times, as a device that was without a connection. A text is an error. */
+  /** Reports temperatures of earlier times, as a device after a time without a connection. A text is an error. */
   async reportPast(identifier: string, points: readonly (readonly [at: number, degrees: number | string])[]) {
     const flakeAddress = this.#addresses.get(identifier) ?? 0
     for (let from = 0; from < points.length; from += framesAtOnce) {

@@ -49,7 +49,7 @@ describe('a column', () => {
     ['meta:floor', 'floor', undefined, '{"number":2}', '{"number":2}', undefined],
     ['meta:owner', 'owner', undefined, '', undefined, undefined],
     ['connects', 'Connects', undefined, '7', 7, true],
-  ])('%s', (key, title, unit, text, order, isNumber) => {
+  ])('with key %s has title, unit, text and order', (key, title, unit, text, order, isNumber) => {
     const column = columnOf(key, schemas)
     expect([column?.title, column?.unit, column?.text?.(boiler), column?.sortKey?.(boiler), column?.isNumber]).toEqual([
       title,
@@ -60,11 +60,11 @@ describe('a column', () => {
     ])
   })
 
-  test.each(['nothing', 'property:boiler', ''])('unknown: %o', (key) => {
+  test.each(['nothing', 'property:boiler', ''])('with key %o does not exist', (key) => {
     expect(columnOf(key, schemas)).toBeUndefined()
   })
 
-  test('statuses are ordered from online to offline', () => {
+  test('with statuses is sorted from online to offline', () => {
     const order = columnOf('status', schemas)?.sortKey
     expect((['online', 'idle', 'offline'] as const).map((status) => order?.({ ...boiler, status }))).toEqual([0, 1, 2])
   })
@@ -80,7 +80,7 @@ test('a property with the title of another column gets the name of its service',
   ])
 })
 
-test('a line of values has names and units, and leaves out unset values and those with a column', () => {
+test('the line of values has names and units, but no unset values and no values that have a column', () => {
   const columns = columnsOf([propertyKey('boiler', 2)], schemas)
   expect([valuesText(boiler, schemas, columns), valuesText(boiler, new Map(), [])]).toEqual([
     'Temperature 21.5 °C · 0x0004 text',
@@ -89,7 +89,7 @@ test('a line of values has names and units, and leaves out unset values and thos
   expect([withUnit('1', ''), withUnit('1', 'm')]).toEqual(['1', '1 m'])
 })
 
-test('the trend is that of the first number with a column, or of the first number with a value', () => {
+test('the trend shows the first number that has a column, or else the first number that has a value', () => {
   const other = serviceView(propertyView('UINT8', 1, { propId: 1 }), propertyView('FLOAT', 3, { propId: 9 }))
   const device = { ...boiler, services: new Map([...boiler.services, ['other', other]]) }
   const trend = (...keys: string[]) => trendOf(device, schemas, columnsOf(keys, schemas))
@@ -103,7 +103,7 @@ test('the trend is that of the first number with a column, or of the first numbe
   expect(trendOf({ ...boiler, services: new Map() }, schemas, [])).toBeUndefined()
 })
 
-test('default columns: a line of values, or the first properties of one service', () => {
+test('by default, the columns have a line of values, or the first properties of the selected service', () => {
   expect(defaultColumnKeys('', [])).toEqual(['device', 'status', 'trend', 'values'])
   expect(defaultColumnKeys('boiler', [1, 2, 3, 4, 5, 6])).toEqual([
     'device',

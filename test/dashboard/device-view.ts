@@ -1,6 +1,6 @@
 import type { DeviceView, PropertyView, ServiceView } from '#client/client'
 
-/** Devices as the client's state has them, with only what a test needs. */
+/** Devices in the form that the state of a client has, with only the fields that a test needs. */
 
 export const modifier = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
 

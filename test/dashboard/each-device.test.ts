@@ -11,7 +11,7 @@ afterEach(() => {
 const refusal = (status: number, retryAfterSeconds?: number) =>
   Object.assign(new Error('refused'), { status, retryAfterSeconds })
 
-/** Answers these refusals in turn, and then success. Returns when each request came, in seconds, and the outcome. */
+/** Answers with these refusals in turn, and then with success. Returns the second of each request, and the outcomes. */
 async function run(refusals: Error[]): Promise<{ at: number[]; outcomes: Outcome[] }> {
   const start = Date.now()
   const at: number[] = []
@@ -29,7 +29,7 @@ async function run(refusals: Error[]): Promise<{ at: number[]; outcomes: Outcome
 }
 
 test.each<[string, Error[], at: number[], isDone: boolean]>([
-  ['as often as the server says', [refusal(429, 7), refusal(503, 2)], [0, 7, 9], true],
+  ['after the time that the server names', [refusal(429, 7), refusal(503, 2)], [0, 7, 9], true],
   ['a second later after another change at the same time', [refusal(412)], [0, 1], true],
   ['at most five times', Array.from({ length: 9 }, () => refusal(429)), [0, 1, 2, 3, 4, 5], false],
   ['never after another refusal', [refusal(403)], [0], false],

@@ -8,13 +8,13 @@ import {
   uploadImage,
 } from '#dashboard/pages/firmware/image-upload'
 
-/** An image uploaded in parts over connections that break, to a model of the server by docs/api.md. Contract 6. */
+/** Uploads an image in parts over connections that break, to a model of the server from docs/api.md. Contract 6. */
 
 const release = { firmware: '1.5.0', index: 0, sha256: 'f'.repeat(64), size: 1, createdAt: 1, createdBy: 'crn#user:a' }
 
 type Fault = 'request lost' | 'answer lost' | 'connection broken' | 'busy' | 'being uploaded already'
 
-/** Receives parts as the server does, and fails once for each planned fault. */
+/** Receives parts as the server does, but fails once for each planned fault. */
 class PartReceiver {
   bytes = Buffer.alloc(0)
   isStored = false
@@ -79,7 +79,7 @@ function environmentOf(receiver: Pick<PartReceiver, 'take'>, more: Partial<Uploa
 const imageOf = (bytes: number) => new Blob([Uint8Array.from({ length: bytes }, (_, place) => place % 251)])
 const content = async (image: Blob) => Buffer.from(await image.arrayBuffer())
 
-test('asks for the received size, sends parts, and reports progress', async () => {
+test('an upload asks for the received size, sends parts, and reports progress', async () => {
   const image = imageOf(2 * partBytes + 7)
   const receiver = new PartReceiver()
   const { environment, seen } = environmentOf(receiver)
@@ -94,7 +94,7 @@ test('asks for the received size, sends parts, and reports progress', async () =
   expect(seen.received).toEqual([0, partBytes, 2 * partBytes, image.size])
 })
 
-test('resumes an earlier upload, and sends nothing when all bytes were received', async () => {
+test('an upload continues an earlier one, and sends nothing if all bytes were received', async () => {
   const image = imageOf(partBytes + 3)
   const receiver = new PartReceiver()
   receiver.bytes = (await content(image)).subarray(0, 10)
@@ -104,7 +104,7 @@ test('resumes an earlier upload, and sends nothing when all bytes were received'
   expect(await uploadImage(image, again.environment)).toBeUndefined()
 })
 
-test('any faults: the received image is the sent image', async () => {
+test('the received image is the sent image after any faults', async () => {
   const faults: readonly Fault[] = [
     'request lost',
     'answer lost',
@@ -128,14 +128,14 @@ test('any faults: the received image is the sent image', async () => {
   )
 })
 
-test('gives up after eight failures in a row, with growing pauses', async () => {
+test('an upload fails after eight failures in a row with growing pauses', async () => {
   const { environment, seen } = environmentOf(new PartReceiver(Array.from({ length: 20 }, () => 'busy' as const)))
   await expect(uploadImage(imageOf(9), environment)).rejects.toThrow('OVERLOADED')
   expect(seen.waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000])
   expect(seen.pauses).toHaveLength(7)
 })
 
-test('gives up if the received size never grows', async () => {
+test('an upload fails if the received size does not grow', async () => {
   const sent: string[] = []
   const take = async (range: string) => {
     sent.push(range)
@@ -154,7 +154,7 @@ test.each([
     'index must be',
   ],
   [403, undefined, ''],
-])('a refusal is not retried: %s', async (status, body, text) => {
+])('an upload is not repeated after a refusal: %s', async (status, body, text) => {
   const sent: string[] = []
   const take = async (range: string) => {
     sent.push(range)
@@ -166,7 +166,7 @@ test.each([
   expect(sent).toHaveLength(1)
 })
 
-test('ends when it is cancelled', async () => {
+test('an upload ends when it is cancelled', async () => {
   const cancelled = new AbortController()
   const receiver = new PartReceiver()
   const take = async (range: string, part: Blob) => {

@@ -29,7 +29,7 @@ describe('firmware pages', () => {
     return device
   }
 
-  test('an empty page explains the next step; a release is uploaded over a connection that breaks', async () => {
+  test('an empty page explains the next step, and a release is uploaded over a connection that breaks', async () => {
     await ann.visit('/firmware')
     await ann.page.getByText('No firmware').waitFor()
     await ann.page.getByText('curl -T boiler-1.0.0.bin http').waitFor()
@@ -64,14 +64,14 @@ describe('firmware pages', () => {
     await ann.page.keyboard.press('Escape')
   })
 
-  test('a rollout is started, watched, paused, resumed and ended', async () => {
+  test('a rollout is started, followed, paused, resumed and ended', async () => {
     const fleet = [await connect('STEP-1', 'steps'), await connect('STEP-2', 'steps'), await connect('STEP-3', 'steps')]
     const [one, two] = fleet as [UpdatingDevice, UpdatingDevice]
     await ann.visit('/firmware')
     await ann.row('steps').getByText('1.0.0 on 3').waitFor()
     await ann.page.getByRole('link', { name: 'steps' }).click()
     await ann.page.getByText('No rollout').waitFor()
-    // The project exists only on devices so far, which is not an error.
+    // Until now, only devices know the project, which is not an error.
     await ann.page.getByText('No pins').waitFor()
     expect(await ann.page.locator('.notice.bad').count()).toBe(0)
     await ann.page.getByText('3 devices, 0 being updated').waitFor()
@@ -122,7 +122,7 @@ describe('firmware pages', () => {
       return (json as { state: string }).state === 'running'
     }, 'the rollout to go on')
 
-    // The refusal for a release in use names its use.
+    // The refusal for a release in use names what uses it.
     await ann.visit('/firmware/steps')
     await ann.button('Delete 1.1.0').click()
     await ann.button('Delete release').click()
@@ -201,7 +201,7 @@ describe('firmware pages', () => {
     await ann.dialog.getByText('update available').waitFor()
     await ann.button('Update HAND-1 now').click()
     device.sendStatus(await device.takeOffer(), 'STARTED')
-    // The toast is inside the dialog, because elements outside a modal dialog are inert.
+    // The toast is within the dialog, because elements outside a modal dialog are inert.
     await ann.dialog.locator('.toast', { hasText: 'HAND-1: the update has started' }).waitFor()
     await untilUpdate(server, 'HAND-1', 'STARTED')
     await ann.page.keyboard.press('Escape')
@@ -227,14 +227,14 @@ describe('firmware pages', () => {
     await ann.isAccessible()
     await ann.page.keyboard.press('Escape')
     await ann.button('New release').click()
-    // By default a part of the devices is updated first; all of them is a choice.
+    // By default, a part of the devices is updated first. The user can choose all devices.
     expect(await input('Share of the devices').inputValue()).toBe('10')
     await ann.isAccessible()
     await input('Every device that connects').check()
     await ann.button(/^Upload for /).waitFor()
   })
 
-  test('with an external update server only the firmware of devices is shown', async () => {
+  test('with an external update server, the page shows only the firmware of devices', async () => {
     const elsewhere = await StartedServer.start({ UPDATE_SERVER_URL: 'http://127.0.0.1:9' })
     try {
       devices.push(await UpdatingDevice.linked(elsewhere, 'AWAY-1', { project: 'away' }))
@@ -253,7 +253,7 @@ describe('firmware pages', () => {
     }
   })
 
-  test('without authentication the administration page explains how to turn it on', async () => {
+  test('without authentication, the administration page explains how to turn it on', async () => {
     await ann.visit('/administration')
     await ann.reads('Authentication is off')
     await ann.reads('IAM=on npm start')

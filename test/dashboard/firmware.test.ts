@@ -14,7 +14,7 @@ import { bytesText } from '#dashboard/values/format-value'
 import { type FirmwareInformation, triggerStatuses, updateStates } from '#model/firmware'
 import { FirmwareVersion, ShortName } from '#model/identifier'
 
-/** Names and texts about firmware, compared with the model of the server. Contract 1.8, 6. */
+/** Compares names and texts about firmware with the model of the server. Contract 1.8, 6. */
 
 const written = fc.string({ unit: fc.constantFrom(...'0123456789.-+abzARC_ /'), maxLength: 24 })
 
@@ -40,7 +40,7 @@ test.each([
   ['firmware.bin', undefined],
   ['192.168.0.1.bin', undefined],
   ['boiler-1.5.bin', undefined],
-])('the version in the name of a file: %s', (name, version) => {
+])('the version is read from the name of a file: %s', (name, version) => {
   expect(versionIn(name)).toBe(version)
 })
 
@@ -62,7 +62,7 @@ test('every device of a rollout is counted in one part of the bar', () => {
   ])
 })
 
-test('every outcome of a manual update has a text; exactly the final states are ends', () => {
+test('every outcome of a manual update has a text, and exactly the final states are final', () => {
   for (const status of triggerStatuses) {
     const text = outcomeText('PUMP-7', { status, message: 'battery low' })
     expect(text).toMatch(/^PUMP-7: .+ \(battery low\)\.$/)
@@ -73,7 +73,7 @@ test('every outcome of a manual update has a text; exactly the final states are 
   expect(ends).toEqual(['IDLE', 'DONE', 'FAILED', 'REFUSED'])
 })
 
-test('the state of an update in words', () => {
+test('an active or final update has a text', () => {
   const entry = { firmware: '1.0.0', index: 0, updateAvailable: false }
   expect(updateText(entry)).toBeUndefined()
   const update = { status: 'DOWNLOADING', firmware: '1.5.0', progress: 41.6, at: 1 } as const
@@ -82,7 +82,7 @@ test('the state of an update in words', () => {
   expect(updateText({ ...entry, update: { status: 'IDLE', at: 1, message: 'NO_UPDATE' } })).toBeUndefined()
 })
 
-test('the message of an update: a result in words, or the text of the device', () => {
+test('the message of an update is a result in words, or the text of the device', () => {
   expect(messageText('NO_UPDATE')).toBe('no newer version is available')
   expect(messageText('battery low')).toBe('battery low')
 })
@@ -93,7 +93,7 @@ const device = (name: string, project: string | null, firmware: string, more: ob
   firmwares: [{ firmware, index: 0, updateAvailable: false, ...more }],
 })
 
-test('counts devices by project and version, and those that are being updated', () => {
+test('devices are counted by project and version, and also those with an active update', () => {
   const tally = tallyOf([
     device('A', 'boiler', '1.0.0', { updateAvailable: true, update: { status: 'DOWNLOADING', progress: 5, at: 1 } }),
     device('B', 'boiler', '1.1.0'),

@@ -13,11 +13,11 @@ test.each<[Partial<FleetView>, ReturnType<typeof fleetQueryOf>]>([
     { service: 'heat', condition },
     { filter: '{"and":[{"var":"services.heat"},{"!=":[{"var":"services.heat.0x2000"},20]}]}' },
   ],
-])('the query of %j is %j', (part, query) => {
+])('the view %j has the query %j', (part, query) => {
   expect(fleetQueryOf({ ...defaultView, ...part }, 20)).toEqual(query)
 })
 
-describe('a device that may match now, or no longer', () => {
+describe('an event can make it necessary to check a device', () => {
   const event = (type: string, more: object = {}) =>
     ({ type, deviceIdentifier: 'A', ...more }) as unknown as StreamEvent
   const report = (value: unknown, more: object = {}) =>
@@ -35,7 +35,7 @@ describe('a device that may match now, or no longer', () => {
     [event('META_DELETE'), { search: 'x' }, true, true],
     [event('DEVICE_DISCOVERY'), { search: '1.2' }, false, true],
     [event('ALARM_STATUS_ACTIVE'), { search: 'x' }, true, false],
-    // A reader of services alone gets no DEVICE_ADD and no DEVICE_DELETE.
+    // A user who can read only services gets no DEVICE_ADD and no DEVICE_DELETE.
     [report(1), {}, false, true],
     [report(1), {}, true, false],
     [report(undefined, { tag: 'removed' }), {}, true, true],
@@ -48,7 +48,7 @@ describe('a device that may match now, or no longer', () => {
     [report(21), { condition }, false, true],
     [report(20), { condition }, false, false],
     [report(1, { propId: 1 }), { condition }, false, false],
-  ])('%j with %j, shown: %j: %j', (received, part, isShown, isChecked) => {
+  ])('%j with view %j, where the device is shown: %j, makes it necessary: %j', (received, part, isShown, isChecked) => {
     expect(check(received, part, isShown)).toBe(isChecked ? 'A' : undefined)
   })
 
@@ -63,7 +63,7 @@ describe('a device that may match now, or no longer', () => {
     ['=', 0, true, false],
     ['≠', 0, undefined, false],
     ['≠', 0, [1], false],
-  ])('%s %j of %j: %j', (operator, wanted, value, isMet) => {
+  ])('the condition %s %j with a report of %j makes it necessary: %j', (operator, wanted, value, isMet) => {
     const part = { condition: { ...condition, operator } }
     expect(check(report(value), part, false, wanted)).toBe(isMet ? 'A' : undefined)
   })

@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A search on a simple server, which knows what matches. */
+/** A search with a simple server, which knows the devices that match. */
 class Fixture {
   readonly matching: Set<string>
   readonly asked: Parameters<FetchFleetPage>[0][] = []
@@ -56,7 +56,7 @@ test('the first rows are shown at once, and more are read in larger pages', asyn
   ])
 })
 
-test('a limited number of devices is kept', async () => {
+test('the search keeps a limited number of devices', async () => {
   const fixture = new Fixture(named(identifiersMax + 10))
   await vi.advanceTimersByTimeAsync(0)
   expect([fixture.shown?.identifiers?.length, fixture.shown?.isComplete]).toEqual([identifiersMax, false])
@@ -68,7 +68,7 @@ test('a limited number of devices is kept', async () => {
   expect(fixture.shown?.identifiers?.[0]).toBe('A')
 })
 
-test('devices that are checked after each change equal those that match', async () => {
+test('if devices are checked after each change, the shown devices are those that match', async () => {
   const devices = ['A', 'B', 'C', 'D', 'E', 'F']
   const step = fc.record({ device: fc.constantFrom(...devices), waitMs: fc.constantFrom(0, 0, 0, 300, 1_000) })
   await fc.assert(
@@ -85,7 +85,7 @@ test('devices that are checked after each change equal those that match', async 
   )
 })
 
-test('after very many changes everything is read again, but not often', async () => {
+test('after very many changes, all devices are read again, but not often', async () => {
   const fixture = new Fixture()
   await vi.advanceTimersByTimeAsync(0)
   for (const device of named(501)) {
@@ -99,7 +99,7 @@ test('after very many changes everything is read again, but not often', async ()
   expect(fixture.shown?.identifiers).toHaveLength(501)
 })
 
-test('a failure is shown and repeated, unless the query is wrong', async () => {
+test('a failed query is shown and repeated, unless the query is wrong', async () => {
   const fixture = new Fixture(['A'])
   fixture.failure = new Problem(503, undefined)
   fixture.search.readAgain()

@@ -13,18 +13,18 @@ const identifiers = [...fleet.keys()]
 const temperature = ({ services }: DeviceView) => services.get('heat')?.valueAt(0x2000) as number | undefined
 
 describe('sorted rows', () => {
-  test('devices without the value come last in both orders', () => {
+  test('have devices without the value at the end in both orders', () => {
     expect(sortedBy(identifiers, fleet, temperature, false)).toEqual(['A-1', 'B-2', 'B-1', 'A-2'])
     expect(sortedBy(identifiers, fleet, temperature, true)).toEqual(['B-1', 'B-2', 'A-1', 'A-2'])
   })
 
-  test('equal values keep their order, numbers are before texts, and unknown devices are left out', () => {
+  test('keep the order of equal values, have numbers before texts, and have no unknown devices', () => {
     const keys: Record<string, number | string> = { 'A-1': 'x', 'A-2': 1, 'B-1': 'x', 'B-2': 1 }
     const sorted = sortedBy(['NEW', ...identifiers], fleet, ({ deviceIdentifier }) => keys[deviceIdentifier], false)
     expect(sorted).toEqual(['A-2', 'B-2', 'A-1', 'B-1'])
   })
 
-  test('isSameOrder', () => {
+  test('are compared by their identifiers', () => {
     expect(isSameOrder(['a', 'b'], ['a', 'b'])).toBe(true)
     expect([isSameOrder(['a', 'b'], ['b', 'a']), isSameOrder([], ['a'])]).toEqual([false, false])
   })
@@ -40,17 +40,17 @@ describe('the operand of a condition', () => {
     ['false', undefined, 0],
     ['Hall 3', undefined, 'Hall 3'],
     ['', undefined, ''],
-  ])('%o means %o', (text, about, wanted) => {
+  ])('that is typed as %o means %o', (text, about, wanted) => {
     expect(parseConditionValue(text, about)).toBe(wanted)
   })
 
-  test('enum values have two operators, numbers six', () => {
+  test('of an enum property has two operators, and that of a number has six', () => {
     expect([operatorsFor(mode).length, operatorsFor({ name: 'Level', type: 'float' }).length]).toEqual([2, 6])
   })
 })
 
 describe('the view in the address', () => {
-  test('the default view has an empty query', () => {
+  test('is empty for the default view', () => {
     expect([queryOf(defaultView), viewOf('')]).toEqual(['', defaultView])
   })
 
@@ -63,12 +63,12 @@ describe('the view in the address', () => {
     },
     { ...defaultView, sort: 'property:heat/1', isDescending: true },
     { ...defaultView, isDescending: true },
-  ])('round trip: %o', (view) => {
+  ])('is read again from its query: %o', (view) => {
     expect(viewOf(queryOf(view))).toEqual(view)
   })
 
   test.each(['status=burning', 'where=heat', 'where=heat/x&is=>1', 'where=heat/1&is=1', 'sort='])(
-    'an invalid query is ignored: %s',
+    'is ignored if it is invalid: %s',
     (query) => {
       expect(viewOf(query)).toEqual(defaultView)
     },
@@ -81,8 +81,8 @@ test.each<[selected: string[], pressed: string, from: string | undefined, expect
   [['B'], 'D', 'B', ['B', 'C', 'D']],
   [['D'], 'B', 'D', ['D', 'B', 'C']],
   [['A', 'B', 'C', 'D'], 'C', 'A', ['D']],
-  // The row that was pressed before is not shown any more.
+  // The row of the first press is no longer shown.
   [['X'], 'C', 'X', ['X', 'C']],
-])('%j, and a press on %s after %s: %j', (selected, pressed, from, expected) => {
+])('after the selection %j, a press on %s with Shift after %s selects %j', (selected, pressed, from, expected) => {
   expect([...toggleSelection(new Set(selected), ['A', 'B', 'C', 'D', 'E'], pressed, from)]).toEqual(expected)
 })

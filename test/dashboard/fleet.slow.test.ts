@@ -19,7 +19,7 @@ describe('the fleet in a browser', () => {
   let browser: Browser
   let boilers: Boilers
   let ann: Visitor
-  // The port is outside the range of outgoing connections, which could take it while the server is down.
+  // The port is outside the range of outgoing connections, so that no connection takes it while the server is down.
   const start = async () => StartedServer.start({ PORT: String(await freePort()) })
   openPages({ start }, (opened) => {
     ;({ server, browser, boilers, ann } = opened)
@@ -49,17 +49,17 @@ describe('the fleet in a browser', () => {
       .getByText(`Temperature ${degreesOf(1)} °C`)
       .waitFor()
     await row('BOILER-001').getByText('online').waitFor()
-    // Only visible rows are in the page.
+    // The page has only the visible rows.
     expect(await rows().count()).toBeLessThan(60)
     await ann.isAccessible()
   })
 
-  test('values update live', async () => {
+  test('values change live', async () => {
     await boilers.report('BOILER-002', 71.5)
     await row('BOILER-002').getByText('Temperature 71.5 °C').waitFor()
   })
 
-  test('search, filter by status, service and condition, and sort', async () => {
+  test('devices can be searched, sorted, and filtered by status, service and condition', async () => {
     await ann.page.keyboard.press('/')
     await ann.page.keyboard.type('boiler-11')
     await ann.reads('10 devices found')
@@ -110,13 +110,13 @@ describe('the fleet in a browser', () => {
     await ann.page.getByRole('columnheader', { name: 'Values' }).waitFor()
   })
 
-  test('the keyboard reaches all rows, also those outside the page', async () => {
+  test('the keyboard reaches all rows, even those that are not in the page', async () => {
     await ann.page.getByRole('grid', { name: 'Devices' }).focus()
     await ann.page.keyboard.press('End')
     await row('BOILER-120').waitFor()
     await ann.page.keyboard.press('ArrowUp')
     await ann.page.keyboard.press('Home')
-    // The selection stays at its row.
+    // The selection stays at the same row.
     const device = { deviceIdentifier: 'ABOVE-1' }
     expect((await server.ask('/devices', { method: 'POST', body: device })).status).toBe(201)
     await row('ABOVE-1').waitFor()
@@ -127,7 +127,7 @@ describe('the fleet in a browser', () => {
     await ann.reads('120 devices')
   })
 
-  test('a device shows names and units, and the reason why there is no chart', async () => {
+  test('the page of a device shows names and units, and the reason why there is no chart', async () => {
     await boilers.report('BOILER-002', 71.5)
     await ann.goTo('/devices/BOILER-002')
     await ann.sees('BOILER-002')
@@ -144,7 +144,7 @@ describe('the fleet in a browser', () => {
   test('a write is checked, sent, and shown as the device reports it', async () => {
     await ann.button('Change Setpoint').click()
     const setpoint = ann.page.getByRole('spinbutton', { name: 'Setpoint' })
-    // Input stays unchanged while it is incomplete and while the device reports.
+    // The input does not change while it is incomplete and while the device reports.
     await setpoint.fill('')
     await setpoint.pressSequentially('-0.5')
     expect(await setpoint.inputValue()).toBe('-0.5')
@@ -162,7 +162,7 @@ describe('the fleet in a browser', () => {
     await ann.button('Write').click()
     await ann.reads('The device accepted the value.')
     await property('Setpoint').getByText('55').waitFor()
-    // The device itself refuses this value.
+    // This value is refused by the device.
     await setpoint.fill('13')
     await ann.button('Write').click()
     await ann.reads('The device refused: unlucky')
@@ -240,7 +240,7 @@ describe('the fleet in a browser', () => {
     await ann.field('Identifier').fill('pump-7')
     await ann.button('Add').click()
     await ann.reads('Secret of PUMP-7')
-    // The secret is shown only once, so only a button closes the dialog.
+    // The secret is shown only once, so the dialog can be closed only with its button.
     await ann.page.keyboard.press('Escape')
     await ann.page.mouse.click(5, 5)
     await ann.isAccessible()
@@ -259,9 +259,9 @@ describe('the fleet in a browser', () => {
     expect((await server.get('/devices/PUMP-7')).status).toBe(404)
   })
 
-  test('on a phone, by touch', async () => {
+  test('the fleet can be used on a phone by touch', async () => {
     const bob = await Visitor.open(browser, server, 'phone')
-    // Times are relative to the server's clock, even if the browser's is slow.
+    // Times are relative to the clock of the server, even if the clock of the browser is slow.
     await bob.page.addInitScript('{ const { now } = Date; Date.now = () => now() - 600_000 }')
     await bob.page.reload()
     await bob.sees('Fleet')
@@ -292,7 +292,7 @@ describe('the fleet in a browser', () => {
     await ann.isAccessible()
   })
 
-  test('values are marked as stale while the server hangs, and catch up', async () => {
+  test('values are marked as stale while the server hangs, and are current afterwards', async () => {
     await ann.goTo('/devices/BOILER-005')
     await property('Temperature').waitFor()
     await ann.isLive()
@@ -311,9 +311,9 @@ describe('the fleet in a browser', () => {
     await server.kill()
     await ann.page.locator('.banner', { hasText: 'Not connected: values are from' }).waitFor()
     await ann.isAccessible()
-    // The last values stay visible.
+    // The last values are still visible.
     await temperature.getByText(String(degreesOf(5))).waitFor()
-    // A page that was never opened cannot be loaded now.
+    // A page that was not opened before cannot be loaded now.
     await ann.goTo('/functions')
     await ann.sees('This page could not be loaded')
     await server.startAgain()
@@ -329,7 +329,7 @@ describe('the fleet in a browser', () => {
     await ann.reads('120 devices')
   })
 
-  test('an update is started, and its progress shown', async () => {
+  test('an update is started, and its progress is shown', async () => {
     const headers = { 'content-type': 'application/octet-stream' }
     const path = '/updates/projects/boiler/releases/1.1.0'
     await ann.goTo('/devices/BOILER-007')

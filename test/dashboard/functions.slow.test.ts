@@ -16,7 +16,7 @@ interface Fn extends Group {
   readonly graph: { readonly nodes: readonly object[]; readonly edges: readonly object[] }
 }
 
-/** Expects no errors but those of Chromium about blocked scripts of a template. */
+/** Expects no errors except those of Chromium about blocked scripts of a template. */
 function expectOnlyBlockedScripts(visitor: Visitor): void {
   const faults = visitor.faults.splice(0)
   expect(faults.filter((fault) => !fault.includes('Blocked script execution'))).toEqual([])
@@ -183,7 +183,7 @@ describe('functions in a browser', () => {
     await ann.reads(/must be a locale such as en/)
   })
 
-  test('a refusal of the server stands at its step', async () => {
+  test('a refusal of the server is shown at its step', async () => {
     await card('Only if').getByRole('button', { name: 'JSON' }).click()
     await card('Only if').getByLabel('JsonLogic').fill('{">":[{"var":"warmth"},30]}')
     await ann.reads('The test runs the saved function')
@@ -218,7 +218,7 @@ describe('functions in a browser', () => {
       },
     ]
     for (const { path, kind, field, method, body } of pages) {
-      // Without a reload a pending read could show the other change before the form is sent.
+      // Without a reload, a pending read could show the other change before the form is sent.
       await ann.visit(kind === 'function' ? path : `/functions${path}`)
       const before = await ann.field(field).inputValue()
       await ann.field(field).fill('Mine')
@@ -237,11 +237,11 @@ describe('functions in a browser', () => {
     await ann.button('Save').click()
     await ann.reads('Heat is saved')
     expect((await server.ask(`/groups/${idOf(group)}`, { method: 'PATCH', body: { name: 'Cellar' } })).status).toBe(200)
-    // The preview showed the old template with its script.
+    // The preview showed the old template, which contains a script.
     expectOnlyBlockedScripts(ann)
   })
 
-  test('the keyboard moves from the graph to a step, adds a step and removes it', async () => {
+  test('a keyboard user moves from the graph to a step, and adds and removes a step', async () => {
     const focusIsAt = (id: string) =>
       until(async () => {
         const heading = await ann.page.evaluate('document.activeElement?.querySelector("h3")?.textContent ?? ""')
@@ -264,7 +264,7 @@ describe('functions in a browser', () => {
     const alarm = { name: 'Boils', severity: 'critical', serviceIdentifier: 'boiler', condition: { var: 'Mode' } }
     expect((await server.ask('/alarms', { method: 'POST', body: alarm })).status).toBe(201)
     await ann.goTo('/functions/new')
-    // The added and removed step counts as unsaved.
+    // The step that was added and removed is an unsaved change.
     await ann.answerLeaveDialog(true)
     await ann.field('Name').fill('Boiling')
     await ann.button('+ When an alarm changes state').click()
@@ -280,7 +280,7 @@ describe('functions in a browser', () => {
       .waitFor()
   })
 
-  test('the list disables and enables functions; a group in use cannot be deleted', async () => {
+  test('functions are disabled and enabled in the list, and a group in use cannot be deleted', async () => {
     await ann.goTo('/functions')
     await ann.button('Disable Heat').click()
     await ann.reads('Heat is disabled')
@@ -305,7 +305,7 @@ describe('functions in a browser', () => {
     expect((await functions()).map(({ name }) => name)).toEqual(['Boiling'])
   })
 
-  test('a webhook shows its secret once, and what was sent', async () => {
+  test('the secret of a webhook is shown once, and its deliveries are listed', async () => {
     await ann.goTo('/functions/new')
     await ann.field('Name').fill('Call')
     await ann.button('+ When a device changes status').click()

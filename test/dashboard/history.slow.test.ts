@@ -7,7 +7,7 @@ import { openPages, type Visitor } from '#test/dashboard/visitor'
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
 const now = Date.now()
 
-/** Two days of a wave from 48 to 72, one value in five minutes, until twenty minutes ago. */
+/** A wave from 48 to 72 over two days, with a value every five minutes, until twenty minutes ago. */
 const wave = Array.from({ length: 574 }, (_, index) => {
   const at = now - 2 * day + (index + 1) * 5 * minute - 10 * minute
   return [at, Math.round(10 * (60 + 12 * Math.sin((2 * Math.PI * at) / (6 * hour)))) / 10] as const
@@ -36,8 +36,8 @@ describe('charts in a browser', () => {
       .waitFor()
   const isPressed = (name: string) => ann.button(name).getAttribute('aria-pressed')
 
-  // The first value, at connect, is 37.
-  test('a property opens its chart of the last day, with the extent of its values', async () => {
+  // The first value, which the device sends when it connects, is 37.
+  test('a property opens its chart of the last day, with minimum, maximum and average', async () => {
     await ann.goTo('/devices/BOILER-001')
     await ann.button('Chart of Temperature').click()
     await chart().waitFor()
@@ -55,7 +55,7 @@ describe('charts in a browser', () => {
     await shows('Temperature', '99 °C')
   })
 
-  test('dragging zooms, and a button goes back', async () => {
+  test('a drag zooms into the chart, and a button goes back', async () => {
     await chart().scrollIntoViewIfNeeded()
     const box = await chart().boundingBox()
     if (!box) throw new Error('the chart has no place')
@@ -72,7 +72,7 @@ describe('charts in a browser', () => {
     expect(await isPressed('Last 24 h')).toBe('true')
   })
 
-  test('another range is read, by button and by dates', async () => {
+  test('another range is shown by button and by dates', async () => {
     await ann.button('Last 7 d').click()
     await ann.reads('Each point is the average of 30 min.')
     await ann.button('Range…').click()
@@ -88,7 +88,7 @@ describe('charts in a browser', () => {
     await ann.reads('Each point is the average of 5 min.')
   })
 
-  test('another device is added to the chart, and removed', async () => {
+  test('another device is added to the chart and removed', async () => {
     await ann.button('Compare…').click()
     await ann.field('Device').fill('boiler-002')
     await ann.isAccessible()
@@ -99,7 +99,7 @@ describe('charts in a browser', () => {
     await legend(/^Temperature · BOILER-002/).waitFor({ state: 'detached' })
   })
 
-  test('the points are read as a table, and downloaded', async () => {
+  test('the points are shown as a table and downloaded', async () => {
     await ann.page.getByText('Show as table').click()
     const table = ann.page.getByRole('table', { name: 'Points of the chart, the newest first' })
     await table.getByRole('row').nth(1).getByText('99').waitFor()
@@ -122,7 +122,7 @@ describe('charts in a browser', () => {
     await ann.reads('Each point is the average of 10 s.')
   })
 
-  test('an alarm shows its property with the threshold, on the devices where it is active', async () => {
+  test('an alarm shows its property and the threshold, for the devices on which it is active', async () => {
     const alarm = {
       ...{ name: 'Too hot', severity: 'warning', serviceIdentifier: 'boiler' },
       condition: { '>': [{ var: 'Temperature' }, 80] },
@@ -142,7 +142,7 @@ describe('charts in a browser', () => {
     await ann.fitsAPhone()
   })
 
-  test('the list of devices shows the last hour of visible ones, by one query', async () => {
+  test('the list of devices shows the last hour of the visible devices with one query', async () => {
     const queries: string[] = []
     ann.page.on('request', (request) => {
       if (request.url().endsWith('/history/query')) queries.push(request.postData() ?? '')

@@ -14,7 +14,7 @@ import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
-/** The user's own subscriptions in a browser, and the controls that viewers do not get. §2.6, contract 5.6, 5.7. */
+/** The subscriptions of a user in a browser, and controls that viewers do not see. §2.6, contract 5.6, 5.7. */
 describe('notifications in a browser', () => {
   let server: StartedServer
   let browser: Browser
@@ -58,7 +58,7 @@ describe('notifications in a browser', () => {
     await ann.isAccessible()
   })
 
-  test('changes by another session appear at once', async () => {
+  test('changes of another session appear at once', async () => {
     const [subscription] = await mine()
     const path = `/notifications/subscribe/${subscription?.resourceIdentifier.slice('crn#subscription:'.length)}`
     expect((await bobElsewhere.patch(path, { locale: 'fr' })).status).toBe(200)
@@ -69,7 +69,7 @@ describe('notifications in a browser', () => {
     await ann.row('Heat').getByText('it', { exact: true }).waitFor()
   })
 
-  test('the locale is changed; ending asks for confirmation', async () => {
+  test('the locale is changed, and the page asks for confirmation before a subscription ends', async () => {
     await ann.button('Change the locale of Heat').click()
     await ann.page.locator('dialog[open]').getByLabel('Locale').fill('nl')
     await ann.isAccessible()
@@ -83,7 +83,7 @@ describe('notifications in a browser', () => {
   })
 
   test('a subscription that another session has just created is refused with the reason', async () => {
-    // The answer that the server gives when another session was faster.
+    // This is the answer of the server if another session was faster.
     await ann.page.route('**/notifications/subscribe', (route) =>
       route.request().method() === 'POST' ? route.fulfill({ status: 409 }) : route.continue(),
     )
@@ -93,7 +93,7 @@ describe('notifications in a browser', () => {
     await ann.page.unroute('**/notifications/subscribe')
   })
 
-  test('controls that a viewer has no permission for are hidden', async () => {
+  test('controls without permission are hidden from a viewer', async () => {
     expect(await ann.page.getByText('Mails of this tenant').count()).toBe(0)
     await ann.goTo('/alarms')
     await ann.reads('Creating an alarm needs permission to create alarms.')
@@ -107,7 +107,7 @@ describe('notifications in a browser', () => {
     await ann.page.getByRole('region', { name: 'Applies to' }).getByText('all devices').waitFor()
     expect(await ann.button('Save').count()).toBe(0)
     expect(await ann.button('Remove').count()).toBe(0)
-    // Running a test needs read permission only.
+    // A test run needs only read permission.
     await ann.button('Run test').click()
     await ann.reads('Path')
     await ann.isAccessible()
@@ -125,7 +125,7 @@ describe('notifications in a browser', () => {
     await chief.reads('No failures so far.')
     await chief.goTo(pathOf(heat))
     await chief.page.getByRole('link', { name: 'Subscribe' }).click()
-    // The link selected the function.
+    // The link has selected the function.
     await chief.button('Subscribe').click()
     await until(async () => (await subscriptionsOf(admin)).length === 1, 'the subscription')
     // The administrator has no address.

@@ -36,11 +36,11 @@ test.each([
   [new Error(''), /^It did not work\.$/],
   ['a text', /^It did not work\.$/],
   [undefined, /^It did not work\.$/],
-])('%o', (problem, text) => {
+])('the text for %o names the cause', (problem, text) => {
   expect(problemText(problem)).toMatch(text)
 })
 
-test('the detail of one field, and the status', () => {
+test('a problem has the detail of each field, and the status', () => {
   const problem = new Problem(400, invalid)
   expect([detailAt(problem, 'name'), detailAt(problem, 'other'), statusOf(problem)]).toEqual([
     'Must be shorter.',

@@ -37,7 +37,7 @@ describe('selected devices in a browser', () => {
     await ann.field('Value').fill(value)
   }
 
-  test('boxes, a range with Shift, the keyboard, and all that the search finds', async () => {
+  test('devices are selected by boxes, ranges with Shift, the keyboard, and all at once by a search', async () => {
     await ann.reads('31 devices')
     await box('BOILER-002').click()
     await ann.reads('1 device selected')
@@ -55,14 +55,14 @@ describe('selected devices in a browser', () => {
     await ann.reads('10 devices found')
     await ann.page.getByRole('checkbox', { name: 'Select all' }).click()
     await ann.reads('10 devices selected')
-    // The selection stays while the search changes.
+    // The selection does not change while the search changes.
     await ann.page.getByRole('searchbox').fill('spare')
     await ann.reads('1 device found')
     await box('SPARE-1').click()
     await ann.reads('11 devices selected')
   })
 
-  test('a value is written, with an outcome for each device, and failed ones are tried again', async () => {
+  test('a value is written, each device has an outcome, and failed devices are tried again', async () => {
     await write('95')
     await ann.button('Continue').click()
     await ann.reads('Must be below 90.')
@@ -106,7 +106,7 @@ describe('selected devices in a browser', () => {
     await ann.reads('31 devices')
   })
 
-  test('groups and tags', async () => {
+  test('devices are added to groups and get tags', async () => {
     const created = await server.ask('/groups', { method: 'POST', body: { name: 'Cellar', devices: ['BOILER-001'] } })
     const id = (created.json as { resourceIdentifier: string }).resourceIdentifier.replace('crn#group:', '')
     await ann.button('Groups…').click()
@@ -145,7 +145,7 @@ describe('selected devices in a browser', () => {
     }
   })
 
-  test('firmware is updated, and devices are deleted after their number is typed', async () => {
+  test('firmware is updated, and devices are deleted after the user types their number', async () => {
     await ann.button('Update firmware…').click()
     await apply(10)
     boilers.cut()

@@ -20,7 +20,7 @@ const countingFiles = `{
   }
 }`
 
-/** Signing in with DPoP and the user's own account, in a browser. §5.2, contract 2. */
+/** Sign-in with DPoP, and the account page of a user, in a browser. §5.2, contract 2. */
 describe('signing in with a browser', () => {
   let server: StartedServer
   let browser: Browser
@@ -40,13 +40,13 @@ describe('signing in with a browser', () => {
     visitor = await Visitor.open(browser, server)
     return visitor
   }
-  /** The one-time code of the secret that the page shows, after `laterMs`. */
+  /** The one-time code of the secret that the page shows. The code is that of `laterMs` from now. */
   const shownCode = async ({ page }: Visitor, laterMs = 0) => {
     const secret = await page.locator('.command code').textContent()
     return codeOf((secret ?? '').replaceAll(' ', ''), Date.now() + laterMs)
   }
 
-  test('a password signs in, a wrong one is refused; the session survives a reload and ends with signing out', async () => {
+  test('a user signs in, and not with a wrong password; the session survives a reload and ends with signing out', async () => {
     const ann = await visit()
     await ann.sees('Sign in')
     await ann.isAccessible()
@@ -69,7 +69,7 @@ describe('signing in with a browser', () => {
     await ann.sees('Sign in')
   })
 
-  test('the fleet page of a new server creates the key for simulated devices', async () => {
+  test('the fleet page of a new server creates a key for simulated devices', async () => {
     const ann = await visit()
     await ann.signIn(root)
     await ann.reads('No devices yet')
@@ -87,7 +87,7 @@ describe('signing in with a browser', () => {
     await ann.isAccessible()
   })
 
-  test('a page opened before the server answers retries by itself, and shows a slow request as waiting', async () => {
+  test('a page that is opened before the server answers tries again, and shows that a slow request waits', async () => {
     const ann = await visit()
     await ann.signIn(root)
     await ann.sees('Fleet')
@@ -112,10 +112,10 @@ describe('signing in with a browser', () => {
     expect(await ann.page.getByText('Still waiting').count()).toBe(0)
   })
 
-  test('a viewer does not see administration, also in a browser without storage', async () => {
+  test('a viewer does not see the administration, also in a browser that denies storage', async () => {
     const user = await admin.bring(newName('viewer'), ['viewer'])
     const ann = await visit()
-    // In a browser that denies storage to pages, access to it throws.
+    // In a browser that denies storage to pages, access to the storage throws an error.
     await ann.page.addInitScript(`{
       const deny = () => { throw new DOMException('denied', 'SecurityError') }
       for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get: deny })
@@ -135,7 +135,7 @@ describe('signing in with a browser', () => {
     await ann.isAccessible()
   })
 
-  test('unsaved input survives the end of the session, for the same user only', async () => {
+  test('unsaved input survives the end of the session, but only for the same user', async () => {
     const user = await admin.bring(newName('editor'), ['admin'])
     expect((await admin.post('/devices', { deviceIdentifier: 'PUMP-1', meta: { hall: 3 } })).status).toBe(201)
     const endAll = async () => expect((await admin.delete(`/iam/users/${user.name}/sessions`)).status).toBe(204)
@@ -151,7 +151,7 @@ describe('signing in with a browser', () => {
     await ann.sees('Sign in')
     await ann.reads('with your unsaved input')
     expect(await ann.field('E-mail address or name').inputValue()).toBe(user.name)
-    // The page behind is neither visible nor reachable, and Escape does not close the sign-in.
+    // The page behind the sign-in is not visible and not reachable, and Escape does not close the sign-in.
     for (let press = 0; press < 3; press++) await ann.page.keyboard.press('Escape')
     expect([await dialog.isVisible(), await ann.page.getByText('PUMP-1').first().isVisible()]).toEqual([false, false])
     await ann.isAccessible()
@@ -202,11 +202,11 @@ describe('signing in with a browser', () => {
     await ann.page.getByRole('link', { name: 'Choose a password' }).click()
     await ann.sees('Choose a password')
     await ann.isAccessible()
-    // A truncated percent encoding is used as it is.
+    // A truncated percent encoding is used unchanged.
     await ann.goTo(`/sign-up/${name}/%`)
     await ann.page.reload()
     await expect.poll(() => ann.field('Code').inputValue()).toBe('%')
-    // An address with name and code fills in both.
+    // An address with name and code fills in both fields.
     await ann.goTo(`/sign-up/${name}/${codeIn(invited)}`)
     await ann.page.reload()
     await ann.field('Password').fill('a password that is chosen')
@@ -217,7 +217,7 @@ describe('signing in with a browser', () => {
     await ann.sees('Sign in')
   })
 
-  test('a required second factor is set up during the first sign-in and asked for at the next', async () => {
+  test('a required second factor is set up during the first sign-in, and needed at the next one', async () => {
     const tenant = 'strict'
     expect((await admin.post('/iam/tenants', { tenantIdentifier: tenant, name: 'Strict' })).status).toBe(201)
     const user: Credentials = await admin.bring(newName('strict'), ['viewer'], {}, `?tenant=${tenant}`)

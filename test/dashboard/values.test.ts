@@ -8,7 +8,7 @@ import { deviceView, modifier, propertyView, serviceView } from '#test/dashboard
 
 const mode = { name: 'Mode', enum: { '0': { name: 'Off' }, '3': { name: 'Heating' } } }
 
-describe('formatting a value', () => {
+describe('the text of a value', () => {
   test.each([
     [undefined, undefined, '–'],
     [propertyView('FLOAT'), undefined, '–'],
@@ -27,11 +27,11 @@ describe('formatting a value', () => {
     [propertyView('DATETIME', 0), undefined, new Date(0).toLocaleString()],
     [propertyView('FLOAT', undefined, { tag: 'error', error: 'broken' }), undefined, 'broken'],
     [propertyView('FLOAT', undefined, { tag: 'error' }), undefined, 'error'],
-  ])('%o', (shown, about, text) => {
+  ])('for %o is what users read', (shown, about, text) => {
     expect(valueText(shown, about)).toBe(text)
   })
 
-  test('names come from the schema; without one the id is shown', () => {
+  test('has names from the schema, and the id without a schema', () => {
     const schema = { name: 'Boiler', properties: { '0x2000': mode } }
     expect([schemaOfProperty(schema, 0x2000), schemaOfProperty(schema, 1), schemaOfProperty(undefined, 1)]).toEqual([
       mode,
@@ -41,7 +41,7 @@ describe('formatting a value', () => {
     expect([nameOf(0x2000, mode), nameOf(0x20, undefined), enumName(3, mode)]).toEqual(['Mode', '0x0020', 'Heating'])
   })
 
-  test('only numbers, booleans and numeric texts have a chart', () => {
+  test('is a number in a chart only for numbers, booleans and numeric texts', () => {
     expect([numberOf(1.5), numberOf(true), numberOf('-12'), numberOf('x'), numberOf([1])]).toEqual([
       1.5,
       1,
@@ -63,10 +63,10 @@ test.each([
 })
 
 test.each([
-  ['the connection, without later reports', 5, [3], 5],
+  ['the connection, if there are no later reports', 5, [3], 5],
   ['its latest report', 5, [7, undefined, 9, 8], 9],
-  ['never', 0, [undefined], 0],
-])('the last message of a device: %s', (_, lastMessage, timestamps, at) => {
+  ['no message', 0, [undefined], 0],
+])('the last message of a device is %s', (_, lastMessage, timestamps, at) => {
   const properties = timestamps.map((timestamp, propId) =>
     propertyView('FLOAT', 1, { propId, ...(timestamp !== undefined && { timestamp }) }),
   )
@@ -74,7 +74,7 @@ test.each([
   expect([lastMessageAt(device), lastMessageAt(device)]).toEqual([at, at])
 })
 
-describe('reading input', () => {
+describe('the input of a value', () => {
   const range = { name: 'Setpoint', rangeMin: 5, rangeMax: 90 }
   test.each([
     ['FLOAT', '21.5', undefined, { value: 21.5 }],
@@ -97,7 +97,7 @@ describe('reading input', () => {
     ['UINT8-ARRAY', '1,2', undefined, { fault: 'Must be a list such as [1, 2, 3].' }],
     ['UINT8-ARRAY', '{}', undefined, { fault: 'Must be a list such as [1, 2, 3].' }],
     ['STRING', ' kept as it is ', undefined, { value: ' kept as it is ' }],
-  ])('%s: %o', (type, text, about, read) => {
+  ])('of type %s is read from %o', (type, text, about, read) => {
     expect(parseValue(text, propertyView(type), about)).toEqual(read)
   })
 
@@ -109,17 +109,17 @@ describe('reading input', () => {
     ['DATETIME', 1_790_000_000_000, undefined],
     ['UINT8-ARRAY', [1, 2], undefined],
     ['STRING', 'text', undefined],
-  ])('the form starts with the current value: %s %o', (type, value, about) => {
+  ])('of type %s starts with the current value %o', (type, value, about) => {
     const standing = propertyView(type, value)
     expect(parseValue(textOf(standing, about), standing, about)).toEqual({ value })
   })
 
-  test('the form of an action starts with true', () => {
+  test('of an action starts with true', () => {
     const trigger = propertyView('BOOL', false, { modifier: { ...modifier, isActionable: true } })
     expect(textOf(trigger, undefined)).toBe('true')
   })
 
-  test('read-only properties are not writable', () => {
+  test('is impossible for read-only properties', () => {
     expect([
       isWritable(propertyView('FLOAT'), undefined),
       isWritable(propertyView('FLOAT'), { name: 'Level', readonly: true }),
@@ -139,12 +139,12 @@ describe('a merge patch', () => {
     [{ a: { b: 1 } }, { a: [1] }],
     [{ a: [1, 2] }, { a: [2, 1] }],
     [{ a: 1 }, { a: { b: 1 } }],
-  ])('from %o to %o', (before, after) => {
+  ])('changes %o to %o', (before, after) => {
     const patch = mergePatchOf(before, after)
     expect(mergePatch(before, (patch ?? {}) as Parameters<typeof mergePatch>[1])).toEqual(after)
   })
 
-  test('contains changes only', () => {
+  test('contains only changes', () => {
     expect(mergePatchOf({ a: 1, b: { c: 1 } }, { b: { c: 1 }, a: 1 })).toBeUndefined()
     expect(mergePatchOf({ a: 1, b: { c: 1, d: 2 } }, { a: 1, b: { c: 3, d: 2 } })).toEqual({ b: { c: 3 } })
   })

@@ -11,13 +11,13 @@ import { Boilers } from '#test/dashboard/boilers'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Dark mode differs from light mode in colours only, so only the rules about colours run again. */
+/** Dark mode differs from light mode only in colours, so only the rules about colours run again. */
 const axeRules = {
   light: {},
   dark: { runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } },
 } as const
 
-/** Frames with their own horizontal scroll bar, and elements for screen readers only. */
+/** Frames that have a horizontal scroll bar, and elements only for screen readers. */
 const exemptSelector = '.table-frame, .virtual, .graph-frame, .toolbar .filters, [role=tablist], .hidden'
 
 const sizes = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const
@@ -25,24 +25,24 @@ const sizes = { desk: { width: 1280, height: 800 }, phone: { width: 390, height:
 export interface OpenedPages {
   readonly server: StartedServer
   readonly browser: Browser
-  /** Shared by the tests. */
+  /** The visitor, which all tests of the file use. */
   readonly ann: Visitor
   readonly boilers: Boilers
 }
 
 interface PagesOptions {
-  /** By default a server without authentication. */
+  /** Starts the server. By default, it has no authentication. */
   readonly start?: () => Promise<StartedServer>
-  /** The number of boilers to connect. */
+  /** The number of boilers that are connected. */
   readonly boilers?: number
-  /** Signs this user in. */
+  /** The user who is signed in. */
   readonly user?: Credentials
-  /** Ends what the tests opened. */
+  /** Closes what the tests opened. */
   readonly end?: () => void
 }
 
 /**
- * Opens a server, a browser and a visitor for all tests of a file, and passes them to `begin`. Without a browser the
+ * Opens a server, a browser and a visitor for all tests of a file, and passes them to `begin`. Without a browser, the
  * tests are skipped, except in CI.
  */
 export function openPages(
@@ -79,7 +79,7 @@ export class Visitor {
   readonly #context: BrowserContext
   readonly #server: StartedServer
   readonly page: Page
-  /** Errors of the page, including violations of its content security policy. */
+  /** The errors of the page, including violations of its content security policy. */
   readonly faults: string[] = []
 
   private constructor(context: BrowserContext, page: Page, server: StartedServer) {
@@ -89,7 +89,7 @@ export class Visitor {
     page.setDefaultTimeout(deadlineMs)
     page.on('pageerror', (error) => this.faults.push(String(error.stack ?? error)))
     page.on('console', (message) => {
-      // Chromium logs refused requests and lost connections as errors too; tests check how the page shows them.
+      // Chromium logs refused requests and lost connections as errors too. Tests check how the page shows these.
       const isNetworkError = /Failed to load resource|WebSocket connection/.test(message.text())
       if (message.type() === 'error' && !isNetworkError) this.faults.push(message.text())
     })
@@ -108,7 +108,7 @@ export class Visitor {
     return visitor
   }
 
-  /** Opens a path of the dashboard by its address. */
+  /** Opens a path of the dashboard. */
   async goTo(path: string): Promise<void> {
     await this.page.goto(`http://127.0.0.1:${this.#server.port}/#${path}`)
   }
@@ -157,7 +157,7 @@ export class Visitor {
     return this.page.evaluate('document.activeElement?.textContent')
   }
 
-  /** Waits for a toast. Toasts disappear by themselves, so wait right after the action. */
+  /** Waits for a toast. Tests must wait right after the action, because toasts disappear by themselves. */
   async seesToast(text: string): Promise<void> {
     await this.page.locator('.toast').filter({ hasText: text }).first().waitFor()
   }
@@ -172,7 +172,7 @@ export class Visitor {
     return this.page.locator('dialog[open]')
   }
 
-  /** Rows of a table with this text. */
+  /** The rows of tables that have this text. */
   row(text: string): Locator {
     return this.page.getByRole('row').filter({ hasText: text })
   }
@@ -185,9 +185,9 @@ export class Visitor {
     return this.page.getByRole('button', { name, exact: typeof name === 'string' })
   }
 
-  /** Expects no violation of WCAG 2.1 A and AA, nor of axe's best practices, in light and in dark mode. */
+  /** Expects no violation of WCAG 2.1 A and AA and of the best practices of axe, in light and in dark mode. */
   async isAccessible(): Promise<void> {
-    // Through the debugger, because the page's policy blocks foreign scripts.
+    // The script goes through the debugger, because the policy of the page blocks foreign scripts.
     if (!(await this.page.evaluate('Boolean(globalThis.axe)'))) await this.page.evaluate(axeSource)
     for (const [colorScheme, rules] of Object.entries(axeRules) as [keyof typeof axeRules, object][]) {
       await this.page.emulateMedia({ colorScheme })
@@ -202,7 +202,7 @@ export class Visitor {
   }
 
   /**
-   * Expects no overflow at 320 px, which equals a screen of 1280 px at 400 % zoom, except in frames that scroll.
+   * Expects no overflow at 320 px, except in frames that scroll. This width equals 1280 px at 400 % zoom.
    * WCAG 1.4.10.
    */
   async fitsAPhone(): Promise<void> {
@@ -214,12 +214,12 @@ export class Visitor {
         .filter((each) => each.getBoundingClientRect().right > innerWidth + 1 && !each.closest(${JSON.stringify(exemptSelector)}))
         .map((each) => each.tagName + '.' + each.className)`,
       )
-    // Charts take their new size with a later frame.
+    // Charts get their new size with a later frame.
     await expect.poll(overflowing).toEqual([])
     await this.page.setViewportSize(before)
   }
 
-  /** Holds all requests to these URLs until the returned function is called. */
+  /** Delays all requests to these URLs until the returned function is called. */
   async holdRequests(url: string): Promise<() => void> {
     let release = () => {}
     const isReleased = new Promise<void>((resolve) => {

@@ -9,13 +9,13 @@ import { cleanEnvironment } from '#test/cli/admin-process'
 import { BlockShell, ServerShell } from '#test/documents/shell'
 import { isPrinted, type ShellBlock } from '#test/documents/shell-blocks'
 
-/** The port in documents, which is replaced with a free one. */
+/** The port in documents, which is replaced with a free port. */
 const documentedPort = /\b8080\b/g
 
 /** The administrator's password of a server that the runner starts. */
 const administratorPassword = 'correct horse battery'
 
-/** Parts of the project that are only read are linked; others are copied. */
+/** Parts of the project that are only read are linked. Others are copied. */
 const linked = ['package.json', 'src', 'dist', 'node_modules']
 const copied = ['examples', 'ops', 'docs']
 
@@ -27,7 +27,7 @@ const repeatEveryMs = 200
 const repeatsMax = 150
 const readOnlyCommand = /^curl -s '[^'\n]+'\n$/
 
-/** Generous: `npm run demo` creates its content before it prints figures. */
+/** The limit is generous, because `npm run demo` creates its content before it prints figures. */
 const printedWithinMs = 60_000
 
 /** Runs the blocks of a document in a folder like that of the project. At most one server runs at a time. */
@@ -77,7 +77,7 @@ export class DocumentRunner {
     writeFileSync(join(this.project, name), `${this.#localized(text)}\n`)
   }
 
-  /** Starts a server for a document without one. */
+  /** Starts a server for a document that does not start one. */
   async startServer(): Promise<void> {
     const file = join(this.folder, 'server.sh')
     writeFileSync(file, `ADMIN_NAME=admin ADMIN_PASSWORD='${administratorPassword}' npm start\n`)

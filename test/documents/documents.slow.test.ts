@@ -5,7 +5,7 @@ import { projectRoot } from '#bench/project-root'
 import { DocumentRunner } from '#test/documents/document-runner'
 import { blocksOf, isPrinted } from '#test/documents/shell-blocks'
 
-/** Runs the commands of each document, block by block, against a server of its own, and checks the printed output. */
+/** Runs the commands of each document, block by block, with a separate server, and checks the printed output. */
 
 const documents = [
   'README.md',
@@ -31,7 +31,7 @@ const isWindows = process.platform === 'win32'
 const withShell = documents.filter(({ blocks }) => blocks.some(({ kind }) => kind === 'shell'))
 
 test.skipIf(isWindows).each(withShell)(
-  '$path: every block runs and prints the documented output',
+  'every block of $path runs and prints the documented output',
   async ({ path, blocks }) => {
     const before = projectFiles()
     const runner = await DocumentRunner.create()
@@ -57,7 +57,7 @@ test.skipIf(isWindows).each(withShell)(
   300_000,
 )
 
-test.each(documents)('$path has reasons for blocks that are not run', ({ path, blocks }) => {
+test.each(documents)('each block of $path that is not run has a reason', ({ path, blocks }) => {
   const reasons = blocks.flatMap((block) => (block.kind === 'shell' ? (block.notRun ?? []) : []))
   expect(reasons).toHaveLength(notRunCounts[path] ?? 0)
   for (const reason of reasons) expect(reason).toMatch(/\w+ \w+ \w+/)
@@ -67,7 +67,7 @@ const quotes = documents.flatMap(({ path, blocks }) =>
   blocks.flatMap((block) => (block.kind === 'quote' ? { ...block, where: `${path}:${block.line}` } : [])),
 )
 
-test.each(quotes)('$where equals the text in $path', ({ path, text }) => {
+test.each(quotes)('the block at $where equals the text in $path', ({ path, text }) => {
   expect(readFileSync(join(projectRoot, path), 'utf8')).toContain(`${text}\n`)
 })
 
@@ -76,7 +76,7 @@ test('several documents have commands', () => {
   expect(withShell.length).toBeGreaterThan(3)
 })
 
-/** All but the build and version control, with times, to see that the project is not changed. */
+/** The files of the project except builds and version control, with their times. Tests must not change them. */
 function projectFiles(): string[] {
   return readdirSync(projectRoot)
     .filter((name) => !/^(dist|node_modules|\.git)$/.test(name))
@@ -123,7 +123,7 @@ describe('a document', () => {
   ].join('\n')
   const plain = { kind: 'shell', notRun: undefined, needs: undefined, runsOn: undefined, printed: undefined }
 
-  test('has blocks with their comments, in order', () => {
+  test('has its blocks in order, with their comments', () => {
     expect(blocksOf(document)).toEqual([
       { ...plain, line: 1, text: 'echo first', printed: 'first' },
       { ...plain, line: 10, text: 'deploy', notRun: 'it needs a cluster' },
@@ -135,7 +135,7 @@ describe('a document', () => {
 
   test.each([
     ['the same text', 'a\nb', 'a\nb', true],
-    ['more around it', 'x\na\nb\ny', 'a\nb', true],
+    ['the text within other lines', 'x\na\nb\ny', 'a\nb', true],
     ['another line between', 'a\nx\nb', 'a\nb', false],
     ['any line between', 'a\nx\ny\nb', 'a\n…\nb', true],
     ['part of a line', 'xa', 'a', false],
@@ -146,7 +146,7 @@ describe('a document', () => {
     ['special characters', '[1.5] (x)?', '[1.5] (x)?', true],
     ['special characters without a meaning', '[1x5] (x)?', '[1.5] (x)?', false],
     ['space at the end', 'a  \nb', 'a\nb', true],
-  ])('matches its output or not: %s', (_, output, printed, isMatch) => {
+  ])('is compared with the output: %s', (_, output, printed, isMatch) => {
     expect(isPrinted(output, printed)).toBe(isMatch)
   })
 })

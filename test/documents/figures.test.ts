@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 
-/** A row with bold figures names its report, date and commit, and the report has these figures. */
+/** Each row with bold figures must name its report, date and commit, and the report must have these figures. */
 
 const documents = ['README.md', 'docs/operator-guide.md']
 
@@ -27,7 +27,7 @@ const rows = documents.flatMap((path) =>
     }),
 )
 
-test.each(rows)('$where has the figures of $report', ({ figures, report, date, commit }) => {
+test.each(rows)('the row at $where has the figures of $report', ({ figures, report, date, commit }) => {
   const text = readFileSync(join(projectRoot, report), 'utf8')
   expect(text).toMatch(new RegExp(`commit ${commit}\\b.*, ${date}T`))
   expect(figures).not.toEqual([])
@@ -73,7 +73,7 @@ test('the comparison has seven servers', () => {
   expect(compared).toHaveLength(7)
 })
 
-test('the comparison of systems that store has the figures of the report', () => {
+test('the comparison of systems that store data has the figures of the report', () => {
   const comparison = readFileSync(join(projectRoot, 'docs/comparison.md'), 'utf8').split(
     '### Compared with systems that store\n',
   )[1]

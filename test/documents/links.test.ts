@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 
-/** Links between documents lead to existing files and headings. */
+/** Links between documents must lead to existing files and headings. */
 
 const documents = [
   ...readdirSync(projectRoot).filter((name) => name.endsWith('.md')),
@@ -12,7 +12,7 @@ const documents = [
     .map((name) => `docs/${name}`),
 ]
 
-test.each(documents)('%s', (path) => {
+test.each(documents)('the links in %s lead to files and headings', (path) => {
   expect(linksOf(read(path)).flatMap((link) => errorsOf(path, link))).toEqual([])
 })
 
@@ -32,7 +32,7 @@ function read(path: string): string {
   return readFileSync(join(projectRoot, path), 'utf8')
 }
 
-/** The relative links. */
+/** The relative links in the text. */
 function linksOf(text: string): string[] {
   const links = withoutCode(text).matchAll(/\]\(([^()\s]+)\)|<(?:img|source|a)\b[^>]*?(?:src|srcset|href)="([^"]+)"/g)
   return [...links].map(([, link, attribute]) => link ?? attribute ?? '').filter((link) => !/^[a-z]+:/.test(link))

@@ -10,14 +10,14 @@
  */
 export interface ShellBlock {
   readonly kind: 'shell'
-  /** The line of its fence, from 1. */
+  /** The number of the line with the fence, from 1. */
   readonly line: number
   readonly text: string
   readonly notRun: string | undefined
   readonly needs: string | undefined
-  /** The output to wait for, which may be empty; undefined if the block ends by itself. */
+  /** The output to wait for, which may be empty. It is undefined if the block ends by itself. */
   readonly runsOn: string | undefined
-  /** The next block, if it is `text` or `json` and there are no words in between. */
+  /** The text of the next block, if it is `text` or `json` and no words are between the blocks. */
   readonly printed: string | undefined
 }
 
@@ -42,7 +42,7 @@ interface Fenced {
   readonly language: string
   readonly text: string
   readonly notes: ReadonlyMap<string, string>
-  /** There are no words between this block and the one before. */
+  /** True if there are no words between this block and the one before. */
   readonly isAdjacent: boolean
 }
 
@@ -104,8 +104,8 @@ function fencedBlocks(document: string): Fenced[] {
 }
 
 /**
- * Whether the output contains the printed text of a document. In it, `…` matches anything within a line, or any lines
- * if it is alone in a line. A time of thirteen digits matches any time.
+ * Whether the output contains the printed text of a document. In this text, `…` matches anything within a line, or any
+ * lines if it is alone in a line. A time of thirteen digits matches any time.
  */
 export function isPrinted(output: string, printed: string): boolean {
   const lines = printed.split('\n').map((line) => {

@@ -5,7 +5,7 @@ import { until } from '#test/blackbox/until'
 const blockWithinMs = 90_000
 const endedWithinMs = 20_000
 
-/** A shell in its own process group, which ends when this process ends, because then its standard input closes. */
+/** A shell in a separate process group. It ends when this process ends, because its standard input closes then. */
 abstract class Shell {
   protected readonly child: ChildProcess
   /** The output of both streams. */
@@ -24,7 +24,7 @@ abstract class Shell {
         this.output += text
       })
     }
-    // The shell may end before it has read everything.
+    // The shell may end before it has read all of its input.
     this.child.stdin?.on('error', () => {})
     // At `close`, all processes that could print have ended.
     this.child.once('close', () => {
@@ -59,7 +59,7 @@ export class BlockShell extends Shell {
 
   constructor(folder: string, environment: NodeJS.ProcessEnv) {
     super('', [], folder, environment)
-    // At the end of the shell, or when a command fails, background processes of the blocks end too.
+    // Background processes of the blocks end when the shell ends or a command fails.
     this.child.stdin?.write(`trap 'trap - EXIT; kill -TERM 0' EXIT\nexec 2>&1\nset -e -o pipefail\n`)
   }
 
@@ -67,7 +67,7 @@ export class BlockShell extends Shell {
   async run(file: string): Promise<number> {
     const start = this.output.length
     const mark = `-- block ${++this.#blocks} ends --`
-    // A block must not read the next commands.
+    // The commands of a block must not read the next commands as their input.
     this.child.stdin?.write(`. '${file}' </dev/null; echo; echo '${mark}'\n`)
     await until(
       () => this.output.includes(mark) || this.isEnded,
@@ -80,7 +80,7 @@ export class BlockShell extends Shell {
   }
 }
 
-/** A shell for a server that runs until `end`. */
+/** A shell for a server, which runs until `end` is called. */
 export class ServerShell extends Shell {
   constructor(file: string, folder: string, environment: NodeJS.ProcessEnv) {
     super(`. "$0" </dev/null & read -r _; kill -TERM 0`, [file], folder, environment)

@@ -27,19 +27,19 @@ interface Listener {
   readonly filter: EventFilter
 }
 
-/** An event, reduced to what decides its receivers. */
+/** The fields of an event that decide its receivers. */
 interface Occurrence {
   readonly type: EventType
   readonly device: string | undefined
   readonly service: string | undefined
-  /** The devices that the event's subject is bound to. */
+  /** The devices to which the resource of the event is bound. */
   readonly bound: BindingLists | undefined
 }
 
 /**
- * The literal rule of contract 4.2, 4.8: one grant must give read on the event's resource and hold its device and its
- * service together; a filter excludes what it does not name. Contract 5.1: each device that a resource is bound to must be
- * in some grant.
+ * The literal rule of contract 4.2, 4.8: one grant must give read on the resource of the event, and must contain both
+ * the device and the service. A filter excludes everything that it does not name. Contract 5.1: each device to which a
+ * resource is bound must be in some grant.
  */
 function mayReceive({ grants, filter }: Listener, { type, device, service, bound }: Occurrence): boolean {
   const { resource } = eventKinds[type]
@@ -70,7 +70,7 @@ const grant: fc.Arbitrary<Grant> = fc.record({
   groups: fc.subarray(Object.keys(groups)),
   services: names(services),
 })
-/** Grants that may read everything in their scope, so that most events have receivers. */
+/** Grants that give read on every resource, so that most events have receivers. */
 const readsMuch = grant.map((given): Grant => ({ ...given, permissions: { ...given.permissions, '*': ['read'] } }))
 const grants = fc.array(fc.oneof(grant, readsMuch), { maxLength: 4 })
 
@@ -107,7 +107,7 @@ const occurrence: fc.Arbitrary<Occurrence> = fc
   }))
 const occurrences = fc.array(occurrence, { minLength: 1, maxLength: 12 })
 
-/** The receivers of each event are those of the rule above. */
+/** Expects that the receivers of each event are those of `mayReceive`. */
 function expectExactly(
   audiences: Audiences,
   listeners: ReadonlyMap<string, Listener>,
@@ -121,7 +121,7 @@ function expectExactly(
   }
 }
 
-test('each class receives exactly what its grants and its filter allow, once', () => {
+test('each audience receives each event that its grants and its filter allow, exactly once', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(grants, filter), { maxLength: 6 }), occurrences, (joined, occurred) => {
       const audiences = new Audiences('t')
@@ -132,7 +132,7 @@ test('each class receives exactly what its grants and its filter allow, once', (
         listeners.set(topic, { access, grants: given, filter })
       })
       expectExactly(audiences, listeners, occurred)
-      // A second time, from the cache.
+      // The second time, the receivers come from the cache.
       expectExactly(audiences, listeners, occurred)
     }),
     { numRuns: 500 },
@@ -150,7 +150,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   fc.record({ what: fc.constant('redefine' as const), accesses: fc.uniqueArray(fc.nat(2)), grants }),
 )
 
-test('receivers are exact at every moment while sockets join, leave and change access', () => {
+test('the receivers are exact at any time while sockets join and leave, and accesses change', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(change, occurrences), { maxLength: 25 }), (changes) => {
       const audiences = new Audiences('t')
@@ -195,8 +195,8 @@ test('receivers are exact at every moment while sockets join, leave and change a
   )
 })
 
-describe('a class', () => {
-  test('is shared by sockets of the same access and filter, however the filter is written', () => {
+describe('an audience', () => {
+  test('is shared by sockets with the same access and filter, whatever the order in the filter', () => {
     const audiences = new Audiences('t')
     const one = audiences.join('a', everything, { devices: new Set(['A', 'B']) })
     expect(audiences.join('a', everything, { devices: new Set(['B', 'A']) })).toBe(one)
@@ -208,7 +208,7 @@ describe('a class', () => {
     expect(audiences.join('a', everything, { devices: new Set(['A,B']) })).not.toBe(one)
   })
 
-  test('ends with its last socket; a later socket gets a topic of its own', () => {
+  test('ends with its last socket, and a later socket gets a new topic', () => {
     const audiences = new Audiences('t')
     const one = audiences.join('a', everything, {})
     audiences.join('a', everything, {})
@@ -228,23 +228,23 @@ test('the cache stays bounded and correct for any number of service names', () =
   }
 })
 
-test('devices of a large role are entered once for all filters of its sockets', () => {
+test('the devices of a large role are indexed once for all filters of its sockets', () => {
   const audiences = new Audiences('t')
   const roleOf = (name: string) => {
     const devices = Array.from({ length: 18_000 }, (_, place) => `${name}${place}`)
     return scopeOf([{ permissions: { service: ['read'] }, devices, services: ['*'] }])
   }
   const role = roleOf('A')
-  // One entry per filter would make 18 000 000 entries.
-  const classes = Array.from({ length: 1_000 }, (_, place) =>
+  // An index with separate devices for each filter would have 18 000 000 entries.
+  const audiencesOfRole = Array.from({ length: 1_000 }, (_, place) =>
     audiences.join('a', role, { services: new Set([`s${place}`]) }),
   )
-  expect(audiences.receivers('OBJECT_UPDATED', 'A17', 's5')).toEqual([classes[5]])
+  expect(audiences.receivers('OBJECT_UPDATED', 'A17', 's5')).toEqual([audiencesOfRole[5]])
   const redefined = audiences.redefine(new Map([['a', roleOf('B')]]))
   expect(redefined).toHaveLength(1_000)
   for (const audience of redefined) audiences.resume(audience)
   expect(audiences.receivers('OBJECT_UPDATED', 'A17', 's5')).toEqual([])
-  expect(audiences.receivers('OBJECT_UPDATED', 'B17', 's5')).toEqual([classes[5]])
+  expect(audiences.receivers('OBJECT_UPDATED', 'B17', 's5')).toEqual([audiencesOfRole[5]])
 })
 
 test('an access that is redefined twice before it resumes uses the last scope', () => {

@@ -7,7 +7,7 @@ import { type Grant, type Scope, scopeOf } from '#model/scope'
 import { readAll, TestStream } from '#test/events/test-stream'
 
 /**
- * Events that have no device of their own and are bound to some: only users with access to all of these receive them.
+ * Events of resources that are bound to devices. Only users with access to all of these devices receive them.
  * Contract 5.1.
  */
 
@@ -46,8 +46,8 @@ function alarmSet(bound: Partial<DeviceBinding>): AlarmSet {
 let accesses = 0
 const listener = (scope: Scope, filter = {}) => ({ access: `access ${++accesses}`, scope, filter })
 
-describe('an alarm that is created or changed', () => {
-  test('uses the present members of its groups', async () => {
+describe('the event of a created or changed alarm', () => {
+  test('is sent by the present members of the groups of the alarm', async () => {
     const socket = stream.connect({ listener: listener(holding('A', 'B')) })
     stream.groups.set('G1', ['B'])
     stream.publish(alarmSet({ devices: ['A'], groups: ['G1'] }))
@@ -60,7 +60,7 @@ describe('an alarm that is created or changed', () => {
     expect([socket.offsets, whole.offsets]).toEqual([[1], [1, 2, 3]])
   })
 
-  test('uses the former members of its groups when a socket catches up', async () => {
+  test('is sent by the present members too when a socket catches up with it later', async () => {
     stream.groups.set('G1', ['A'])
     stream.publish(alarmSet({ groups: ['G1'] }))
     stream.groups.set('G1', ['B'])
@@ -70,7 +70,7 @@ describe('an alarm that is created or changed', () => {
   })
 })
 
-test('live or catching up, each socket receives exactly the alarms bound within its grants', async () => {
+test('each socket, live or catching up, receives exactly the alarms that are bound within its grants', async () => {
   const devices = ['A', 'B', 'C']
   const some = fc.oneof(fc.subarray(devices), fc.constant<string[]>(['*']))
   const grant = fc.record({

@@ -39,7 +39,7 @@ describe('the event stream', () => {
       expect(await EventClient.with(server, ticket).refused()).toBe(401)
     })
 
-    test('tickets are unique and not cacheable', async () => {
+    test('tickets are unique, and answers with tickets are not cacheable', async () => {
       const answers = await Promise.all(Array.from({ length: 50 }, () => server.get('/events/ticket')))
       expect(new Set(answers.map(({ text }) => text)).size).toBe(50)
       expect(answers[0]?.headers.get('cache-control')).toBe('no-store')
@@ -107,13 +107,13 @@ describe('the event stream', () => {
         'META_SET',
         'META_STATUS_CHANGE',
         'OBJECT_UPDATED',
-        // The end of its services, for clients that can read only those.
+        // Clients that can read only services receive the end of the services.
         'OBJECT_UPDATED',
         'SCHEMA_ADD',
         'SCHEMA_DELETE',
         'SCHEMA_UPDATE',
       ])
-      // Offsets have no gaps with access to everything; no STREAM unless requested.
+      // With access to everything, offsets have no gaps. STREAM comes only if it is requested.
       expect(client.events.map(({ offset }) => offset)).toEqual(
         client.events.map((_, index) => head.offset + 1 + index),
       )
@@ -121,7 +121,7 @@ describe('the event stream', () => {
       await client.close()
     })
 
-    test('filters of types, devices and services', async () => {
+    test('filters select types, devices and services', async () => {
       const two = ['one', 'two'].map((serviceIdentifier) => ({
         serviceIdentifier,
         properties: [{ propId: 1, type: 'UINT8' }],
@@ -191,7 +191,7 @@ describe('the event stream', () => {
     })
 
     test.each(['{}', '[]', 'null', '7', '"PING"', '{"type":"PONG"}', '{"type":"SUBSCRIBE"}', '["PING"]', ' {"a":1} '])(
-      'other JSON is ignored: %s',
+      'JSON that is not a PING is ignored: %s',
       async (text) => {
         const client = await EventClient.open(server)
         for (let count = 0; count < 20; count++) client.socket.send(text)

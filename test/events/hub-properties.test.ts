@@ -18,7 +18,7 @@ const scopes: readonly Scope[] = [
     { permissions: { service: ['read'] }, devices: ['*'], services: ['t'] },
   ]),
 ]
-/** One user with two dashboards, and a second user. */
+/** The users of the three dashboards. One user has two of them. */
 const users = [ann, bob, ann]
 const filters: readonly EventFilter[] = [{}, { devices: new Set(['A', 'C']) }, { types: new Set(['OBJECT_UPDATED']) }]
 
@@ -42,7 +42,7 @@ const step = fc.oneof(
   commandOf('forget chunks'),
 )
 
-/** A client's copy of every property, built from its messages. Each value is the offset of its event. */
+/** A client with a copy of every property, built from its messages. Each value is the offset of its event. */
 class Dashboard {
   readonly #stream: TestStream
   access: string
@@ -106,7 +106,7 @@ class Dashboard {
     return messages.slice(this.#begunMessages)
   }
 
-  /** The copy up to an offset equals that of the stream: no stale value, no missing event of a kind that is never merged. */
+  /** Expects no stale value up to an offset, and no missing event of a kind that is never left out. */
   expectPicture(upTo: number): void {
     const sent = this.#since(this.socket.sent)
     const values = new Map<string, number>()
@@ -131,7 +131,7 @@ class Dashboard {
         continue
       }
       const key = `${entry.device}/${entry.shape.serviceIdentifier}/${entry.items[0]}`
-      // An overridden value may be missing: its successor comes, live or after a resume.
+      // An overridden value may be missing, because the next value comes, live or after a resume.
       if (this.#stream.publishedOf.get(key) === offset) expect(values.get(key), `${key} at ${offset}`).toBe(offset)
     }
     expect(added.filter((offset) => offset <= upTo)).toEqual(expectedAdded)
@@ -142,7 +142,7 @@ class Dashboard {
     if (position) this.expectPicture(position.offset)
   }
 
-  /** The connection breaks; the client resumes from the last offset it read, with the copy of that time. */
+  /** Breaks the connection. The client resumes after the last offset that it read, with its copy of that time. */
   comeBack(): void {
     const { received } = this.socket
     const read = this.#since(received)
@@ -153,11 +153,11 @@ class Dashboard {
     const [stream] = this.socket.sent
     const isRetained = offset + 1 >= this.#stream.retained
     expect(stream).toMatchObject({ type: 'STREAM', recovered: isRetained && offset > this.scopeSince })
-    // The client has everything up to here and must get the rest.
+    // The client has everything up to this offset, and must get all later events.
     this.#begunAt = stream?.offset ?? 0
   }
 
-  /** The client's access changes. The caller notifies the hub. */
+  /** Notes that the access of the client changes. The caller notifies the hub. */
   changed(scope: Scope): void {
     this.scope = scope
     this.scopeSince = this.#stream.last
@@ -177,7 +177,7 @@ function redefine(stream: TestStream, dashboards: readonly Dashboard[], scope: S
   stream.hub.redefine(tenant, new Map(dashboards.map(({ access }) => [access, scope])))
 }
 
-test('clients stay consistent through stalls, disconnects, retention and changes of access', async () => {
+test('clients stay consistent after stalls, disconnects, trimming and changes of access', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 120, size: 'max' }), async (steps) => {
       const stream = new TestStream(300)
@@ -235,7 +235,7 @@ test('clients stay consistent through stalls, disconnects, retention and changes
         }
       }
       stream.publish()
-      // For the RESYNC of the last change of access.
+      // The RESYNC of the last change of access comes within this time.
       await stream.world.advance(1_000)
       await readAll(stream)
       expect(stream.failures).toEqual([])

@@ -17,7 +17,7 @@ function reports(count: number, device = 'A'): void {
 }
 
 describe('a socket that keeps up', () => {
-  test('shares its class with others: one publish for all of them', () => {
+  test('shares its audience with others, so that one publish reaches all of them', () => {
     for (let index = 0; index < 5; index++) stream.connect()
     stream.connect({ listener: { access: 'other' } })
     const before = { ...stream.hub.counts }
@@ -26,7 +26,7 @@ describe('a socket that keeps up', () => {
     expect(stream.hub.counts.deliveries - before.deliveries).toBe(6)
   })
 
-  test('gets nothing after it closed', async () => {
+  test('receives nothing after it is closed', async () => {
     const socket = stream.connect()
     reports(1)
     socket.close()
@@ -36,7 +36,7 @@ describe('a socket that keeps up', () => {
     expect(stream.hub.socketCount()).toBe(0)
   })
 
-  test('of another tenant gets nothing of this one', async () => {
+  test('receives nothing of another tenant', async () => {
     const socket = stream.connect({ listener: { tenant: 'other' } })
     reports(2)
     await readAll(stream)
@@ -44,13 +44,13 @@ describe('a socket that keeps up', () => {
   })
 })
 
-describe('resuming', () => {
+describe('a resume', () => {
   test.each([
     ['an unknown epoch', { epoch: 'guessed', offset: 5 }],
     ['a future offset', { epoch: 'now', offset: 11 }],
     ['an offset beyond the end of its epoch', { epoch: 'before', offset: 5 }],
     ['an offset that is no longer retained', { epoch: 'now', offset: 2 }],
-  ])('from %s is refused completely', async (_, after) => {
+  ])('after %s is refused, and the socket is live', async (_, after) => {
     stream.ended.set('before', 4)
     reports(10)
     stream.retained = 5
@@ -61,7 +61,7 @@ describe('resuming', () => {
     expect(socket.offsets).toEqual([11])
   })
 
-  test('works from the last offset before the retained ones, and from the last of an earlier epoch', async () => {
+  test('is possible after the last offset before the retained ones, and after the last offset of an earlier epoch', async () => {
     stream.ended.set('before', 4)
     reports(10)
     stream.retained = 5
@@ -82,13 +82,13 @@ describe('resuming', () => {
       return recent.call(stream, tenant, offset)
     }
     stream.world.step()
-    // The first slice ends long before all sockets have caught up.
+    // The first slice ends before the sockets have caught up.
     expect(Math.max(...sockets.map(({ sent }) => sent.length))).toBeLessThan(20)
     await readAll(stream)
     for (const socket of sockets) expect(socket.offsets).toEqual(range(1, 40))
   })
 
-  test('yields within a chunk of large events', async () => {
+  test('yields to other work within a chunk of large events', async () => {
     stream.chunkCount = 40
     reports(40)
     const socket = stream.connect({ after: 0 })
@@ -119,17 +119,17 @@ describe('resuming', () => {
 })
 
 describe('a socket that does not keep up', () => {
-  test('gets the newest value of each property, and no overridden ones', async () => {
+  test('receives the newest value of each property, and no overridden values', async () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     reports(30)
     await readAll(stream)
     const received = socket.offsets
     const live = received.findIndex((offset, index) => offset !== index + 1)
-    // From where it fell behind: one update of each of the three properties.
+    // After the socket fell behind, it received one update of each of the three properties.
     expect(received.slice(live)).toEqual([28, 29, 30])
   })
 
-  test('falls behind before a message is lost, also within one release', async () => {
+  test('is behind before a message is lost, even if all events come in one release', async () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     stream.publish(...range(1, 100).map((value) => stream.reportOf(`D${value}`, 0, 's', value)))
     expect(socket.lostCount).toBe(0)
@@ -149,11 +149,11 @@ describe('a socket that does not keep up', () => {
 })
 
 describe('after the store was read again', () => {
-  test('events beyond the published ones are published', async () => {
+  test('events that are stored and not published are published', async () => {
     const socket = stream.connect()
     reports(2)
     await readAll(stream)
-    // Stored by a write that was reported as failed.
+    // A write stored these events, but was reported as failed.
     for (const value of [3, 4]) stream.entries.push(stream.reportOf('A', 0, 's', value))
     stream.hub.reloaded(() => stream.last, false)
     stream.report('A', 0)
@@ -161,7 +161,7 @@ describe('after the store was read again', () => {
     expect(socket.offsets).toEqual([1, 2, 3, 4, 5])
   })
 
-  test('if it holds fewer events, all sockets read the full state again', async () => {
+  test('all sockets read the full state again if the store has fewer events', async () => {
     const sockets = [stream.connect(), stream.connect({ limitBytes: 100 })]
     reports(5)
     stream.entries.length = 3
@@ -176,7 +176,7 @@ describe('after the store was read again', () => {
     }
   })
 
-  test('sockets that are up to date get nothing', async () => {
+  test('sockets that are up to date receive nothing', async () => {
     const socket = stream.connect()
     reports(2)
     stream.hub.reloaded(() => stream.last, false)
@@ -206,7 +206,7 @@ describe('an event that cannot be encoded', () => {
   })
 
   test.each([1, 9])(
-    'sends RESYNC to a socket that resumes before it (chunks from %i in memory)',
+    'sends RESYNC to a socket that resumes before it, with chunks from offset %i in memory',
     async (recentFrom) => {
       stream.recentFrom = recentFrom
       reports(1)

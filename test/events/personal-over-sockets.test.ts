@@ -6,7 +6,7 @@ import { ann, bob, subscribed } from '#test/events/subscription-entries'
 import { TestStream } from '#test/events/test-stream'
 import { type HttpFixture, openHttp, until } from '#test/http/http-fixture'
 
-/** Public events are published to a topic, personal ones are sent to the socket: both must arrive in order. */
+/** Public events are published to a topic, and personal events are sent to the socket. Both must arrive in order. */
 
 let http: HttpFixture
 let stream: TestStream
@@ -26,7 +26,7 @@ const handler: SocketHandler<unknown> = {
   closed: (closed) => stream.hub.remove(closed),
 }
 
-/** The events a client receives: type and offset. */
+/** Opens a client. Returns the list of the events that it receives, with type and offset. */
 async function open(maxBackpressureBytes: number): Promise<[type: string, offset: number][]> {
   const route = websocketRoute({
     path: '/events',
@@ -57,12 +57,12 @@ afterEach(async () => {
 
 const tick = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Metadata of a given length that all clients receive. */
-function note(characters: number): void {
+/** Publishes metadata of this length, which all clients receive. */
+function publishMetadata(characters: number): void {
   stream.publish({ kind: 'meta_set', device: 'A', at: 5, meta: { note: 'x'.repeat(characters) } })
 }
 
-// From 16 KiB on, a message is not combined with others.
+// uWebSockets.js does not combine messages of 16 KiB or more with others.
 test.each([
   ['small', [10]],
   ['large', [20_000]],
@@ -72,7 +72,7 @@ test.each([
   const expected: [string, number][] = []
   const roundsOf = sizes.includes(20_000) ? 1_000 : 5_000
   for (let round = 0; round < roundsOf; round++) {
-    note(sizes[round % sizes.length] as number)
+    publishMetadata(sizes[round % sizes.length] as number)
     expected.push(['META_SET', stream.last])
     stream.publish(subscribed(bob), subscribed(ann))
     expected.push(['NOTIFICATION_SUBSCRIBE', stream.last])
@@ -82,15 +82,15 @@ test.each([
   expect(received).toEqual(expected)
 })
 
-test('a stalled socket gets all of its own events once, or a RESYNC', async () => {
+test('a stalled socket receives all personal events once, or a RESYNC', async () => {
   const received = await open(64 * 1024)
-  const own: number[] = []
+  const personal: number[] = []
   for (let round = 0; round < 600; round++) {
     if (round === 20) client.pause()
-    note(30_000)
+    publishMetadata(30_000)
     stream.publish(subscribed(ann))
-    own.push(stream.last)
-    note(500)
+    personal.push(stream.last)
+    publishMetadata(500)
     if (round === 500) client.resume()
     if (round % 3 === 0) await tick()
     stream.world.step()
@@ -114,10 +114,10 @@ test('a stalled socket gets all of its own events once, or a RESYNC', async () =
     expect(at).toBeGreaterThanOrEqual(type === 'RESYNC' ? offset : offset + 1)
     offset = at
   }
-  // None of the user's own events is missing after the last RESYNC, or from the start if there was none.
+  // No personal event is missing after the last RESYNC, or since the start if there was no RESYNC.
   const begun = received.findLast(([type]) => type === 'RESYNC')?.[1] ?? 0
-  const receivedOwn = received
+  const receivedPersonal = received
     .filter(([type, at]) => type === 'NOTIFICATION_SUBSCRIBE' && at > begun)
     .map(([, at]) => at)
-  expect(receivedOwn).toEqual([...own, last].filter((at) => at > begun))
+  expect(receivedPersonal).toEqual([...personal, last].filter((at) => at > begun))
 })

@@ -4,7 +4,7 @@ import type { StallingSocket } from '#test/events/stalling-sockets'
 import { ann, bob, localeSet, subscribed, unsubscribed } from '#test/events/subscription-entries'
 import { readAll, TestStream } from '#test/events/test-stream'
 
-/** Events of subscriptions go only to the sockets of their owner. §3.1 */
+/** Only the sockets of its owner receive the events of a subscription. §3.1 */
 
 let stream: TestStream
 
@@ -22,7 +22,7 @@ const withoutNotifications = scopeOf([grant('service')])
 
 const lines = ({ received }: StallingSocket) => received.map(({ type, offset }) => `${type} ${offset}`)
 
-/** Six events, in turn for ann and bob. */
+/** Publishes six events, in turn for ann and bob. */
 function publishSix(): void {
   stream.publish(subscribed(ann), subscribed(bob), localeSet(ann), localeSet(bob), unsubscribed(ann), unsubscribed(bob))
 }
@@ -47,7 +47,7 @@ describe('events for one user', () => {
   })
 })
 
-test('a socket whose permissions change gets one RESYNC, then the events of the new permissions', async () => {
+test('a socket whose permissions change receives one RESYNC, and then the events of the new permissions', async () => {
   const socket = stream.connect({ listener: { user: ann, access: 'a', scope: reader } })
   const same = stream.connect({ listener: { user: bob, access: 'a', scope: reader } })
   publishSix()

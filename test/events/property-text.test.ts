@@ -46,14 +46,14 @@ describe('the text of a property', () => {
           timestamp: 7,
         })
         expect(written).not.toHaveProperty('value')
-        // The error does not stay in later texts.
+        // Later texts do not contain the error.
         expect(JSON.parse(propertyText(which, 0, null)).modifier.isError).toBe(false)
       }),
     )
   })
 })
 
-test('a removed property has its last state', () => {
+test('the text of a removed property has the last state', () => {
   for (const { name, wireName, isArray } of propertyTypes.values()) {
     const written = JSON.parse(removedText({ propId: 3, type: name, modifier: 8 + 1 }))
     expect(Property.parse(written)).toEqual({
@@ -66,7 +66,7 @@ test('a removed property has its last state', () => {
   expect(() => removedText({ propId: 1, type: 'nothing', modifier: 0 })).toThrow('is not a data type')
 })
 
-test('identifiers are quoted like JSON', () => {
+test('identifiers are quoted as in JSON', () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[ -~]{0,20}$/), (text) => {
       expect(JSON.parse(quote(text))).toBe(text)

@@ -11,7 +11,7 @@ const value = fc
     fc.maxSafeInteger(),
     fc.double({ noNaN: true, noDefaultInfinity: true }),
     fc.float({ noNaN: true, noDefaultInfinity: true }),
-    // Typical decimal numbers, and their neighbours in binary.
+    // Typical decimal numbers, and the next numbers in binary.
     fc
       .tuple(fc.maxSafeInteger(), fc.nat(17), fc.constantFrom(-1, 0, 0, 0, 1))
       .map(([digits, places, next]) => (digits / 10 ** places) * (1 + next * Number.EPSILON)),
@@ -45,7 +45,7 @@ describe('the bytes of a report', () => {
     expect(byHand).toBeGreaterThan(100)
   })
 
-  test('of any values equal its text, or are left to the text encoder', () => {
+  test('of any values equal its text, or are undefined so that the text encoder is used', () => {
     fc.assert(
       fc.property(entryOf.reported as fc.Arbitrary<Reported>, natural, (entry, offset) => {
         const bytes = reportedBytes(entry, offset)
@@ -56,7 +56,7 @@ describe('the bytes of a report', () => {
     )
   })
 
-  test('of many numbers equal its text too, and there are none of 10 000 numbers', () => {
+  test('of many numbers equal its text too, but are undefined for 10 000 numbers', () => {
     const [anyShape] = fc.sample(shape, { numRuns: 1, seed: 3 })
     if (!anyShape) throw new Error('no sample')
     const about = {

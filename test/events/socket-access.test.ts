@@ -21,8 +21,8 @@ function reports(...devices: string[]): void {
   for (const device of devices) stream.report(device)
 }
 
-describe('a socket that is given another access', () => {
-  test('shares the class of that access, and leaves its old one', async () => {
+describe('a socket that gets another access', () => {
+  test('joins the audience of the new access, and leaves the old one', async () => {
     const first = stream.connect({ listener: { access: 'a', scope: onlyA } })
     const second = stream.connect({ listener: toB })
     stream.hub.move(first, toB)
@@ -34,7 +34,7 @@ describe('a socket that is given another access', () => {
     expect(stream.hub.counts.deliveries - before.deliveries).toBe(2)
   })
 
-  test('equal to its old one: reads the full state again, and stays', async () => {
+  test('receives RESYNC and stays in its audience if the new access equals the old one', async () => {
     const socket = stream.connect({ listener: toB })
     stream.hub.move(socket, toB)
     await stream.settle()
@@ -43,7 +43,7 @@ describe('a socket that is given another access', () => {
     expect(lines(socket)).toEqual(['RESYNC', 'OBJECT_UPDATED B 2'])
   })
 
-  test('that is unknown or closed: nothing changes', async () => {
+  test('does not change if it is closed', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
     socket.close()
     stream.hub.move(socket, toB)
@@ -52,11 +52,11 @@ describe('a socket that is given another access', () => {
     expect(socket.sent).toEqual([])
   })
 
-  test('whose earlier message is lost while RESYNC is sent: gets RESYNC again when it drains', async () => {
+  test('receives RESYNC again when it drains, if an earlier message was lost while RESYNC was sent', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
     reports('A')
     const { send } = socket
-    // Like uWebSockets.js: the earlier message is lost, the later one still arrives.
+    // As in uWebSockets.js, the earlier message is lost, and the later one still arrives.
     socket.send = (message) => {
       stream.hub.dropped(socket)
       return send.call(socket, message)
@@ -73,7 +73,7 @@ describe('a socket that is given another access', () => {
   })
 })
 
-test('several accesses redefined at once: each of their sockets gets one RESYNC, others none', async () => {
+test('if several accesses are redefined at once, each of their sockets receives one RESYNC, and others none', async () => {
   const socket = (access: string) => stream.connect({ listener: { access } })
   const mine = [socket('one'), socket('one'), socket('two')]
   const other = socket('three')
@@ -99,7 +99,7 @@ test('several accesses redefined at once: each of their sockets gets one RESYNC,
   expect(other.offsets).toEqual([1, 2, 3])
 })
 
-test('very many accesses redefined at once: live and lagging sockets all use the new ones', async () => {
+test('if very many accesses are redefined at once, all sockets use the new ones, live and behind', async () => {
   stream = new TestStream(1_000)
   const accesses = Array.from({ length: 300 }, (_, index) => `access ${index}`)
   const connect = (access: string, limitBytes?: number) =>

@@ -48,6 +48,6 @@ test.each([
   [1_024, 64 * 1024],
   [4_096, 16 * 1024],
   [100_000, 16 * 1024],
-])('with %i sockets, each socket that is behind may buffer %i bytes', (sockets, bytes) => {
+])('among %i sockets, each socket that is behind may buffer %i bytes', (sockets, bytes) => {
   expect(highWaterBytesOf(sockets)).toBe(bytes)
 })

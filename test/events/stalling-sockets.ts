@@ -1,7 +1,7 @@
 import type { Hub } from '#events/hub'
 import type { Socket, SocketPublisher } from '#runtime/socket'
 
-/** A message as the client reads it. */
+/** A message, as the client reads it. */
 export interface ReceivedMessage {
   readonly type: string
   readonly offset: number
@@ -13,8 +13,8 @@ export interface ReceivedMessage {
 }
 
 /**
- * Sockets with a limited buffer that lose messages beyond it, like the real ones: the hub is notified of the first loss in
- * a row, and may do nothing in that call. The test decides when the client reads.
+ * Sockets with a limited buffer, which lose messages beyond it as real sockets do. The hub is notified of the first
+ * loss in a row, and must use no socket in this call. The test decides when the client reads.
  */
 export class StallingSockets implements SocketPublisher {
   readonly sockets = new Set<StallingSocket>()
@@ -28,7 +28,7 @@ export class StallingSockets implements SocketPublisher {
   }
 
   publish(topic: string, message: string | Uint8Array): void {
-    if (this.isDropping) throw new Error('a publish inside dropped')
+    if (this.isDropping) throw new Error('a publish within `dropped`')
     for (const socket of this.sockets) if (socket.topics.has(topic)) socket.take(textOf(message))
   }
 }
@@ -42,9 +42,9 @@ export class StallingSocket implements Socket {
   #unreadBytes = 0
   #isLosing = false
   isOpen = true
-  /** All messages that will arrive, read or not. */
+  /** All messages that were not lost, read or unread. */
   readonly sent: ReceivedMessage[] = []
-  /** The messages the client has read. */
+  /** The messages that the client has read. */
   readonly received: ReceivedMessage[] = []
   lostCount = 0
 
@@ -99,7 +99,7 @@ export class StallingSocket implements Socket {
     return true
   }
 
-  /** The client reads some messages; by default all. */
+  /** Lets the client read some messages; by default all. */
   read(countMax = Number.POSITIVE_INFINITY): void {
     const read = this.#unread.splice(0, Math.min(countMax, this.#unread.length))
     if (read.length === 0 || !this.isOpen) return
@@ -111,7 +111,7 @@ export class StallingSocket implements Socket {
     this.#sockets.hub?.drained(this)
   }
 
-  /** The offsets of all received messages but STREAM. */
+  /** The offsets of all received messages except STREAM. */
   get offsets(): readonly number[] {
     return this.received.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
   }
@@ -137,8 +137,8 @@ export class StallingSocket implements Socket {
   }
 
   #mayBeUsed(method: string): void {
-    if (!this.isOpen) throw new Error(`${method} after closed`)
-    if (this.#sockets.isDropping) throw new Error(`${method} inside dropped`)
+    if (!this.isOpen) throw new Error(`${method} on a closed socket`)
+    if (this.#sockets.isDropping) throw new Error(`${method} within \`dropped\``)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Subscribed, SubscriptionUpdated, Unsubscribed } from '#model/entry'
 import type { StoredSubscription } from '#model/subscription'
 
-/** Users, named as callers. */
+/** The resource names of two users. */
 export const ann = 'crn#user:2Vb7qYx9Kd'
 export const bob = 'crn#user:7Lf2wZs6Dy'
 
@@ -18,12 +18,12 @@ function storedSubscription(user: string, more: Partial<StoredSubscription> = {}
   }
 }
 
-/** A user subscribed. */
+/** The entry of a new subscription of this user. */
 export function subscribed(user: string): Subscribed {
   return { kind: 'subscribed', at: 5, user, stored: storedSubscription(user) }
 }
 
-/** The user's subscription has another locale. */
+/** The entry of another locale of the subscription of this user. */
 export function localeSet(user: string): SubscriptionUpdated {
   return { kind: 'subscription_updated', at: 6, user, stored: storedSubscription(user, { locale: 'de' }) }
 }

@@ -35,30 +35,30 @@ interface ConnectOptions {
 }
 
 /**
- * A hub with a stream that the test publishes entry by entry, in chunks of a length set by the test. Only some old chunks
- * are in memory; others take simulated time to read.
+ * A hub with a stream that the test publishes entry by entry. The test sets the length of its chunks. Only some old
+ * chunks are in memory, and reading the others takes simulated time.
  */
 export class TestStream implements StreamReader<Entry> {
   readonly world = new ManualWorld()
   readonly sockets = new StallingSockets()
   readonly hub: Hub
-  /** By offset, from 1. */
+  /** The entries by offset, from 1. */
   readonly entries: (Entry | undefined)[] = [undefined]
   readonly failures: unknown[] = []
   epoch = 'now'
-  /** Last offsets of earlier epochs. */
+  /** The last offset of each earlier epoch. */
   readonly ended = new Map<string, number>()
   retained = 1
   chunkCount = 4
-  /** Chunks from this offset on are in memory. */
+  /** The chunks from this offset on are in memory. */
   recentFrom = 1
   readonly #head = new StreamHead<Entry>(tenant, 0)
   readonly #taken: Entry[] = []
-  /** The last offset of each property of each device in its actor, published or not. */
+  /** The last offset of each property in the actor of its device, published or not. */
   readonly lastOf = new Map<string, number>()
   /** The last published offset of each property. */
   readonly publishedOf = new Map<string, number>()
-  /** Members of each group, for the hub. */
+  /** The members of each group, which the hub reads. */
   readonly groups = new Map<string, readonly string[]>()
 
   constructor(highWaterBytes?: number, publisher?: SocketPublisher) {
@@ -81,13 +81,13 @@ export class TestStream implements StreamReader<Entry> {
     return this.entries.length - 1
   }
 
-  /** An event is applied by its actor; it is stored and published with the next one that is. */
+  /** Applies an entry in its actor. It is stored and published together with the next published one. */
   take(entry: Entry): void {
     this.#taken.push(entry)
     for (const key of keysOf(entry)) this.lastOf.set(key, this.last + this.#taken.length)
   }
 
-  /** An event happens, is stored and published. */
+  /** Applies, stores and publishes entries. */
   publish(...entries: Entry[]): void {
     for (const entry of entries) this.take(entry)
     this.hub.beforeRelease()
@@ -103,7 +103,7 @@ export class TestStream implements StreamReader<Entry> {
     }
   }
 
-  /** A report of one property; its value is its offset. */
+  /** Publishes a report of one property. The value is the offset. */
   report(device = 'A', propId = 0, service = 's'): void {
     this.publish(this.reportOf(device, propId, service))
   }
@@ -152,14 +152,14 @@ export class TestStream implements StreamReader<Entry> {
   }
 }
 
-/** The properties in a report. */
+/** The keys of the properties in a report. */
 function keysOf(entry: Entry): string[] {
   if (entry.kind !== 'reported') return []
   const service = `${entry.device}/${entry.shape.serviceIdentifier}`
   return entry.items.filter((_, at) => at % 2 === 0).map((index) => `${service}/${index}`)
 }
 
-/** Reads until nothing more comes. */
+/** Lets all clients read until no more messages come. */
 export async function readAll(stream: TestStream): Promise<void> {
   for (let quiet = 0; quiet < 2; ) {
     const before = [...stream.sockets.sockets].reduce((sum, { received }) => sum + received.length, 0)

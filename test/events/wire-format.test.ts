@@ -19,14 +19,14 @@ test.each(entryKinds)('every kind of entry becomes an event of the model: %s', (
         offset,
         timestamp: given.kind === 'reported' ? given.timestamp : given.at,
       })
-      // Only fields of the model, in their exact form.
+      // The event has only fields of the model, in their exact form.
       expect(JSON.parse(encode(given, offset))).toEqual(event)
     }),
     { numRuns: 150 },
   )
 })
 
-test('the receivers of an event follow from its contents', () => {
+test('device, service, owner and bindings of an entry, which decide the receivers, are those of its event', () => {
   fc.assert(
     fc.property(entry, (given) => {
       const event = JSON.parse(encode(given, 1)) as { deviceIdentifier?: string; serviceIdentifier?: string }
@@ -42,7 +42,7 @@ test('the receivers of an event follow from its contents', () => {
   )
 })
 
-test('an alarm event has the alarm as the API shows it, and its state on a device', () => {
+test('an alarm event has the alarm in the form of the API, or its state on a device', () => {
   const stored: StoredAlarm = {
     name: 'Hot',
     severity: 'warning',
@@ -80,7 +80,7 @@ test('an alarm event has the alarm as the API shows it, and its state on a devic
   expect(encoded({ ...seen, comment: '"' })).toEqual({ type: 'ALARM_STATUS_ACKNOWLEDGED', ...status, by, comment: '"' })
 })
 
-test('a subscription event has the subscription as the API shows it; its end has only the name', () => {
+test('a subscription event has the subscription in the form of the API, or only its name at its end', () => {
   const user = 'crn#user:2Vb7qYx9Kd'
   const stored = {
     id: '5Tn2bGh9Kd',
@@ -125,7 +125,7 @@ function expectedItem({ propId, type, modifier }: ShapeProperty, state: Property
   }
 }
 
-/** Each property of a report with its state, in order. */
+/** The properties of a report with their states, in order. */
 function itemsOf(given: Extract<Entry, { kind: 'reported' | 'declared' }>) {
   return Array.from({ length: given.items.length / 2 }, (_, at) => ({
     property: given.shape.properties[given.items[at * 2] as number] as ShapeProperty,
@@ -134,7 +134,7 @@ function itemsOf(given: Extract<Entry, { kind: 'reported' | 'declared' }>) {
 }
 
 describe('OBJECT_UPDATED', () => {
-  test('has every item in the order of the device, and nothing more', () => {
+  test('has exactly the items of the report, in the order of the device', () => {
     fc.assert(
       fc.property(entryOf.reported, (given) => {
         const event = JSON.parse(encode(given, 1)) as { updates: Property[] }
@@ -144,7 +144,7 @@ describe('OBJECT_UPDATED', () => {
     )
   })
 
-  test('lists declared services first, then removed ones', () => {
+  test('has the declared properties first, and then the removed ones', () => {
     fc.assert(
       fc.property(entryOf.declared, (given) => {
         const { updates } = JSON.parse(encode(given, 1)) as { updates: Property[] }
@@ -159,10 +159,10 @@ describe('OBJECT_UPDATED', () => {
   })
 })
 
-describe('stripped', () => {
+describe('an event with excluded properties', () => {
   const updated = fc.oneof(entryOf.reported, entryOf.declared, entryOf.undeclared)
 
-  test('an update equals itself without the excluded items, and is empty if none remains', () => {
+  test('equals the event without these items, or is undefined if no item remains', () => {
     fc.assert(
       fc.property(updated, fc.func(fc.boolean()), (given, isOmitted) => {
         const whole = JSON.parse(encode(given, 9)) as { updates: Property[] }
@@ -175,7 +175,7 @@ describe('stripped', () => {
     )
   })
 
-  test('without exclusions is the same text', () => {
+  test('is the same text if no property is excluded', () => {
     fc.assert(
       fc.property(updated, (given) => {
         expect(encodeStripped(given, 9, () => false)).toBe(encode(given, 9))
@@ -183,7 +183,7 @@ describe('stripped', () => {
     )
   })
 
-  test('other events never change', () => {
+  test('is the same text if it is not OBJECT_UPDATED', () => {
     fc.assert(
       fc.property(entry, (given) => {
         if (typeOf(given) === 'OBJECT_UPDATED') return

@@ -29,7 +29,7 @@ import type { ActorAddress } from '#runtime/actor'
 import { StoreListing } from '#store/store-listing'
 import { deviceWith } from '#test/actors/acting-device'
 import { subscriptionOf } from '#test/actors/acting-subscriber'
-import { ann, told, words } from '#test/actors/acting-tenant'
+import { ann, mailFunction, mailTemplate } from '#test/actors/acting-tenant'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { MemoryMail } from '#test/notifications/memory-mail'
 import { MemoryReceivers } from '#test/notifications/memory-receivers'
@@ -193,10 +193,10 @@ export class DeliveryFixture {
   /** A function that mails each change by template `words`. */
   async putFunction(id = 'F', more: Partial<FunctionBody> = {}, tenant = 'default'): Promise<void> {
     const isNew = this.views.storedOf(tenant, id) === undefined
-    await this.askTenant({ type: 'put_function', id, isNew, body: { ...told, ...more }, author: ann }, tenant)
+    await this.askTenant({ type: 'put_function', id, isNew, body: { ...mailFunction, ...more }, author: ann }, tenant)
   }
 
-  async putTemplate(body: TemplateBody = words, name = 'words', tenant = 'default'): Promise<void> {
+  async putTemplate(body: TemplateBody = mailTemplate, name = 'words', tenant = 'default'): Promise<void> {
     await this.askTenant({ type: 'put_template', name, body, author: ann }, tenant)
   }
 
@@ -243,8 +243,8 @@ export class DeliveryFixture {
 
   /** A function that calls this URL at each change. */
   async putWebhook(url = 'https://a.example/hook', id = 'F', more: Partial<WebhookNode> = {}): Promise<void> {
-    const nodes = [...told.graph.nodes.slice(0, 1), { id: 'hook', type: 'webhook', url, ...more } as const]
-    const body = { ...told, graph: { nodes, edges: [['when', 'hook'] as const] } }
+    const nodes = [...mailFunction.graph.nodes.slice(0, 1), { id: 'hook', type: 'webhook', url, ...more } as const]
+    const body = { ...mailFunction, graph: { nodes, edges: [['when', 'hook'] as const] } }
     const isNew = this.views.storedOf('default', id) === undefined
     const secrets = [{ node: 'hook', sealed: new Uint8Array(1) }]
     await this.askTenant({ type: 'put_function', id, isNew, body, secrets, author: ann })

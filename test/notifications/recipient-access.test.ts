@@ -3,12 +3,12 @@ import type { DeliveryCause, SkipReason } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import { type Grant, scopeOf } from '#model/scope'
 import { mayReceive, mayReceiveAll, type StoredRecipient } from '#notifications/recipient-access'
-import { ann, told } from '#test/actors/acting-tenant'
+import { ann, mailFunction } from '#test/actors/acting-tenant'
 
 const fn: StoredFunction = {
-  name: told.name,
+  name: mailFunction.name,
   enabled: true,
-  graph: told.graph,
+  graph: mailFunction.graph,
   devices: ['A', 'B'],
   groups: ['hall'],
   createdBy: ann,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { told } from '#test/actors/acting-tenant'
+import { mailFunction } from '#test/actors/acting-tenant'
 import { DeliveryFixture } from '#test/notifications/delivery-fixture'
 
 let fixture: DeliveryFixture
@@ -76,7 +76,7 @@ describe('deleting a function', () => {
 
   test('is retried after a failed write', async () => {
     await open()
-    await fixture.askTenant({ type: 'put_function', id: 'H', isNew: true, body: told, author: 'crn#user:u0' })
+    await fixture.askTenant({ type: 'put_function', id: 'H', isNew: true, body: mailFunction, author: 'crn#user:u0' })
     await fixture.subscribe('u0', 'H')
     await fixture.askTenant({ type: 'delete_function', id: 'H' })
     fixture.faults.next = { fail: 'full', reachedDisk: false }

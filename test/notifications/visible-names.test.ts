@@ -5,7 +5,7 @@ import { type Grant, scopeOf } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 import { runContextOf } from '#notifications/run-context'
 import type { System } from '#runtime/system'
-import { ann, hot } from '#test/actors/acting-tenant'
+import { ann, hotAlarm } from '#test/actors/acting-tenant'
 import { DeliveryFixture, requestOf } from '#test/notifications/delivery-fixture'
 
 /** Mails contain names of schemas, alarms and users only for recipients who may read them. §4.4, contract 5.1, 5.7. */
@@ -16,7 +16,7 @@ beforeEach(async () => {
   await fixture.addDevice('A')
   const schema = ServiceSchema.parse({ name: 'Heating', properties: { '0x0001': { name: 'temperature' } } })
   await fixture.askTenant({ type: 'put_schema', service: 'svc', schema })
-  const body = { ...hot, name: 'Fire', devices: ['A', 'B'] }
+  const body = { ...hotAlarm, name: 'Fire', devices: ['A', 'B'] }
   await fixture.askTenant({ type: 'put_alarm', id: 'Alarm1', isNew: true, body, author: ann })
   const en = { subject: '{{service}}{{#property}}.{{property}}{{/property}}{{alarm}}', text: 'x' }
   await fixture.putTemplate({ locales: { en } })

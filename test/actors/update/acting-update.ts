@@ -11,7 +11,7 @@ import { ActingActor, outcomeOf } from '#test/actors/acting-actor'
 export const offerTimeoutMs = 10_000
 const sha256 = 'a'.repeat(64)
 
-/** An image of a stored release. */
+/** The offer of a stored release. */
 export function offerOf(more: Partial<OfferedFirmware> = {}): OfferedFirmware {
   return { firmware: '2.0.0', index: 0, sha256, size: 9, isPinned: false, url: null, rollout: null, ...more }
 }
@@ -26,7 +26,7 @@ export function begin(more: Partial<BeginUpdate> = {}): BeginUpdate {
   return { type: 'begin', by: 'post', project: 'p', firmwares, session: 's', id: 'J', found: null, ...more }
 }
 
-/** The updates of device A without a runtime. Notices are recorded as lines. */
+/** The update actor of device A, without a runtime. Notices are recorded as lines. */
 export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
   readonly #lines: string[]
 
@@ -45,7 +45,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
     this.#lines = lines
   }
 
-  /** An update that offers 2.0.0 in place of 1.0.0; earlier notices are cleared. */
+  /** An update that offers 2.0.0 to a device with 1.0.0. Earlier notices are cleared. */
   static offering(more: Partial<BeginUpdate> = {}): ActingUpdate {
     const acting = new ActingUpdate()
     acting.act(begin({ by: 'connect', found: foundOf(), ...more }))
@@ -92,7 +92,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
     return this.act({ type: 'reconnected', session, firmwares })
   }
 
-  /** Delivers a due reminder now. */
+  /** Delivers the reminder now. */
   due() {
     const dueAt = this.reminder ?? this.at
     this.reminder = null
@@ -100,7 +100,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
   }
 }
 
-/** The update events of a turn: `OFFERING 2.0.0 12% words`. */
+/** The update events of a turn, as `OFFERING 2.0.0 12% message`. */
 export function updateEventsOf(decision: Decision<Entry>): string[] {
   if (decision.type !== 'record') return []
   return (decision.events as readonly UpdateChanged[]).map(({ status, firmware, progress, message }) => {

@@ -17,7 +17,7 @@ beforeEach(() => {
 
 describe('an automatic update that failed', () => {
   test.each(['FAILED', 'NOT_OK'] as const)(
-    'because of %s is tried again, each time later, and three times in all',
+    'because of %s is tried three times, each time after a longer delay',
     (status) => {
       for (let count = 1; count <= defaultAttempts; count++) {
         expect(begin(acting, `J${count}`, { by: 'cron' })).toBe('begun')
@@ -45,7 +45,7 @@ describe('an automatic update that failed', () => {
     },
   )
 
-  test('is tried as often as its rollout allows, in the end once a day', () => {
+  test('is tried as often as its rollout allows, with delays up to a day', () => {
     let waitMs = 0
     for (let count = 1; count <= 20; count++) {
       expect(begin(acting, `J${count}`, { found: rollout(20) })).toBe('begun')
@@ -62,8 +62,8 @@ describe('an automatic update that failed', () => {
   test.each<readonly [string, Partial<BeginUpdate>, number]>([
     ['another firmware', { found: foundOf({ firmware: '2.0.1' }) }, 1],
     ['another index', { found: foundOf({ index: 1 }) }, 1],
-    ['a rollout put again', { found: rollout(3) }, 1],
-  ])('does not delay %s, which counts from the beginning', (_, more, count) => {
+    ['a new rollout', { found: rollout(3) }, 1],
+  ])('does not delay %s, which is counted from the beginning', (_, more, count) => {
     const acting = ActingUpdate.offering()
     acting.reports('FAILED')
     expect(begin(acting, 'K')).toBe('held_back')
@@ -71,7 +71,7 @@ describe('an automatic update that failed', () => {
     expect(acting.stored.attempts.at(-1)).toMatchObject({ count, nextAt: null })
   })
 
-  test('does not delay an update by hand, and counts from the beginning then', () => {
+  test('does not delay an update by hand, and is counted from the beginning afterwards', () => {
     const acting = ActingUpdate.offering()
     acting.reports('FAILED')
     expect(acting.begins({ id: 'K' }).outcome).toBe('begun')
@@ -82,7 +82,7 @@ describe('an automatic update that failed', () => {
     expect(acting.stored.attempts[0]?.count).toBe(1)
   })
 
-  test('is not tried again while it continues late, which is not another attempt', () => {
+  test('is not tried again while it continues late, and this is no further attempt', () => {
     const acting = ActingUpdate.offering()
     acting.act({ type: 'lost', id: 'J' })
     expect(acting.stored.attempts[0]?.nextAt).not.toBeNull()
@@ -94,14 +94,14 @@ describe('an automatic update that failed', () => {
     expect(acting.reminder).toBe(acting.stored.attempts[0]?.nextAt)
   })
 
-  test('is not tried again when it succeeded late', () => {
+  test('is not tried again after it succeeded late', () => {
     const acting = ActingUpdate.offering()
     acting.reports('FAILED')
     acting.reconnects('2.0.0', 't')
     expect([acting.updateState, acting.reminder]).toEqual(['done', null])
   })
 
-  test('is tried again after a request by hand found no update', () => {
+  test('is still tried again after a request by hand that found no update', () => {
     const acting = ActingUpdate.offering()
     acting.reports('FAILED')
     const { reminder } = acting
@@ -113,7 +113,7 @@ describe('an automatic update that failed', () => {
 })
 
 describe('a device that falls back after a finished update', () => {
-  /** Offered automatically, done, and fallen back a minute later. */
+  /** An automatic update is done, and the device reports an older firmware a minute later. */
   const fallBack = (acting: ActingUpdate, id: string, more: Partial<BeginUpdate> = {}, firmware = '1.0.0') => {
     expect(begin(acting, id, more)).toBe('begun')
     acting.reports('INSTALLED')
@@ -123,7 +123,7 @@ describe('a device that falls back after a finished update', () => {
     return acting.reconnects(firmware, `${id} old`)
   }
 
-  test.each(['1.0.0', '0.9.0'])('to %s is tried again later, as often as after another failure', (old) => {
+  test.each(['1.0.0', '0.9.0'])('to %s is updated again later, as often as after another failure', (old) => {
     for (let count = 1; count <= defaultAttempts; count++) {
       const events = updateEventsOf(fallBack(acting, `J${count}`, {}, old))
       expect(events).toEqual(['FAILED 2.0.0 the device fell back to an older firmware'])
@@ -155,7 +155,7 @@ describe('a device that falls back after a finished update', () => {
     expect(acting.stored.attempts).toMatchObject([{ count: 2 }])
   })
 
-  test('after a day has not failed, and counts from the beginning', () => {
+  test('after more than a day has no failed update, and is counted from the beginning', () => {
     for (const laterMs of [stayMsMin - 1, stayMsMin]) {
       const [state, count] = laterMs < stayMsMin ? ['failed', 2] : ['done', 1]
       const acting = ActingUpdate.offering()
@@ -170,7 +170,7 @@ describe('a device that falls back after a finished update', () => {
     }
   })
 
-  test('counts from the beginning after an update by hand, another firmware, or a new rollout', () => {
+  test('is counted from the beginning after an update by hand, for another firmware, or for a new rollout', () => {
     fallBack(acting, 'J')
     acting.begins({ id: 'K', found: foundOf() })
     expect(acting.stored.attempts).toEqual([])
@@ -187,7 +187,7 @@ describe('a device that falls back after a finished update', () => {
     expect(anew.stored.attempts).toMatchObject([{ rollout: 'R', count: 1 }])
   })
 
-  test('has not failed if it has a newer version, or only sends HELLO again', () => {
+  test('has no failed update if the version is newer, or if it only sends HELLO again', () => {
     for (const reported of ['2.1.0 u', '1.0.0 s', '2.0.0 u']) {
       const [firmware, session] = reported.split(' ')
       const acting = ActingUpdate.offering()
@@ -208,7 +208,7 @@ describe('several firmwares of one device', () => {
   test.each([
     ['of two indexes', { index: 0 }, { index: 1 }],
     ['of one index', { firmware: '2.0.0' }, { firmware: '2.0.1' }],
-  ])('%s that fail in turn are each tried three times', (_, one, next) => {
+  ])('%s, which fail in turn, are each tried three times', (_, one, next) => {
     for (let count = 1; count <= defaultAttempts; count++) {
       for (const offered of [one, next]) {
         expect(fail(acting, `${JSON.stringify(offered)} ${count}`, offered)).toBe('begun')
@@ -237,7 +237,7 @@ describe('several firmwares of one device', () => {
     expect([acting.received, acting.reminder]).toEqual([['retry A', 'retry A'], null])
   })
 
-  test('that are due during another update are tried after it', () => {
+  test('that are due during another update are tried after this update', () => {
     fail(acting, 'J', { index: 0 })
     const { reminder } = acting
     begin(acting, 'K', { found: foundOf({ index: 1 }) })
@@ -246,27 +246,27 @@ describe('several firmwares of one device', () => {
     expect(acting.reminder).toBe(reminder)
   })
 
-  test('of one index wait only for the last chosen one', () => {
+  test('of one index have a reminder only for the last one', () => {
     fail(acting, 'J', { firmware: '2.0.0' })
     acting.at += 1_000
     fail(acting, 'K', { firmware: '2.0.1' })
     expect(acting.reminder).toBe(acting.stored.attempts.find(({ firmware }) => firmware === '2.0.1')?.nextAt)
   })
 
-  test('are forgotten if one index has too many, and those of other indexes stay', () => {
+  test('are forgotten if there are too many of one index, but not those of other indexes', () => {
     fail(acting, 'other', { index: 1 })
     for (let patch = 0; patch <= rememberedMax; patch++) fail(acting, `J${patch}`, { firmware: `2.0.${patch}` })
     const known = acting.stored.attempts.map(({ index, firmware }) => `${index}: ${firmware}`)
     expect(known).toEqual(['1: 2.0.0', ...Array.from({ length: rememberedMax }, (_, at) => `0: 2.0.${at + 1}`)])
   })
 
-  test('stay when a user starts the other one by hand', () => {
+  test('are still remembered when a user starts another one by hand', () => {
     fail(acting, 'J', { index: 0 })
     acting.begins({ id: 'K', found: foundOf({ index: 1 }) })
     expect(acting.stored.attempts).toMatchObject([{ index: 0, count: 1 }])
   })
 })
 
-test('updates are not delayed without an earlier attempt', () => {
+test('an update is not delayed without an earlier attempt', () => {
   for (const attempts of [[], undefined]) expect(isHeldBack(attempts, { index: 0, offer: offerOf() }, now)).toBe(false)
 })

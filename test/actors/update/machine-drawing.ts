@@ -1,32 +1,34 @@
 import type { updateMachine } from '#actors/update/machine'
 
-/** The input of a drawing. */
+/** A machine that can be drawn. */
 type Drawn = Pick<typeof updateMachine, 'config'>
 
-/** A transition of a machine: from a state by an event, with an optional condition, to a state. */
+/** A transition of a machine from one state to another by an event, with an optional condition. */
 export interface Arrow {
   readonly from: string
   readonly event: string
   readonly guard: string | undefined
-  /** Undefined: the state does not change. */
+  /** Undefined if the state does not change. */
   readonly to: string | undefined
 }
 
-interface Leads {
+interface Transition {
   readonly target?: string
   readonly guard?: string
 }
 
 export function arrowsOf({ config }: Drawn): Arrow[] {
-  const states = config.states as Readonly<Record<string, { on?: Readonly<Record<string, Leads | readonly Leads[]>> }>>
+  const states = config.states as Readonly<
+    Record<string, { on?: Readonly<Record<string, Transition | readonly Transition[]>> }>
+  >
   return Object.entries(states).flatMap(([from, { on = {} }]) =>
-    Object.entries(on).flatMap(([event, leads]) =>
-      [leads].flat().map(({ guard, target }) => ({ from, event, guard, to: target })),
+    Object.entries(on).flatMap(([event, transitions]) =>
+      [transitions].flat().map(({ guard, target }) => ({ from, event, guard, to: target })),
     ),
   )
 }
 
-/** A mermaid state diagram. Transitions without a change are left out. */
+/** A mermaid state diagram, without the transitions that do not change the state. */
 export function drawingOf(machine: Drawn): string {
   const labels = new Map<string, string[]>()
   for (const { from, event, guard, to } of arrowsOf(machine)) {

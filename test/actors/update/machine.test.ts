@@ -39,8 +39,8 @@ function eventOf(name: EventName): UpdateEvent {
 }
 
 /**
- * The target of each event in each state: `·` none, and nothing changes; `=` the same state with an action. A failed
- * update timed out (`late`), or the device reported the failure.
+ * The next state for each event in each state. `·` means that nothing changes, `=` the same state with an action. An
+ * update in `failed` was reported by the device as failed. An update in `late` failed because it timed out.
  */
 const cells = `
                 idle     checking offering    started     downloading verifying  installing rebooting done     failed   late        refused
@@ -74,7 +74,7 @@ const table = rows.flatMap(([event = '', ...targets]) =>
   columns.map((column, place) => [column, event as EventName, targets[place] ?? ''] as const),
 )
 
-test.each(table)('%s, %s: %s', (column, name, target) => {
+test.each(table)('in state %s, event %s leads to %s', (column, name, target) => {
   const state = (column === 'late' ? 'failed' : column) as UpdateState
   const reason = column === 'late' ? 'timeout' : column === 'failed' ? 'device' : null
   const offer = state === 'checking' || state === 'idle' ? null : context.offer
@@ -90,12 +90,12 @@ test('the table covers every state and every event', () => {
 })
 
 describe('events that do not concern an update are ignored', () => {
-  test('a deadline that has not passed ends nothing', () => {
+  test('a deadline that has not passed', () => {
     for (const state of updateStates)
       expect(nextStep(state, { ...context, deadline: now + 1 }, eventOf('DUE'))).toBeUndefined()
   })
 
-  test('an update that failed before its offer does not succeed by a version', () => {
+  test('a version or a start, after an update that failed before its offer', () => {
     expect(nextStep('failed', { ...context, offer: null, reason: 'server' }, eventOf('BACK_target'))).toBeUndefined()
     expect(nextStep('failed', { ...context, offer: null, reason: 'timeout' }, eventOf('STARTED'))).toBeUndefined()
   })
@@ -108,13 +108,16 @@ test.each([
   ['2.0.0+b', '2.0.0+b', '2.0.0+a', 'done'],
   ['2.0.0-rc.1', '2.0.0', '1.0.0', 'failed'],
   ['0.9.0', '0.9.0', '1.0.0', 'done'],
-])('a device that reports %s with target %s in place of %s is %s', (reported, firmware, from, state) => {
-  const event = { ...eventOf('BACK_old'), reported } as UpdateEvent
-  const step = nextStep('installing', { ...context, from, offer: offerOf({ firmware }) }, event)
-  expect(step?.state ?? 'installing').toBe(state)
-})
+])(
+  'if the device reports %s, with the target %s and %s before the update, the update is %s',
+  (reported, firmware, from, state) => {
+    const event = { ...eventOf('BACK_old'), reported } as UpdateEvent
+    const step = nextStep('installing', { ...context, from, offer: offerOf({ firmware }) }, event)
+    expect(step?.state ?? 'installing').toBe(state)
+  },
+)
 
-test('the active states follow each other in the list of states', () => {
+test('the active states are in the order of an update', () => {
   const running = ['checking', 'offering', 'started', 'downloading', 'verifying', 'installing', 'rebooting']
   expect(updateStates.filter(isRunning)).toEqual(running)
 })

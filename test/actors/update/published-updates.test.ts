@@ -3,11 +3,11 @@ import { publishedStateAt } from '#actors/update/state'
 import type { UpdateChanged } from '#model/entry'
 import { ActingUpdate, begin, foundOf } from '#test/actors/update/acting-update'
 
-/** The events of each firmware add up to its stored state. §1.7, contract 6. */
+/** The last event of each firmware must equal its stored state. §1.7, contract 6. */
 
 const firmwares = [0, 1, 7].map((index) => ({ firmware: '1.0.0', index }))
 
-/** The state as a subscriber computes it from events. */
+/** Runs commands, and compares the stored state with the state that a subscriber has from the events. */
 class Follower {
   readonly acting = new ActingUpdate()
   readonly known = new Map<number, object>()
@@ -55,7 +55,7 @@ test('firmwares are updated one after the other, and each has its last published
   expect(follower.known.get(0)).toMatchObject({ status: 'offering' })
 })
 
-test('a firmware that is skipped for another one is published as idle, and does not stay in CHECKING', () => {
+test('a firmware without an update is published as idle, and does not stay in CHECKING', () => {
   const follower = new Follower().run(begin({ firmwares })).run({ type: 'found', id: 'J', ...foundOf({ index: 7 }) })
   expect(follower.known.get(0)).toMatchObject({ status: 'idle', message: 'NO_UPDATE' })
   expect(follower.known.get(1)).toBeUndefined()

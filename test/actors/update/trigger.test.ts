@@ -4,40 +4,40 @@ import { checkingMsMax } from '#actors/update/machine'
 import { triggerStatuses } from '#model/firmware'
 import { ActingUpdate, begin, foundOf, offerTimeoutMs, updateEventsOf } from '#test/actors/update/acting-update'
 
-function asked(): ActingUpdate {
+function checking(): ActingUpdate {
   const acting = new ActingUpdate()
   acting.begins()
   return acting
 }
 
-/** The result of an action on an update in this state. */
-const actedOn = (begun: () => ActingUpdate, act: (acting: ActingUpdate) => Acted) => (): Outcome => {
+/** Returns a function that brings an update into a state, and runs an action on it. */
+const outcomeAfter = (begun: () => ActingUpdate, act: (acting: ActingUpdate) => Answer) => (): Outcome => {
   const acting = begun()
   acting.clearNotices()
   return { acting, decision: act(acting) }
 }
-type Acted = ReturnType<ActingUpdate['act']>
+type Answer = ReturnType<ActingUpdate['act']>
 
 interface Outcome {
   readonly acting: ActingUpdate
-  readonly decision: Acted
+  readonly decision: Answer
 }
 
-function dueAfter(acting: ActingUpdate, ms: number): Acted {
+function dueAfter(acting: ActingUpdate, ms: number): Answer {
   acting.at += ms
   return acting.due()
 }
 
-function offered(): ActingUpdate {
-  const acting = asked()
+function offering(): ActingUpdate {
+  const acting = checking()
   acting.act({ type: 'found', id: 'J', ...foundOf() })
   acting.clearNotices()
   return acting
 }
 
-/** `why`: the reason why the update server gave no firmware. */
+/** An update that ended because the update server gave no firmware for this reason. */
 function notFound(why: NoUpdateFound['why'], message?: string) {
-  const acting = asked()
+  const acting = checking()
   acting.clearNotices()
   const decision = acting.act({ type: 'not_found', id: 'J', why, ...(message !== undefined && { message }) })
   return { acting, decision }
@@ -59,21 +59,24 @@ describe('an update by hand', () => {
     expect(acting.received).toEqual([])
   })
 
-  test.each(['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)('is STARTED by %s', (status) => {
-    const acting = offered()
-    acting.reports(status)
-    expect(acting.received).toEqual(['outcome A STARTED'])
-  })
+  test.each(['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)(
+    'has the outcome STARTED after %s',
+    (status) => {
+      const acting = offering()
+      acting.reports(status)
+      expect(acting.received).toEqual(['outcome A STARTED'])
+    },
+  )
 
-  const reconnects = (firmware: string) => actedOn(offered, (acting) => acting.reconnects(firmware, 't'))
-  const notOk = actedOn(offered, (acting) => acting.reports('NOT_OK', { message: 'Akku leer' }))
+  const reconnects = (firmware: string) => outcomeAfter(offering, (acting) => acting.reconnects(firmware, 't'))
+  const notOk = outcomeAfter(offering, (acting) => acting.reports('NOT_OK', { message: 'Akku leer' }))
   const cameBack = 'the device came back with another firmware'
   const noUrl = { type: 'not_found', id: 'J', why: 'fault' } as const
-  const unanswered = actedOn(asked, (acting) => dueAfter(acting, checkingMsMax))
-  const lost = actedOn(offered, (acting) => acting.act({ type: 'lost', id: 'J' }))
-  const silent = actedOn(offered, (acting) => dueAfter(acting, offerTimeoutMs))
+  const unanswered = outcomeAfter(checking, (acting) => dueAfter(acting, checkingMsMax))
+  const lost = outcomeAfter(offering, (acting) => acting.act({ type: 'lost', id: 'J' }))
+  const silent = outcomeAfter(offering, (acting) => dueAfter(acting, offerTimeoutMs))
 
-  /** The expected event is the state and the outcome, unless `event` is given. */
+  /** The expected event has the state and the outcome, unless `event` is given. */
   const causes: [string, () => Outcome, state: string, outcome: string, event?: string][] = [
     ['no version is newer', () => notFound('none'), 'IDLE', 'NO_UPDATE'],
     ['the update server is busy', () => notFound('busy', '503'), 'FAILED', 'UPDATE_SERVER_OUT_OF_RESOURCES: 503'],
@@ -86,29 +89,34 @@ describe('an update by hand', () => {
       'UPDATE_SERVER_ERROR: the update server did not answer in time',
     ],
     ['the device refuses', notOk, 'REFUSED 2.0.0', 'DEVICE_NOT_OK: Akku leer'],
-    ['the device fails', actedOn(offered, (acting) => acting.reports('FAILED')), 'FAILED 2.0.0', 'DEVICE_NOT_OK'],
-    ['the link is lost', lost, 'FAILED 2.0.0', 'DEVICE_OFFLINE: the connection of the device was lost'],
+    ['the device fails', outcomeAfter(offering, (acting) => acting.reports('FAILED')), 'FAILED 2.0.0', 'DEVICE_NOT_OK'],
+    [
+      'the connection of the device is lost',
+      lost,
+      'FAILED 2.0.0',
+      'DEVICE_OFFLINE: the connection of the device was lost',
+    ],
     ['the device does not answer', silent, 'FAILED 2.0.0', 'DEVICE_OFFLINE: the device did not answer in time'],
-    ['no URL can be made', actedOn(offered, (acting) => acting.act(noUrl)), 'FAILED 2.0.0', 'SERVER_ERROR'],
+    ['no URL can be made', outcomeAfter(offering, (acting) => acting.act(noUrl)), 'FAILED 2.0.0', 'SERVER_ERROR'],
     ['the device connects with the target version', reconnects('2.0.0'), 'DONE 2.0.0', 'NO_UPDATE', 'DONE 2.0.0'],
     ['the device connects with another version', reconnects('1.5.0'), 'FAILED 2.0.0', `DEVICE_NOT_OK: ${cameBack}`],
   ]
-  test.each(causes)('if %s', (_, happen, state, outcome, event = `${state} ${outcome}`) => {
+  test.each(causes)('ends if %s', (_, happen, state, outcome, event = `${state} ${outcome}`) => {
     const { acting, decision } = happen()
     expect(updateEventsOf(decision)).toEqual([event])
     expect(acting.received).toEqual([`outcome A ${outcome}`])
     expect([acting.reminder, acting.stored.attempts]).toEqual([null, []])
   })
 
-  test('has a cause here for every status', () => {
+  test('has a cause in this table for every outcome', () => {
     const covered = new Set(['STARTED', ...causes.map(([, , , outcome]) => outcome.split(':')[0])])
     expect([...covered].sort()).toEqual([...triggerStatuses].sort())
   })
 })
 
 describe('a repeated request', () => {
-  test('joins the active update, and begins no other one', () => {
-    const acting = asked()
+  test('joins the active update, and begins no other update', () => {
+    const acting = checking()
     expect(acting.begins({ id: 'K' })).toEqual({ outcome: 'joined', state: 'checking' })
     acting.act({ type: 'found', id: 'J', ...foundOf() })
     expect(acting.begins({ id: 'J' })).toEqual({ outcome: 'joined', state: 'offering' })
@@ -127,7 +135,7 @@ describe('a repeated request', () => {
   })
 
   test('receives a late answer, which is published only once', () => {
-    const acting = offered()
+    const acting = offering()
     acting.act({ type: 'lost', id: 'J' })
     acting.clearNotices()
     expect(updateEventsOf(acting.reports('STARTED'))).toEqual(['STARTED 2.0.0'])
@@ -143,9 +151,9 @@ test('an automatic update is offered at once, without a published request', () =
   expect(acting.received).toEqual(['offer A J 2.0.0'])
 })
 
-describe('texts', () => {
-  test('of a device are cut at 256 characters, between whole ones', () => {
-    const acting = offered()
+describe('messages', () => {
+  test('of a device are cut at 256 characters, but not within a character', () => {
+    const acting = offering()
     acting.reports('STARTED', { message: `${'x'.repeat(255)}😀` })
     expect(acting.stored.context.message).toBe('x'.repeat(255))
     acting.reports('DOWNLOADING', { message: 'y'.repeat(300) })
@@ -155,7 +163,7 @@ describe('texts', () => {
   })
 
   test('about another update are ignored', () => {
-    const acting = offered()
+    const acting = offering()
     expect(acting.reports('STARTED', { id: 'K' }).type).toBe('answer')
     expect(acting.act({ type: 'lost', id: 'K' }).type).toBe('answer')
     expect(acting.act({ type: 'not_found', id: 'K', why: 'fault' }).type).toBe('answer')

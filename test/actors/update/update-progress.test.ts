@@ -36,11 +36,11 @@ describe('a deadline', () => {
     ['verifying', verifying, verifyingMsMax, 'the device did not verify the firmware in time'],
     ['installing', installing, installingSilenceMsMax, 'the device did not install the firmware in time'],
     ['rebooting', () => ActingUpdate.after('INSTALLED'), rebootingMsMax, 'the device did not come back'],
-  ])('of %s is met to the millisecond', (state, reach, ms, message) => {
+  ])('of %s ends the update in its exact millisecond', (state, reach, ms, message) => {
     const acting = reach()
     expect([acting.updateState, acting.reminder]).toEqual([state, now + ms])
     acting.at = now + ms - 1
-    // The reminder comes again, as after the clock was set back.
+    // The reminder comes too early, as after the clock was set back, and is set again.
     acting.due()
     expect([acting.updateState, acting.reminder]).toEqual([state, now + ms])
     acting.at = now + ms
@@ -58,7 +58,7 @@ describe('a deadline', () => {
   test.each([
     ['a download', 'DOWNLOADING', downloadSilenceMsMax, downloadMsMax],
     ['an installation', 'INSTALLING', installingSilenceMsMax, installingMsMax],
-  ] as const)('of %s is extended by reports, up to a day', (_, status, silenceMsMax, msMax) => {
+  ] as const)('of %s is extended by reports, but not beyond a day', (_, status, silenceMsMax, msMax) => {
     const acting = ActingUpdate.after(status)
     const stepMs = silenceMsMax - 1
     for (let at = now + stepMs; at < now + msMax; at += stepMs) {
@@ -69,14 +69,14 @@ describe('a deadline', () => {
     acting.at = now + msMax
     acting.due()
     expect(acting.updateState).toBe('failed')
-    // Repeated reports no longer extend the deadline. A late success counts.
+    // Reports no longer extend the deadline, but a late success counts.
     expect(acting.reports(status, { progress: 2 }).type).toBe('answer')
     acting.reconnects('2.0.0', 't')
     expect(acting.updateState).toBe('done')
   })
 
   test.each(['DOWNLOADING', 'INSTALLING'] as const)(
-    'of up to a day is not extended by a silence in between: %s',
+    'that is at most a day is not extended after a silence: %s',
     (status) => {
       const acting = ActingUpdate.after(status)
       acting.at = acting.reminder ?? 0
@@ -88,7 +88,7 @@ describe('a deadline', () => {
     },
   )
 
-  test('of up to a day begins again when the device restarts', () => {
+  test('that is at most a day begins again when the device restarts', () => {
     const acting = ActingUpdate.after('INSTALLING')
     acting.at += 1_000
     acting.reconnects('1.0.0', 't')
@@ -106,7 +106,7 @@ describe('progress', () => {
     [0, 5, true],
     [0, 4.9, false],
     [-1, 0, true],
-  ])('%i ms later and %d percent further is published: %s', (ms, percent, isPublished) => {
+  ])('that is %i ms later and %d percent higher is published: %s', (ms, percent, isPublished) => {
     for (const status of ['DOWNLOADING', 'INSTALLING'] as const) {
       const acting = ActingUpdate.offering()
       acting.reports(status, { progress: 10 })
@@ -118,7 +118,7 @@ describe('progress', () => {
     }
   })
 
-  test('is measured from the last published one', () => {
+  test('is compared with the last published progress', () => {
     const acting = ActingUpdate.after('STARTED')
     const received = Array.from({ length: 100 }, (_, percent) => acting.reports('DOWNLOADING', { progress: percent }))
     const expected = Array.from({ length: 20 }, (_, place) => `DOWNLOADING 2.0.0 ${place * 5}%`)
@@ -141,14 +141,14 @@ describe('a device that restarts during its update', () => {
     expect(acting.received).toEqual([])
   })
 
-  test('and has only begun, is offered the firmware again without an event', () => {
+  test('and has only started, is offered the firmware again without an event', () => {
     const acting = ActingUpdate.after('STARTED')
     acting.at += 5_000
     expect(updateEventsOf(acting.reconnects('1.0.0', 't'))).toEqual([])
     expect([acting.received, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + startedMsMax])
   })
 
-  test('and has not answered yet, has its full time to answer again', () => {
+  test('and has not answered yet, has the full time for the answer again', () => {
     for (const firmware of ['1.0.0', undefined]) {
       const acting = ActingUpdate.offering()
       acting.at += 5_000
@@ -158,7 +158,7 @@ describe('a device that restarts during its update', () => {
     }
   })
 
-  test('repeatedly instead of answering, has its full time three times, and then the update fails', () => {
+  test('repeatedly without an answer, has the full time again three times, and then the update fails', () => {
     const acting = ActingUpdate.offering()
     for (let count = 1; count <= resendsMax; count++) {
       acting.at += 5_000
@@ -174,7 +174,7 @@ describe('a device that restarts during its update', () => {
     expect(updateEventsOf(acting.due())).toEqual(['FAILED 2.0.0 DEVICE_OFFLINE: the device did not answer in time'])
   })
 
-  test('and then answers, is offered the firmware again as often as any other', () => {
+  test('before its answer, is offered the firmware again as often as any other device afterwards', () => {
     const acting = ActingUpdate.offering()
     for (let count = 1; count <= resendsMax; count++) acting.reconnects('1.0.0', `s${count}`)
     acting.reports('STARTED')
@@ -206,7 +206,7 @@ describe('several firmwares', () => {
     expect(acting.stored.context).toMatchObject({ index: 0, from: '1.0.0', rest: [2, 4] })
   })
 
-  test('are requested after one is done, but not after one failed', () => {
+  test('are requested after the one before is done, but not after it failed', () => {
     for (const by of ['post', 'hook'] as const) {
       const acting = new ActingUpdate()
       acting.begins({ by, firmwares, found: foundOf({ index: 2, firmware: '2.1.0' }, [4]) })
@@ -227,7 +227,7 @@ describe('a new process', () => {
   const has = (firmware: string) => ({ type: 'resume', firmwares: [{ firmware, index: 0 }] }) as const
 
   test.each([['STARTED'], ['DOWNLOADING'], ['INSTALLING'], ['INSTALLED']] as const)(
-    'finishes an update in %s if the device has the version, and otherwise waits',
+    'finishes an update in %s if the device has the new version, and otherwise waits',
     (status) => {
       const acting = ActingUpdate.after(status)
       const { updateState, reminder } = acting
@@ -237,7 +237,7 @@ describe('a new process', () => {
     },
   )
 
-  test('asks the update server again, and offers nothing before the device connects', () => {
+  test('asks the update server again, and repeats no offer before the device connects', () => {
     const asking = new ActingUpdate()
     asking.begins()
     asking.clearNotices()

@@ -69,7 +69,7 @@ const command: fc.Arbitrary<UpdateCommand> = fc.oneof(
   commandOf('forget'),
 )
 
-test('the notices to projects add up to the state of each update', () => {
+test('the counts from the notices to projects equal the state of each update', () => {
   const step = fc.record({ command, laterMs: fc.constantFrom(0, 1_000, 11_000, 3_600_000) })
   forAll([fc.array(step, { maxLength: 40 })], 100, (steps) => {
     const acting = new ActingUpdate()
@@ -85,10 +85,10 @@ test('the notices to projects add up to the state of each update', () => {
         : []
       expect([...tally.counts]).toEqual(expected)
       if (!stored) continue
-      // At any time: an active update has a deadline, and an offered image is in use.
+      // An active update always has a deadline, and an offered image is always in use.
       const { state, context, attempts } = stored
       const wakesAt = isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
-      // A retry that is due was published once.
+      // A due retry has been published, and has no reminder any more.
       const isPublished = !isRunning(state) && wakesAt !== null && wakesAt <= acting.at
       if (!isPublished) expect(acting.reminder).toBe(wakesAt)
       if (context.offer?.url === null) expect(counted?.stage).toBe(isRunning(state) ? 'running' : state)
@@ -96,7 +96,7 @@ test('the notices to projects add up to the state of each update', () => {
   })
 })
 
-test('a request for an update removes no device from a rollout', () => {
+test('a request that finds no update does not remove the device from the counts of a rollout', () => {
   const acting = ActingUpdate.offering({ found: foundOf({ rollout: { id: 'R', maxAttempts: 3 } }) })
   acting.reconnects('2.0.0', 't')
   const { counted } = acting.stored

@@ -12,7 +12,7 @@ import { edited, edits, mutated, oddText } from '#test/attacks/fuzz/mutation'
 import { AccessFixture } from '#test/routes/access-fixture'
 
 /**
- * The example of every route with a mutated path, query or body. The answer must be documented and below 500, and
+ * Sends the example of every route with a mutated path, query or body. The answer must be documented and below 500, and
  * unrelated resources must not change.
  */
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Resources with names that no example uses. */
+/** Resources whose names no example uses. */
 const unrelated: readonly (readonly [method: string, path: string, body: object])[] = [
   ['POST', '/devices', { deviceIdentifier: 'KEPT-1', meta: { since: 1 } }],
   ['PUT', '/schemas/kept-service', { name: 'Kept', description: '', properties: {} }],
@@ -83,10 +83,10 @@ function requestTo({ example, parameters, query, body }: RouteEntry): fc.Arbitra
   })
 }
 
-/** Texts that change the structure of a path are tested over raw sockets. */
+/** Texts that do not change the structure of a path. Others are tested over raw sockets. */
 const inPath = oddText.filter((text) => text.isWellFormed() && !/^(?:\.\.?|projects|hook|)$/.test(text))
 
-/** Encoded like a cursor. */
+/** The text in the encoding of cursors. */
 function encodedText(text: string): string {
   return Buffer.from(text).toString('base64url')
 }
@@ -94,16 +94,16 @@ function encodedText(text: string): string {
 const entries = chapters.flatMap((chapter) => chapter.entries)
 
 describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, entry) => {
-  // Preparing such a call costs a sign-in each time.
+  // The preparation of such a call needs a sign-in each time.
   const isPrepared = preparedNames.includes(entry.name)
 
-  test('gives documented answers to any request', async () => {
+  test('gives a documented answer to any request', async () => {
     await fixture.restore(everything.grants)
     let ready = await prepareCall(fixture, entry)
     await fc.assert(
       fc.asyncProperty(requestTo(entry), async ({ parameters, query, body }) => {
         const path = examplePath(entry, { ...parameters, ...ready.parameters }, ready.query ?? query)
-        // The size of heads is tested over raw sockets.
+        // Requests with large heads are tested over raw sockets.
         fc.pre(path.length < 3_000)
         const answer = await fixture.call(ready.user, entry.method, path, body, ready.headers)
         expect([answer.status < 500, answer.text]).toEqual([true, expect.any(String)])

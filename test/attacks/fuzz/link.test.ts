@@ -6,8 +6,8 @@ import { edited, edits, mutated } from '#test/attacks/fuzz/mutation'
 import { LinkFixture } from '#test/link/link-fixture'
 
 /**
- * Mutated frames of every type. They cause no bug, the answers are messages of the protocol (the fixture checks this),
- * and values of another device stay.
+ * Sends mutated frames of every type. They must cause no bug and must not change the values of another device. The
+ * fixture checks that the answers are messages of the protocol.
  */
 
 const service = 'svc'
@@ -18,7 +18,7 @@ const properties = [
 ]
 const sha256 = 'ab'.repeat(32)
 
-/** Frames that are valid in some state of the connection. */
+/** Frames, each of which is valid in some state of the connection. */
 const frames = (address: number): readonly unknown[] => [
   { type: 'HELLO', deviceIdentifier: 'A', session: 'boot-1', services: [{ serviceIdentifier: service, properties }] },
   {
@@ -57,7 +57,7 @@ const frames = (address: number): readonly unknown[] => [
 
 const packr = new Packr({ useRecords: false })
 
-/** A mutated frame with the address of its device, of another device, or of none. */
+/** A mutated frame with the address of its device, of another device, or of no device. */
 const mutatedFrame = fc.record({
   frame: fc
     .nat(frames(0).length - 1)
@@ -66,11 +66,11 @@ const mutatedFrame = fc.record({
 })
 const bytes = fc.uint8Array({ maxLength: 40 })
 
-describe.each(['json', 'msgpack'] as const)('frames in %s', (protocol) => {
+describe.each(['json', 'msgpack'] as const)('mutated frames in %s', (protocol) => {
   const isBinary = protocol === 'msgpack'
   const encoded = (frame: unknown) => (isBinary ? packed(frame) : Buffer.from(JSON.stringify(frame) ?? ''))
 
-  test('with any mutation', async () => {
+  test('cause no bug, and do not change another device', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(mutatedFrame, { minLength: 1, maxLength: 8 }), fc.option(bytes), async (all, more) => {
         const fixture = await LinkFixture.open()
@@ -105,7 +105,7 @@ describe.each(['json', 'msgpack'] as const)('frames in %s', (protocol) => {
   })
 })
 
-/** Packs a frame; values that confuse the encoder are sent as a text. */
+/** Packs a frame. If the encoder cannot pack its values, the result is a text. */
 function packed(frame: unknown): Buffer {
   try {
     return packr.pack(frame)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { anyText } from '#test/kit/any-text'
 
-/** Replacement values: limits of ranges, wrong types, and dangerous names. */
+/** Values that replace others: limits of ranges, wrong types, and dangerous names. */
 const edges: readonly unknown[] = [
   ...[null, true, false, 0, -0, 1, -1, 0.5, 255, 256, -129, 65_536, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 53, -(2 ** 53)],
   ...[1e21, 1e308, 5e-324, 8_640_000_000_000_001],
@@ -75,7 +75,7 @@ export function mutated(value: unknown): fc.Arbitrary<unknown> {
   return fc.array(someChange, { maxLength: 3 }).map((changes) => changes.reduce(changed, value))
 }
 
-/** A copy of a JSON value with one change, at the node whose number in order is `at`, modulo their count. */
+/** A copy of a JSON value with one changed node. `at` is the number of the node in order, modulo their count. */
 function changed(value: unknown, { at, how, odd: other, name }: Change): unknown {
   let left = at % countOf(value)
   return withoutRemoved(walk(value))[0] ?? null
@@ -153,7 +153,7 @@ export function edits(maxLength: number): fc.Arbitrary<readonly Edit[]> {
       how: fc.constantFrom('change', 'flip', 'insert', 'remove', 'double', 'cut'),
       byte: fc.oneof(
         fc.nat(255),
-        // Significant bytes of JSON and of MessagePack, with the extensions for shared values.
+        // These bytes have a meaning in JSON or in MessagePack, also in its extensions for shared values.
         fc.constantFrom(
           ...[0, 0x22, 0x2c, 0x5b, 0x5c, 0x7b, 0x7d, 0xc0, 0xc1, 0xc7, 0xd4, 0xd6, 0x69, 0x70, 0xdd, 0xdf, 0xff],
         ),

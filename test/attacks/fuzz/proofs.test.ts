@@ -6,8 +6,8 @@ import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits, mutated } from '#test/attacks/fuzz/mutation'
 
 /**
- * Proofs that are mutated before or after they are signed. Accepted proofs must satisfy a simple model of RFC 9449
- * §4.3.
+ * Sends proofs that are mutated before or after they are signed. Accepted proofs must satisfy a simple model of
+ * RFC 9449 §4.3.
  */
 
 const proofFixture = await ProofFixture.open()
@@ -23,7 +23,7 @@ const ask = (proof: string) =>
   })
 
 /** A model of RFC 9449 §4.3 and contract 2. `draft` is the proof before the mutation. */
-function isGood(header: unknown, claims: unknown, draft: ProofDraft): boolean {
+function isValid(header: unknown, claims: unknown, draft: ProofDraft): boolean {
   const { typ, alg, jwk, ...more } = Object(header) as Record<string, unknown>
   const given = Object(claims) as Record<string, unknown>
   const key = Object(jwk) as Record<string, unknown>
@@ -36,7 +36,7 @@ function isGood(header: unknown, claims: unknown, draft: ProofDraft): boolean {
   return typ === 'dpop+jwt' && alg === 'ES256' && isKey && same && isFresh && hasId && hasUri && !('crit' in more)
 }
 
-test('mutated claims and header with a valid signature are accepted only if they are equivalent', async () => {
+test('a mutated header and mutated claims with a valid signature are accepted only if they still mean the same', async () => {
   let [good, bad] = [0, 0]
   await fc.assert(
     fc.asyncProperty(mutated({}), fc.gen(), async (_, pick) => {
@@ -46,7 +46,7 @@ test('mutated claims and header with a valid signature are accepted only if they
       const text = proofOf({ ...draft, headerText: JSON.stringify(header), claimsText: JSON.stringify(claims) })
       const { refusal } = await ask(text)
       if (!refusal)
-        expect(isGood(header, claims, draft), `${JSON.stringify(header)} ${JSON.stringify(claims)}`).toBe(true)
+        expect(isValid(header, claims, draft), `${JSON.stringify(header)} ${JSON.stringify(claims)}`).toBe(true)
       else expect([400, 401]).toContain(refusal.status)
       if (refusal) bad++
       else good++
@@ -56,7 +56,7 @@ test('mutated claims and header with a valid signature are accepted only if they
   expect([good > 0, bad > 0]).toEqual([true, true])
 })
 
-test('bytes mutated after signing are refused', async () => {
+test('a proof that is mutated after it was signed is refused', async () => {
   await fc.assert(
     fc.asyncProperty(edits(4), async (all) => {
       const text = proofOf(draftOf(context, context.key, token))

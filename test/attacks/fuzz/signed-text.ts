@@ -12,8 +12,8 @@ export function keyFor(name: string): SigningKey {
 }
 
 /**
- * The bytes as a JSON Web Signature, one character per byte. If they contain a line break, the parts before and after
- * the first become header and claims with a valid signature, which mutation alone would never produce.
+ * The bytes as a JSON Web Signature, with one character for each byte. If they contain a line break, the parts before
+ * and after the first one become header and claims with a valid signature. Mutation would never make such a text.
  */
 export function signedText(bytes: Uint8Array, { privateKey }: SigningKey): string {
   const all = Buffer.from(bytes)

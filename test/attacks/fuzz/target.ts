@@ -2,8 +2,8 @@ import { Problem } from '#model/problem'
 import { propertyTypes } from '#model/property-type'
 import { type Shape, shapeOf } from '#model/shape'
 
-/** A reader accepted the bytes, or they were refused with a documented error. */
-export type Verdict = 'taken' | 'refused'
+/** Whether a reader accepted the bytes, or refused them with a documented error. */
+export type Verdict = 'accepted' | 'refused'
 
 /** A reader of bytes from outside. */
 export interface Target {
@@ -20,7 +20,7 @@ export interface Target {
 export function refusing(task: () => void, ...codes: readonly Problem['code'][]): Verdict {
   try {
     task()
-    return 'taken'
+    return 'accepted'
   } catch (error) {
     if (!(error instanceof Problem) || (codes.length > 0 && !codes.includes(error.code))) throw error
     if (error.kind.status >= 500 || error.message === '') throw new Error('refused without a reason', { cause: error })
@@ -33,7 +33,7 @@ export function expectThat(isSo: boolean, message: string): void {
   if (!isSo) throw new Error(message)
 }
 
-/** Seeds from texts and JSON values. */
+/** Seeds from texts, and from JSON values as texts. */
 export function seedsOf(...texts: readonly (string | object)[]): readonly Uint8Array[] {
   return texts.map((text) => Buffer.from(typeof text === 'string' ? text : JSON.stringify(text)))
 }

@@ -13,8 +13,8 @@ import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits, mutated, odd, oddText } from '#test/attacks/fuzz/mutation'
 
 /**
- * Mutated and hostile templates. Invalid ones are refused with reasons; valid ones are within the limits, and render
- * only their own text and their data.
+ * Mutated and hostile templates. Invalid templates are refused with reasons. Valid ones are within the limits, and
+ * render only their text and their data.
  */
 
 const names = [
@@ -44,7 +44,7 @@ const { good, hostile } = fc.letrec<{ good: string; hostile: string; part: strin
     tie('good'),
     fc.tuple(tie('good'), edits(4)).map(([text, all]) => edited(Buffer.from(text), all).toString()),
     fc.tuple(fc.constantFrom('{', '&', '>', '=', '/', '#', '^', '!'), name).map(([kind, what]) => `{{${kind}${what}}}`),
-    // Around the limits: of tags, of depth, of one tag, of the whole.
+    // These are near the limits of the number of tags, the depth, the length of a tag, and the size of the template.
     fc
       .tuple(fc.constantFrom('{{value}}', '{{#meta}}', '{{^no}}x', '{{', '{{!', ' ', '}}', 'ä'), fc.nat(1_100))
       .map(([piece, count]) => piece.repeat(count)),
@@ -102,7 +102,7 @@ function render(template: TemplateBody, view: JsonObject): RenderedText | undefi
 }
 
 describe('templates', () => {
-  test('are refused with reasons, or within the limits', () => {
+  test('are refused with reasons, or are within the limits', () => {
     let [accepted, refused] = [0, 0]
     fc.assert(
       fc.property(body, (template) => {
@@ -132,7 +132,7 @@ describe('templates', () => {
     expect([accepted > 0, refused > 0]).toEqual([true, true])
   })
 
-  test('render only their data, and reach no other properties', () => {
+  test('render only their data, and read no other properties', () => {
     let [accepted, rendered] = [0, 0]
     fc.assert(
       fc.property(body, data, (template, view) => {
@@ -159,7 +159,7 @@ describe('templates', () => {
     expect(Object.keys(Object.prototype)).toEqual([])
   })
 
-  test('without markup in their HTML get none from their data', () => {
+  test('without markup in their HTML render no markup from their data', () => {
     let escaped = 0
     fc.assert(
       fc.property(good, data, (text, view) => {

@@ -15,11 +15,11 @@ import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits, oddText } from '#test/attacks/fuzz/mutation'
 import { anyText } from '#test/kit/any-text'
 
-/** Mutated texts in the small languages of requests. Invalid ones are refused with reasons, and valid ones work. */
+/** Mutated texts in the small languages of requests. Invalid texts are refused with reasons, and valid ones work. */
 
 const latin = (text: string, all: Parameters<typeof edited>[1]) => edited(Buffer.from(text), all).toString('latin1')
 
-describe('cron', () => {
+describe('a cron pattern', () => {
   const seeds = [
     '*/20 * * * * *',
     '0 2 * * MON',
@@ -31,7 +31,7 @@ describe('cron', () => {
   ]
   const pattern = fc.tuple(fc.constantFrom(...seeds), edits(4)).map(([text, all]) => latin(text, all))
 
-  test('gives a later time at a whole second, or none', () => {
+  test('has a next time at a whole second, or none', () => {
     let found = 0
     fc.assert(
       fc.property(fc.oneof(pattern, oddText), fc.integer({ min: 0, max: 4_000_000_000_000 }), (text, after) => {
@@ -47,7 +47,7 @@ describe('cron', () => {
     expect(found).toBeGreaterThan(0)
   })
 
-  test('validation ends', () => {
+  test('can always be validated', () => {
     fc.assert(
       fc.property(fc.oneof(pattern, oddText), (text) => typeof CronPattern.safeParse(text).success === 'boolean'),
       fuzzRuns(100),
@@ -98,7 +98,7 @@ describe('queries', () => {
     )
   })
 
-  test('cursors encode their name, and mutated ones are harmless', () => {
+  test('with cursors give the encoded name, and mutated cursors give a name or are refused', () => {
     fc.assert(
       fc.property(oddText, edits(3), (name, all) => {
         fc.pre(name.isWellFormed())
@@ -112,7 +112,7 @@ describe('queries', () => {
 })
 
 describe('credentials', () => {
-  test('only API keys in their canonical form are read', () => {
+  test('are read from API keys only in their canonical form', () => {
     const key = apiKeyText('default', '4Qm8sUx2Bw', 'A'.repeat(43))
     fc.assert(
       fc.property(edits(3), (all) => {
@@ -128,7 +128,7 @@ describe('credentials', () => {
     )
   })
 
-  test('only Basic credentials in their canonical form are read', () => {
+  test('are read from Basic headers only in their canonical form', () => {
     const header = `Basic ${Buffer.from('default/A:s\u00e4cret:').toString('base64')}`
     fc.assert(
       fc.property(edits(3), (all) => {
@@ -142,7 +142,7 @@ describe('credentials', () => {
     )
   })
 
-  test('a signature of the hook is valid for its time, path and body only', () => {
+  test('of the hook are valid only for the signed time, path and body', () => {
     const [secret, path, nowS] = ['secret', '/api/v1/updates/hook/thermo', 1_760_000_000]
     const body = Buffer.from('{"event":"rollout"}')
     const signed = Buffer.concat([Buffer.from(`${nowS}.${path}.`), body])
@@ -151,7 +151,7 @@ describe('credentials', () => {
     fc.assert(
       fc.property(edits(2), edits(2), (ofHeader, ofBody) => {
         const [text, bytes] = [latin(header, ofHeader), edited(body, ofBody)]
-        // Space around fields, the case of hex digits and unknown fields are ignored.
+        // The server ignores space around fields, the case of hex digits, and unknown fields.
         const fields = text.split(',').map((field) => field.trim().toLowerCase())
         fc.pre(!header.split(',').every((field) => fields.includes(field)) || !bytes.equals(body))
         expect(isHookSigned(text, { path, body: bytes }, secret, nowS * 1000)).toBe(false)

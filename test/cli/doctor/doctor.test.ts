@@ -73,7 +73,7 @@ describe('a data folder', () => {
 
   const node = { NATS_URL: 'nats://127.0.0.1:1', NODE_URL: 'http://127.0.0.1:8080' }
 
-  test('of a node needs the key of the others, and is renewed instead of repaired', async () => {
+  test('of a node needs the key of the other nodes, and is replaced instead of repaired', async () => {
     mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
     writeFileSync(join(folder, 'db', 'CURRENT'), 'nothing')
     expect((await found(node))[1]).toBe('hint identity.key: does not exist')
@@ -98,7 +98,7 @@ describe('a data folder', () => {
     expect((await found())[0]).toMatch(/^wrong DATA_DIR: .*restore/)
   })
 
-  test('that was repaired has a hint about checks', async () => {
+  test('that was repaired has a hint about what to check', async () => {
     mkdirSync(join(folder, 'damaged-2026-11-24'), { recursive: true, mode: 0o700 })
     const [finding] = await folderFindings(configOf({ DATA_DIR: folder }))
     expect(finding).toMatchObject({ verdict: 'hint', said: expect.stringContaining('damaged-2026-11-24') })
@@ -208,7 +208,7 @@ describe('other servers', () => {
     return `${finding?.verdict} ${finding?.said}`
   }
 
-  test('a port is free, in use, or of another host', async () => {
+  test('a port is free, in use, or on another host', async () => {
     const free = createServer()
     const number = await listening(free)
     await new Promise((resolve) => free.close(resolve))
@@ -232,7 +232,7 @@ describe('other servers', () => {
     expect(new Set(impostor.received.map(({ headers }) => headers['x-api-key']))).toEqual(new Set([undefined]))
   })
 
-  test('a mail server is tested up to the sign-in', async () => {
+  test('a mail server is tested, including the sign-in', async () => {
     const mail = await RealSmtpServer.open()
     open.push(mail)
     const verdict = async (url: string) => (await mailFinding(configOf({ SMTP_URL: url }))).verdict
@@ -262,7 +262,7 @@ describe('other servers', () => {
     [401, 'wrong'],
     [403, 'wrong'],
     [503, 'hint'],
-  ])('an update server that answers %i: %s', async (status, verdict) => {
+  ])('an update server that answers %i gives %s', async (status, verdict) => {
     const { url, received } = await answering(status)
     const finding = await updateServerFinding(configOf({ UPDATE_SERVER_URL: url, UPDATE_SERVER_TOKEN: 'its-token' }))
     expect([finding.verdict, received.map(({ headers }) => headers.authorization)]).toEqual([
@@ -339,7 +339,7 @@ describe('the command', () => {
     expect([iam.code, iam.out]).toEqual([1, expect.stringMatching(/^WRONG {2}IAM: is off/m)])
   })
 
-  test('has a help', async () => {
+  test('has a help text', async () => {
     expect(await doctor({ PORT: 'http' }, '--help')).toEqual({ code: 0, out: expect.stringContaining('Exit code') })
     expect(await doctor({}, '--jsno')).toEqual({ code: 2, out: '' })
   })

@@ -26,7 +26,7 @@ describe('Node', () => {
     ['18.20.0', 'wrong'],
     ['23.0.0', 'wrong'],
     ['24.1.0', 'wrong'],
-  ])('%s: %s', (version, verdict) => {
+  ])('version %s is %s', (version, verdict) => {
     const finding = nodeFinding(version)
     expect([finding.verdict, finding.todo !== undefined]).toEqual([verdict, verdict !== 'ok'])
   })
@@ -42,7 +42,7 @@ describe('open files', () => {
     ['19999', 'hint'],
     ['20000', 'ok'],
     ['unlimited', 'ok'],
-  ])('%s: %s', (soft, verdict) => {
+  ])('with limit %s are %s', (soft, verdict) => {
     expect(openFilesFinding(limits(soft)).verdict).toBe(verdict)
   })
 
@@ -61,7 +61,7 @@ describe('settings', () => {
     ])
   })
 
-  test('have a finding if they are valid', () => {
+  test('have one finding if they are all valid', () => {
     expect(settingsFindings(readConfig({}))).toMatchObject([{ verdict: 'ok' }])
   })
 
@@ -77,12 +77,12 @@ describe('settings', () => {
 
   const https = 'https://devices.example.com'
   test.each<[string, Record<string, string>, readonly string[]]>([
-    ['local', {}, []],
-    ['local, behind a proxy', { TRUST_PROXY: 'on', PUBLIC_URL: https }, []],
-    ['local, without IAM', { IAM: 'off' }, ['hint IAM']],
-    ['public, without IAM', { IAM: 'off', HOST: '0.0.0.0' }, ['wrong IAM', 'hint HOST']],
-    ['public, without TLS', { HOST: '0.0.0.0' }, ['hint HOST']],
-    ['public, behind a proxy', { HOST: '0.0.0.0', TRUST_PROXY: 'on', PUBLIC_URL: https }, ['hint TRUST_PROXY']],
+    ['a local server', {}, []],
+    ['a local server behind a proxy', { TRUST_PROXY: 'on', PUBLIC_URL: https }, []],
+    ['a local server without IAM', { IAM: 'off' }, ['hint IAM']],
+    ['a public server without IAM', { IAM: 'off', HOST: '0.0.0.0' }, ['wrong IAM', 'hint HOST']],
+    ['a public server without TLS', { HOST: '0.0.0.0' }, ['hint HOST']],
+    ['a public server behind a proxy', { HOST: '0.0.0.0', TRUST_PROXY: 'on', PUBLIC_URL: https }, ['hint TRUST_PROXY']],
     ['TLS without a trusted proxy', { PUBLIC_URL: https }, ['hint TRUST_PROXY']],
     ['a proxy without a public URL', { TRUST_PROXY: 'on' }, ['hint PUBLIC_URL']],
     ['a public URL without TLS', { TRUST_PROXY: 'on', PUBLIC_URL: 'http://devices.example.com' }, ['hint PUBLIC_URL']],
@@ -104,7 +104,7 @@ describe('settings', () => {
       { NATS_URL: 'nats://localhost', NODE_URL: 'http://localhost:8080', NATS_REPLICAS: '1' },
       ['hint NATS_REPLICAS'],
     ],
-  ])('combined: %s', (_, environment, expected) => {
+  ])('are checked in combination: %s', (_, environment, expected) => {
     const found = combinationFindings(configOf(environment))
     expect(found.map(({ verdict, about }) => `${verdict} ${about}`)).toEqual(expected)
     for (const { todo } of found) expect(todo).toBeTruthy()

@@ -12,12 +12,12 @@ test.each<[Binding, string]>([
   [{ devices: ['PUMP-7', 'PUMP-8'] }, '2 devices'],
   [{ devices: ['PUMP-7'], groups: ['5Kd9tVw3Cx'] }, 'PUMP-7, Hall 3'],
   [{ groups: ['6Kd9tVw3Cx'] }, 'group 6Kd9tVw3Cx'],
-])('%j in words: %s', (binding, words) => {
+])('the binding %j reads: %s', (binding, words) => {
   expect(bindingInWords(binding, groups)).toBe(words)
   expect(coversAllDevices(binding)).toBe(words === 'all devices')
 })
 
-test('the id of a resource name', () => {
+test('a resource name contains the id', () => {
   expect(idOf('crn#group:5Kd9tVw3Cx')).toBe('5Kd9tVw3Cx')
 })
 
@@ -29,16 +29,16 @@ test.each<[string, readonly string[]]>([
   ['PUMP-7 PUMP-8  PUMP-9', ['PUMP-7', 'PUMP-8', 'PUMP-9']],
   // The second character of an identifier may be a space. Contract 1.8.
   ['a b1, !;X', ['A B1', '!;X']],
-])('the devices in %j', (text, devices) => {
+])('a list of devices is read from %j', (text, devices) => {
   expect(devicesIn(text)).toEqual(devices)
 })
 
-describe('a target', () => {
+describe('the search for a device with the chosen service and property', () => {
   const fleet = [
     { deviceIdentifier: 'A', services: [{ serviceIdentifier: 'climate', properties: { 8192: {} } }] },
     { deviceIdentifier: 'B', services: [{ serviceIdentifier: 'climate', properties: { 1: {} } }] },
   ]
-  /** Answers as the server does: the first device that has the service or property. */
+  /** Answers as the server does, with the first device that has the service or property. */
   const find: Parameters<typeof findTarget>[0] = async (filter, among) => {
     const [, service, propId] = /"services\.(\w+)(?:\.0x(\w+))?"/.exec(filter) ?? []
     const device = fleet.find(
@@ -62,12 +62,12 @@ describe('a target', () => {
       { device: 'A', warning: 'None of the chosen devices has this property.' },
     ],
     [{ service: 'climate', propId: 1, devices: ['NEW'] }, { warning: 'None of the chosen devices has this service.' }],
-    // More devices than the search asks for.
+    // There are more devices than the search asks for.
     [{ service: 'climate', devices: Array.from({ length: 101 }, (_, number) => `N-${number}`) }, {}],
-    // No service is chosen yet, or no device.
+    // No service or no device is chosen yet.
     [{ service: '', devices: undefined }, {}],
     [{ service: 'level', propId: 1, devices: [] }, {}],
-  ])('%j: %j', async (target, found) => {
+  ])('for %j finds %j', async (target, found) => {
     expect(await findTarget(find, target)).toEqual(found)
   })
 })

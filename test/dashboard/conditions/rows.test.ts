@@ -48,7 +48,7 @@ test('scalar properties are operands, arrays are not', () => {
   ])
 })
 
-describe('a row as a condition', () => {
+describe('a row becomes a condition and is read from it again', () => {
   test.each<[Row, Condition]>([
     [row('temperature', 'above', '30'), { '>': [{ var: 'temperature' }, 30] }],
     [row('temperature', 'atLeast', ' 30.5 '), { '>=': [{ var: 'temperature' }, 30.5] }],
@@ -87,23 +87,23 @@ test.each<[name: string, row: Row]>([
   ['lacks the second of two values', row('temperature', 'between', '18', '')],
   ['has an empty value among several', row('mode', 'oneOf', '1,,2')],
   ['compares a text with nothing', row('label', 'is', '')],
-])('a fault names the row that %s', (_, bad) => {
+])('the fault has the number of a row that %s', (_, bad) => {
   const read = conditionOf({ join: 'and', rows: [row('isPumpOn', 'on'), bad] }, operands)
   expect(read).toEqual({ faults: [{ row: 1, message: expect.any(String) }] })
 })
 
-describe('cannot be shown as rows', () => {
+describe('a condition cannot be shown as rows if it has', () => {
   test.each<[name: string, condition: Condition]>([
     ['a default', { '>': [{ var: ['temperature', 0] }, 30] }],
     ['arithmetic', { '>': [{ '-': [{ var: 'temperature' }, 5] }, 12] }],
     ['two properties', { '>': [{ var: 'temperature' }, { var: 'bare' }] }],
-    ['the value in front', { '>': [30, { var: 'temperature' }] }],
+    ['the value before the property', { '>': [30, { var: 'temperature' }] }],
     ['a text where numbers are compared', { '>': [{ var: 'temperature' }, '30'] }],
-    ['a number where texts are', { '==': [{ var: 'label' }, 30] }],
-    ['a comma inside of a text', { in: [{ var: 'label' }, ['a, b', 'c']] }],
-    ['both inside of either', { or: [{ and: [{ var: 'isPumpOn' }, { var: 'bare' }] }, { var: 'isPumpOn' }] }],
-    ['an and of one', { and: [{ var: 'isPumpOn' }] }],
-    ['a constant', true],
+    ['a number where texts are compared', { '==': [{ var: 'label' }, 30] }],
+    ['a comma within a text', { in: [{ var: 'label' }, ['a, b', 'c']] }],
+    ['`and` within `or`', { or: [{ and: [{ var: 'isPumpOn' }, { var: 'bare' }] }, { var: 'isPumpOn' }] }],
+    ['`and` with one argument', { and: [{ var: 'isPumpOn' }] }],
+    ['only a constant', true],
     ['strict equality', { '===': [{ var: 'temperature' }, 1] }],
   ])('%s', (_, condition) => {
     expect(rowsOf(condition, operands)).toBeUndefined()
@@ -125,7 +125,7 @@ const anyRows = fc.record({
   rows: fc.array(anyRow, { minLength: 1, maxLength: 4 }),
 })
 
-test('any rows: a condition that can be read as rows is written as the same condition', () => {
+test('rows that are read from the condition of any rows have the same condition', () => {
   let read = 0
   fc.assert(
     fc.property(anyRows, (rows) => {
@@ -141,7 +141,7 @@ test('any rows: a condition that can be read as rows is written as the same cond
   expect(read).toBeGreaterThan(20)
 })
 
-test('any JSON: reading it as rows neither throws nor changes it', () => {
+test('any JSON can be read as rows without an error, and has the same condition if it has rows', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const condition = value as Condition
@@ -151,7 +151,7 @@ test('any JSON: reading it as rows neither throws nor changes it', () => {
   )
 })
 
-test('changing the property keeps only comparisons that apply to its type', () => {
+test('a row with another property keeps its comparison only if it applies to the type', () => {
   const above = row('temperature', 'above', '30')
   const [, label, mode, pump] = operands as readonly [Operand, Operand, Operand, Operand]
   expect(withOperand(above, label)).toEqual(row('label', 'is', '30'.slice(2)))
@@ -167,6 +167,6 @@ test.each<[Condition, string]>([
   [{ '==': [{ var: '0x2002' }, 2] }, 'mode is heating'],
   [{ or: [{ var: 'isPumpOn' }, { '==': [{ var: 'mode' }, 2] }] }, 'isPumpOn is on or mode is heating'],
   [{ '===': [{ var: 'mode' }, 2] }, '{"===":[{"var":"mode"},2]}'],
-])('%j reads: %s', (condition, words) => {
+])('the condition %j reads: %s', (condition, words) => {
   expect(conditionInWords(condition, operands)).toBe(words)
 })

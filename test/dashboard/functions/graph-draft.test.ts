@@ -36,7 +36,7 @@ const graph: Graph = {
 const node = (draft: Draft, id: string) => draft.nodes.find((each) => each.id === id) as DraftNode
 const names = { schemas: new Map(), alarms: new Map([['8Hj4wRt6Zp', 'Too warm']]) }
 
-test('round trip', () => {
+test('a draft of a graph gives the same graph', () => {
   expect(Graph.parse(graphOf(draftOf(graph)))).toEqual(graph)
   expect(faultsIn(draftOf(graph))).toEqual({ byNode: new Map(), others: [] })
 })
@@ -66,7 +66,7 @@ test('new nodes get unused ids', () => {
   expect(draft.nodes.map(({ id }) => id)).toEqual(['mail', 'mail-2', 'mail-3'])
 })
 
-test('removing a node joins its neighbours', () => {
+test('the neighbours of a removed node are joined', () => {
   const draft = draftOf(graph)
   const { edges } = graphOf(withoutNode(draft, node(draft, 'hourly').key))
   expect(edges).toEqual([
@@ -77,7 +77,7 @@ test('removing a node joins its neighbours', () => {
   ])
 })
 
-test('edges follow a renamed node, also over an id that is taken', () => {
+test('edges follow a renamed node, even if its id is that of another node meanwhile', () => {
   let draft = draftOf(graph)
   for (const id of ['notify', 'hot', 'mail']) draft = withChangedNode(draft, { ...node(draft, 'hourly'), key: 5, id })
   expect(graphOf(draft).edges).toEqual(graph.edges.map((ends) => ends.map((id) => (id === 'hourly' ? 'mail' : id))))
@@ -96,12 +96,12 @@ test.each([
   ['notify', 'hot', false],
   ['hourly', 'hot', false],
   ['hot', 'hot', false],
-])('%s may lead to %s: %s', (from, to, may) => {
+])('an edge from %s to %s is possible: %s', (from, to, may) => {
   const draft = draftOf(graph)
   expect(mayLead(draft, node(draft, from), node(draft, to))).toBe(may)
 })
 
-describe('faults stand at their node', () => {
+describe('each node has the faults that are', () => {
   test('found by the dashboard', () => {
     const draft = withoutNode(draftOf(graph), 6)
     const apart = withNode(withNode(draft, 'email'), 'condition')
@@ -110,7 +110,7 @@ describe('faults stand at their node', () => {
     expect(faultsIn(emptyDraft).others).toHaveLength(1)
   })
 
-  test('two nodes with the same id', () => {
+  test('found by the dashboard for two nodes with the same id', () => {
     const draft = withChangedNode(draftOf(graph), { ...node(draftOf(graph), 'hot'), id: 'notify' })
     expect(faultsIn(draft).byNode.get(6)).toEqual(['has the id of another node'])
   })
@@ -147,7 +147,7 @@ describe('faults stand at their node', () => {
   })
 })
 
-test('a graph in words', () => {
+test('a graph has a text with its triggers and its ends', () => {
   expect(graphInWords(draftOf(graph), names)).toBe(
     '0x2000 becomes 31 or Too warm becomes active or device changes status → mail too-hot',
   )

@@ -60,7 +60,7 @@ describe('any graph', () => {
     }),
   )
 
-  test('boxes are inside the picture and do not overlap', () => {
+  test('has boxes that are within the picture and do not overlap', () => {
     fc.assert(
       fc.property(graphs, ({ keys, edges }) => {
         const { nodes, width, height } = layoutOf(keys, edges)
@@ -76,7 +76,7 @@ describe('any graph', () => {
     )
   })
 
-  test('without a cycle every edge points down', () => {
+  test('without a cycle has only edges that point down', () => {
     fc.assert(
       fc.property(graphs, ({ keys, edges }) => {
         const forward = edges.filter(([from, to]) => from < to)

@@ -7,7 +7,7 @@ function history(time: readonly number[], avg: readonly number[], marks: History
 }
 
 describe('the data of a chart', () => {
-  test('series share their times; where one has no point, its line goes on', () => {
+  test('has common times for all series, and the line of a series without a point continues', () => {
     const { times, series } = chartData([history([1_000, 3_000], [10, 30]), history([2_000, 3_000], [5, 6])], [])
     expect(times).toEqual([1, 2, 3])
     expect(series.map(({ avg }) => avg)).toEqual([
@@ -17,21 +17,21 @@ describe('the data of a chart', () => {
     expect(series[0]).toMatchObject({ min: [9, undefined, 29], max: [11, undefined, 31] })
   })
 
-  test('a mark and a gap interrupt the line of their series', () => {
+  test('has an interrupted line at a mark or gap of the series', () => {
     const broken = history([1_000, 2_000, 9_000], [1, 2, 3], [{ time: 1_500, tag: 'error', error: 'broken' }])
     const { times, series } = chartData([broken, history([1_000, 1_200], [7, 8])], [{ from: 4_000, to: 6_000 }])
     expect(times).toEqual([1, 1.2, 1.5, 2, 5, 9])
     expect(series[0]?.avg).toEqual([1, undefined, null, 2, null, 3])
     expect(series[0]?.min).toEqual([0, undefined, null, 1, null, 2])
-    // The gap is after the last point of this series.
+    // This series ends before the gap.
     expect(series[1]?.avg).toEqual([7, 8, undefined, undefined, undefined, undefined])
   })
 
-  test('a series without points has none', () => {
+  test('has no times for a series without points', () => {
     expect(chartData([undefined], [])).toEqual({ times: [], series: [{ avg: [], min: [], max: [] }] })
   })
 
-  test('a summary weighs buckets by their points, within the span', () => {
+  test('has a summary of the span, in which buckets are weighted by their points', () => {
     const weighed = { ...history([1_000, 2_000, 3_000], [10, 20, 90]), count: [3, 1, 1], last: [11, '19', 90] }
     expect(summaryOf(weighed, { from: 1_000, to: 3_000 })).toEqual({ min: 9, max: 21, avg: 12.5, last: 19 })
     expect(summaryOf(weighed, { from: 4_000, to: 5_000 })).toBeUndefined()
@@ -44,11 +44,11 @@ describe('the data of a chart', () => {
     [0, 0, [], [-1, 1]],
     [null, null, [], [0, 1]],
     [null, null, [10], [9, 11]],
-  ])('the axis of %s to %s with thresholds %o is %o', (min, max, thresholds, limits) => {
+  ])('has for values from %s to %s with thresholds %o the axis %o', (min, max, thresholds, limits) => {
     expect(axisLimits(min, max, thresholds)).toEqual(limits)
   })
 
-  test('gaps of several histories are joined, and those outside the span left out', () => {
+  test('has the joined gaps of several histories, without gaps outside the span', () => {
     const gaps = [
       [
         { from: 0, to: 10 },

@@ -4,7 +4,7 @@ import { ServiceSchema } from '#model/service-schema'
 import { AlarmRule, ParsedCondition, resolveNames } from '#rules/alarm-rule'
 import { declared, expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-/** JsonLogic of an alarm. */
+/** Reads the JsonLogic of an alarm. */
 
 export const seeds = seedsOf(
   { '>': [{ var: '0x0001' }, 30] },

@@ -5,7 +5,7 @@ import { ServiceSchema } from '#model/service-schema'
 import { compileFilter, deviceWithName, type FilteredDevice, type FilterSource } from '#rules/device-filter'
 import { declared, expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-/** Filters of devices in a query. */
+/** Reads a filter of devices in a query. */
 
 const schema = ServiceSchema.parse({ name: 'All', properties: { '0x0001': { name: 'level' } } })
 const source: FilterSource = {

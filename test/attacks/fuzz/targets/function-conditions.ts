@@ -3,7 +3,7 @@ import { FunctionBody } from '#model/function'
 import { FunctionGraph, type RunInput, type TriggerValue } from '#rules/function-graph'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-/** JsonLogic in the graph of a function. */
+/** Reads JsonLogic in the graph of a function. */
 
 export const seeds = seedsOf(
   { '>': [{ var: 'value' }, 30] },

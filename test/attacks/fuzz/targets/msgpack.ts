@@ -4,11 +4,11 @@ import { readMsgpack, unreadable } from '#link/msgpack-values'
 import { Problem } from '#model/problem'
 import { expectThat, type Target } from '#test/attacks/fuzz/target'
 
-/** Plain MessagePack, read like a device connection. */
+/** Reads plain MessagePack, as a device connection does. */
 
 const packr = new Packr({ useRecords: false, variableMapSize: true })
 const minusZero = Uint8Array.of(0xcb, 0x80, 0, 0, 0, 0, 0, 0, 0)
-/** A named list and a reference to it, as msgpackr writes shared values: here two extensions around a list. */
+/** A named list and a reference to this list, which are the extensions of msgpackr for shared values. */
 const shared = Uint8Array.of(0x93, 0xd6, 0x69, 0, 0, 0, 1, 0x91, 1, 0xd6, 0x70, 0, 0, 0, 1)
 
 export const seeds: Uint8Array[] = [
@@ -19,7 +19,7 @@ export const seeds: Uint8Array[] = [
   .map((value): Uint8Array => packr.pack(value))
   .concat(minusZero, shared)
 
-/** Values survive a round trip. */
+/** Checks that values survive a round trip. */
 export const fuzz: Target['fuzz'] = (bytes) => {
   let value: unknown
   try {
@@ -31,7 +31,7 @@ export const fuzz: Target['fuzz'] = (bytes) => {
   const plain = withOneZero(value)
   const again = readMsgpack(packr.pack(plain))
   expectThat(isDeepStrictEqual(again, plain), 'written values are read unchanged')
-  return 'taken'
+  return 'accepted'
 }
 
 /** −0 is written as the integer 0, and unreadable values as null. */

@@ -4,14 +4,14 @@ import { everything } from '#model/scope'
 import { bytesFor, keyFor, signedText } from '#test/attacks/fuzz/signed-text'
 import { expectThat, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-/** Access, refresh and second-factor tokens, also with a good signature. */
+/** Reads access, refresh and second-factor tokens, also with a valid signature. */
 
 const nowMs = 1_790_000_000_000
 const key = keyFor('server')
 const { kid: jkt } = keyFor('client')
 const keys = { current: key, find: (kid: string) => (kid === key.kid ? key : undefined) }
 
-/** With an empty cache, so that each token is read for the first time. */
+/** Tokens with an empty cache, so that each token is read for the first time. */
 function freshTokens(): Tokens {
   const cache = new TokenCache(4)
   return new Tokens({
@@ -35,7 +35,7 @@ const issued = await Promise.all([
 
 export const seeds = seedsOf(...issued, ...issued.map(unsigned))
 
-/** Reading never throws. */
+/** Checks that reading never throws. */
 export const fuzz: Target['fuzz'] = async (bytes) => {
   const text = signedText(bytes, key)
   const tokens = freshTokens()
@@ -46,7 +46,7 @@ export const fuzz: Target['fuzz'] = async (bytes) => {
   expectThat(taken.length < 2, 'a token is good for one use')
   for (const each of taken) expectThat(isTenantIdentifier(each.tenant), 'a token belongs to a tenant')
   for (const each of [token, refresh]) expectThat(!each || isServerMadeId(each.session), 'a token belongs to a session')
-  return taken.length > 0 ? 'taken' : 'refused'
+  return taken.length > 0 ? 'accepted' : 'refused'
 }
 
 /** Header and claims without the signature. */
