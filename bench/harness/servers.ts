@@ -52,12 +52,12 @@ export function loadedBefore(program: string): readonly string[] {
   return ['--import', pathToFileURL(join(projectRoot, `dist/bench/${program}.js`)).href]
 }
 
-/** This server with a module of `loadedBefore`, which answers messages. */
+/** This server, in which a module of `loadedBefore` answers the messages of `ask`. */
 export interface OwnServer extends RunningServer {
   ask: ServerProcess['ask']
 }
 
-/** This server on a data folder that is kept. `before`: see `loadedBefore`. */
+/** Starts this server on a data folder, which is kept afterwards. `before`: see `loadedBefore`. */
 async function startOn(
   dataFolder: string,
   environment: Environment = {},

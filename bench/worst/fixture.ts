@@ -73,8 +73,8 @@ export async function startFixture(): Promise<Fixture> {
   }
 }
 
-/** Resolves with the next message as Latin-1, or with undefined when the socket closes or nothing comes. */
-export function answer(socket: WebSocket): Promise<string | undefined> {
+/** Resolves with the next message as Latin-1, or with undefined when the socket closes or no message arrives in time. */
+export function nextMessage(socket: WebSocket): Promise<string | undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => done(undefined), answerMsMax)
     const done = (text: string | undefined) => {

@@ -1,6 +1,6 @@
 import { Packr } from 'msgpackr'
 import WebSocket from 'ws'
-import { answer, type Fixture } from '#bench/worst/fixture'
+import { type Fixture, nextMessage } from '#bench/worst/fixture'
 import { frameBinariesMax } from '#link/codec'
 
 /** Frames of devices in both protocols, each of the maximum size. */
@@ -185,7 +185,7 @@ export function frameSender(fixture: Fixture, input: FrameInput, protocol: Proto
   const open = async () => {
     const device = `${prefix}-${opened++}`
     const link = await fixture.open('/link', `link.v1.${protocol}`, fixture.link)
-    const answered = answer(link)
+    const answered = nextMessage(link)
     const declared = repeated(1_024, (propId) => ({ propId, type: input.type }))
     link.send(encode(protocol, helloOf([{ serviceIdentifier: uuid(0), properties: declared }], device)))
     const bytes = Buffer.from((await answered) ?? '', 'latin1')
@@ -200,7 +200,7 @@ export function frameSender(fixture: Fixture, input: FrameInput, protocol: Proto
       about = { ...about, seq: about.seq + 1 }
       const bytes = filled(input, protocol, about)
       return async () => {
-        const answered = answer(link)
+        const answered = nextMessage(link)
         link.send(bytes)
         // The server does not answer every frame.
         await Promise.race([answered, new Promise((resolve) => setTimeout(resolve, unansweredMs))])

@@ -74,7 +74,7 @@ test('a request without faults is answered', async () => {
   expect(await send(new Set())).toEqual({ status: 200, body: 'answered', authentications: 1 })
 })
 
-test.each(names)('the first fault is reported, whatever later faults the request has: %s', async (first) => {
+test.each(names)('the first fault is reported, with any later faults in the request: %s', async (first) => {
   const later = names.slice(names.indexOf(first) + 1)
   for (const rest of subsets(later)) {
     const { status, authentications: count } = await send(new Set([first, ...rest]))

@@ -307,7 +307,7 @@ describe.each(steps)('a failure of write %i', (step) => {
     expect(first).toMatch(/^201 \/things\/\w{10} \{"id":"\w{10}"\}$/)
     expect(await fixture.send(same, counting())).toBe(first)
     expect(fixture.made).toHaveLength(1)
-    // What was stored but not acknowledged is published only after the repetition.
+    // Changes that were stored but not acknowledged are published only after the repetition.
     const wasAnswered = step === 3 && reachedDisk
     expect(fixture.calls.map(({ isRepeated }) => isRepeated)).toEqual(
       step === 1 ? [isBegun] : wasAnswered ? [false] : [false, true],

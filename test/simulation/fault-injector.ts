@@ -117,7 +117,8 @@ export class FaultInjector {
   }
 
   /**
-   * Triggers notifications; now and then a fault, or a change of who may receive them, occurs while they are delivered.
+   * Triggers notifications; now and then a fault, or a change of permissions or subscriptions, occurs while they are
+   * delivered.
    */
   async notify(): Promise<void> {
     const { people, mailServer } = this.#participants

@@ -94,7 +94,7 @@ export class MailChecker implements MailWatcher {
   handed(message: MailMessage): void {
     const { to, id, subject, text } = message
     const open = this.#open.get(to)
-    // An address gets one mail at a time: with another id, the result of the previous mail is stored.
+    // An address gets one mail at a time: a mail with another id shows that the result of the previous mail is stored.
     if (open?.id !== id) this.#open.set(to, { id, isTaken: false })
     this.#checkOwner(message)
     if (isDigest(message)) {

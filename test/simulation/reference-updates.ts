@@ -99,7 +99,7 @@ export function isSelected(
 /** With fewer devices the error rate is not significant. */
 const sampleDevices = 20
 
-/** Whether the rollout must have stopped. `finished`: results of devices since it was last set or resumed. */
+/** Whether the rollout must have stopped. `finished`: results of devices since the rollout was last set or resumed. */
 export function hasTooManyErrors(
   { errorThresholdPercent, counts }: ReadRollout,
   finished: readonly ('done' | 'failed' | 'refused')[],

@@ -37,11 +37,11 @@ interface StartedAction {
   /** The requested value is invalid for every device. */
   readonly isWrong: boolean
   readonly devices: readonly string[]
-  /** Known from the answer. */
+  /** The id in the answer; undefined without an answer. */
   id: string | undefined
-  /** The process that accepted it; a later one may repeat requests. */
+  /** The process that accepted the action; a later process may repeat requests to devices. */
   server: SimulatedServer | undefined
-  /** Devices that were in its groups the whole time it was being accepted, and those that may have been. */
+  /** Devices that surely were in the groups of the action while it was accepted, and devices that may have been. */
   members: { readonly surely: readonly string[]; readonly possibly: readonly string[] } | undefined
   /** All results shown so far. */
   shown: ReadonlyMap<string, Row>
@@ -59,7 +59,7 @@ const keptMax = 40
 export class SimulatedActions extends Participant<Parts> {
   /** The number of outcomes seen for the first time. */
   outcomesSeen = 0
-  /** When the present process began: it decides by permissions held since then. */
+  /** When the present process began. It decides by permissions that users have had since then. */
   #serverSince = 0
   #all: readonly StartedAction[] = []
   #lastTarget = firstActionTarget
@@ -255,7 +255,7 @@ export class SimulatedActions extends Participant<Parts> {
   }
 }
 
-/** The grants that may have allowed a change of a device's heater at some moment since. */
+/** The grants that may have allowed a change of a device's heater at some moment since `from`. */
 function groundsOf(person: Person, from: number, device: string): readonly Ground[] {
   const active = person.state.since(from).filter(({ value }) => value === 'active')
   const may = person.grounds(from, (grants) => mayDo(grants, 'service', ['update'], device, heaterService))

@@ -110,7 +110,7 @@ export class SimulatedAlarms extends Participant<Parts> {
   checkReceived(person: Person, event: Readonly<Record<string, unknown>>, publishedAt: number, from: number): void {
     const payload = event.payload as BoundTo
     const id = idIn(String(event.resourceIdentifier))
-    // Deleted: it had one of these bindings.
+    // A deleted alarm had one of these bindings.
     const bounds = 'name' in payload ? [payload] : this.#boundSince(id, publishedAt)
     const lacks = (device: string) => person.grounds(from, (grants) => mayRead(grants, 'alarms', device)).length === 0
     const lacking = bounds.map((bound) => this.surelyBound(bound, publishedAt).find(lacks))
@@ -138,7 +138,7 @@ export class SimulatedAlarms extends Participant<Parts> {
     return versions.flatMap(({ value }) => (value === null ? [] : [value]))
   }
 
-  /** Devices that were bound all the time since: by name, or in a group of the binding; `*` for all devices. */
+  /** Devices that were bound at every moment since `from`: by name, or in a group of the binding; `*` for all devices. */
   surelyBound({ devices, groups }: BoundTo, from: number): readonly string[] {
     if (!devices && !groups) return ['*']
     const members = (groups ?? []).flatMap((group) => {
@@ -149,12 +149,12 @@ export class SimulatedAlarms extends Participant<Parts> {
     return [...(devices ?? []), ...members]
   }
 
-  /** Whether the groups of the binding were unchanged since that moment. */
+  /** Whether the groups of the binding are unchanged since this moment. */
   isSteadySince({ groups = [] }: BoundTo, moment: number): boolean {
     return groups.every((group) => this.#groups.get(group)?.isSteadySince(moment))
   }
 
-  /** Devices that were in a group of the binding at some moment since. */
+  /** Devices that were in a group of the binding at some moment since `from`. */
   possiblyBound({ groups = [] }: BoundTo, from: number): readonly string[] {
     const versions = groups.flatMap((group) => this.#groups.get(group)?.since(from) ?? [])
     return versions.flatMap(({ value }) => value?.devices ?? [])

@@ -118,7 +118,7 @@ export class SimulatedFunctions extends Participant<Parts> {
     }
   }
 
-  /** The versions of the function since that moment that may report this device. */
+  /** The versions of the function since `from` that may report this device. */
   notifyingVersions({ now }: KnownFunction, device: string, from: number): readonly Version<FunctionNow | null>[] {
     return now.since(from).filter(({ value }) => value?.enabled && this.#mayMean(value, device, from))
   }

@@ -297,7 +297,7 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
     })
   }
 
-  /** A code gives no more than its author may give, by all permissions the author may have held since that moment. */
+  /** A code gives no more than its author may give, by all permissions that the author may have had since `moment`. */
   #checkCode(person: Person, maker: Person, as: string, moment: number): void {
     if (maker.account !== as) return
     this.witness.count('took a code of a user')

@@ -176,7 +176,7 @@ export class Person {
     return session
   }
 
-  /** The grants that may have allowed something at some moment since: one suffices. */
+  /** The grants that may have allowed something at some moment since `from`: one suffices. */
   grounds(from: number, allows: (grants: readonly Grant[]) => boolean): readonly Ground[] {
     return this.roles.since(from).flatMap((held) =>
       held.value.flatMap((role) =>
@@ -187,27 +187,27 @@ export class Person {
     )
   }
 
-  /** Whether the permission may have been missing at some moment since. */
+  /** Whether the permission may have been missing at some moment since `from`. */
   mayLack(from: number, allows: (grants: readonly Grant[]) => boolean): boolean {
     return this.roles
       .since(from)
       .some(({ value }) => value.every((role) => this.#meanings(role, from).some((meaning) => !allows(meaning.value))))
   }
 
-  /** Whether the state, the permissions and the mail address were unchanged since that moment. */
+  /** Whether the state, the permissions and the mail address are unchanged since this moment. */
   isSteadySince(moment: number): boolean {
     return (
       [this.state, this.address].every((register) => register.isSteadySince(moment)) && this.hasSteadyRolesSince(moment)
     )
   }
 
-  /** Whether the roles and their grants were unchanged since that moment. */
+  /** Whether the roles and their grants are unchanged since this moment. */
   hasSteadyRolesSince(moment: number): boolean {
     const held = (this.roles.certain ?? []).map((role) => this.#table.get(role))
     return [this.roles, ...held].every((register) => register?.isSteadySince(moment))
   }
 
-  /** All grants that may have been held at some moment since. */
+  /** All grants that the user may have had at some moment since `from`. */
   grantsSince(from: number): readonly Grant[] {
     const roles = this.roles.since(from).flatMap(({ value }) => value)
     return roles.flatMap((role) => this.#meanings(role, from).flatMap(({ value }) => value))

@@ -36,7 +36,7 @@ export class SimulatedSubscribers extends Participant<Parts> {
   readonly #known = new Map<string, KnownSubscription>()
   /** Owners, by subscription id. */
   readonly #owners = new Map<string, string>()
-  /** Who received the end of a subscription whose owner was not known yet. */
+  /** The users who received the end of a subscription whose owner was not known yet. */
   #receivedEnds: { readonly account: string; readonly id: string }[] = []
 
   override moveTo(server: SimulatedServer): void {
@@ -153,21 +153,21 @@ export class SimulatedSubscribers extends Participant<Parts> {
     if (!person || !fn || person.isBusy || !person.isThere) return
     const locale = this.random.pick(locales) ?? 'en'
     const session = this.random.pick([...person.sessions].filter(({ isBegun }) => isBegun))
-    const isHimself = session !== undefined && this.random.next() < 0.5
-    const by: SimulatedRequest = isHimself ? { authorization: session.authorization } : { as: person.account }
+    const isOwnRequest = session !== undefined && this.random.next() < 0.5
+    const by: SimulatedRequest = isOwnRequest ? { authorization: session.authorization } : { as: person.account }
     this.parts.requests.ask({
       name: 'subscribe',
       request: { ...by, body: bodyOf(fn.id, locale) },
-      isOnce: !isHimself,
+      isOnce: !isOwnRequest,
       sent: ({ isFirst }) => {
         const requestedAt = this.witness.moment
         return ({ status, body, refused }) => {
-          if (isHimself && isFirst) this.#checkAnswer(person, fn, requestedAt, refused ?? status)
+          if (isOwnRequest && isFirst) this.#checkAnswer(person, fn, requestedAt, refused ?? status)
           if (status !== 201) return
           const id = idIn(JSON.parse(body).resourceIdentifier)
-          // Not for a retry, because the subscription may have ended since; nor for the user's own request, because it
+          // Not for a retry, because the subscription may have ended since; nor for the user's own request, because that
           // may be by an earlier account.
-          if (isFirst && !isHimself && !this.#known.has(id)) this.#learn(id, person.account, fn.id, locale)
+          if (isFirst && !isOwnRequest && !this.#known.has(id)) this.#learn(id, person.account, fn.id, locale)
         }
       },
     })

@@ -73,7 +73,7 @@ class Person {
   readonly #name: string
   readonly #path: string
   readonly #requests: AccountRequests
-  /** By content of the slot, the account that it stands for. */
+  /** The account for each content of the slot. */
   readonly #accounts = new Map<string, Account>()
   /** Credentials of the account that was deleted last. */
   #dead: Account['dead'] = {}

@@ -171,8 +171,8 @@ export class ExpectedState {
   }
 
   /**
-   * Events that are missing, duplicate or invented. Called while no change is under way. `isWhole`: the subscriber was
-   * never too slow.
+   * Events that are missing, duplicate or invented. Must be called while no change is under way. `isWhole`: the
+   * subscriber was never too slow.
    */
   eventFaults(isWhole: boolean): readonly string[] {
     if (!this.workload.eventText) return []
@@ -191,7 +191,7 @@ export class ExpectedState {
     return faults.slice(0, problemsMax)
   }
 
-  /** The acknowledged changes that are missing in a copy of the folder from a moment. See `WorkloadRunner.faultsAt`. */
+  /** The acknowledged changes that are missing in a copy of the folder from the time `at`: see `WorkloadRunner`. */
   async faultsAt(at: number, api: ProofApi): Promise<readonly string[]> {
     const { name, slots, unknownContent } = this.workload
     const entries = new Map(slots.map((slot) => [slot, this.#entryAt(slot, at)]))

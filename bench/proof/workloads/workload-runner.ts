@@ -145,14 +145,14 @@ export class WorkloadRunner {
   }
 
   /**
-   * Events that are missing, duplicate or invented. Called when all were received. `isWhole`: by a subscriber that was
-   * never too slow.
+   * Events that are missing, duplicate or invented. Must be called after all events were received. `isWhole`: the
+   * subscriber was never too slow.
    */
   eventFaults({ isWhole = true } = {}): readonly string[] {
     return this.#states.flatMap((state) => state.eventFaults(isWhole))
   }
 
-  /** The acknowledged changes that another server lacks on a copy of the folder from a moment. `at`: Unix ms. */
+  /** The acknowledged changes that are missing on a server with a copy of the folder from the time `at`, Unix ms. */
   async faultsAt(at: number, place: Pick<RunnerPlace, 'port' | 'dataFolder'>): Promise<readonly string[]> {
     const api = new ProofApi(`http://127.0.0.1:${place.port}`, this.authorization, place.dataFolder, { isCopy: true })
     return (await Promise.all(this.#states.map((state) => state.faultsAt(at, api)))).flat()
