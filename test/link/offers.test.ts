@@ -77,7 +77,7 @@ describe('offers', () => {
   const send = (device = 'A', id = 'u1') => setup.links.offers.send('default', device, id, offer)
   const offered = (link: TestLink) => link.received.filter(({ type }) => type === 'FIRMWARE').map(({ id }) => id)
   // `linkedOf` finds the server's end of the connection.
-  const on = (device: string) => {
+  const offersOn = (device: string) => {
     const found = setup.links.linkedOf('default', device)
     return found ? setup.links.offers.offeredOn(found.link).map((open) => `${open.device} ${open.id}`) : undefined
   }
@@ -85,7 +85,7 @@ describe('offers', () => {
   test('go to the connection of the device', async () => {
     const [a, b] = [await setup.connected('A'), await setup.connected('B')]
     expect([send('A'), send('B', 'u2'), send('C')]).toEqual([true, true, false])
-    expect([offered(a), offered(b), on('A'), on('B')]).toEqual([['u1'], ['u2'], ['A u1'], ['B u2']])
+    expect([offered(a), offered(b), offersOn('A'), offersOn('B')]).toEqual([['u1'], ['u2'], ['A u1'], ['B u2']])
     expect(a.received.at(-1)?.url).toMatch(/^http:\/\/here\/api\/v1\/updates\/images\//)
   })
 
@@ -104,14 +104,14 @@ describe('offers', () => {
     for (const device of ['A', 'B', 'C']) await setup.connected(device, {}, gateway)
     gateway.buffered = 600 * 1024
     expect([send('A'), send('B', 'u2'), send('C', 'u3')]).toEqual([true, true, true])
-    expect([offered(gateway), on('A')]).toEqual([[], ['A u1', 'B u2', 'C u3']])
+    expect([offered(gateway), offersOn('A')]).toEqual([[], ['A u1', 'B u2', 'C u3']])
     setup.links.offers.forget('default', 'B')
     setup.links.drained(gateway)
     expect(offered(gateway)).toEqual([])
     gateway.buffered = 0
     const elsewhere = await setup.connected('C')
     setup.links.drained(gateway)
-    expect([offered(gateway), offered(elsewhere), on('A')]).toEqual([['u1'], [], ['A u1']])
+    expect([offered(gateway), offered(elsewhere), offersOn('A')]).toEqual([['u1'], [], ['A u1']])
     setup.links.drained(gateway)
     expect(offered(gateway)).toEqual(['u1'])
   })
@@ -119,7 +119,7 @@ describe('offers', () => {
   test('of a device without WELCOME are recorded but not sent', async () => {
     const link = setup.connect()
     link.hello('A')
-    expect([send(), on('A'), offered(link)]).toEqual([true, ['A u1'], []])
+    expect([send(), offersOn('A'), offered(link)]).toEqual([true, ['A u1'], []])
     await setup.settle()
     expect(offered(link)).toEqual([])
     expect([send(), offered(link)]).toEqual([true, ['u1']])
@@ -132,14 +132,14 @@ describe('offers', () => {
     await setup.connected('A')
     expect(found && setup.links.offers.offeredOn(found.link)).toEqual([])
     first.close()
-    expect(on('A')).toEqual([])
+    expect(offersOn('A')).toEqual([])
   })
 
   test('end with their connection, or when they are forgotten by the name of the device', async () => {
     const a = await setup.connected('A')
     send()
     setup.links.offers.forget('default', 'A')
-    expect(on('A')).toEqual([])
+    expect(offersOn('A')).toEqual([])
     send()
     const link = setup.links.linkedOf('default', 'A')?.link
     expect(link).toBeDefined()

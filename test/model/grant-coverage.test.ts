@@ -5,7 +5,7 @@ import { forAll } from '#test/kit/for-all'
 import { grants } from '#test/model/grants'
 
 const readService: Grant['permissions'] = { service: ['read'] }
-const on = (devices: string[], services: string[], permissions = readService): Grant => ({
+const grantOn = (devices: string[], services: string[], permissions = readService): Grant => ({
   ...{ permissions, devices, services },
 })
 const any = ['*']
@@ -47,38 +47,38 @@ test('covers is true if every permission of the other grants is included', () =>
 
 test('any resource is not covered by every present one', () => {
   const present = Object.fromEntries(resources.map((resource) => [resource, ['*']]))
-  expect(covers(scopeOf([on(any, any, present)]), [on(any, any, { '*': ['read'] })])).toBe(false)
+  expect(covers(scopeOf([grantOn(any, any, present)]), [grantOn(any, any, { '*': ['read'] })])).toBe(false)
 })
 
 test('grants on tenants are covered only where they are effective', () => {
-  const elsewhere = scopeOf([on(any, any, { '*': ['*'] })], { isTenantsEffective: false })
-  const tenants = [on(any, any, { tenants: ['read'] })]
+  const elsewhere = scopeOf([grantOn(any, any, { '*': ['*'] })], { isTenantsEffective: false })
+  const tenants = [grantOn(any, any, { tenants: ['read'] })]
   expect([covers(elsewhere, tenants), covers(everything, tenants)]).toEqual([false, true])
 })
 
 test('the largest grants are compared in a short time', () => {
   const names = (first: number) => Array.from({ length: grantDevicesMax }, (_, index) => `D${first + index}`)
   const services = Array.from({ length: 100 }, (_, index) => `s${index}`)
-  const halves = scopeOf([on(names(0), services), on(names(grantDevicesMax), services)])
-  const across = on(names(grantDevicesMax / 2), services, { '*': ['*'], service: ['*'], meta: ['read'] })
-  const own = on(names(grantDevicesMax / 2), services)
+  const halves = scopeOf([grantOn(names(0), services), grantOn(names(grantDevicesMax), services)])
+  const across = grantOn(names(grantDevicesMax / 2), services, { '*': ['*'], service: ['*'], meta: ['read'] })
+  const own = grantOn(names(grantDevicesMax / 2), services)
   // A hundred grants with different permissions, devices and services.
   const places = Array.from({ length: 100 }, (_, place) => place)
   const many = places.map((place) =>
-    on(
+    grantOn(
       names(place * 200).slice(0, 200),
       services.filter((_, service) => (place * service) % 7 !== 1),
       Object.fromEntries(resources.map((resource, index) => [resource, [actions[(place + index) % 4] ?? 'read']])),
     ),
   )
-  const onePerPermission = on(names(0).slice(0, 2_000), services, { service: ['*'], meta: ['*'], alarms: ['*'] })
+  const onePerPermission = grantOn(names(0).slice(0, 2_000), services, { service: ['*'], meta: ['*'], alarms: ['*'] })
   const before = process.cpuUsage()
   expect([covers(halves, [own]), covers(halves, [across])]).toEqual([true, false])
   expect([covers(scopeOf(many), many), covers(scopeOf(many), [onePerPermission])]).toEqual([true, false])
   const whole = places.flatMap((place) =>
-    actions.map((action) => on(names(place * 100).slice(0, 100), services, { service: [action] })),
+    actions.map((action) => grantOn(names(place * 100).slice(0, 100), services, { service: [action] })),
   )
-  expect(covers(scopeOf(whole), [on(names(0), services, { service: ['*'] })])).toBe(true)
+  expect(covers(scopeOf(whole), [grantOn(names(0), services, { service: ['*'] })])).toBe(true)
   const { user, system } = process.cpuUsage(before)
   expect((user + system) / 1000).toBeLessThan(1_000)
 })
@@ -95,29 +95,29 @@ describe('prefixes and groups', () => {
         return names && { id, edit: 1, members: new Set(names) }
       },
     })
-  const inGroups = (...groups: string[]): Grant => ({ ...on([], any), groups })
+  const inGroups = (...groups: string[]): Grant => ({ ...grantOn([], any), groups })
 
   test.each<[string, boolean, Grant[], Grant]>([
-    ['any device covers a prefix', true, [on(any, any)], on(['P-*'], any)],
-    ['any device covers a group', true, [on(any, any)], inGroups('G1')],
-    ['a prefix covers itself', true, [on(['P-*'], any)], on(['P-*'], any)],
-    ['a prefix covers a longer one', true, [on(['P-*'], any)], on(['P-1*'], any)],
-    ['a prefix covers a device', true, [on(['P-*'], any)], on(['P-7'], any)],
-    ['a prefix and a name cover both', true, [on(['P-*'], any), on(['A'], any)], on(['A', 'P-7'], any)],
+    ['any device covers a prefix', true, [grantOn(any, any)], grantOn(['P-*'], any)],
+    ['any device covers a group', true, [grantOn(any, any)], inGroups('G1')],
+    ['a prefix covers itself', true, [grantOn(['P-*'], any)], grantOn(['P-*'], any)],
+    ['a prefix covers a longer one', true, [grantOn(['P-*'], any)], grantOn(['P-1*'], any)],
+    ['a prefix covers a device', true, [grantOn(['P-*'], any)], grantOn(['P-7'], any)],
+    ['a prefix and a name cover both', true, [grantOn(['P-*'], any), grantOn(['A'], any)], grantOn(['A', 'P-7'], any)],
     ['a group covers itself', true, [inGroups('G1', 'G2')], inGroups('G2')],
-    ['a prefix does not cover a shorter one', false, [on(['P-1*'], any)], on(['P-*'], any)],
-    ['a prefix does not cover another device', false, [on(['P-*'], any)], on(['P'], any)],
-    ['a device does not cover a prefix', false, [on(['P-1'], any)], on(['P-1*'], any)],
+    ['a prefix does not cover a shorter one', false, [grantOn(['P-1*'], any)], grantOn(['P-*'], any)],
+    ['a prefix does not cover another device', false, [grantOn(['P-*'], any)], grantOn(['P'], any)],
+    ['a device does not cover a prefix', false, [grantOn(['P-1'], any)], grantOn(['P-1*'], any)],
     ['a group does not cover another one', false, [inGroups('G1')], inGroups('G2')],
-    ['its members do not cover a group', false, [on(['A', 'B'], any)], inGroups('G1')],
-    ['a group does not cover its members by name', false, [inGroups('G1')], on(['A'], any)],
-    ['a prefix of other services does not cover', false, [on(['P-*'], ['x'])], on(['P-7'], ['y'])],
+    ['its members do not cover a group', false, [grantOn(['A', 'B'], any)], inGroups('G1')],
+    ['a group does not cover its members by name', false, [inGroups('G1')], grantOn(['A'], any)],
+    ['a prefix of other services does not cover', false, [grantOn(['P-*'], ['x'])], grantOn(['P-7'], ['y'])],
   ])('%s', (_, isCovered, mine, theirs) => {
     expect(covers(scope(...mine), [theirs])).toBe(isCovered)
   })
 
   test('what a grant gives on more devices is covered by groups of which they are members', () => {
-    const mine = scope(inGroups('G1'), on(['P-*'], ['x']))
+    const mine = scope(inGroups('G1'), grantOn(['P-*'], ['x']))
     expect(coversOn(mine, [inGroups('G2')], ['A', 'B'])).toBe(true)
     expect(coversOn(mine, [inGroups('G2')], ['A', 'C'])).toBe(false)
     expect(coversOn(mine, [{ ...inGroups('G2'), services: ['x'] }], ['P-1', 'A'])).toBe(true)

@@ -29,7 +29,7 @@ function localesOf(count: number, words = text.text): Record<string, TemplateTex
   return Object.fromEntries(['en', ...names].map((name) => [name, { ...text, text: words }]))
 }
 
-const one = (more: object) => ({ locales: { en: { ...text, ...more } } })
+const withEnglish = (more: object) => ({ locales: { en: { ...text, ...more } } })
 
 test.each<[what: string, body: unknown, path: string, fragment?: string]>([
   ['nothing', undefined, ''],
@@ -45,20 +45,20 @@ test.each<[what: string, body: unknown, path: string, fragment?: string]>([
   ['in __proto__', JSON.parse('{"locales":{"en":{"subject":"a","text":"b"},"__proto__":{}}}'), 'locales'],
   ['without a subject', { locales: { en: { text: 'a' } } }, 'locales.en.subject'],
   ['without a text', { locales: { en: { subject: 'a', html: '<p>a</p>' } } }, 'locales.en.text'],
-  ['with a recipient', one({ to: 'bob@example.com' }), 'locales.en'],
-  ['with an empty subject', one({ subject: '' }), 'locales.en.subject'],
-  ['with a subject of 257 characters', one({ subject: 'a'.repeat(257) }), 'locales.en.subject', 'at most 256'],
-  ['with a subject of 257 large characters', one({ subject: '🔥'.repeat(257) }), 'locales.en.subject'],
-  ['with a line break in the subject', one({ subject: 'a\nb' }), 'locales.en.subject', 'one line'],
-  ['with a carriage return in the subject', one({ subject: 'a\rBcc: b@c' }), 'locales.en.subject', 'one line'],
-  ['with a line separator in the subject', one({ subject: 'a\u2028b' }), 'locales.en.subject', 'one line'],
-  ['with a zero in the subject', one({ subject: 'a\0b' }), 'locales.en.subject', 'one line'],
-  ['with a zero in the text', one({ text: 'a\0b' }), 'locales.en.text', 'control characters'],
-  ['with an escape in the HTML', one({ html: 'a\x1bb' }), 'locales.en.html', 'control characters'],
-  ['with a lone surrogate', one({ text: 'a\ud800' }), 'locales.en.text', 'well-formed'],
-  ['of more than 32 KiB', one({ text: 'ä'.repeat(16_385) }), 'locales.en.text', '32768 bytes'],
+  ['with a recipient', withEnglish({ to: 'bob@example.com' }), 'locales.en'],
+  ['with an empty subject', withEnglish({ subject: '' }), 'locales.en.subject'],
+  ['with a subject of 257 characters', withEnglish({ subject: 'a'.repeat(257) }), 'locales.en.subject', 'at most 256'],
+  ['with a subject of 257 large characters', withEnglish({ subject: '🔥'.repeat(257) }), 'locales.en.subject'],
+  ['with a line break in the subject', withEnglish({ subject: 'a\nb' }), 'locales.en.subject', 'one line'],
+  ['with a carriage return in the subject', withEnglish({ subject: 'a\rBcc: b@c' }), 'locales.en.subject', 'one line'],
+  ['with a line separator in the subject', withEnglish({ subject: 'a\u2028b' }), 'locales.en.subject', 'one line'],
+  ['with a zero in the subject', withEnglish({ subject: 'a\0b' }), 'locales.en.subject', 'one line'],
+  ['with a zero in the text', withEnglish({ text: 'a\0b' }), 'locales.en.text', 'control characters'],
+  ['with an escape in the HTML', withEnglish({ html: 'a\x1bb' }), 'locales.en.html', 'control characters'],
+  ['with a lone surrogate', withEnglish({ text: 'a\ud800' }), 'locales.en.text', 'well-formed'],
+  ['of more than 32 KiB', withEnglish({ text: 'ä'.repeat(16_385) }), 'locales.en.text', '32768 bytes'],
   ['of more than 128 KiB', { locales: localesOf(10, 'a'.repeat(60_000)) }, '', '131072 bytes'],
-  ['unescaped', one({ subject: '{{{value}}}' }), 'locales.en.subject', 'line 1: {{{value}}: values'],
+  ['unescaped', withEnglish({ subject: '{{{value}}}' }), 'locales.en.subject', 'line 1: {{{value}}: values'],
 ])('a template is refused: %s', (_, body, path, fragment = '') => {
   expect(issuesOf(body)).toEqual([{ path, message: expect.stringContaining(fragment) }])
 })

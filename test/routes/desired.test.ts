@@ -38,7 +38,7 @@ const untilDesired = (device: string, expected: object) =>
   until(async () => JSON.stringify(await desired(device)) === JSON.stringify(expected), `${JSON.stringify(expected)}`)
 
 /** Answers the next WRITE with this status, if any; returns its values. */
-async function written(link: LinkClient, status?: string): Promise<unknown> {
+async function answerWrite(link: LinkClient, status?: string): Promise<unknown> {
   const { flakeAddress, id, updates } = (await link.take({ type: 'WRITE' })) as Fields & { updates: Fields[] }
   expect(id).toMatch(/^d:[\w-]+$/)
   const results = updates.map(({ propId }) => ({ propId, status, ...(status === 'REJECTED' && { message: 'no' }) }))
@@ -53,7 +53,7 @@ test('values are sent at once, and again on each connection until the device ans
   const since = expect.any(Number)
   const pending = { since, status: 'PENDING' }
   expect(answerOf(answer)).toEqual([200, { 8192: { value: 22.5, ...pending }, 8193: { value: 3, ...pending } }])
-  expect(await written(link)).toEqual({ 8192: 22.5, 8193: 3 })
+  expect(await answerWrite(link)).toEqual({ 8192: 22.5, 8193: 3 })
   const sent = { since, status: 'SENT' }
   for (const path of paths(device)) {
     expect((await server.get(path)).json).toEqual({ 8192: { value: 22.5, ...sent }, 8193: { value: 3, ...sent } })
@@ -62,10 +62,10 @@ test('values are sent at once, and again on each connection until the device ans
   // The new connection takes the device over.
   const other = await clients.link()
   await other.hello(device, services, { session: 'boot-2' })
-  expect(await written(other, 'OK')).toEqual({ 8192: 22.5 })
+  expect(await answerWrite(other, 'OK')).toEqual({ 8192: 22.5 })
   await untilDesired(device, {})
   await change(device, 'PATCH', { '8193': 4 })
-  expect(await written(other, 'REJECTED')).toEqual({ 8193: 4 })
+  expect(await answerWrite(other, 'REJECTED')).toEqual({ 8193: 4 })
   const rejected = { value: 4, since, status: 'REJECTED', message: 'no' }
   await until(async () => JSON.stringify(await desired(device)).includes('REJECTED'), 'the refusal')
   expect(await desired(device)).toEqual({ 8193: rejected })
@@ -95,10 +95,10 @@ test('values of a device that is not connected wait for HELLO, which ends the va
     { propId: 0x2001, type: 'UINT8' },
   ]
   await again.hello(device, [{ ...service, properties }] as never, { session: 'boot-2' })
-  expect(await written(again)).toEqual({ 8193: 2 })
+  expect(await answerWrite(again)).toEqual({ 8193: 2 })
   // A HELLO on the same connection asks again.
   await again.hello(device, services, { session: 'boot-3' })
-  expect(await written(again, 'OK')).toEqual({ 8193: 2 })
+  expect(await answerWrite(again, 'OK')).toEqual({ 8193: 2 })
   await untilDesired(device, {})
 })
 
@@ -113,7 +113,7 @@ test('an action stores desired values for every device', async () => {
     desired: true,
   }
   const { id } = (await server.ask('/devices/actions', { method: 'POST', body })).json as { id: string }
-  expect(await written(link, 'OK')).toEqual({ 8193: 9 })
+  expect(await answerWrite(link, 'OK')).toEqual({ 8193: 9 })
   const action = await until(async () => {
     const read = (await server.get(`/devices/actions/${id}`)).json as Fields
     return read.state === 'done' && read

@@ -49,15 +49,15 @@ const chain = (...nodes: { id: string }[]) => ({
   edges: nodes.slice(1).map(({ id }, place) => [nodes[place]?.id, id]),
 })
 
-async function made(graph: object, more: object = {}): Promise<string> {
+async function createFunction(graph: object, more: object = {}): Promise<string> {
   const body = { name: 'Heat <1>', binding: { devices: ['A'] }, graph, ...more }
   const { status, headers } = await http.call('root', 'POST', '/functions', body)
   expect(status).toBe(201)
   return headers.get('location')?.split('/').at(-1) ?? ''
 }
 
-async function tried(graph: object, sample: object, user = 'root'): Promise<TriedFunction> {
-  const id = await made(graph)
+async function runTest(graph: object, sample: object, user = 'root'): Promise<TriedFunction> {
+  const id = await createFunction(graph)
   const { status, json } = await http.call(user, 'POST', `/functions/${id}/test`, { sample })
   expect(status).toBe(200)
   const { head, requests } = http.stateOf(deliveryAddress('default', id)) as DeliveryState
@@ -67,7 +67,7 @@ async function tried(graph: object, sample: object, user = 'root'): Promise<Trie
 
 test('the result has the path to a mail, and the mail with escaped HTML', async () => {
   const sample = { deviceIdentifier: 'a', value: '<i>31</i>', previous: 29, meta: { hall: 'A & B' } }
-  expect(await tried(chain(onProperty, hourly, mail), sample)).toEqual({
+  expect(await runTest(chain(onProperty, hourly, mail), sample)).toEqual({
     path: ['value', 'hourly', 'mail'],
     stopped: [],
     mails: [
@@ -109,11 +109,11 @@ describe('a run stops with a reason', () => {
       [{ node: 'offline', because: 'false' }],
     ],
   ])('%s', async (_, nodes, sample, path, stopped) => {
-    expect(await tried(chain(...(nodes as { id: string }[])), sample)).toEqual({ path, stopped, mails: [] })
+    expect(await runTest(chain(...(nodes as { id: string }[])), sample)).toEqual({ path, stopped, mails: [] })
   })
 
   test('but never at a throttle, and also if the function is disabled', async () => {
-    const id = await made(chain(onProperty, hourly, mail), { enabled: false })
+    const id = await createFunction(chain(onProperty, hourly, mail), { enabled: false })
     for (let times = 0; times < 2; times++) {
       const { json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })
       expect((json as TriedFunction).mails).toHaveLength(1)
@@ -141,14 +141,14 @@ describe('the triggers of a run', () => {
     [{ trigger: 'offline' }, ['offline', 'mail', 'shout']],
     [{ trigger: 'alarm', value: true }, ['alarm', 'shout']],
   ])('with the sample %j pass the expected nodes', async (sample, path) => {
-    const { path: found, mails } = await tried(all(), sample)
+    const { path: found, mails } = await runTest(all(), sample)
     expect(found).toEqual(path)
     // A node behind several triggers sends one mail.
     expect(mails.map(({ node }) => node)).toEqual(path.filter((id) => id === 'mail' || id === 'shout'))
   })
 
   test.each(['mail', 'unknown'])('%s is refused as a trigger', async (trigger) => {
-    const id = await made(all())
+    const id = await createFunction(all())
     const { status, json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample: { trigger } })
     const details = [{ path: 'sample.trigger', message: `node "${trigger}" must be a trigger` }]
     expect([status, json]).toEqual([400, { error: 'Validation Error', details }])
@@ -157,7 +157,7 @@ describe('the triggers of a run', () => {
 
 describe('the mails of a run', () => {
   test('a missing template is reported', async () => {
-    const { mails } = await tried(chain(onProperty, shout), { value: 1 })
+    const { mails } = await runTest(chain(onProperty, shout), { value: 1 })
     expect(mails).toEqual([{ node: 'shout', template: 'nowhere', error: 'no_template' }])
   })
 
@@ -166,7 +166,7 @@ describe('the mails of a run', () => {
     await template('flood', { en: { subject: 's', text: rounds } })
     const flood = { id: 'flood', type: 'email', template: 'flood' }
     const meta = { list: Array.from({ length: 100 }, (_, index) => index) }
-    const { mails } = await tried(chain(onProperty, flood), { value: 'x'.repeat(1000), meta })
+    const { mails } = await runTest(chain(onProperty, flood), { value: 'x'.repeat(1000), meta })
     expect(mails).toEqual([{ node: 'flood', template: 'flood', error: 'too_large' }])
   })
 
@@ -175,7 +175,7 @@ describe('the mails of a run', () => {
     const nodes = Array.from({ length: 8 }, (_, index) => ({ id: `m${index}`, type: 'email', template: 'long' }))
     const graph = { nodes: [onProperty, ...nodes], edges: nodes.map(({ id }) => ['value', id]) }
     const meta = { list: Array.from({ length: 200 }, (_, index) => index) }
-    const { mails } = await tried(graph, { value: 'x'.repeat(1000), meta })
+    const { mails } = await runTest(graph, { value: 'x'.repeat(1000), meta })
     const left = mails.map((mail) => ('error' in mail ? mail.error : mail.text.length))
     expect(left).toEqual([...Array(3).fill(200_000), ...Array(5).fill('left_out')])
   })
@@ -186,12 +186,12 @@ describe('the mails of a run', () => {
     ['fr-CH', 'en'],
     [undefined, 'en'],
   ])('a mail for %s uses %s', async (locale, found) => {
-    const { mails } = await tried(chain(onProperty, mail), { value: 1, ...(locale && { locale }) })
+    const { mails } = await runTest(chain(onProperty, mail), { value: 1, ...(locale && { locale }) })
     expect(mails).toMatchObject([{ locale: found }])
   })
 
   const textFor = async (user: string, graph: object) => {
-    const { mails } = await tried(graph, { value: true, locale: 'de' }, user)
+    const { mails } = await runTest(graph, { value: true, locale: 'de' }, user)
     return mails.map((mail) => 'text' in mail && mail.text)
   }
 
@@ -219,7 +219,7 @@ test.each<[string, unknown]>([
   ['sample.deviceIdentifier', { deviceIdentifier: 'a b c' }],
   ['sample.trigger', { trigger: 7 }],
 ])('an error in %s names its place', async (path, sample) => {
-  const id = await made(chain(onProperty, mail))
+  const id = await createFunction(chain(onProperty, mail))
   const { status, json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample })
   expect(status).toBe(400)
   expect((json as { details: { path: string }[] }).details.map((detail) => detail.path)).toContain(path)

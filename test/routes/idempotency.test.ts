@@ -22,7 +22,7 @@ function counting(status = 200): Answerer {
 }
 
 /** The part of an answer that a repetition returns. */
-function seen(reply: Reply) {
+function repeatedPart(reply: Reply) {
   const { Location, location = Location } = reply.headers ?? {}
   return { status: reply.status, location, body: bodyOf(reply) }
 }
@@ -115,9 +115,9 @@ describe('a stored answer', () => {
     'the largest': { status: 200, text: `"${'ä'.repeat(storedBytesMax / 2 - 1)}"` },
   }
   test.each(Object.entries(kept))('with %s is repeated byte for byte', async (_, reply) => {
-    const first = seen(await fixture.reply(same, () => reply))
-    expect(first).toEqual(seen(reply))
-    expect(seen(await fixture.reply(same, counting()))).toEqual(first)
+    const first = repeatedPart(await fixture.reply(same, () => reply))
+    expect(first).toEqual(repeatedPart(reply))
+    expect(repeatedPart(await fixture.reply(same, counting()))).toEqual(first)
     expect(fixture.calls).toHaveLength(1)
   })
 
@@ -176,8 +176,8 @@ describe('a stored answer', () => {
 
 test('an answer above the size limit is computed again, from the resource of the first request', async () => {
   const large = () => ({ status: 201, text: `"${'ä'.repeat(storedBytesMax / 2)}"` })
-  const first = seen(await fixture.reply(same, large))
-  expect(seen(await fixture.reply(same, large))).toEqual(first)
+  const first = repeatedPart(await fixture.reply(same, large))
+  expect(repeatedPart(await fixture.reply(same, large))).toEqual(first)
   expect(fixture.calls.map(({ isRepeated }) => isRepeated)).toEqual([false, true])
   expect(fixture.calls[1]?.seed).toEqual(fixture.calls[0]?.seed)
   expect(await fixture.send({ body: 'other' }, counting())).toBe('422 unprocessable')

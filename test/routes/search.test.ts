@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-async function found(search: string, user = 'root', more = ''): Promise<string> {
+async function namesFound(search: string, user = 'root', more = ''): Promise<string> {
   const { status, json } = await server.call(user, 'GET', `/devices?search=${encodeURIComponent(search)}${more}`)
   expect(status).toBe(200)
   return (json as { deviceIdentifier: string }[]).map(({ deviceIdentifier }) => deviceIdentifier).join(' ')
@@ -64,34 +64,34 @@ test.each([
   ['7', ''],
   ['pump', ''],
 ])('"%s" finds %s', async (search, devices) => {
-  expect(await found(search)).toBe(devices)
+  expect(await namesFound(search)).toBe(devices)
 })
 
 test('a caller finds nothing by data that it may not read', async () => {
-  expect(await found('boiler', 'states')).toBe('')
-  expect(await found('beta', 'states')).toBe('')
-  expect(await found('a', 'states')).toBe('A1 A2')
-  expect(await found('boiler', 'one')).toBe('A2')
+  expect(await namesFound('boiler', 'states')).toBe('')
+  expect(await namesFound('beta', 'states')).toBe('')
+  expect(await namesFound('a', 'states')).toBe('A1 A2')
+  expect(await namesFound('boiler', 'one')).toBe('A2')
 })
 
 test('a search combines with pages, filter and names', async () => {
-  expect(await found('1', 'root', '&deviceIdentifier=A1&deviceIdentifier=A2')).toBe('A1')
-  expect(await found('1', 'root', `&filter=${encodeURIComponent('{"in":["B",{"var":"deviceIdentifier"}]}')}`)).toBe(
-    'B1',
-  )
+  expect(await namesFound('1', 'root', '&deviceIdentifier=A1&deviceIdentifier=A2')).toBe('A1')
+  expect(
+    await namesFound('1', 'root', `&filter=${encodeURIComponent('{"in":["B",{"var":"deviceIdentifier"}]}')}`),
+  ).toBe('B1')
   const pages = await pagesOf((path) => server.call('root', 'GET', path), '/devices?search=1&limit=1')
   expect(pages.map(({ json }) => json)).toEqual(['A1', 'B1', 'C1'].map((name) => [{ deviceIdentifier: name }]))
 })
 
 test('a search follows changes of metadata, new devices and removed ones', async () => {
-  expect(await found('zebra')).toBe('')
+  expect(await namesFound('zebra')).toBe('')
   await server.call('root', 'PATCH', '/meta/B2', { name: 'Zebra' })
   await server.call('root', 'POST', '/devices', { deviceIdentifier: 'AA', meta: { tags: ['zebra'] } })
-  expect(await found('zebra')).toBe('AA B2')
+  expect(await namesFound('zebra')).toBe('AA B2')
   await server.call('root', 'DELETE', '/meta/B2/name')
-  expect(await found('zebra')).toBe('AA')
+  expect(await namesFound('zebra')).toBe('AA')
   await server.call('root', 'DELETE', '/devices/AA')
-  expect(await found('zebra')).toBe('')
+  expect(await namesFound('zebra')).toBe('')
 })
 
 test.each([['x'.repeat(257)], ['x '.repeat(17)]])('the search %s is refused', async (search) => {

@@ -22,7 +22,7 @@ function callerFor(times: number) {
 }
 
 /** Pages of these names, which remember whether they were closed. */
-function kept(names: readonly string[]): Pages & { isClosed: boolean } {
+function recordedPages(names: readonly string[]): Pages & { isClosed: boolean } {
   const all = namesOf(names)
   const given = {
     isClosed: false,
@@ -47,7 +47,7 @@ async function piecesOf(chunks: AsyncIterable<string>): Promise<{ pieces: string
 const long = (name: string) => JSON.stringify(name.padEnd(1_000, '.'))
 
 test('an answer is complete while the access of its caller is unchanged', async () => {
-  const names = kept(thousand)
+  const names = recordedPages(thousand)
   const { pieces, error } = await piecesOf(streamObjects(context, anonymous, names, frame, long))
   expect([error, names.isClosed, pieces.length > 10]).toEqual([undefined, true, true])
   expect(JSON.parse(pieces.join(''))).toHaveLength(1_000)
@@ -56,7 +56,7 @@ test('an answer is complete while the access of its caller is unchanged', async 
 test.each([0, 1, 2, 5, 12])(
   'an answer ends after %i slices if the access of its caller changes then',
   async (times) => {
-    const names = kept(thousand)
+    const names = recordedPages(thousand)
     const { pieces, error } = await piecesOf(streamObjects(context, callerFor(times), names, frame, long))
     expect(error).toMatchObject(changed)
     expect(names.isClosed).toBe(true)
@@ -79,7 +79,7 @@ describe('a page', () => {
   const inStill = { world: still } as unknown as RouteContext
 
   test('stops its search when access changes', async () => {
-    const names = kept(thousand)
+    const names = recordedPages(thousand)
     const refused = pageOf(inStill, call(callerFor(1)), 1_000, names, () => true)
     await expect(during(still, refused)).rejects.toMatchObject(changed)
     expect(names.isClosed).toBe(true)

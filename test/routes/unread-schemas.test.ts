@@ -38,14 +38,14 @@ const answered = async (user: string, method: string, target: string, body?: unk
   const { status, json } = await http.call(user, method, target, body)
   return [status, json]
 }
-const found = (user: string, name: string) => {
+const filterByName = (user: string, name: string) => {
   const filter = encodeURIComponent(JSON.stringify({ '>': [{ var: `services.x.${name}` }, 1] }))
   return answered(user, 'GET', `/devices?filter=${filter}`)
 }
 
 test('a caller who may read the schema uses its names', async () => {
   expect(await answered('reader', 'GET', `${path}?raw=false`)).toEqual([200, { level: 'full' }])
-  expect(await found('reader', 'level')).toEqual([200, [{ deviceIdentifier: 'A' }]])
+  expect(await filterByName('reader', 'level')).toEqual([200, [{ deviceIdentifier: 'A' }]])
   expect(await answered('reader', 'PUT', path, { level: 'full' })).toEqual([409, { error: 'DEVICE_OFFLINE' }])
 })
 
@@ -59,8 +59,8 @@ describe.each(blind)('%s', (user) => {
   })
 
   test('finds nothing by a name', async () => {
-    expect(await found(user, 'level')).toEqual([200, []])
-    expect(await found(user, '0x1')).toEqual([200, [{ deviceIdentifier: 'A' }]])
+    expect(await filterByName(user, 'level')).toEqual([200, []])
+    expect(await filterByName(user, '0x1')).toEqual([200, [{ deviceIdentifier: 'A' }]])
   })
 
   test('writes by id, within the same limits', async () => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => http?.close())
 
 const address = subscriberAddress('default', eve)
-const kept = () => (http.stateOf(address) as SubscriberState).subscriptions.map((stored) => stored.id)
+const subscriptionIds = () => (http.stateOf(address) as SubscriberState).subscriptions.map((stored) => stored.id)
 
 beforeEach(async () => {
   await http.ask(address, { type: 'erase' })
@@ -56,7 +56,7 @@ describe('one click', () => {
     for (let times = 0; times < 2; times++) {
       const answer = await send('POST', path, init)
       expect([answer.status, await answer.text(), answer.headers.get('cache-control')]).toEqual([204, '', 'no-store'])
-      expect(kept()).toEqual(['9Pw3tKc8Lb'])
+      expect(subscriptionIds()).toEqual(['9Pw3tKc8Lb'])
     }
     expect(http.entryCount - entryCount).toBe(1)
   })
@@ -75,7 +75,7 @@ describe('one click', () => {
     const answer = await send('POST', path, { headers: { Accept: 'text/html,*/*;q=0.8' } })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(await answer.text()).toContain('will not receive these mails')
-    expect(kept()).toEqual(['9Pw3tKc8Lb'])
+    expect(subscriptionIds()).toEqual(['9Pw3tKc8Lb'])
   })
 })
 
@@ -91,7 +91,7 @@ test.each(['GET', 'HEAD'])('a request by %s changes nothing, because mail scanne
   if (method === 'GET') expect(text.match(/<form method="post">/g)).toHaveLength(1)
   // The page contains no part of the URL, so a URL cannot put anything into the page.
   expect(text).not.toMatch(/2Vb7qYx9Ke|9Pw3tKc8La|default"/)
-  expect([kept().length, http.entryCount]).toEqual([2, entryCount])
+  expect([subscriptionIds().length, http.entryCount]).toEqual([2, entryCount])
 })
 
 describe('a changed URL', () => {
@@ -109,6 +109,6 @@ describe('a changed URL', () => {
       const answer = await send(method, to)
       expect([answer.status, await answer.text()]).toEqual([403, ''])
     }
-    expect(kept()).toHaveLength(2)
+    expect(subscriptionIds()).toHaveLength(2)
   })
 })

@@ -21,11 +21,11 @@ beforeAll(async () => {
     const row: UserRow = { ...root, id: `U${number}`, name: `User ${String(number).padStart(6, '0')}`, roles: [] }
     putUser(directory, row.id, row)
   }
-  lookUps = counted(directory)
+  lookUps = countReads(directory)
 })
 
 /** The number of rows that were read. */
-function counted({ users }: DirectoryState): { count: number } {
+function countReads({ users }: DirectoryState): { count: number } {
   const counter = { count: 0 }
   const get = users.get.bind(users)
   users.get = (id) => {

@@ -48,8 +48,8 @@ const clients = new DeviceClients('json', () => server)
 afterEach(() => clients.cutAll())
 
 const put = (path: string, body: unknown) => server.ask(path, { method: 'PUT', body })
-const asked = async (link: LinkClient) => (await link.take({ type: 'WRITE' })) as Write
-const all = (status: string) => [setpoint, mode].map((propId) => ({ propId, status }))
+const nextWrite = async (link: LinkClient) => (await link.take({ type: 'WRITE' })) as Write
+const resultsOf = (status: string) => [setpoint, mode].map((propId) => ({ propId, status }))
 
 test.each(['devices', 'services'] as const)(
   'a write below /%s reaches the device, and the new value is shown',
@@ -57,7 +57,7 @@ test.each(['devices', 'services'] as const)(
     const { link, device, address } = await clients.sensor({ services })
     const events = await clients.events({ offset: 'now', devices: device })
     const answer = put(trees[tree](device.toLowerCase(), controls), { setpoint: 22.5, '0x2011': 'HEATING' })
-    const write = await asked(link)
+    const write = await nextWrite(link)
     expect(write).toEqual({
       type: 'WRITE',
       flakeAddress: address,
@@ -71,9 +71,9 @@ test.each(['devices', 'services'] as const)(
     // A write changes no value until the device reports it.
     expect((await clients.properties(device, controls))[setpoint]).not.toHaveProperty('value')
     link.send({ type: 'UPDATE', flakeAddress: address, seq: 1, serviceIdentifier: controls, updates: write.updates })
-    link.send({ type: 'RESULT', flakeAddress: address, id: write.id, results: all('OK') })
+    link.send({ type: 'RESULT', flakeAddress: address, id: write.id, results: resultsOf('OK') })
     const { status, json, headers } = await answer
-    expect([status, json]).toEqual([200, { updates: all('OK') }])
+    expect([status, json]).toEqual([200, { updates: resultsOf('OK') }])
     expect(headers.get('content-type')).toMatch(/^application\/json/)
     const shown = await server.get(`${trees[tree](device, controls)}?raw=false`)
     expect(shown.json).toEqual({ setpoint: 22.5, mode: 'HEATING' })
@@ -85,8 +85,8 @@ test.each(['devices', 'services'] as const)(
 test('a write with wait=0 is answered at once', async () => {
   const { link, device } = await clients.sensor({ services })
   const answer = await put(`${trees.services(device, controls)}?wait=0`, { setpoint: 20, mode: 'OFF' })
-  expect([answer.status, answer.json]).toEqual([202, { updates: all('SENT') }])
-  expect((await asked(link)).updates).toHaveLength(2)
+  expect([answer.status, answer.json]).toEqual([202, { updates: resultsOf('SENT') }])
+  expect((await nextWrite(link)).updates).toHaveLength(2)
 })
 
 test.each<[string, string, unknown, string]>([

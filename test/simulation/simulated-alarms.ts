@@ -49,24 +49,24 @@ export class SimulatedAlarms extends Participant<Parts> {
   }
 
   get groupsThere(): readonly string[] {
-    return there(this.#groups)
+    return existingIds(this.#groups)
   }
 
   get alarmsThere(): readonly string[] {
-    return there(this.#alarms)
+    return existingIds(this.#alarms)
   }
 
   act(): void {
     const tried = this.random.next()
-    const alarm = this.random.pick(there(this.#alarms))
-    const group = this.random.pick(there(this.#groups))
+    const alarm = this.random.pick(existingIds(this.#alarms))
+    const group = this.random.pick(existingIds(this.#groups))
     if (tried < 0.12) this.#makeGroup()
     else if (tried < 0.22 && group) this.#editGroup(group)
     else if (tried < 0.26 && group) this.#delete('deleteGroup', { groupId: group }, this.#groups, group)
     else if (tried < 0.36 && alarm) this.#delete('deleteAlarm', { alarmId: alarm }, this.#alarms, alarm)
     else if (tried < 0.65 && alarm) this.#put(alarm)
     else if (tried > 0.9 && alarm) this.#acknowledge(alarm)
-    else if (there(this.#alarms).length < alarmsMax) this.#make()
+    else if (existingIds(this.#alarms).length < alarmsMax) this.#make()
   }
 
   /** Reads the final state of everything. For a server at rest. */
@@ -196,7 +196,7 @@ export class SimulatedAlarms extends Participant<Parts> {
   }
 
   #makeGroup(): void {
-    if (there(this.#groups).length >= groupsMax) return
+    if (existingIds(this.#groups).length >= groupsMax) return
     const body = { name: `g${++this.#named}`, devices: this.#randomDevices() }
     this.parts.requests.ask({
       name: 'createGroup',
@@ -294,6 +294,6 @@ function boundIn({ devices, groups }: BoundTo): BoundTo {
   return { ...(devices && { devices }), ...(groups && { groups }) }
 }
 
-function there(registers: BindingRegisters): readonly string[] {
+function existingIds(registers: BindingRegisters): readonly string[] {
   return [...registers].filter(([, register]) => register.certain !== null).map(([id]) => id)
 }

@@ -29,7 +29,7 @@ beforeEach(async () => {
   )
 })
 
-async function all(pages: Pages, atATime = 2): Promise<string[]> {
+async function readAll(pages: Pages, atATime = 2): Promise<string[]> {
   const names: string[] = []
   for (let page = await pages.next(atATime); page.length > 0; page = await pages.next(atATime)) names.push(...page)
   await pages.close()
@@ -38,29 +38,29 @@ async function all(pages: Pages, atATime = 2): Promise<string[]> {
 
 describe('actors', () => {
   test('of a kind and tenant are listed in order, without their parts', async () => {
-    expect(await all(listing.actors('device', 'one'))).toEqual(devices)
-    expect(await all(listing.actors('device', 'one-more'))).toEqual(['X'])
-    expect(await all(listing.actors('device', 'unknown'))).toEqual([])
+    expect(await readAll(listing.actors('device', 'one'))).toEqual(devices)
+    expect(await readAll(listing.actors('device', 'one-more'))).toEqual(['X'])
+    expect(await readAll(listing.actors('device', 'unknown'))).toEqual([])
   })
 
   test('continue after any name, existing or not', async () => {
-    expect(await all(listing.actors('device', 'one', 'A-1'))).toEqual(['A=', 'AB', 'Z'])
-    expect(await all(listing.actors('device', 'one', 'AA'))).toEqual(['AB', 'Z'])
-    expect(await all(listing.actors('device', 'one', 'Z'))).toEqual([])
+    expect(await readAll(listing.actors('device', 'one', 'A-1'))).toEqual(['A=', 'AB', 'Z'])
+    expect(await readAll(listing.actors('device', 'one', 'AA'))).toEqual(['AB', 'Z'])
+    expect(await readAll(listing.actors('device', 'one', 'Z'))).toEqual([])
   })
 })
 
 describe('entries of an index', () => {
   test('are listed all, or only those with a prefix', async () => {
-    expect(await all(listing.entries('service', 'one'))).toEqual(entries)
-    expect(await all(listing.entries('service', 'one', 'a/'))).toEqual(['a/A', 'a/B', 'a/C'])
-    expect(await all(listing.entries('service', 'one', 'c/'))).toEqual([])
+    expect(await readAll(listing.entries('service', 'one'))).toEqual(entries)
+    expect(await readAll(listing.entries('service', 'one', 'a/'))).toEqual(['a/A', 'a/B', 'a/C'])
+    expect(await readAll(listing.entries('service', 'one', 'c/'))).toEqual([])
   })
 
   test('continue after an entry, within the prefix', async () => {
-    expect(await all(listing.entries('service', 'one', 'a/', 'a/A'))).toEqual(['a/B', 'a/C'])
-    expect(await all(listing.entries('service', 'one', 'a/', 'a/C'))).toEqual([])
-    expect(await all(listing.entries('service', 'one', '', 'a/B'))).toEqual(['a/C', 'ab/A', 'b/A'])
+    expect(await readAll(listing.entries('service', 'one', 'a/', 'a/A'))).toEqual(['a/B', 'a/C'])
+    expect(await readAll(listing.entries('service', 'one', 'a/', 'a/C'))).toEqual([])
+    expect(await readAll(listing.entries('service', 'one', '', 'a/B'))).toEqual(['a/C', 'ab/A', 'b/A'])
   })
 
   test('come in pages of at most the given size', async () => {

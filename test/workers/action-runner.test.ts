@@ -19,7 +19,7 @@ async function openWith(...devices: readonly string[]): Promise<void> {
   await fixture.link(...devices)
 }
 
-const all = (devices: readonly string[], status: string) => devices.map((device) => `${device} ${status}`)
+const outcomesOf = (devices: readonly string[], status: string) => devices.map((device) => `${device} ${status}`)
 /** Outcomes may be stored a moment later. */
 const untilStored = () => fixture.identity.world.advance(2_000)
 const beginAndStore = (...action: Parameters<ActionFixture['begin']>) => fixture.begin(...action).then(untilStored)
@@ -30,7 +30,7 @@ describe('an action', () => {
     const devices = namesOf(250)
     await openWith(...devices)
     await beginAndStore('J', devices)
-    expect(fixture.outcomes('J')).toEqual(all(devices, 'OK'))
+    expect(fixture.outcomes('J')).toEqual(outcomesOf(devices, 'OK'))
     expect(fixture.action('J')).toMatchObject({ total: 250, createdBy: fixture.ann, isDone: true })
     expect(await fixture.runningActions()).toEqual([])
     expect(fixture.writes.map(({ device }) => device).sort()).toEqual(devices)
@@ -154,7 +154,7 @@ describe('many actions', () => {
     expect(fixture.writes).toHaveLength(256)
     await fixture.identity.world.advance(40_000)
     for (let count = 0; count < 6; count++)
-      expect(fixture.outcomes(`J${count}`)).toEqual(all(devices, 'DEVICE_TIMEOUT'))
+      expect(fixture.outcomes(`J${count}`)).toEqual(outcomesOf(devices, 'DEVICE_TIMEOUT'))
     expect(fixture.writes).toHaveLength(600)
   })
 
@@ -229,7 +229,7 @@ describe('a killed process', () => {
     fixture.behaviour = accepting
     await fixture.link(...devices)
     await fixture.identity.world.advance(20_000)
-    expect(fixture.outcomes('J')).toEqual(all(devices, 'OK'))
+    expect(fixture.outcomes('J')).toEqual(outcomesOf(devices, 'OK'))
     expect(fixture.writes.map(({ device }) => device).sort()).toEqual(devices.slice(100))
   })
 
@@ -240,7 +240,7 @@ describe('a killed process', () => {
     await fixture.identity.world.settle()
     await fixture.restart()
     await fixture.identity.world.advance(graceMs - 5_000)
-    expect(fixture.outcomes('J')).toEqual(all(['A', 'B', 'C'], 'PENDING'))
+    expect(fixture.outcomes('J')).toEqual(outcomesOf(['A', 'B', 'C'], 'PENDING'))
     fixture.behaviour = accepting
     await fixture.link('B')
     await fixture.identity.world.advance(20_000)
@@ -261,7 +261,7 @@ test('a failed write loses no outcome', async () => {
   fixture.identity.faults.next = { fail: 'full', reachedDisk: false }
   await fixture.identity.world.advance(60_000)
   expect(fixture.identity.errors.splice(0).length).toBeGreaterThan(0)
-  expect(fixture.outcomes('J')).toEqual(all(devices, 'OK'))
+  expect(fixture.outcomes('J')).toEqual(outcomesOf(devices, 'OK'))
   expect(fixture.action('J')?.isDone).toBe(true)
   expect(fixture.writes).toHaveLength(16)
 })
@@ -285,7 +285,7 @@ test('devices that are disconnected because nothing can be stored are asked agai
   await fixture.link(...devices)
   await fixture.identity.world.advance(20_000)
   expect(fixture.identity.errors.splice(0).length).toBeGreaterThan(0)
-  expect(fixture.outcomes('J')).toEqual(all(devices, 'OK'))
+  expect(fixture.outcomes('J')).toEqual(outcomesOf(devices, 'OK'))
 })
 
 test('a server that stops stores received outcomes, and ignores its own refusals', async () => {
@@ -293,7 +293,7 @@ test('a server that stops stores received outcomes, and ignores its own refusals
   fixture.behaviour = (write) => (write.device === 'A' ? accepting(write) : silent(write))
   await fixture.begin('J', ['A', 'B'])
   await fixture.identity.world.settle()
-  expect(fixture.outcomes('J')).toEqual(all(['A', 'B'], 'PENDING'))
+  expect(fixture.outcomes('J')).toEqual(outcomesOf(['A', 'B'], 'PENDING'))
   fixture.identity.assembly.stop()
   fixture.identity.assembly.context.links.stop()
   await fixture.identity.world.advance(5_000)
@@ -350,7 +350,7 @@ test('ten thousand devices are asked in short slices', async () => {
   world.isSlow = false
   await begun
   await untilStored()
-  expect(fixture.outcomes('J')).toEqual(all(devices, 'NOT_FOUND'))
+  expect(fixture.outcomes('J')).toEqual(outcomesOf(devices, 'NOT_FOUND'))
   expect(longest).toBeLessThan(3)
   expect(slices).toBeGreaterThan(400)
 })
