@@ -108,7 +108,8 @@ class WebSocket:
                 continue
             is_last, opcode, payload = frame
             if opcode == 0x8:
-                raise Closed(struct.unpack("!H", payload[:2])[0] if payload else 1005, payload[2:].decode())
+                code = struct.unpack("!H", payload[:2])[0] if len(payload) >= 2 else 1005
+                raise Closed(code, payload[2:].decode(errors="replace"))
             if opcode == 0x9:
                 self._send(0xA, payload)
             elif opcode in (0x0, 0x1):
