@@ -11,17 +11,17 @@ type Ask = (fixture: IdentityFixture, target: Target) => Promise<string | undefi
 
 const key = makeKeyPair()
 const [host, elsewhere, password] = ['acme.example', 'elsewhere.example', 'wrong horse battery']
-const from = (target: Target) => ({ ...origin, host: target.host ?? host })
+const originOf = (target: Target) => ({ ...origin, host: target.host ?? host })
 const logIn = (fixture: IdentityFixture, target: Target, email: string, more: object = {}) =>
   fixture.refusal(
-    fixture.identity.logins.logIn({ ...fixture.loginOf(email, key), password, origin: from(target), ...more }),
+    fixture.identity.logins.logIn({ ...fixture.loginOf(email, key), password, origin: originOf(target), ...more }),
   )
 const byEmail: Ask = (fixture, target) => logIn(fixture, target, target.email)
 const byName: Ask = (fixture, target) => logIn(fixture, target, target.name)
 const byBasic: Ask = (fixture, target) =>
-  fixture.refusal(fixture.identity.logins.basicToken(fixture.basicOf(target.name, false, password, from(target))))
+  fixture.refusal(fixture.identity.logins.basicToken(fixture.basicOf(target.name, false, password, originOf(target))))
 const signUp: Ask = (fixture, target) =>
-  fixture.refusal(fixture.identity.logins.signUp({ name: target.name, code: 'x', password, origin: from(target) }))
+  fixture.refusal(fixture.identity.logins.signUp({ name: target.name, code: 'x', password, origin: originOf(target) }))
 const atHost =
   (other: string, ask: Ask): Ask =>
   (fixture, target) =>

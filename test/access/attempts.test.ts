@@ -58,7 +58,7 @@ describe('failed attempts', () => {
     [59_001, 1],
     [59_999, 1],
     [60_000, 0],
-  ])('%i ms after the first one wait %i s', (ms, seconds) => {
+  ])('at the limit, %i ms after the first one, delay the next attempt by %i s', (ms, seconds) => {
     attempts.recordFailure('10.0.0.1', 'ann')
     world.spend(ms)
     recordFailures(9, '10.0.0.1', 'ann')

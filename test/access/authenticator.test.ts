@@ -65,7 +65,7 @@ test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Recor
   expect(await fixture.caller({ headers: shown() }, 'none')).toMatchObject({ tenant: '', roles: [] })
 })
 
-test('a signature of the update hook is left to the route to check, whatever other credentials there are', async () => {
+test('a signature of the update hook is left to the route to check, also with any other credentials', async () => {
   const fixture = await IdentityFixture.open()
   const shown = await credentials(fixture)
   const signature = { 'x-hook-signature': 't=1,sha256=ab' }
@@ -116,8 +116,8 @@ test.each<[string, RouteAccess]>([
 test('earlier proofs, used or not, are invalid after a restart', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { accessToken: token } = await fixture.logIn('ann', key)
-  const shown = () => ({ authorization: `DPoP ${token}`, dpop: fixture.proof(key, { token }) })
-  const [used, unused] = [shown(), shown()]
+  const newHeaders = () => ({ authorization: `DPoP ${token}`, dpop: fixture.proof(key, { token }) })
+  const [used, unused] = [newHeaders(), newHeaders()]
   expect(await fixture.caller({ headers: used })).toMatchObject({ name: 'ann' })
   const later = await fixture.restart()
   for (const headers of [used, unused]) {

@@ -102,7 +102,7 @@ export class IdentityFixture {
     return fixture
   }
 
-  /** Opens a fixture with user `ann`, who has the role `viewer`. */
+  /** Opens a fixture with user `ann`. Her role is `viewer`. */
   static async withAnn(): Promise<IdentityFixture> {
     const fixture = await IdentityFixture.open()
     await fixture.addUser('ann')

@@ -86,14 +86,14 @@ test('two thousand devices reconnect with their own secrets without a password h
     return context.system.ask({ kind: 'tenant', tenant: 'default', id: 'default' }, add)
   })
   await fixture.wait(Promise.all(made))
-  const come = (name: string, shown: string) => {
+  const connectDevice = (name: string, shown: string) => {
     const authorization = basic(`${name}:${shown}`)
     void fixture.caller({ headers: { authorization }, path: '/api/v1/link' }, 'link').catch(() => {})
     return new TestLink(context.links, { ...fixture.identity.linkCaller(authorization), protocol: 'json' })
   }
   const awake = context.system.registry.awakeCount
-  const links = names.map((name) => come(name, secretOf(name)))
-  for (const name of names.slice(0, 100)) expect(await fixture.judge(() => come(name, secret))).toBe(wrong)
+  const links = names.map((name) => connectDevice(name, secretOf(name)))
+  for (const name of names.slice(0, 100)) expect(await fixture.judge(() => connectDevice(name, secret))).toBe(wrong)
   expect(context.links.linkCount).toBe(2_000)
   expect(context.system.registry.awakeCount).toBe(awake)
   for (const [index, name] of names.entries()) links[index]?.hello(name)

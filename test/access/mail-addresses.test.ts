@@ -78,7 +78,7 @@ describe('a user gets mails', () => {
   })
 })
 
-test('an API key until it expires and the operator always are active without an address; an unknown user is not', async () => {
+test('an API key is an active recipient until it expires, the operator always is, and an unknown user is not', async () => {
   const key = 'crn#key:K1abcdefgh'
   const expiresAt = fixture.world.now() + 1_000
   const added = { id: 'K1abcdefgh', name: 'x', hash: hashOf('x'), roles: ['viewer'], expiresAt }

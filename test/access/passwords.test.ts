@@ -43,7 +43,7 @@ describe('argon2', () => {
     ['the earlier cost of argon2', dummyHash.replace('m=12288,t=3', 'm=19456,t=2'), false],
     ['another number of lanes', dummyHash.replace('p=1$', 'p=10$'), false],
     ['another variant', dummyHash.replace('argon2id', 'argon2i'), false],
-  ])('tells from a hash whether its cost is the present one: %s', (_, hash, isCurrent) => {
+  ])('recognises whether a hash has the present cost: %s', (_, hash, isCurrent) => {
     expect(argon2Engine.isCurrent(hash)).toBe(isCurrent)
   })
 

@@ -32,7 +32,7 @@ describe('a proof is refused', () => {
     const proof = proofOf(draftOf(maker, maker.key))
     const { method, path, origin } = maker
     const forwarded = { origins: [origin], host: '', address: '' }
-    const asked = (count: number) => ({
+    const requestWithProofs = (count: number) => ({
       method,
       path,
       forwarded,
@@ -40,8 +40,8 @@ describe('a proof is refused', () => {
       headerCount: () => count,
       addReplyHeader() {},
     })
-    await expect(proofs.check(asked(2), undefined)).rejects.toThrow('invalid proof')
-    expect((await proofs.check(asked(1), undefined)).jkt).toBe(maker.key.jkt)
+    await expect(proofs.check(requestWithProofs(2), undefined)).rejects.toThrow('invalid proof')
+    expect((await proofs.check(requestWithProofs(1), undefined)).jkt).toBe(maker.key.jkt)
   })
 
   test('in each of the 105 rows of the contract', () => {

@@ -84,17 +84,17 @@ test('sockets close in the same millisecond in which their session expires', asy
 test('the use of a session is stored once a minute, with the address of this request', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { token } = await fixture.basic('ann')
-  const shown = () => fixture.identity.sessions.list('default', fixture.row('ann').id)
+  const listSessions = () => fixture.identity.sessions.list('default', fixture.row('ann').id)
   const use = (address: string) => fixture.caller({ headers: { authorization: `Bearer ${token}` }, address })
   await fixture.world.advance(59_999)
   await use('192.0.2.2')
-  expect(await fixture.wait(shown())).toMatchObject([{ address: '192.0.2.1' }])
+  expect(await fixture.wait(listSessions())).toMatchObject([{ address: '192.0.2.1' }])
   await fixture.world.advance(1)
   // A closed connection has no address.
   await use('')
   await use('192.0.2.3')
   await use('192.0.2.4')
-  expect(await fixture.wait(shown())).toMatchObject([{ address: '192.0.2.3' }])
+  expect(await fixture.wait(listSessions())).toMatchObject([{ address: '192.0.2.3' }])
 })
 
 test('a socket that opens just after its session ended is closed, and receives nothing', async () => {

@@ -56,7 +56,7 @@ describe('the ticket of a session', () => {
   const session: SessionKey = { kind: 'session', tenant: 'acme', id: 'Session111' }
   const before: Caller = { ...anonymous, name: 'Ann', roles: ['viewer'], session }
 
-  test('stands for the caller as it is when the ticket is used, not when it was issued', () => {
+  test('gives the caller at the time of its use, not of its issue', () => {
     const now: Caller = { ...before, roles: ['admin'] }
     const asked: SessionKey[] = []
     const callerOf = (key: SessionKey) => {
@@ -89,7 +89,7 @@ describe('the ticket of a session', () => {
 test('a user with many sessions does not use up the tickets of others, and expired tickets free their places', () => {
   const callers = new Map<string, Caller>()
   const callerOf = ({ id }: SessionKey) => callers.get(id)
-  const of = (tenant: string, user: string, id: string): Caller => {
+  const sessionCaller = (tenant: string, user: string, id: string): Caller => {
     const caller: Caller = { ...anonymous, tenant, user, name: user, session: { kind: 'session', tenant, id } }
     callers.set(id, caller)
     return caller
@@ -100,9 +100,9 @@ test('a user with many sessions does not use up the tickets of others, and expir
     lifetimeMs,
     callerOf,
   })
-  const sessions = Array.from({ length: 11 }, (_, index) => of('acme', 'mallory', `S${index}`))
+  const sessions = Array.from({ length: 11 }, (_, index) => sessionCaller('acme', 'mallory', `S${index}`))
   const issued = Array.from({ length: 110_000 }, (_, count) => tickets.issue(sessions[count % 11] as Caller))
-  const [admin, neighbour] = [of('acme', 'admin', 'A'), of('other', 'ann', 'N')]
+  const [admin, neighbour] = [sessionCaller('acme', 'admin', 'A'), sessionCaller('other', 'ann', 'N')]
   const [first, second] = [tickets.issue(admin), tickets.issue(neighbour)]
   for (const caller of sessions) tickets.issue(caller)
   expect(tickets.waitingCount).toBe(100_000)

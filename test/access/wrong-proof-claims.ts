@@ -84,9 +84,9 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [88, 'a valid proof of another key', sent((context) => byOtherKey(context, context.tokens.bound)), keyMismatch],
   [89, 'a token without a key', withToken(({ tokens }) => tokens.unbound), keyMismatch],
   // Single use.
-  [90, 'the same request again', again((first) => first), used],
+  [90, 'the same request again', withCopy((first) => first), used],
   [91, 'another proof with the same jti', sameJti, used],
-  [92, 'the same proof with another query', again((first) => ({ ...first, query: 'a=1' })), used],
+  [92, 'the same proof with another query', withCopy((first) => ({ ...first, query: 'a=1' })), used],
   // The token.
   [93, 'a bound token as bearer', sent(() => undefined, 'Bearer'), badToken('use the DPoP scheme')],
   [94, 'a bound token as bearer, with a valid proof', sent(good, 'Bearer'), badToken('use the DPoP scheme')],
@@ -169,7 +169,7 @@ function shortened(bytes: number): Requests {
 }
 
 /** A valid request, and then a changed copy of it. */
-function again(change: (first: ProofRequestText) => ProofRequestText): Requests {
+function withCopy(change: (first: ProofRequestText) => ProofRequestText): Requests {
   return (context) => {
     const first = request(context.tokens.bound, good(context))
     return [first, change(first)]

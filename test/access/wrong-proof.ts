@@ -2,7 +2,7 @@ import { sign } from 'node:crypto'
 import { type KeyPair, makeForeignKeys } from '#test/access/key-pair'
 import { draftOf, type ProofDraft, type ProofMaker, proofOf } from '#test/access/proof-draft'
 
-/** What the rows of right and wrong proofs are made from. */
+/** The material for the rows of right and wrong proofs. */
 export interface ProofContext extends ProofMaker {
   readonly key: KeyPair
   readonly otherKey: KeyPair

@@ -12,7 +12,7 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
   readonly notices: RecordingNotices
 
   constructor(notices = new RecordingNotices()) {
-    super(directoryActor(notices), { id: 'directory' }, shown)
+    super(directoryActor(notices), { id: 'directory' }, plainState)
     this.notices = notices
   }
 
@@ -51,7 +51,7 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
 }
 
 /** The state as plain values. They can be compared, although the internal runs of names depend on the insertions. */
-function shown(state: DirectoryState) {
+function plainState(state: DirectoryState) {
   const byTenant = new Map([...state.byTenant].map(([tenant, names]) => [tenant, names.after('', names.size)]))
   return structuredClone({ ...state, byTenant })
 }

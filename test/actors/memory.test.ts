@@ -148,7 +148,7 @@ test('a property has its last value, time and offset, and the running count of b
   )
   const index = fc.nat(one.properties.length - 1)
   const item = fc.record({ index, value: state, time: fc.nat(2 ** 45), offset: fc.maxSafeNat() })
-  const shown = (service: ServiceState) => [service.states(), service.times(), service.offsets()]
+  const contentOf = (service: ServiceState) => [service.states(), service.times(), service.offsets()]
   forAll([fc.array(fc.array(item, { maxLength: 6 }), { maxLength: 10 })], (all) => {
     const service = new ServiceState(one)
     const expected: [PropertyState, number, number][] = one.properties.map(() => [null, 0, 0])
@@ -162,8 +162,10 @@ test('a property has its last value, time and offset, and the running count of b
       }
       expect(service.valueBytes - before).toBe(growth)
     }
-    expect(shown(service)).toEqual([0, 1, 2].map((part) => expected.map((values) => values[part])))
-    expect(shown(new ServiceState(one, service.states(), service.times(), service.offsets()))).toEqual(shown(service))
+    expect(contentOf(service)).toEqual([0, 1, 2].map((part) => expected.map((values) => values[part])))
+    expect(contentOf(new ServiceState(one, service.states(), service.times(), service.offsets()))).toEqual(
+      contentOf(service),
+    )
     const sum = service.states().reduce((bytes: number, value) => bytes + memoryOf(value), 0)
     expect([service.valueBytes, service.copy().valueBytes]).toEqual([sum, sum])
   })

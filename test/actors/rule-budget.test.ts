@@ -82,18 +82,18 @@ test('very many alarms end in separate turns before their device is removed, and
   const device = connected(1_000)
   device.act(report(svc, 1, [1, 5]))
   turnsOfReminders(device)
-  const end = () => device.act({ type: 'end_alarms' })
-  const turns = [end(), end()]
+  const endAlarms = () => device.act({ type: 'end_alarms' })
+  const turns = [endAlarms(), endAlarms()]
   for (const turn of turns) {
     expect(turn).toMatchObject({ type: 'record', answer: true })
     expect(turnsOf(turn).every((text) => text.includes('ended'))).toBe(true)
   }
   expect(turns.map((turn) => turnsOf(turn).length)).toEqual([400, 400])
-  expect(end()).toMatchObject({ type: 'answer', value: false })
+  expect(endAlarms()).toMatchObject({ type: 'answer', value: false })
   turnsOfReminders(device)
   expect(device.state.alarms.size).toBe(1_000)
 
-  const ended = [end(), end(), device.act({ type: 'remove' })].flatMap(turnsOf)
+  const ended = [endAlarms(), endAlarms(), device.act({ type: 'remove' })].flatMap(turnsOf)
   expect(new Set(ended).size).toBe(1_000)
   expect(device.state.exists).toBe(false)
 })

@@ -112,8 +112,8 @@ test('a snapshot that is written field by field equals the packed one and restor
 })
 
 describe('a snapshot that is read field by field', () => {
-  const shown = (state: DeviceState) => ({ ...state, services: state.services.map(shownService) })
-  const shownService = (each: ServiceState) => [each.shape, each.states(), each.times(), each.offsets()]
+  const plainState = (state: DeviceState) => ({ ...state, services: state.services.map(plainService) })
+  const plainService = (each: ServiceState) => [each.shape, each.states(), each.times(), each.offsets()]
 
   test('gives the same state as the general decoder, to which it may leave a damaged snapshot', () => {
     const change = fc.record({ place: fc.nat(1_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
@@ -126,7 +126,7 @@ describe('a snapshot that is read field by field', () => {
       const outcome = (make: () => DeviceState | undefined) => {
         try {
           const made = make()
-          return made && shown(made)
+          return made && plainState(made)
         } catch {
           return 'refused'
         }

@@ -81,7 +81,7 @@ describe('the result of a mail', () => {
 describe('a mail that failed', () => {
   const failed = { type: 'failed', retry: { attempts: 2, nextAt: now + 120_000 } } as const
 
-  test('waits for its retry, and nothing else changes', () => {
+  test('waits for its retry without any other change', () => {
     subscriber.act(sent('S1', 4))
     const { mail } = subscriber.state
     subscriber.act(failed)

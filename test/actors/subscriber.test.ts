@@ -129,9 +129,9 @@ describe('the end of a subscription', () => {
 
 test('the end of a function ends its subscription once, even if it is reported twice', () => {
   subscriber.subscribe('F1', 'S1')
-  const end = () => subscriber.act({ type: 'topic_ended', function: 'F1' })
-  expect(end()).toMatchObject({ events: [{ subscription: 'S1' }] })
-  expect(end()).toEqual({ type: 'answer' })
+  const endFunction = () => subscriber.act({ type: 'topic_ended', function: 'F1' })
+  expect(endFunction()).toMatchObject({ events: [{ subscription: 'S1' }] })
+  expect(endFunction()).toEqual({ type: 'answer' })
   expect(subscriber.entries.map(({ kind }) => kind)).toEqual(['subscribed', 'unsubscribed'])
 })
 

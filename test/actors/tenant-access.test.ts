@@ -207,12 +207,13 @@ describe('a quota limits authors who do not reach all devices to a tenth', () =>
   })
 
   test('of API keys, including those that were made with their keys', () => {
-    const by = (user: string) => ({ createdBy: { tenant: 't', user }, isNarrow: true })
-    tenant.addApiKey('K', by(ann))
-    for (let count = 1; count < 100; count++) tenant.addApiKey(`K${count}`, by(count % 2 === 0 ? ann : 'crn#key:K'))
+    const createdBy = (user: string) => ({ createdBy: { tenant: 't', user }, isNarrow: true })
+    tenant.addApiKey('K', createdBy(ann))
+    for (let count = 1; count < 100; count++)
+      tenant.addApiKey(`K${count}`, createdBy(count % 2 === 0 ? ann : 'crn#key:K'))
     for (const maker of [ann, 'crn#key:K', 'crn#key:K1'])
-      expect(outcomeOf(tenant.addApiKey('more', by(maker)))).toBe(fault('API keys'))
-    expect(tenant.addApiKey('of ben', by('crn#user:ben')).type).toBe('record')
+      expect(outcomeOf(tenant.addApiKey('more', createdBy(maker)))).toBe(fault('API keys'))
+    expect(tenant.addApiKey('of ben', createdBy('crn#user:ben')).type).toBe('record')
   })
 })
 

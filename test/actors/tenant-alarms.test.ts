@@ -136,7 +136,7 @@ describe('the evaluation record of an alarm', () => {
     expect(sweep(tenant, 'sweep_done', '')).toBe('answer')
   })
 
-  test('does not change by a sweep of an older version', () => {
+  test('is not deleted or replaced by a sweep of an older version', () => {
     tenant.makeAlarm('A1')
     // The alarm exists, so its states stay.
     expect(sweep(tenant, 'sweep_done', '')).toBe('answer')

@@ -77,8 +77,8 @@ describe('OpenAPI', () => {
   test('resolves every reference and uses every schema', () => {
     const text = JSON.stringify(openApi)
     const references = new Set([...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path ?? ''))
-    for (const path of references) expect(at(openApi, path), path).toBeDefined()
-    const { schemas } = at(openApi, 'components') as { schemas: object }
+    for (const path of references) expect(valueAt(openApi, path), path).toBeDefined()
+    const { schemas } = valueAt(openApi, 'components') as { schemas: object }
     for (const name of Object.keys(schemas)) expect(references).toContain(`components/schemas/${name}`)
   })
 
@@ -134,7 +134,7 @@ describe('AsyncAPI', () => {
   test('resolves every reference', () => {
     const references = [...JSON.stringify(asyncApi).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path ?? '')
     expect(references.length).toBeGreaterThan(100)
-    for (const path of references) expect(at(asyncApi, path), path).toBeDefined()
+    for (const path of references) expect(valueAt(asyncApi, path), path).toBeDefined()
   })
 
   test('has every event and every message of the device protocol', () => {
@@ -187,7 +187,7 @@ function validatorOf(
   }
 }
 
-function at(document: object, path: string): unknown {
+function valueAt(document: object, path: string): unknown {
   const parts = path.split('/').map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   return parts.reduce<unknown>((value, part) => (value as Record<string, unknown> | undefined)?.[part], document)
 }

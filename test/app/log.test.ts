@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { createLog, redactPath } from '#app/log'
 
-describe('secrets stay out of the log', () => {
+describe('the log contains no secrets', () => {
   const secret = 'hunter2-hunter2'
 
   test.each([

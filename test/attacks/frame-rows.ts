@@ -131,10 +131,11 @@ export function fragmentRows({ opcode, message, canary, bytesMax }: TestedProtoc
   const many = fragments(opcode, text, ...cutsOf(text, 1))
   const large = message(bytesMax)
   const behind = frame({ opcode, payload: canary() })
-  const more = (payload: string | Uint8Array, isFinal: boolean) => frame({ opcode: opcodes.more, payload, isFinal })
+  const continuation = (payload: string | Uint8Array, isFinal: boolean) =>
+    frame({ opcode: opcodes.more, payload, isFinal })
   const largeBegun = frame({ opcode, payload: large, isFinal: false })
   const pinged = many.slice(0, 20).flatMap((each) => [each, ping])
-  const empty = Array<Buffer>(20).fill(more('', false))
+  const empty = Array<Buffer>(20).fill(continuation('', false))
   return [
     whole('two fragments', first, second),
     { name: 'two fragments in two packets', sent: [first, second], ...answered },
@@ -144,13 +145,13 @@ export function fragmentRows({ opcode, message, canary, bytesMax }: TestedProtoc
     whole(
       'empty fragments before one with the whole message',
       frame({ opcode, isFinal: false }),
-      more('', false),
-      more(text, true),
+      continuation('', false),
+      continuation(text, true),
     ),
     whole(
       'a fragment with the whole message, and an empty last one',
       frame({ opcode, payload: text, isFinal: false }),
-      more('', true),
+      continuation('', true),
     ),
     whole('fragments of the largest message', ...fragments(opcode, large, ...cutsOf(large, 1000))),
     { ...whole('a ping between two fragments', first, ping, second), pongs: ['between'] },
@@ -173,17 +174,17 @@ export function fragmentRows({ opcode, message, canary, bytesMax }: TestedProtoc
     cut('a ping in two fragments', ...fragments(opcodes.ping, 'in two', 3), behind),
     cut('a pong in two fragments', ...fragments(opcodes.pong, 'in two', 3), behind),
     cut('a close in two fragments', ...fragments(opcodes.close, '\x03\xe8', 1), behind),
-    cut('a last fragment without a first one', more(canary(), true)),
-    cut('a middle and a last fragment without a first one', more(canary(), false), more('', true)),
-    cut('a last fragment after a whole message', frame({ opcode, payload: text }), more(canary(), true)),
+    cut('a last fragment without a first one', continuation(canary(), true)),
+    cut('a middle and a last fragment without a first one', continuation(canary(), false), continuation('', true)),
+    cut('a last fragment after a whole message', frame({ opcode, payload: text }), continuation(canary(), true)),
     // The parser reads `behind` as part of the first message if messages are binary.
     cut('a message within another message', first, behind, noise),
     cut('the start of a message within another message', first, first, behind),
-    cut('a fragment that makes the message too long', largeBegun, more(Buffer.alloc(262_144), true)),
+    cut('a fragment that makes the message too long', largeBegun, continuation(Buffer.alloc(262_144), true)),
     cut(
       'small fragments that make the message too long',
       largeBegun,
-      ...Array<Buffer>(9).fill(more(Buffer.alloc(32_768, ' '), false)),
+      ...Array<Buffer>(9).fill(continuation(Buffer.alloc(32_768, ' '), false)),
     ),
   ]
 }

@@ -153,17 +153,17 @@ export async function attemptOn(
       const before = answers().length
       websocket.send(frame({ opcode: protocol.opcode, payload: protocol.message() }))
       await until(() => websocket.isClosed || answers().length > before, `a last answer on ${path}`)
-      if (answers().length > before) return seen('serves', before)
+      if (answers().length > before) return outcomeOf('serves', before)
     } else if (row.end === 'waits') {
       // The server answers later handshakes after it has read the row. A ping is impossible within a frame.
       for (let time = 0; time < 3; time++) (await RawWebsocket.open(port, path, lines)).cut()
-      if (!websocket.isClosed) return seen('waits', answers().length)
+      if (!websocket.isClosed) return outcomeOf('waits', answers().length)
     } else {
       await until(() => websocket.isClosed, `the end of a socket on ${path}`)
     }
-    return seen(websocket.closeCode ?? 'cut', answers().length)
+    return outcomeOf(websocket.closeCode ?? 'cut', answers().length)
 
-    function seen(end: SocketAttack['end'], count: number): SocketOutcome {
+    function outcomeOf(end: SocketAttack['end'], count: number): SocketOutcome {
       const pongs = websocket.of(opcodes.pong).filter(({ payload }) => !payload.equals(fence))
       const closedAt = websocket.frames.findIndex(({ opcode }) => opcode === opcodes.close)
       return {

@@ -180,7 +180,7 @@ export function deflateRows(
   deflated: (bytes: Uint8Array) => Buffer,
 ): readonly SocketAttack[] {
   const compressed = (payload: Uint8Array, isFinal = true) => frame({ opcode, payload, reserved: 4, isFinal })
-  const more = (parts: Omit<FrameParts, 'opcode'>) => frame({ opcode: opcodes.more, ...parts })
+  const continuation = (parts: Omit<FrameParts, 'opcode'>) => frame({ opcode: opcodes.more, ...parts })
   const small = deflated(canary())
   const broken = Buffer.from(small).fill(0xff, 1, 5)
   return [
@@ -188,8 +188,16 @@ export function deflateRows(
     cut('an empty message', compressed(Buffer.alloc(0))),
     cut('broken data', compressed(broken)),
     cut('data that inflates to 64 MiB', compressed(deflated(Buffer.alloc(64 * 2 ** 20)))),
-    cut('the first of two fragments', compressed(small.subarray(0, 4), false), more({ payload: small.subarray(4) })),
-    cut('the second of two fragments', frame({ opcode, payload: canary(), isFinal: false }), more({ reserved: 4 })),
+    cut(
+      'the first of two fragments',
+      compressed(small.subarray(0, 4), false),
+      continuation({ payload: small.subarray(4) }),
+    ),
+    cut(
+      'the second of two fragments',
+      frame({ opcode, payload: canary(), isFinal: false }),
+      continuation({ reserved: 4 }),
+    ),
     // Without the reserved bit, this frame would be an ordinary ping.
     cut('a ping', frame({ opcode: opcodes.ping, payload: small.subarray(0, 20), reserved: 4 })),
   ]

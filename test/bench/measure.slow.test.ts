@@ -100,7 +100,7 @@ describe('a failed measurement', () => {
 test.each([
   ['an odd number', [9, 1, 5], { median: 5, min: 1, max: 9 }],
   ['an even number', [10, 1, 2, 4], { median: 3, min: 1, max: 10 }],
-])('the spread of %s of values', (_, values, spread) => {
+])('the spread of %s of values has their median, minimum and maximum', (_, values, spread) => {
   expect(spreadOf(values)).toEqual(spread)
 })
 

@@ -98,16 +98,16 @@ export class DpopClient {
 
   /** Sends a request, and repeats it with the nonce if the server asks for one. §5.2.4. */
   async #send(path: string, ask: Ask, token: string | undefined): Promise<Answer> {
-    const once = async () => {
+    const send = async () => {
       const headers = { ...ask.headers, ...(await this.headersFor(ask.method ?? 'GET', path, token)) }
       const answer = await this.server.ask(path, { ...ask, headers })
       this.nonce = answer.headers.get('dpop-nonce') ?? this.nonce
       return answer
     }
-    const first = await once()
+    const first = await send()
     const isChallenge = first.status === 400 && first.text === '{"error":"use_dpop_nonce"}'
     if (!isChallenge) return first
     this.challenges++
-    return once()
+    return send()
   }
 }

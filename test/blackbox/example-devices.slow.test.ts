@@ -123,7 +123,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
     return device
   }
   const propertiesOf = (name: string) => `/devices/${name}/services/climate/properties`
-  const shown = async (name: string, propId: number) => {
+  const reportedValue = async (name: string, propId: number) => {
     const { status, json } = await admin.get(propertiesOf(name))
     return status === 200 ? (json as Record<string, { value?: number }>)[propId]?.value : undefined
   }
@@ -131,25 +131,25 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
   test('reports values, executes writes and answers them', async () => {
     const { output } = await start('HALL')
     expect(output).toContain('connected, 0 stored')
-    await until(async () => Number(await shown('HALL', reports)) > 2, 'its reports')
-    expect(await shown('HALL', temperature)).toBeGreaterThan(18)
+    await until(async () => Number(await reportedValue('HALL', reports)) > 2, 'its reports')
+    expect(await reportedValue('HALL', temperature)).toBeGreaterThan(18)
     const properties = propertiesOf('HALL')
 
     const set = await admin.put(properties, { [setpoint]: 23.5 })
     expect([set.status, set.json]).toEqual([200, { updates: [{ propId: setpoint, status: 'OK' }] }])
-    expect(await shown('HALL', setpoint)).toBe(23.5)
+    expect(await reportedValue('HALL', setpoint)).toBe(23.5)
     const tooHot = await admin.put(properties, { [setpoint]: 99 })
     expect(tooHot.json).toEqual({
       updates: [{ propId: setpoint, status: 'REJECTED', message: 'from 5 to 30 degrees' }],
     })
     expect((await admin.put(properties, { [temperature]: 30 })).status).toBe(400)
-    expect(await shown('HALL', setpoint)).toBe(23.5)
+    expect(await reportedValue('HALL', setpoint)).toBe(23.5)
     expect(device?.output).toContain('setpoint 23.5')
   })
 
   test('sends the values that it measured without a connection once and in order', async () => {
     const cellar = await start('CELLAR')
-    const counted = async () => Number(await shown('CELLAR', reports))
+    const counted = async () => Number(await reportedValue('CELLAR', reports))
     await until(async () => (await counted()) > 10, 'some reports')
     await server.kill()
     await until(() => cellar.output.includes('; reconnecting in '), 'the lost connection to be noticed')

@@ -135,21 +135,21 @@ describe('history', () => {
   })
 
   test('has imported values at once in place of existing ones, also after the server is killed', async () => {
-    const at = (index: number) => new Date(start - hour + index * minute).toISOString()
+    const timeAt = (index: number) => new Date(start - hour + index * minute).toISOString()
     const rows = (values: readonly number[]) =>
-      values.map((value, index) => `${device},${service},,temperature,${at(index)},${value}\n`).join('')
+      values.map((value, index) => `${device},${service},,temperature,${timeAt(index)},${value}\n`).join('')
     const head = 'deviceIdentifier,serviceIdentifier,propId,name,time,value\n'
     const importRows = async (text: string) => (await importCsv(server, head + text)).json
     expect(await importRows(rows([1, 2, 3]))).toMatchObject({ rows: 3, stored: 3, details: [] })
     const more = [
-      `${device},${service},8192,,${at(1)},22.5`,
-      `${device},${service},0x2001,,${at(1)},true`,
-      `${device},${service},0x2003,,${at(1)},"a ""b"""`,
+      `${device},${service},8192,,${timeAt(1)},22.5`,
+      `${device},${service},0x2001,,${timeAt(1)},true`,
+      `${device},${service},0x2003,,${timeAt(1)},"a ""b"""`,
       `${device},${service},8192,,1970-01-01T00:00:00Z,1`,
       `${device},${service},8192,,yesterday,1`,
-      `${device},${service},8192,,${at(1)},warm`,
-      `${device},${service},humidity,,${at(1)},1`,
-      `OTHER-1,${service},8192,,${at(1)},1`,
+      `${device},${service},8192,,${timeAt(1)},warm`,
+      `${device},${service},humidity,,${timeAt(1)},1`,
+      `OTHER-1,${service},8192,,${timeAt(1)},1`,
       `${device},${service}`,
     ]
     expect(await importRows(more.join('\r\n'))).toEqual({
@@ -220,10 +220,10 @@ describe('history', () => {
     ['interval=1d&tz=Mars/Base', 'tz'],
     ['limit=100001', 'limit'],
     ['order=random', 'order'],
-  ])('is not read with the query %s', async (query, at) => {
+  ])('is not read with the query %s', async (query, errorPath) => {
     const answer = await server.get(`${path}?${query}`)
     expect(answer.status).toBe(400)
-    expect(answer.json).toMatchObject({ error: 'Validation Error', details: [{ path: at }] })
+    expect(answer.json).toMatchObject({ error: 'Validation Error', details: [{ path: errorPath }] })
   })
 
   const query = (body: object) => server.ask('/history/query', { method: 'POST', body })
@@ -271,9 +271,9 @@ describe('history', () => {
       'groups.0',
     ],
     [{ serviceIdentifier: service, property: 8192, across: 'max', interval: 1_000, from: 5, to: 5 }, 'from'],
-  ])('is not read with the body %j', async (body, at) => {
+  ])('is not read with the body %j', async (body, errorPath) => {
     const answer = await query(body)
-    expect([answer.status, answer.json]).toMatchObject([400, { details: [{ path: at }] }])
+    expect([answer.status, answer.json]).toMatchObject([400, { details: [{ path: errorPath }] }])
   })
 
   test('is exported as CSV and NDJSON', async () => {

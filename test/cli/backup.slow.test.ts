@@ -54,7 +54,7 @@ describe('a backup', () => {
     rmSync(home, { recursive: true, force: true })
   })
 
-  const as = (user: Record<string, string>, args: readonly string[]) =>
+  const runAs = (user: Record<string, string>, args: readonly string[]) =>
     administerAt({ ...environmentOf(server), ...user }, args)
   const note = (device: string, text: string) => admin.patch(`/meta/${device}`, { text })
 
@@ -73,7 +73,7 @@ describe('a backup', () => {
       for (let at = 0; !isOver; at++) expect((await note('KEPT-1', `meanwhile ${at}`)).status).toBe(200)
     })()
     const file = join(home, 'first.backup')
-    const { code, out, notes } = await as(rootUser, ['backup', file])
+    const { code, out, notes } = await runAs(rootUser, ['backup', file])
     isOver = true
     await writing
     expect([code, out, notes]).toEqual([0, '', expect.stringMatching(/contains \d+ rows and 2 files/)])
@@ -140,21 +140,21 @@ describe('a backup', () => {
 
   test('overwrites no file', async () => {
     const file = join(home, 'twice.backup')
-    expect(outputOf(await as(rootUser, ['backup', file]))).toBe('')
+    expect(outputOf(await runAs(rootUser, ['backup', file]))).toBe('')
     const bytes = readFileSync(file)
-    expect(errorOf(await as(rootUser, ['backup', file]), 1)).toContain('already exists')
+    expect(errorOf(await runAs(rootUser, ['backup', file]), 1)).toContain('already exists')
     expect(Buffer.compare(readFileSync(file), bytes)).toBe(0)
-    expect(errorOf(await as(rootUser, ['backup', join(home, 'nowhere', 'a')]), 1)).toContain('ENOENT')
+    expect(errorOf(await runAs(rootUser, ['backup', join(home, 'nowhere', 'a')]), 1)).toContain('ENOENT')
   })
 
   test('can be inspected, as the data folder can', async () => {
     const file = join(home, 'inspected.backup')
-    outputOf(await as(rootUser, ['backup', file]))
+    outputOf(await runAs(rootUser, ['backup', file]))
     const table = outputOf(await administerAt({}, ['inspect', file]))
     expect(table).toMatch(/^TENANT +DEVICES +OTHERS/m)
     expect(table).toMatch(/^TENANT.*\n(.*\n)?default +[12] +/m)
     const ofBackup = JSON.parse(outputOf(await administerAt({}, ['inspect', file, '--json'])))
-    const ofFolder = JSON.parse(outputOf(await as({}, ['inspect', '--json'])))
+    const ofFolder = JSON.parse(outputOf(await runAs({}, ['inspect', '--json'])))
     expect([ofBackup.hasIdentityKey, ofFolder.hasIdentityKey]).toEqual([true, true])
     expect(ofFolder.epochs).toEqual(ofBackup.epochs)
     expect(ofFolder.rows).toBeGreaterThan(10)
@@ -167,23 +167,23 @@ describe('a backup', () => {
 
   test('is not restored over a running server or over data', async () => {
     const file = join(home, 'over.backup')
-    outputOf(await as(rootUser, ['backup', file]))
+    outputOf(await runAs(rootUser, ['backup', file]))
     const before = readdirSync(server.dataFolder).sort()
-    expect(errorOf(await as({}, ['restore', file]), 1)).toMatch(/a server answers at .*stop it first/)
+    expect(errorOf(await runAs({}, ['restore', file]), 1)).toMatch(/a server answers at .*stop it first/)
     const hidden = { ...environmentOf(server), PORT: '0' }
     expect(errorOf(await administerAt(hidden, ['restore', file]), 1)).toContain('is not empty')
     expect(readdirSync(server.dataFolder).sort()).toEqual(before)
-    expect(errorOf(await as({}, ['restore', file, '--url', server.base]), 2)).toContain('--url')
+    expect(errorOf(await runAs({}, ['restore', file, '--url', server.base]), 2)).toContain('--url')
   })
 
   test('that is refused leaves no file, and an API key of an administrator can create one', async () => {
     const viewer = await admin.bring(newName('viewer'), ['viewer'])
     const file = join(home, 'stolen.backup')
-    const refused = await as({ ADMIN_NAME: viewer.name, ADMIN_PASSWORD: viewer.password }, ['backup', file])
+    const refused = await runAs({ ADMIN_NAME: viewer.name, ADMIN_PASSWORD: viewer.password }, ['backup', file])
     expect(errorOf(refused, 1)).toContain('403 the caller has no permission')
     expect(existsSync(file)).toBe(false)
-    const key = outputOf(await as(rootUser, ['key', 'add', 'api', newName('key'), '--role', 'admin'])).trim()
-    expect(outputOf(await as({ ADMIN_API_KEY: key }, ['backup', file]))).toBe('')
+    const key = outputOf(await runAs(rootUser, ['key', 'add', 'api', newName('key'), '--role', 'admin'])).trim()
+    expect(outputOf(await runAs({ ADMIN_API_KEY: key }, ['backup', file]))).toBe('')
   })
 
   test('can be made of a stopped server', async () => {

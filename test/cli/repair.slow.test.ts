@@ -38,7 +38,7 @@ test('repair does nothing while a server runs, for a node of a cluster, or if th
   expect(outputOf(await admin('repair'))).toMatch(/the database is intact; nothing was done\n$/)
 })
 
-test('a start names the damage; after the repair the server runs, and no client resumes from before', async () => {
+test('a start reports the damage; after the repair the server runs, and no client resumes from an earlier position', async () => {
   const db = join(server.dataFolder, 'db')
   const log = readdirSync(db).find((name) => name.endsWith('.log')) ?? ''
   const bytes = readFileSync(join(db, log))

@@ -29,12 +29,12 @@ describe('with a running server', () => {
   })
 
   const rootUser = { ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
-  const as = (user: Record<string, string>, args: readonly string[], input?: string): Promise<AdminResult> =>
+  const runAs = (user: Record<string, string>, args: readonly string[], input?: string): Promise<AdminResult> =>
     administerAt({ ...environmentOf(server), ...user }, args, input)
-  const asRoot = (...args: readonly string[]) => as(rootUser, args)
+  const asRoot = (...args: readonly string[]) => runAs(rootUser, args)
   const sessionsOf = async (name: string) => (await admin.get(`/iam/users/${name}/sessions`)).json as unknown[]
 
-  test('the commands of administration work', () => runAllCommands((args, input) => as(rootUser, args, input)))
+  test('the commands of administration work', () => runAllCommands((args, input) => runAs(rootUser, args, input)))
 
   test('the printed codes of a new user and of a lost password are valid', async () => {
     const name = newName('coded')
@@ -76,7 +76,7 @@ describe('with a running server', () => {
     await admin.putRole(role, grant({ users: ['update'] }))
     const own = await admin.bring(newName('self'), [role])
     expect(
-      outputOf(await as({ ADMIN_NAME: own.name, ADMIN_PASSWORD: own.password }, ['session', 'end', own.name])),
+      outputOf(await runAs({ ADMIN_NAME: own.name, ADMIN_PASSWORD: own.password }, ['session', 'end', own.name])),
     ).toBe('')
     expect(await sessionsOf(own.name)).toEqual([])
   })
@@ -84,12 +84,12 @@ describe('with a running server', () => {
   test('a new API key can be used', async () => {
     const name = newName('key')
     const key = outputOf(await asRoot('key', 'add', 'api', name, '--role', 'admin')).trim()
-    expect(outputOf(await as({ ADMIN_API_KEY: key }, ['key', 'list', 'api']))).toContain(name)
+    expect(outputOf(await runAs({ ADMIN_API_KEY: key }, ['key', 'list', 'api']))).toContain(name)
     // A user in the arguments overrides the API key.
-    expect(errorOf(await as({ ADMIN_API_KEY: key }, ['key', 'list', '--user', root.name]), 2)).toContain(
+    expect(errorOf(await runAs({ ADMIN_API_KEY: key }, ['key', 'list', '--user', root.name]), 2)).toContain(
       'ADMIN_PASSWORD',
     )
-    expect(errorOf(await as({ ADMIN_API_KEY: `${key}x` }, ['key', 'list']), 1)).toContain('401 invalid API key')
+    expect(errorOf(await runAs({ ADMIN_API_KEY: `${key}x` }, ['key', 'list']), 1)).toContain('401 invalid API key')
   })
 
   test.each<[string, readonly string[], readonly string[]]>([
@@ -108,7 +108,7 @@ describe('with a running server', () => {
     await admin.putRole(role, grant({ users: ['update'], tenants: ['update'] }))
     const { name, password } = await admin.bring(newName('blind'), [role])
     const user = { ADMIN_NAME: name, ADMIN_PASSWORD: password }
-    const changed = async (...args: readonly string[]) => JSON.parse(outputOf(await as(user, [...args, '--json'])))
+    const changed = async (...args: readonly string[]) => JSON.parse(outputOf(await runAs(user, [...args, '--json'])))
     const { name: other } = await admin.bring(newName('other'), [])
     expect(await changed('user', 'set', other, '--no-email')).toEqual({
       name: other,
@@ -132,7 +132,7 @@ describe('with a running server', () => {
     const tenantIdentifier = newName('strict')
     expect((await admin.post('/iam/tenants', { tenantIdentifier, name: 'Strict', ...policy })).status).toBe(201)
     const { name, password } = await admin.bring(newName('two'), ['admin'], {}, `?tenant=${tenantIdentifier}`)
-    const notes = errorOf(await as({ ADMIN_NAME: name, ADMIN_PASSWORD: password }, ['user', 'list']), 1)
+    const notes = errorOf(await runAs({ ADMIN_NAME: name, ADMIN_PASSWORD: password }, ['user', 'list']), 1)
     for (const text of [`401 ${reason}`, 'ADMIN_API_KEY', 'stop the server']) expect(notes).toContain(text)
   })
 
@@ -232,7 +232,7 @@ describe('with a running server', () => {
     const closed = await startOtherServer(404)
     await closed.close()
     for (const port of [String(closed.port), '0']) {
-      const notes = errorOf(await as({ ...rootUser, PORT: port }, ['user', 'list']), 1)
+      const notes = errorOf(await runAs({ ...rootUser, PORT: port }, ['user', 'list']), 1)
       expect(notes).toContain('another process uses this folder')
       expect(notes).toContain('--url')
     }

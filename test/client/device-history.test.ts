@@ -100,7 +100,7 @@ test('live points continue a history without gaps and repeated points, and misse
   const asked = fixture.ask({ from: '-1h' })
   await fixture.answer(series([1, 2], [10, 20]))
   const seen: History[] = []
-  const end = (await asked).live((history) => seen.push(history))
+  const stopFollowing = (await asked).live((history) => seen.push(history))
   // Two points are reported while the history is read again. The answer has the first of them.
   await fixture.report(3, { tag: 'value', value: 30 })
   await fixture.report(4, { tag: 'value', value: 40 })
@@ -120,7 +120,7 @@ test('live points continue a history without gaps and repeated points, and misse
   await fixture.miss()
   await fixture.answer(series([1, 9], [10, 90]))
   expect(seen.at(-1)?.series).toMatchObject([{ time: [1, 9], value: [10, 90] }])
-  end()
+  stopFollowing()
   expect(fixture.listenerCount).toBe(0)
 })
 
@@ -137,7 +137,7 @@ test('the last buckets of a history are read again after events, at most once a 
   const asked = fixture.ask({ from: 0, interval: 'auto', points: 4 })
   await fixture.answer(buckets([0, 10, 20], [1, 2, 3]))
   const seen: History[] = []
-  const end = (await asked).live((history) => seen.push(history))
+  const stopFollowing = (await asked).live((history) => seen.push(history))
   expect(await fixture.answer(buckets([20], [3]))).toContain('from=20&interval=10&tz=UTC')
   await fixture.report(31, { tag: 'value', value: 5 })
   await fixture.report(32, { tag: 'value', value: 7 })
@@ -147,7 +147,7 @@ test('the last buckets of a history are read again after events, at most once a 
   expect(seen.at(-1)?.series).toMatchObject([{ time: [0, 10, 20, 30], avg: [1, 2, 4, 6] }])
   await fixture.wake()
   expect(fixture.requests.length).toBe(0)
-  end()
+  stopFollowing()
 })
 
 test.each([
@@ -159,8 +159,8 @@ test.each([
   const answer = { from: 0, to: 40, interval, tz: 'UTC', gaps: [], series: [] }
   const asked = fixture.ask({ from: 0, interval: 'auto' })
   await fixture.answer(answer)
-  const end = (await asked).live(() => {})
+  const stopFollowing = (await asked).live(() => {})
   await fixture.answer(answer)
   expect(fixture.pausesMs).toEqual([pauseMs])
-  end()
+  stopFollowing()
 })

@@ -114,7 +114,7 @@ describe('a session', () => {
     expect(await store.read()).toEqual(othersSession)
   })
 
-  test('is kept if a proxy answers its renewal with an error', async () => {
+  test('is kept if a proxy answers its renewal with a page', async () => {
     const store = new MemoryStore()
     const server = new Server(async ({ path }) =>
       path === '/auth/token' ? new Response('<html>', { headers: { 'content-type': 'text/html' } }) : undefined,

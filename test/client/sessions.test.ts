@@ -126,7 +126,7 @@ describe('the session of a client', () => {
     }
   })
 
-  test('begins after the client has asked for the tenant if several match', async () => {
+  test('begins only with the name of a tenant if several tenants match', async () => {
     const { name, password } = await newUser()
     for (const tenantIdentifier of ['one', 'two']) {
       expect((await admin.post('/iam/tenants', { tenantIdentifier, name: tenantIdentifier })).status).toBe(201)
@@ -147,7 +147,7 @@ describe('the session of a client', () => {
     expect(person.session.value).toMatchObject({ tenant: 'two', name: `${name}-two` })
   })
 
-  test('begins after the setup of a required second factor, and later after a code', async () => {
+  test('begins after the setup of a required second factor, and later after a recovery code', async () => {
     const strict = { tenantIdentifier: 'strict', name: 'Strict', twoFactor: 'required' }
     expect((await admin.post('/iam/tenants', strict)).status).toBe(201)
     const user = await admin.bring(newName('strict'), ['viewer'], {}, '?tenant=strict')
@@ -172,7 +172,7 @@ describe('the session of a client', () => {
     expect(await problemOf(other.call('GET /iam/me'))).toMatchObject({ status: 401, code: '2fa_required' })
   })
 
-  test('is not ended by a wrong password, but by an expired token', async () => {
+  test('continues after a wrong password, which the client distinguishes from an expired token', async () => {
     const user = await newUser()
     const { client: person, record } = client()
     expect(await problemOf(person.signIn({ email: user.name, password: 'wrong password' }))).toMatchObject({

@@ -142,10 +142,10 @@ describe('a state on an unreliable network', () => {
           updates: [{ serviceIdentifier: 'climate', propId: 1, value }],
         },
       })
-    const shown = () => state.device(deviceIdentifier).value?.services.get('climate')?.valueAt(1)
+    const shownValue = () => state.device(deviceIdentifier).value?.services.get('climate')?.valueAt(1)
     try {
       await report(server, 1)
-      await until(() => shown() === 1 && state.connection.value.state === 'live', 'the first report')
+      await until(() => shownValue() === 1 && state.connection.value.state === 'live', 'the first report')
       state.connection.subscribe(() => {
         // Each attempt to connect notifies the subscribers.
         if (connectionStates.at(-1) !== state.connection.value.state)
@@ -157,12 +157,12 @@ describe('a state on an unreliable network', () => {
       await server.startAgain()
       await report(server, 2)
       proxy.forwardTo(server.port)
-      await until(() => shown() === 2 && state.connection.value.state === 'live', 'the missed report')
+      await until(() => shownValue() === 2 && state.connection.value.state === 'live', 'the missed report')
       expect([connectionStates, events]).toEqual([['reconnecting', 'catching up', 'live'], ['OBJECT_UPDATED 1']])
       await report(other, 3)
       proxy.forwardTo(other.port)
       proxy.cut()
-      await until(() => shown() === 3 && state.connection.value.state === 'live', 'the other server')
+      await until(() => shownValue() === 3 && state.connection.value.state === 'live', 'the other server')
       expect(snapshotOf(state)).toEqual(await readSnapshot(other))
     } finally {
       state.close()

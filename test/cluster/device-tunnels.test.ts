@@ -70,7 +70,7 @@ afterEach(async () => {
 async function openEdge(): Promise<HttpFixture> {
   if (edge) return edge
   const node = clusterNode({ ownerUrl: () => `http://127.0.0.1:${owner.port}` })
-  const own: AnyWebsocketRoute = {
+  const edgeRoute: AnyWebsocketRoute = {
     ...route,
     handler: new SocketRecorder(),
     upgrade: () => {
@@ -78,7 +78,7 @@ async function openEdge(): Promise<HttpFixture> {
     },
   }
   tunnels = tunnelsOf(node)
-  edge = await openHttp({ sockets: [tunnels.carry(own)], isProxyTrusted, otherNodes: new Forwarder(node) })
+  edge = await openHttp({ sockets: [tunnels.carry(edgeRoute)], isProxyTrusted, otherNodes: new Forwarder(node) })
   return edge
 }
 
@@ -126,11 +126,16 @@ describe('a device connection at a node that is not the owner', () => {
     ],
   ])('reaches the owner %s', async (_, isTrusted, headers, forwarded) => {
     isProxyTrusted = isTrusted
-    const own = { Host: 'inside', Authorization: 'Basic €uro', 'X-Request-Id': 'mine' }
+    const deviceHeaders = { Host: 'inside', Authorization: 'Basic €uro', 'X-Request-Id': 'mine' }
     const asBytes = (text: string) => Buffer.from(text).toString('latin1')
-    await opened(await connect({ ...own, Authorization: asBytes(own.Authorization), ...headers }, '?a=%E2%82%AC'))
+    await opened(
+      await connect(
+        { ...deviceHeaders, Authorization: asBytes(deviceHeaders.Authorization), ...headers },
+        '?a=%E2%82%AC',
+      ),
+    )
     expect(upgrades).toMatchObject([{ forwarded, query: 'a=%E2%82%AC', requestId: 'mine', protocol: 'link.v1.json' }])
-    expect(upgrades[0]?.header('authorization')).toBe(own.Authorization)
+    expect(upgrades[0]?.header('authorization')).toBe(deviceHeaders.Authorization)
   })
 
   test.each<[ProblemCode, string | undefined, Refusal]>([

@@ -97,7 +97,7 @@ describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats
   })
 
   test('are checked by doctor', async () => {
-    const found = async ({ url }: NatsServer, line: string) => {
+    const findings = async ({ url }: NatsServer, line: string) => {
       const config = configOf({
         NATS_URL: url.replace('nats://', 'nats://devices:1e5%40@'),
         NATS_SYS_CREDS: fileWith(line),
@@ -106,12 +106,14 @@ describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats
       })
       return (await natsFindings(config)).map(({ verdict, said }) => `${verdict} ${said}`)
     }
-    expect(await found(synced, 'system:secret')).toEqual([
+    expect(await findings(synced, 'system:secret')).toEqual([
       expect.stringMatching(/^ok 127\.0\.0\.1:\d+ is version 2\./),
       'ok all servers write a message to disk before they acknowledge it',
     ])
-    expect(await found(unsynced, 'system:secret')).toEqual([expect.stringMatching(/^wrong .*sync_interval: always/)])
-    expect(await found(synced, 'system:wrong')).toEqual([expect.stringMatching(/^wrong NATS refuses the credentials/)])
+    expect(await findings(unsynced, 'system:secret')).toEqual([expect.stringMatching(/^wrong .*sync_interval: always/)])
+    expect(await findings(synced, 'system:wrong')).toEqual([
+      expect.stringMatching(/^wrong NATS refuses the credentials/),
+    ])
   })
 
   test.each<[string, string, string, string | undefined, RegExp]>([

@@ -60,15 +60,15 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
   })
 
   /** Sends requests of the user `root` to a node. */
-  const at = (node: StartedServer): Pick<StartedServer, 'get' | 'ask'> => ({
+  const requestsTo = (node: StartedServer): Pick<StartedServer, 'get' | 'ask'> => ({
     get: (path) => node.get(path, root.headers),
     ask: (path, ask) => node.ask(path, { ...ask, headers: { ...root.headers, ...ask?.headers } }),
   })
-  const eventsAt = (node: StartedServer) => EventClient.open(node, { offset: 'now' }, at(node))
+  const eventsAt = (node: StartedServer) => EventClient.open(node, { offset: 'now' }, requestsTo(node))
 
   /** The status of a node; undefined while the node opens its store again. */
   async function maybeStatusOf(node: StartedServer): Promise<ClusterStatus | undefined> {
-    const answer = await at(node).get('/health/status')
+    const answer = await requestsTo(node).get('/health/status')
     return answer.status === 200 ? (answer.json as HealthStatus).cluster : undefined
   }
 
@@ -87,7 +87,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
   }
 
   async function secretOf(device: string, node: StartedServer): Promise<string> {
-    const answer = await at(node).ask('/devices', { method: 'POST', body: { deviceIdentifier: device } })
+    const answer = await requestsTo(node).ask('/devices', { method: 'POST', body: { deviceIdentifier: device } })
     expect(answer.status).toBe(201)
     return (answer.json as { secret: string }).secret
   }
@@ -171,15 +171,17 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
 
   test('answers reads, writes, sign-ins and tickets at every node, and all nodes know each other', async () => {
     const [a, b, c] = nodes as [StartedServer, StartedServer, StartedServer]
-    const dashboard = await EventClient.open(c, { offset: 'now' }, at(b))
-    expect((await at(b).ask('/devices', { method: 'POST', body: { deviceIdentifier: 'FIRST' } })).status).toBe(201)
-    await dashboard.caughtUp({ base: c.base, ws: c.ws, ...at(c) })
+    const dashboard = await EventClient.open(c, { offset: 'now' }, requestsTo(b))
+    expect((await requestsTo(b).ask('/devices', { method: 'POST', body: { deviceIdentifier: 'FIRST' } })).status).toBe(
+      201,
+    )
+    await dashboard.caughtUp({ base: c.base, ws: c.ws, ...requestsTo(c) })
     expect(dashboard.ofDevice('FIRST').map(({ type }) => type)).toContain('DEVICE_ADD')
-    const answers = await Promise.all([a, b, c].map((node) => at(node).get('/devices')))
+    const answers = await Promise.all([a, b, c].map((node) => requestsTo(node).get('/devices')))
     expect(answers.map(({ text }) => text)).toEqual([answers[0]?.text, answers[0]?.text, answers[0]?.text])
     expect((await SignedInUser.signIn(b)).claims).toMatchObject({ sub: root.claims.sub })
     expect((await b.get('/devices')).status).toBe(401)
-    expect((await at(b).get('/devices/NONE')).status).toBe(404)
+    expect((await requestsTo(b).get('/devices/NONE')).status).toBe(404)
     const status = await statusOf(b)
     expect(status).toMatchObject({ node: 'b', owner: 'a', isOwner: false, generation: 1 })
     expect(status.nodes.map(({ node }) => node)).toEqual(['a', 'b', 'c'])
@@ -194,7 +196,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
   test('sends a change of a role to the dashboards of every node', async () => {
     const [a, b, c] = nodes as [StartedServer, StartedServer, StartedServer]
     const created = { grants: [grant({ '*': ['read'] })] }
-    const put = await at(b).ask('/iam/roles/watcher', { method: 'PUT', body: created })
+    const put = await requestsTo(b).ask('/iam/roles/watcher', { method: 'PUT', body: created })
     expect([put.status, put.text]).toEqual([200, expect.any(String)])
     const wanda = await root.bringIn('wanda', ['watcher'])
     const sockets = await Promise.all(
@@ -203,7 +205,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
       ),
     )
     const edited = { grants: [grant({ '*': ['read'] }, ['ONLY-THIS'])] }
-    expect((await at(b).ask('/iam/roles/watcher', { method: 'PUT', body: edited })).status).toBe(200)
+    expect((await requestsTo(b).ask('/iam/roles/watcher', { method: 'PUT', body: edited })).status).toBe(200)
     for (const socket of sockets) {
       await until(() => socket.controls.some(({ type }) => type === 'RESYNC'), 'RESYNC')
       socket.socket.close()
@@ -224,7 +226,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
       const [other] = running().filter((each) => each !== node)
       const reading = (async () => {
         while (!isOver) {
-          const { status } = await at(other as StartedServer).get('/devices')
+          const { status } = await requestsTo(other as StartedServer).get('/devices')
           if (status !== 200) refused.push(status)
         }
       })()
@@ -251,7 +253,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     const writing = [owner, ...others].map(async (node, place) => {
       for (let count = 0; !isOver; count++) {
         const body = { deviceIdentifier: `HANDED-${place}-${count}` }
-        const { status } = await at(node).ask('/devices', { method: 'POST', body })
+        const { status } = await requestsTo(node).ask('/devices', { method: 'POST', body })
         if (status !== 201) refused.push(status)
       }
     })
@@ -280,7 +282,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
       const { isOwner, lag } = await statusOf(owner)
       return !isOwner && lag.entries === 0
     }, 'the former owner to follow')
-    expect((await at(owner).get('/devices/PAUSED')).status).toBe(200)
+    expect((await requestsTo(owner).get('/devices/PAUSED')).status).toBe(200)
   })
 
   test('trims its log, and a new node begins with the data of another node', async () => {
@@ -292,7 +294,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     const { owner } = await ownerAndOthers()
     const created = await StartedServer.start(await environmentOf('e'), folderOf('e', owner.dataFolder))
     nodes.push(created)
-    const answers = await Promise.all([owner, created].map((node) => at(node).get('/devices?depth=2')))
+    const answers = await Promise.all([owner, created].map((node) => requestsTo(node).get('/devices?depth=2')))
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
     expect(answers[1]?.text).toBe(answers[0]?.text)
     await until(async () => (await statusOf(created)).lag.entries === 0, 'the new node to follow')
@@ -308,10 +310,10 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
 
   test('answers reads at each node without NATS, and writes again when NATS is back', async () => {
     await nats.kill()
-    for (const node of running()) expect((await at(node).get('/devices?depth=2')).status).toBe(200)
+    for (const node of running()) expect((await requestsTo(node).get('/devices?depth=2')).status).toBe(200)
     await nats.startAgain()
     const { others } = await ownerAndOthers()
-    const answer = await at(others[0] as StartedServer).ask('/devices', {
+    const answer = await requestsTo(others[0] as StartedServer).ask('/devices', {
       method: 'POST',
       body: { deviceIdentifier: 'LATER' },
     })

@@ -58,8 +58,8 @@ describe('images of two nodes', () => {
   }
   const bytes = bytesOf(200_000)
   const sha256 = hashOf(bytes)
-  const upload = (node: SharedBlobs, own?: () => Promise<void>) =>
-    node.receive('a', { from: 0, size: bytes.length }, piecesOf(bytes), own)
+  const upload = (node: SharedBlobs, setOwner?: () => Promise<void>) =>
+    node.receive('a', { from: 0, size: bytes.length }, piecesOf(bytes), setOwner)
   async function readFrom(node: SharedBlobs, from: number, to: number): Promise<Uint8Array> {
     const pieces: Uint8Array[] = []
     for await (const piece of node.read(sha256, from, to)) pieces.push(piece.slice())
@@ -79,14 +79,14 @@ describe('images of two nodes', () => {
   test('an upload is complete only when the bucket has the image', async () => {
     const { bucket, nodes } = twoNodes()
     let owners = 0
-    const own = async () => {
+    const setOwner = async () => {
       owners++
     }
     bucket.isAway = true
-    await expect(upload(nodes[0], own)).rejects.toMatchObject({ code: 'storage' })
+    await expect(upload(nodes[0], setOwner)).rejects.toMatchObject({ code: 'storage' })
     expect(owners).toBe(0)
     bucket.isAway = false
-    await nodes[0].receive('a', { from: bytes.length, size: bytes.length }, piecesOf(new Uint8Array()), own)
+    await nodes[0].receive('a', { from: bytes.length, size: bytes.length }, piecesOf(new Uint8Array()), setOwner)
     expect([owners, [...bucket.objects.keys()]]).toEqual([1, [sha256]])
   })
 

@@ -40,10 +40,10 @@ test('only the owner sends webhooks, and the next owner repeats those without a 
     new SimulatedServer(world, backend, { ...limits, mails: { ...limits.mails, receivers } })
   const done = async <Value>(promise: Promise<Value>): Promise<Value> => {
     let isDone = false
-    const end = () => {
+    const markDone = () => {
       isDone = true
     }
-    promise.then(end, end)
+    promise.then(markDone, markDone)
     while (!isDone) {
       await world.step()
       if (world.isIdle) await world.advance(1)

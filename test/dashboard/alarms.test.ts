@@ -12,19 +12,25 @@ const operands = operandsOf({
     '0x2003': { name: 'label', type: 'string' },
   },
 })
-const of = (name: string) => ({ var: name })
+const variable = (name: string) => ({ var: name })
 
 test.each([
-  [{ '>': [of('temperature'), 70] }, [0x2000, [70, '70 °C']]],
-  [{ '<=': [of('0x2001'), 1.5] }, [0x2001, [1.5, '1.5']]],
-  [{ '<': [10, of('temperature'), 30] }, [0x2000, [10, '10 °C'], [30, '30 °C']]],
-  [{ and: [{ '==': [of('mode'), 1] }, { '>': [of('pressure'), 3] }] }, [0x2001, [3, '3']]],
+  [{ '>': [variable('temperature'), 70] }, [0x2000, [70, '70 °C']]],
+  [{ '<=': [variable('0x2001'), 1.5] }, [0x2001, [1.5, '1.5']]],
+  [{ '<': [10, variable('temperature'), 30] }, [0x2000, [10, '10 °C'], [30, '30 °C']]],
+  [{ and: [{ '==': [variable('mode'), 1] }, { '>': [variable('pressure'), 3] }] }, [0x2001, [3, '3']]],
   [
-    { or: [{ '<': [of('temperature'), 5] }, { '>': [of('pressure'), 3] }, { '>': [of('temperature'), 90] }] },
+    {
+      or: [
+        { '<': [variable('temperature'), 5] },
+        { '>': [variable('pressure'), 3] },
+        { '>': [variable('temperature'), 90] },
+      ],
+    },
     [0x2000, [5, '5 °C'], [90, '90 °C']],
   ],
   // This is a property of a service without a schema.
-  [{ '>': [of('8192'), 1] }, [8192, [1, '1']]],
+  [{ '>': [variable('8192'), 1] }, [8192, [1, '1']]],
 ])('the condition %j has thresholds', (condition, [propId, ...thresholds]) => {
   expect(watchedProperty(condition, operands)).toEqual({
     propId,
@@ -33,11 +39,11 @@ test.each([
 })
 
 test.each([
-  [{ '==': [of('mode'), 1] }],
-  [{ '==': [of('label'), 'a'] }],
-  [{ '!': of('mode') }],
-  [{ '>': [of('no such name'), 3] }],
-  [{ '>': [{ '+': [of('temperature'), of('pressure')] }, 3] }],
+  [{ '==': [variable('mode'), 1] }],
+  [{ '==': [variable('label'), 'a'] }],
+  [{ '!': variable('mode') }],
+  [{ '>': [variable('no such name'), 3] }],
+  [{ '>': [{ '+': [variable('temperature'), variable('pressure')] }, 3] }],
 ])('the condition %j has no thresholds', (condition) => {
   expect(watchedProperty(condition, operands)).toBeUndefined()
 })

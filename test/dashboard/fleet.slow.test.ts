@@ -29,7 +29,7 @@ describe('the fleet in a browser', () => {
   const row = (identifier: string) =>
     rows().filter({ has: ann.page.getByRole('link', { name: identifier, exact: true }) })
   const property = (name: string) => ann.page.getByRole('row', { name: new RegExp(`^${name}`) })
-  const shown = () => ann.page.getByRole('grid', { name: 'Devices' }).getByRole('link').allTextContents()
+  const shownDevices = () => ann.page.getByRole('grid', { name: 'Devices' }).getByRole('link').allTextContents()
 
   test('an empty server shows the next step, with a command to copy', async () => {
     await ann.sees('Fleet')
@@ -63,7 +63,7 @@ describe('the fleet in a browser', () => {
     await ann.page.keyboard.press('/')
     await ann.page.keyboard.type('boiler-11')
     await ann.reads('10 devices found')
-    expect(await shown()).toEqual(Array.from({ length: 10 }, (_, place) => `BOILER-11${place}`))
+    expect(await shownDevices()).toEqual(Array.from({ length: 10 }, (_, place) => `BOILER-11${place}`))
     await ann.page.keyboard.press('Escape')
     await ann.reads('120 devices')
 
@@ -84,12 +84,12 @@ describe('the fleet in a browser', () => {
     await row('BOILER-003').waitFor()
     await ann.button(/^Temperature/).click()
     await ann.button(/^Temperature/).click()
-    await expect.poll(shown).toEqual(['BOILER-003', 'BOILER-002'])
+    await expect.poll(shownDevices).toEqual(['BOILER-003', 'BOILER-002'])
     // The address contains the whole view.
     const address = ann.page.url()
     await ann.page.goto('about:blank')
     await ann.page.goto(address)
-    await expect.poll(shown).toEqual(['BOILER-003', 'BOILER-002'])
+    await expect.poll(shownDevices).toEqual(['BOILER-003', 'BOILER-002'])
     await ann.button('Remove the condition').click()
     await ann.goTo('/')
     await ann.reads('120 devices')

@@ -196,7 +196,7 @@ test('the receivers are exact at any time while sockets join and leave, and acce
 })
 
 describe('an audience', () => {
-  test('is shared by sockets with the same access and filter, whatever the order in the filter', () => {
+  test('is shared by sockets with the same access and filter, also if the filter has another order', () => {
     const audiences = new Audiences('t')
     const one = audiences.join('a', everything, { devices: new Set(['A', 'B']) })
     expect(audiences.join('a', everything, { devices: new Set(['B', 'A']) })).toBe(one)

@@ -47,7 +47,7 @@ let accesses = 0
 const listener = (scope: Scope, filter = {}) => ({ access: `access ${++accesses}`, scope, filter })
 
 describe('the event of a created or changed alarm', () => {
-  test('is sent by the present members of the groups of the alarm', async () => {
+  test('is received with access to the present members of the groups of the alarm', async () => {
     const socket = stream.connect({ listener: listener(holding('A', 'B')) })
     stream.groups.set('G1', ['B'])
     stream.publish(alarmSet({ devices: ['A'], groups: ['G1'] }))
@@ -60,7 +60,7 @@ describe('the event of a created or changed alarm', () => {
     expect([socket.offsets, whole.offsets]).toEqual([[1], [1, 2, 3]])
   })
 
-  test('is sent by the present members too when a socket catches up with it later', async () => {
+  test('is received with access to the members of the groups at the time when a socket catches up', async () => {
     stream.groups.set('G1', ['A'])
     stream.publish(alarmSet({ groups: ['G1'] }))
     stream.groups.set('G1', ['B'])

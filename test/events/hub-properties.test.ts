@@ -182,7 +182,7 @@ test('clients stay consistent after stalls, disconnects, trimming and changes of
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 120, size: 'max' }), async (steps) => {
       const stream = new TestStream(300)
       const dashboards = [0, 1, 2].map((index) => new Dashboard(stream, index))
-      const of = (dashboard: number) => dashboards[dashboard] as Dashboard
+      const dashboardAt = (dashboard: number) => dashboards[dashboard] as Dashboard
       for (const each of steps) {
         switch (each.type) {
           case 'report':
@@ -203,7 +203,7 @@ test('clients stay consistent after stalls, disconnects, trimming and changes of
             stream.publish(subscribed(each.user))
             break
           case 'read':
-            of(each.dashboard).socket.read(each.count)
+            dashboardAt(each.dashboard).socket.read(each.count)
             break
           case 'settle':
             await stream.settle()
@@ -213,19 +213,19 @@ test('clients stay consistent after stalls, disconnects, trimming and changes of
             await Promise.resolve()
             break
           case 'position':
-            of(each.dashboard).position()
+            dashboardAt(each.dashboard).position()
             break
           case 'come back':
-            of(each.dashboard).comeBack()
+            dashboardAt(each.dashboard).comeBack()
             break
           case 'redefine':
-            redefine(stream, [of(each.dashboard)], scopes[each.scope] as Scope)
+            redefine(stream, [dashboardAt(each.dashboard)], scopes[each.scope] as Scope)
             break
           case 'redefine all':
             redefine(stream, dashboards, scopes[each.scope] as Scope)
             break
           case 'move':
-            of(each.dashboard).move(scopes[each.scope] as Scope)
+            dashboardAt(each.dashboard).move(scopes[each.scope] as Scope)
             break
           case 'trim':
             stream.retained = Math.max(stream.retained, Math.floor(stream.last * each.share))

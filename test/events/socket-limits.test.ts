@@ -13,7 +13,7 @@ test('sockets and filter names are limited per user and per tenant', () => {
   const handler = new EventSocketHandler(new ManualWorld(), hub, 2)
   const sockets = new TestSockets()
   const full = (things: string) => `at most ${things} at the same time`
-  const of = (user: string, tenant = 'acme'): Caller => ({
+  const callerOf = (user: string, tenant = 'acme'): Caller => ({
     ...anonymous,
     tenant,
     user,
@@ -26,20 +26,22 @@ test('sockets and filter names are limited per user and per tenant', () => {
     handler.opened(socket, opening)
     return socket
   }
-  const [first] = [open(of('mallory')), open(of('mallory'))]
-  expect(() => open(of('mallory'))).toThrow(full('2 event sockets of one user'))
-  for (let count = 0; count < 99; count++) for (const _ of 'ab') open(of(`user${count}`))
-  expect(() => open(of('ann'))).toThrow(full('200 event sockets of one tenant'))
-  open(of('ann', 'other'))
+  const [first] = [open(callerOf('mallory')), open(callerOf('mallory'))]
+  expect(() => open(callerOf('mallory'))).toThrow(full('2 event sockets of one user'))
+  for (let count = 0; count < 99; count++) for (const _ of 'ab') open(callerOf(`user${count}`))
+  expect(() => open(callerOf('ann'))).toThrow(full('200 event sockets of one tenant'))
+  open(callerOf('ann', 'other'))
   first?.end(1000)
-  open(of('mallory'))
-  expect(() => open(of('mallory'))).toThrow(full('2 event sockets of one user'))
+  open(callerOf('mallory'))
+  expect(() => open(callerOf('mallory'))).toThrow(full('2 event sockets of one user'))
 
   const names = (count: number) => ({ devices: new Set(Array.from({ length: count }, (_, index) => `D${index}`)) })
-  const bobs = open(of('bob', 'third'), names(99_999))
-  expect(() => open(of('bob', 'third'), names(2))).toThrow(full('100000 names in filters of event sockets of one user'))
+  const bobs = open(callerOf('bob', 'third'), names(99_999))
+  expect(() => open(callerOf('bob', 'third'), names(2))).toThrow(
+    full('100000 names in filters of event sockets of one user'),
+  )
   bobs.end(1000)
-  open(of('bob', 'third'), { ...names(99_999), types: new Set(['META_SET']) })
+  open(callerOf('bob', 'third'), { ...names(99_999), types: new Set(['META_SET']) })
 })
 
 test.each([

@@ -13,7 +13,7 @@ type EventName = UpdateEventType | 'WHOLE' | 'BACK_target' | 'BACK_old' | 'BACK_
 
 function eventOf(name: EventName): UpdateEvent {
   const back = (reported: string | undefined, session = 's') => ({ type: 'BACK' as const, reported, session })
-  const more = () => {
+  const fields = () => {
     switch (name) {
       case 'WHOLE':
         return { type: 'DOWNLOADING' as const, progress: 100 }
@@ -35,7 +35,7 @@ function eventOf(name: EventName): UpdateEvent {
         return { type: name }
     }
   }
-  return { now, offerUntil: now + 10_000, ...more() } as UpdateEvent
+  return { now, offerUntil: now + 10_000, ...fields() } as UpdateEvent
 }
 
 /**

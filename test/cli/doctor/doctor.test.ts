@@ -30,26 +30,26 @@ describe('a data folder', () => {
   })
   afterEach(() => rmSync(home, { recursive: true, force: true }))
 
-  const found = async (more: Record<string, string> = {}) => {
+  const findings = async (more: Record<string, string> = {}) => {
     const findings = await folderFindings(configOf({ DATA_DIR: folder, ...more }))
     return findings.map(({ verdict, about, said }) => `${verdict} ${about}: ${said.replaceAll(folder, 'data')}`)
   }
   const key = `${'k'.repeat(43)}\n`
 
   test('that does not exist yet is fine', async () => {
-    expect(await found()).toEqual(['ok DATA_DIR: data does not exist yet; the first start creates it'])
+    expect(await findings()).toEqual(['ok DATA_DIR: data does not exist yet; the first start creates it'])
     expect(existsSync(folder)).toBe(false)
   })
 
   test('that is a file is wrong', async () => {
     writeFileSync(folder, 'a file')
-    expect(await found()).toEqual([expect.stringMatching(/^wrong DATA_DIR: .*ENOTDIR/)])
+    expect(await findings()).toEqual([expect.stringMatching(/^wrong DATA_DIR: .*ENOTDIR/)])
   })
 
   test('of a server is fine', async () => {
     mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
     writeFileSync(join(folder, 'identity.key'), key, { mode: 0o600 })
-    expect(await found()).toEqual(['ok DATA_DIR: data', 'ok identity.key: readable by its owner only'])
+    expect(await findings()).toEqual(['ok DATA_DIR: data', 'ok identity.key: readable by its owner only'])
   })
 
   test('that other users can read is a hint, and a readable key is wrong', async () => {
@@ -57,7 +57,7 @@ describe('a data folder', () => {
     chmodSync(folder, 0o755)
     writeFileSync(join(folder, 'identity.key'), key)
     chmodSync(join(folder, 'identity.key'), 0o644)
-    expect(await found()).toEqual([
+    expect(await findings()).toEqual([
       'hint DATA_DIR: data is accessible to other users of this machine (mode 755)',
       expect.stringMatching(/^wrong identity.key: .*mode 644/),
     ])
@@ -65,10 +65,10 @@ describe('a data folder', () => {
 
   test('with an invalid or missing key is reported', async () => {
     mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
-    expect((await found())[1]).toMatch(/^hint identity.key: does not exist, although there is a database/)
-    expect((await found({ IAM: 'off' }))[1]).toMatch(/^ok identity.key/)
+    expect((await findings())[1]).toMatch(/^hint identity.key: does not exist, although there is a database/)
+    expect((await findings({ IAM: 'off' }))[1]).toMatch(/^ok identity.key/)
     writeFileSync(join(folder, 'identity.key'), 'short', { mode: 0o600 })
-    expect((await found())[1]).toMatch(/^wrong identity.key: .*is not a valid key/)
+    expect((await findings())[1]).toMatch(/^wrong identity.key: .*is not a valid key/)
   })
 
   const node = { NATS_URL: 'nats://127.0.0.1:1', NODE_URL: 'http://127.0.0.1:8080' }
@@ -76,7 +76,7 @@ describe('a data folder', () => {
   test('of a node needs the key of the other nodes, and is replaced instead of repaired', async () => {
     mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
     writeFileSync(join(folder, 'db', 'CURRENT'), 'nothing')
-    expect((await found(node))[1]).toBe('hint identity.key: does not exist')
+    expect((await findings(node))[1]).toBe('hint identity.key: does not exist')
     const config = configOf({ DATA_DIR: folder, ...node })
     const [damage] = await databaseFindings(config)
     expect(damage).toMatchObject({
@@ -95,7 +95,7 @@ describe('a data folder', () => {
 
   test('of an interrupted restore is wrong', async () => {
     mkdirSync(join(folder, 'restoring'), { recursive: true, mode: 0o700 })
-    expect((await found())[0]).toMatch(/^wrong DATA_DIR: .*restore/)
+    expect((await findings())[0]).toMatch(/^wrong DATA_DIR: .*restore/)
   })
 
   test('that was repaired has a hint about what to check', async () => {
@@ -274,9 +274,9 @@ describe('other servers', () => {
 
   test('NATS servers that are missing are wrong, and without NATS_URL none is needed', async () => {
     const url = { NATS_URL: 'nats://ann:hunter2@127.0.0.1:1', NODE_URL: 'http://127.0.0.1:8080' }
-    const found = await natsFindings(configOf(url))
-    expect(found).toMatchObject([{ verdict: 'wrong', said: expect.stringMatching(/^NATS can't be reached: /) }])
-    expect(JSON.stringify(found)).not.toContain('hunter2')
+    const findings = await natsFindings(configOf(url))
+    expect(findings).toMatchObject([{ verdict: 'wrong', said: expect.stringMatching(/^NATS can't be reached: /) }])
+    expect(JSON.stringify(findings)).not.toContain('hunter2')
     expect(await natsFindings(configOf({}))).toEqual([])
   })
 

@@ -29,8 +29,8 @@ test('avoidable crossings are avoided', () => {
       [2, 3],
     ],
   )
-  const at = (key: number) => places.get(key)?.x ?? 0
-  expect(at(1) < at(2)).toBe(at(4) < at(3))
+  const placeOf = (key: number) => places.get(key)?.x ?? 0
+  expect(placeOf(1) < placeOf(2)).toBe(placeOf(4) < placeOf(3))
 })
 
 test('an edge over several layers has a point in each of them', () => {
