@@ -63,7 +63,7 @@ describe('passwords with argon2', () => {
       const unanswered = argon2Engine.hash('correct horse')
       process.kill(one?.processId ?? 0, 'SIGKILL')
       await expect(unanswered).rejects.toThrow('the password process ended')
-      // Signals that the whole group of processes receives do not end the child: pending requests are answered.
+      // Signals that the whole group of processes receives do not end the child, so that pending requests are answered.
       const answered = argon2Engine.hash('correct horse')
       await expect.poll(() => children()[0]?.nice).toBe(10)
       const [another] = children()

@@ -68,7 +68,7 @@ describe('a throttle', () => {
   })
 })
 
-describe('the time of a throttle is stored if it passed', () => {
+describe('the time of a throttle is stored if the throttle passed', () => {
   const alarm = storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x01' }, 10] }, forSeconds: 2 })
   const onAlarm: GraphNode = { id: 'when', type: 'trigger', on: 'alarm', alarmId: 'I1' }
   const throttled = { type: 'throttled', stamps: ['F1/throttle', now], dropped: [] }

@@ -216,7 +216,7 @@ describe('metrics of a server', () => {
   })
 
   describe('promtool accepts', () => {
-    // In CI promtool is required: without it the tests below fail.
+    // In CI, the tests below fail without promtool.
     beforeAll(() => {
       if (noPromtool && !process.env.CI) console.warn(noPromtool)
     })

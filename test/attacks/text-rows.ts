@@ -108,7 +108,7 @@ export function closeRows({ opcode, message, canary, bytesMax }: TestedProtocol)
   const begun = frame({ opcode, payload: canary(), isFinal: false })
   const longest = 'r'.repeat(123)
   const echoed = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 4000, 4400, 4999]
-  // Valid codes that the parser does not know.
+  // These codes are valid, but the parser does not know them.
   const unknown = [1012, 1013, 1014, 3000, 3999]
   const invalid = [0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65_535]
   return [

@@ -26,7 +26,7 @@ abstract class Shell {
     }
     // The shell may end before it has read all of its input.
     this.child.stdin?.on('error', () => {})
-    // At `close`, all processes that could print have ended.
+    // The event `close` comes after all processes that could print have ended.
     this.child.once('close', () => {
       this.isEnded = true
     })

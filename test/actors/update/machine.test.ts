@@ -90,12 +90,12 @@ test('the table covers every state and every event', () => {
 })
 
 describe('events that do not concern an update are ignored', () => {
-  test('a deadline that has not passed', () => {
+  test('such as a deadline that has not passed', () => {
     for (const state of updateStates)
       expect(nextStep(state, { ...context, deadline: now + 1 }, eventOf('DUE'))).toBeUndefined()
   })
 
-  test('a version or a start, after an update that failed before its offer', () => {
+  test('such as a version or a start after an update that failed before its offer', () => {
     expect(nextStep('failed', { ...context, offer: null, reason: 'server' }, eventOf('BACK_target'))).toBeUndefined()
     expect(nextStep('failed', { ...context, offer: null, reason: 'timeout' }, eventOf('STARTED'))).toBeUndefined()
   })
