@@ -308,7 +308,9 @@ function makeClientPackage() {
 const quietly = { cwd: root, stdio: ['ignore', 2, 2] }
 
 function runTool(message, ...line) {
-  const { status } = spawnSync(process.execPath, line, quietly)
+  // Tests set NODE_ENV, and Vite would then make pages for development.
+  const env = { ...process.env, NODE_ENV: 'production' }
+  const { status } = spawnSync(process.execPath, line, { ...quietly, env })
   if (status !== 0) throw new UserError(`${message}; see the messages above.`)
 }
 
