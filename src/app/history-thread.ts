@@ -3,6 +3,7 @@ import type { HistoryService } from '#history/history'
 import type { HistoryLimits } from '#history/history-limits'
 import type { FleetAggregateQuery, HistoryAnswer, HistoryQuery } from '#history/history-query'
 import type { ImportedSeries } from '#history/points-import'
+import { isReusable } from '#history/text-pieces'
 import type { ServiceRetention } from '#model/history-retention'
 import type { Applied, Checkpoint, StreamChunk } from '#runtime/projection'
 import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
@@ -150,7 +151,7 @@ export class HistoryThread implements HistoryService {
 
   /** The piece becomes unreadable in this thread. */
   reuse(piece: Uint8Array<ArrayBuffer>): void {
-    this.#worker?.postMessage(piece, [piece.buffer])
+    if (isReusable(piece)) this.#worker?.postMessage(piece, [piece.buffer])
   }
 
   flush(): Promise<number> {

@@ -162,9 +162,14 @@ function isShort(value: number, scaled = Math.round(value * scale)): boolean {
 const spares: Buffer<ArrayBuffer>[] = []
 const sparesMax = 32
 
+/** Small pieces are not worth the message to the history thread. */
+export function isReusable({ buffer }: Uint8Array<ArrayBuffer>): boolean {
+  return buffer.byteLength === pieceBytesMax
+}
+
 /** Takes back a piece that nothing reads any more. */
-export function reusePiece({ buffer }: Uint8Array<ArrayBuffer>): void {
-  if (buffer.byteLength === pieceBytesMax && spares.length < sparesMax) spares.push(Buffer.from(buffer))
+export function reusePiece(piece: Uint8Array<ArrayBuffer>): void {
+  if (isReusable(piece) && spares.length < sparesMax) spares.push(Buffer.from(piece.buffer))
 }
 
 /** A buffer outside of Node's pool, because it is passed to another thread as a whole. */

@@ -110,8 +110,9 @@ export function enumValueOf(schema: ServiceSchema, propId: number, name: string)
   const [key] = Object.entries(property?.enum ?? {}).find(([, entry]) => entry.name === name) ?? []
   if (key === undefined) return undefined
   if (property?.type === 'bool') return key !== '0'
-  const isLarge = /^-?\d+$/.test(key) && !Number.isSafeInteger(Number(key))
-  return isLarge ? key : Number(key)
+  // Whole numbers beyond 2⁵³ are texts, except those of floats.
+  const isText = !property?.type?.startsWith('float') && !Number.isSafeInteger(Number(key)) && /^-?\d+$/.test(key)
+  return isText ? key : Number(key)
 }
 
 /** A schema with the same checks of values, but without names, for callers who may not read it. */

@@ -168,7 +168,11 @@ describe('lookups', () => {
       '0x2000': fan,
       '0x2001': { name: 'Door', type: 'bool', enum: named({ '0': 'Shut', '1': 'Open' }) },
       '0x2002': { name: 'Big', type: 'uint64', enum: named({ '18446744073709551615': 'None' }) },
-      '0x2003': { name: 'Ratio', type: 'float', enum: named({ '0.5': 'Half', '1e-7': 'Tiny' }) },
+      '0x2003': {
+        name: 'Ratio',
+        type: 'float',
+        enum: named({ '0.5': 'Half', '1e-7': 'Tiny', '10000000000000000000': 'Big' }),
+      },
     },
   })
 
@@ -188,6 +192,7 @@ describe('lookups', () => {
     [8194, '18446744073709551615', 'None'],
     [8195, 0.5, 'Half'],
     [8195, 1e-7, 'Tiny'],
+    [8195, 1e19, 'Big'],
   ] as const)('show %i, %s as %s, and find it by that name', (propId, value, name) => {
     expect(enumNameOf(schema, propId, value)).toBe(name)
     expect(enumValueOf(schema, propId, name)).toBe(value)

@@ -206,6 +206,16 @@ describe('the release', () => {
     await fixture.settle()
     expect(where()).toEqual([3, 3, 3])
   })
+
+  test('stores the redo position from before the tasks that follow its seal', async () => {
+    fixture.send(a, { type: 'add', add: [1] })
+    await fixture.settle()
+    fixture.send(tallyAddress('B'), { type: 'add', add: [2] })
+    // The snapshot is in the third commit, so after a crash the first event must be applied again.
+    fixture.system.gate.afterSeal(() => fixture.send(a, { type: 'add', add: [3], isCheckpointed: true }))
+    await fixture.settle()
+    expect(fixture.commits.map(({ streams }) => streams[0]?.redoFrom)).toEqual([1, 1, 2])
+  })
 })
 
 /** Each write to the store waits for `finish`. */

@@ -75,8 +75,8 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
             >
               <p>
                 Its counts are deleted. From then on{' '}
-                <strong>every device of {project} without a pin that connects is updated to the newest release</strong>
-                {isComplete && ` (${countText(devices.length, 'device')})`}. To stop updates, pause the rollout instead.
+                <strong>every device of {project} without a pin that connects is updated to the newest release</strong>.
+                To stop updates, pause the rollout instead.
               </p>
             </ConfirmButton>
           )}
@@ -88,11 +88,7 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
           entry ? (
             <RolloutDetails rollout={entry} groups={groups} />
           ) : (
-            <NoRollout
-              {...{ project, mayPut }}
-              version={versionsOf(releases.value)[0]}
-              devices={isComplete ? devices.length : 0}
-            />
+            <NoRollout {...{ project, mayPut }} version={versionsOf(releases.value)[0]} />
           )
         }
       </CallResult>
@@ -197,18 +193,16 @@ function targetText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly Gr
 interface NoRolloutProps {
   readonly project: string
   readonly version: string | undefined
-  readonly devices: number
   readonly mayPut: boolean
 }
 
-function NoRollout({ project, version = '1.0.0', devices, mayPut }: NoRolloutProps) {
+function NoRollout({ project, version = '1.0.0', mayPut }: NoRolloutProps) {
   const body = { firmware: version, percent: 10, errorThresholdPercent: 20 }
   const command = apiCommand('-X PUT', `/updates/projects/${project}/rollout`, body)
   return (
     <Empty title="No rollout" command={mayPut ? command : undefined}>
-      Without a rollout every device without a pin that connects is updated to the newest release
-      {devices > 0 && ` (${countText(devices, 'device')})`}. A rollout updates a part of the devices first, only in a
-      window if you like, and stops when too many fail.
+      Without a rollout every device without a pin that connects is updated to the newest release. A rollout updates a
+      part of the devices first, only in a window if you like, and stops when too many fail.
       {mayPut && ' Start one above, or in a terminal.'}
     </Empty>
   )
