@@ -1,4 +1,4 @@
-// Answers: whether the cost of a change grows with the number of devices, and the cost of a delivery with the number of dashboards: CPU of all threads of the server, from 1 000 to 1 000 000 devices on 50 gateways, and from 1 to 10 000 dashboards. Does not count: connecting, HELLO and the first report of each device; memory; reads.
+// Answers: whether a change costs more CPU with more devices (1 000 to 1 000 000, on 50 gateways), and a delivery with more dashboards (1 to 10 000). CPU is that of all threads of the server. Does not count: connecting, HELLO and the first report of each device; memory; reads.
 
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { formsOf } from '#bench/harness/load-figures'
@@ -15,8 +15,9 @@ const quickDevicesMax = 20_000
 const dashboardCounts = { '1': 1, '10': 10, '100': 100, '1 000': 1_000, '10 000': 10_000 }
 
 /**
- * The load first runs at full speed until every device has reported: then the memory for unwritten changes and for each
- * device is full. Both measurements last for whole cycles of the garbage collector, which cost more for more devices.
+ * The load first runs at full speed until every device has reported: then all devices are in memory, and the memory
+ * for unwritten changes is full. Both measurements are long enough for several full garbage collections, which cost more
+ * with more devices.
  */
 async function changes(asked: number, round: Round): Promise<Figures> {
   const times = timesOf(round, 4_000, 8_000)

@@ -3,7 +3,7 @@ import { ownServer, type RunningServer } from '#bench/harness/servers'
 
 export interface ProbedServer extends RunningServer {
   memory(): Promise<MemoryUse>
-  /** Moves the monotonic clock, for work that the server does after minutes; its timers keep their times. */
+  /** Moves only `performance.now()`, so that the next periodic check finds that minutes have passed. */
   pass(ms: number): Promise<void>
 }
 

@@ -2,8 +2,8 @@ import { Dashboard, type StreamEvent, type StreamPosition } from '#bench/dashboa
 import { numberOf } from '#bench/load/update-template'
 
 /**
- * The frames of a fleet: device n sent 1 to `sent[n]`, of which 1 to `acknowledged[n]` were acknowledged. Frame k of
- * device n carries the number (k − 1) · devices + n.
+ * The frames of a fleet: device n sent the frames 1 to `sent[n]`, and the frames 1 to `acknowledged[n]` were
+ * acknowledged. Frame k of device n carries the number (k − 1) · devices + n.
  */
 export interface SentFrames {
   readonly prefix: string
@@ -126,7 +126,7 @@ export class EventChecker {
   #lastOffset: number | undefined
   /** By device, how often it was created. */
   readonly #lives = new Map<unknown, number>()
-  /** By flake address: a device between a creation and its deletion. */
+  /** By flake address: its device, with the number of times that the device had been created. */
   readonly #flakes = new Map<unknown, string>()
 
   constructor({ name, url, sentFrames, from, rule, authorization, others }: EventCheckerOptions) {
@@ -152,9 +152,9 @@ export class EventChecker {
       [repeated, 'frames were received twice, or out of order'],
       [wrong, 'events were not what was sent'],
       [unknown, 'events were of unknown devices'],
-      [gaps, 'offsets were left out'],
+      [gaps, 'gaps or jumps in the offsets'],
       [sharedFlakes, 'flake addresses were given twice'],
-      [faultCount, 'promises of the stream were broken'],
+      [faultCount, 'other violations of the stream'],
       [counts.notRecovered, 'times a position was not recovered'],
       [counts.resyncs, 'full reads demanded by the server'],
     ]
@@ -162,7 +162,7 @@ export class EventChecker {
     return found.length === 0 ? [] : [...found, ...this.frames.details, ...faults]
   }
 
-  /** A subscriber to all events receives every offset, and each device has its own flake address. Contract 3.11, 4.3. */
+  /** A subscriber to all events receives every offset, and no two creations of a device get the same flake address. Contract 3.11, 4.3. */
   #checkIdentity({ offset, type, deviceIdentifier, flakeAddress }: StreamEvent): void {
     if (this.#lastOffset !== undefined && offset !== this.#lastOffset + 1) this.#counts.gaps++
     this.#lastOffset = offset

@@ -181,7 +181,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     system,
     listing,
     rules,
-    failed: messages.failed('could not evaluate edited alarms; will try again'),
+    failed: messages.failed('could not evaluate changed alarms; will try again'),
   })
 
   const presence = new Presence({

@@ -175,7 +175,7 @@ export class FunctionViews {
       reportSilenced: (fn, { updatedBy }) =>
         this.#parts.log.info(
           { tenant, function: fn, author: updatedBy },
-          'the author of a function may no longer read its trigger data: it does not run until a user edits it',
+          'the author of a function may no longer read its trigger data: it does not run until a user changes it',
         ),
     })
     const entry = { view, reaches, templates: new Map<string, StoredTemplate>() }

@@ -155,7 +155,7 @@ export class RuleViews {
       reportSilenced: (alarm, { updatedBy }) =>
         this.#parts.log.info(
           { tenant, alarm, author: updatedBy },
-          'the author of an alarm may no longer read its service: the alarm is not evaluated until a user edits it',
+          'the author of an alarm may no longer read its service: the alarm is not evaluated until a user changes it',
         ),
     })
     const entry = { view, reaches }

@@ -96,7 +96,7 @@ class Dashboard {
       )
   }
 
-  /** All messages since the last full read, which follows a RESYNC or a refused STREAM. */
+  /** All messages since the last full read, which follows a RESYNC or a STREAM with `recovered: false`. */
   #since(messages: readonly ReceivedMessage[]): readonly ReceivedMessage[] {
     const begun = messages.findLastIndex(({ type, recovered }) => type === 'RESYNC' || recovered === false)
     if (begun >= 0) {
@@ -106,7 +106,9 @@ class Dashboard {
     return messages.slice(this.#begunMessages)
   }
 
-  /** Expects no stale value up to an offset, and no missing event of a kind that is never left out. */
+  /**
+   * Expects that no value is older than at this offset, and that no event is missing. Only OBJECT_UPDATED may be left out.
+   */
   expectPicture(upTo: number): void {
     const sent = this.#since(this.socket.sent)
     const values = new Map<string, number>()
@@ -142,7 +144,7 @@ class Dashboard {
     if (position) this.expectPicture(position.offset)
   }
 
-  /** Breaks the connection. The client resumes after the last offset that it read, with its copy of that time. */
+  /** Breaks the connection. The client resumes after the last offset that it read, with the values that it had then. */
   comeBack(): void {
     const { received } = this.socket
     const read = this.#since(received)

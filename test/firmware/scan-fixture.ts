@@ -22,7 +22,7 @@ import { storedDeviceActor } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyStorage, RuntimeFixture } from '#test/runtime/runtime-fixture'
 
-/** State that survives a restart: the store, and the considered devices of all processes. */
+/** State that survives a restart: the store, and the devices for which the updater was called, before and after it. */
 interface SharedState {
   readonly world: ManualWorld
   readonly backend: ReturnType<typeof faultyStorage>['backend']
@@ -30,7 +30,7 @@ interface SharedState {
   readonly considered: string[]
 }
 
-/** Devices, projects and their scans on a store in memory; updates are only recorded. */
+/** Devices, projects and their scans on a store in memory. The updater is replaced: it only records the devices. */
 export class ScanFixture {
   readonly runtime: RuntimeFixture
   readonly scans: ProjectScans
@@ -108,7 +108,7 @@ export class ScanFixture {
     return during(this.world, this.asking(command, project))
   }
 
-  /** Sends a command without advancing the clock. */
+  /** Sends a command; the caller must run the world. */
   asking(command: ProjectCommand, project = 'boiler'): Promise<unknown> {
     return this.runtime.system.ask(projectAddress('default', project), command)
   }

@@ -33,7 +33,7 @@ test('a new function is enabled by default; a patch has no defaults', () => {
   expect(FunctionPatch.parse({ name: 'Cold' })).toEqual({ name: 'Cold' })
 })
 
-test('the binding of a function is sorted and unique like that of an alarm, with groups by id or resource name', () => {
+test('the lists of a binding are sorted and without duplicates, and groups may be given by id or resource name', () => {
   const binding = { devices: ['b', 'A', 'B'], groups: ['crn#group:5Kd9tVw3Cx', '5Kd9tVw3Cx'] }
   expect(FunctionBody.parse({ ...body, binding }).binding).toEqual({ devices: ['A', 'B'], groups: ['5Kd9tVw3Cx'] })
   for (const bad of [null, { device: [] }, { devices: 'A' }]) {
@@ -45,7 +45,7 @@ test.each([
   [null, null, {}],
   [[], null, { devices: [] }],
   [['A'], ['5Kd9tVw3Cx'], { devices: ['A'], groups: ['5Kd9tVw3Cx'] }],
-])('a function bound to %j and %j is shown with %j', (devices, groups, binding) => {
+])('devices %j and groups %j are returned as the binding %j', (devices, groups, binding) => {
   const authorship = { createdBy: 'crn#user:2Vb7qYx9Kd', createdAt: 1, updatedBy: 'crn#key:4Qm8sUx2Bw', updatedAt: 2 }
   const stored: StoredFunction = { name: 'Hot', enabled: true, graph, devices, groups, ...authorship, edit: 9 }
   const shown = functionEntryOf('6Hn3wRt5Mz', stored)
@@ -54,7 +54,7 @@ test.each([
   expect(FunctionEntry.parse(shown)).toEqual(shown)
 })
 
-test('the references of a function are known: each alarm with its node, each template once', () => {
+test('alarmsIn returns each named alarm with its node, and templatesIn returns each template once', () => {
   expect(alarmsIn(graph)).toEqual([{ node: 'hot', place: 1, alarm: '7Lf2wZs6Dy' }])
   expect([...templatesIn(graph)]).toEqual(['too-hot'])
 })

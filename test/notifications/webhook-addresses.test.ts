@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isAllowable, WebhookAddresses } from '#notifications/webhook-addresses'
 
-/** Addresses that a webhook must not reach. Contract 12. */
+/** Addresses that a webhook may and may not reach, and WEBHOOK_ALLOW. Contract 12. */
 
 const open = new WebhookAddresses()
 const mayConnect = (address: string, addresses = open) => addresses.mayConnect('https:', 'example.com', address)
@@ -65,7 +65,7 @@ test.each([
   ['::1', '::1', true],
   ['example.com', '10.0.0.1', true],
   ['other.example', '10.0.0.1', false],
-])('WEBHOOK_ALLOW=%s and an address %s of example.com: %s', (allowed, address, isAllowed) => {
+])('with WEBHOOK_ALLOW=%s, a webhook to example.com may connect to %s: %s', (allowed, address, isAllowed) => {
   expect(mayConnect(address, new WebhookAddresses([allowed]))).toBe(isAllowed)
 })
 
@@ -117,6 +117,6 @@ test.each([
   ['example.com:80', false],
   ['*', false],
   ['', false],
-])('an entry %s of WEBHOOK_ALLOW: %s', (text, isValid) => {
+])('%s is a valid entry of WEBHOOK_ALLOW: %s', (text, isValid) => {
   expect(isAllowable(text)).toBe(isValid)
 })

@@ -10,9 +10,12 @@ const cases: readonly (readonly [string, readonly number[], readonly string[]])[
   ['one that was not published', [1, 2, 3, 4, 5], ['5 was stored, 4 were published']],
 ]
 
-test.each(cases)('the faults with QoS 2 if the server stored of four messages: %s', (_, stored, faults) => {
-  expect(faultsOf(stored, 4, false)).toEqual(faults)
-})
+test.each(cases)(
+  'the faults with QoS 2 if four messages were published, and the server stored %s',
+  (_, stored, faults) => {
+    expect(faultsOf(stored, 4, false)).toEqual(faults)
+  },
+)
 
 test('messages with QoS 1 may be stored twice', () => {
   expect(faultsOf([1, 2, 3, 2, 3, 4], 4, true)).toEqual([])

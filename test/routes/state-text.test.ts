@@ -29,11 +29,12 @@ const wholeOf = (text: TextOrParts) => (typeof text === 'string' ? text : [...te
 test.each([
   ['raw', true],
   ['named', false],
-])('long text is made in parts that equal the JSON of short text: %s', (_, isRaw) => {
+])('the parts of a long text, joined, are the same JSON as a short text: %s', (_, isRaw) => {
   const text = texts(isRaw)
   const short = text.device(deviceAt(3, 'x'))
   const parts = text.device(deviceAt(3, 'x'.repeat(20_000)))
-  if (typeof short !== 'string' || typeof parts === 'string') throw new Error('shorter than expected')
+  if (typeof short !== 'string' || typeof parts === 'string')
+    throw new Error('expected one whole text and one in parts')
   const all = [...parts]
   expect(Math.max(...all.map(({ length }) => length))).toBeLessThan(60_000)
   expect(all.join('').replaceAll(/x+/g, 'x')).toBe(short)

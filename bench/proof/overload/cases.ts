@@ -109,17 +109,17 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     capMib: 1_280,
     rules: {
       allowed: [
-        'given up',
-        'held to the end',
+        'closed with 4408',
+        'still open at the end',
         'reads in time: close 4408',
         // The server had not closed the connection yet when the client read again.
         'reads in time: still connected',
         'reads too late: cut without a close frame',
       ],
       needed: [
-        ['given up', 'held to the end'],
-        ['reads in time: close 4408', 'held to the end'],
-        ['reads too late: cut without a close frame', 'held to the end'],
+        ['closed with 4408', 'still open at the end'],
+        ['reads in time: close 4408', 'still open at the end'],
+        ['reads too late: cut without a close frame', 'still open at the end'],
       ],
     },
     program: 'proof/overload/dashboards',
@@ -233,10 +233,10 @@ function bodyRules(): EndRules {
 
 function slowRules(): EndRules {
   const allowed = Object.entries(slowPhases).flatMap(([what, { ends }]) =>
-    [...ends, 'held to the end'].map((end) => `${what}: ${end}`),
+    [...ends, 'still open at the end'].map((end) => `${what}: ${end}`),
   )
   const needed = Object.entries(slowPhases).map(([what, { ends }]) =>
-    [...ends, 'held to the end'].map((end) => `${what}: ${end}`),
+    [...ends, 'still open at the end'].map((end) => `${what}: ${end}`),
   )
   return { allowed, needed }
 }

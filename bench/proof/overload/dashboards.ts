@@ -8,10 +8,10 @@ import { EventClient } from '#bench/proof/overload/event-client'
 import { sleep, until } from '#bench/time'
 
 /**
- * Dashboards that connect at the same time. By default they stay, and only receive events about new service
- * descriptions, which are rare: each dashboard must receive each of these events once. Stalled dashboards subscribe to
+ * Dashboards that connect at the same time. By default they stay, and only receive events about new
+ * schemas, which are rare: each dashboard must receive each of these events once. Stalled dashboards subscribe to
  * everything, and read nothing after the upgrade, until the server closes them. The close code only reaches a client
- * that reads again within a short time, so some clients read again whenever the server's metrics count further closes.
+ * that reads again within a short time, so some clients read again each time the server's metrics count further closed dashboards.
  */
 interface DashboardsOptions extends ServerTarget {
   readonly sockets: number
@@ -84,7 +84,7 @@ async function readEverything(over: number): Promise<void> {
   count(ends, 'received everything', (await waitForTexts(received, published + 1)).length)
 }
 
-/** Creates descriptions until `over`, by the monotonic clock; at least one. Returns their number. */
+/** Creates schemas until `performance.now()` reaches `over`, at least one. Returns their number. */
 async function publishUntil(over: number): Promise<number> {
   const { port, authorizations } = options
   const body = { name: 'Published to many dashboards', properties: {} }
@@ -113,14 +113,14 @@ async function readNothing(seconds: number, startedAt: number): Promise<void> {
   const isShort = seconds < deadWithinS && givenUp === 0
   // These clients read again and stayed connected, so the server did not close them.
   const alive = late.filter(({ client }) => client.isInside).length
-  count(ends, 'given up', givenUp)
-  count(ends, isShort ? 'held to the end' : 'not given up', inside.length - givenUp - alive)
+  count(ends, 'closed with 4408', givenUp)
+  count(ends, isShort ? 'still open at the end' : 'not closed', inside.length - givenUp - alive)
   if (isShort) return
   await sleep(cutWithinMs)
   for (const each of await readAgain(inside)) count(ends, `reads too late: ${endOf(each)}`)
 }
 
-/** Waits until all were closed, or until `over`; some read again after each wave. Returns how many were closed. */
+/** Waits until all were closed, or until `over`; some read again after each group of closes. Returns how many were closed. */
 async function closes(inside: readonly Listener[], over: number): Promise<number> {
   let [before, movedAt, seen] = [0, performance.now(), 0]
   while (performance.now() < over && seen < inside.length) {
@@ -135,7 +135,7 @@ async function closes(inside: readonly Listener[], over: number): Promise<number
   return closedSoFar()
 }
 
-/** Some of the clients that never read now read until they are closed, or for a while. */
+/** Lets some clients that have not read yet read until they are closed, or for a while. */
 async function readAgain(inside: readonly Listener[]): Promise<readonly Listener[]> {
   const share = Math.max(1, Math.round(inside.length * readersShare))
   const some = inside.filter(({ hasRead }) => !hasRead).slice(0, share)

@@ -12,7 +12,7 @@ export interface OverloadProofOptions {
   readonly seed: number
   /** Rated load in frames a second; absent: a tenth of the maximum, which is measured first. */
   readonly rated?: number
-  /** A factor for everything that is counted in thousands. */
+  /** A factor for the numbers of devices, links, dashboards and clients. */
   readonly scale: number
   readonly seconds?: number
   readonly baselineSeconds: number
@@ -60,7 +60,7 @@ export async function proveOverload(options: OverloadProofOptions): Promise<Over
   return { cases, summary, problems }
 }
 
-/** Node raises its own soft limit to the hard limit. */
+/** Checks the hard limit of open files, because Node raises its soft limit to it. */
 function mustHaveFiles(): void {
   const limit = Number(/^Max open files +\d+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1])
   if (limit < openFilesMin) throw new Error(`this proof needs ${openFilesMin} open files; the limit is ${limit}`)
@@ -95,10 +95,10 @@ the normal p99 of events must return within 5 s. ${memoryMeant}
 
 ${cases.map(([name, { about, seconds, capMib }]) => `  ${name.padEnd(11)} ${about}; ${seconds} s, ${capMib} MiB`).join('\n')}`,
   options: [
-    option('--only A,B', 'of these', undefined, cases.map(([name]) => name).join(',')),
+    option('--only A,B', 'only these overloads', undefined, cases.map(([name]) => name).join(',')),
     option('--rated N', 'frames/s (default: a tenth of the maximum, which is then measured first)', integer(1)),
     option('--seconds S', 'duration of each overload (default: as above)', integer(1)),
-    option('--scale F', 'a factor for everything in thousands, up to 1', amount(1), 1),
+    option('--scale F', 'a factor for the numbers of devices, links, dashboards and clients, up to 1', amount(1), 1),
   ],
   async run({ only, ...given }, print) {
     const startedAt = performance.now()

@@ -139,7 +139,7 @@ class SlowClient {
     const { isUnread, withinS } = this.#phase
     const tookS = (this.#endedAt - this.#startedAt) / 1000
     const isHeld = seconds < withinS && (isUnread ? this.#end() === whole : !this.isOver)
-    if (isHeld) return `${this.#what}: held to the end`
+    if (isHeld) return `${this.#what}: still open at the end`
     if (!this.isOver) return `${this.#what}: held for too long`
     return `${this.#what}: ${tookS > withinS && !isUnread ? 'held for too long, then ' : ''}${this.#end()}`
   }
