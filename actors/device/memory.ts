@@ -13,7 +13,7 @@ import { type Decision, type Recorded, refuse, type Turn } from '#runtime/actor'
 /** Limits for the memory of device states. */
 export interface MemoryBytesMax {
   readonly deviceBytesMax: number
-  /** For all devices of a tenant together, including sleeping ones, because all may wake at once. */
+  /** For all devices of a tenant together, including those that are not loaded, because all may be loaded at once. */
   readonly tenantBytesMax: number
 }
 
@@ -66,7 +66,7 @@ export function limitMemory(
   if (decision.type !== 'record' || isReportOfSameSize(state, decision)) return decision
   const after = sizeAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   if (after === undefined) return decision
-  // A new device is not refused: the caller has checked the limits, and the tenant has counted the device already.
+  // A new device is not refused: the caller has checked the limits, and the tenant has admitted it already.
   const fault = state.exists ? growthProblem(state, after, tenant, limits) : undefined
   return fault ? refuse(fault) : withSizeReport(state.device, decision, after, tenant, limits)
 }
@@ -165,8 +165,8 @@ function isAboutMemory({ kind }: Entry): boolean {
 }
 
 /**
- * The entry without alarms and throttles. A copied state shares those with the original, so the entry must not change
- * them.
+ * The entry without alarms and throttles. It is applied to a copy that shares these with the device's state, so applying
+ * them would change the device.
  */
 function withoutRules(entry: Entry): Entry {
   if (entry.kind !== 'reported' || (entry.alarms === undefined && entry.throttles === undefined)) return entry

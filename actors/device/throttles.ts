@@ -2,12 +2,12 @@ import { type DeviceState, type DeviceThrottles, noThrottles } from '#actors/dev
 import type { Stamps } from '#model/entry'
 
 /**
- * Maximum number of throttle times of one device. If there are more, the oldest time is dropped, so its throttle may
- * let a run pass too early.
+ * A throttle is a node of a function that continues at most once in a time. For each device, the times at which its
+ * throttles last continued are stored, at most this many. A throttle whose time was dropped may continue too early.
  */
 export const throttlesMax = 256
 
-/** A change without an event: throttle times that no report contains, and throttles to remove. */
+/** A change that is no entry: times from turns without a report that could contain them, and throttles to remove. */
 export interface Throttled {
   readonly type: 'throttled'
   readonly stamps: Stamps

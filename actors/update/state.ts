@@ -20,10 +20,10 @@ export interface StoredUpdate {
   readonly machine: number
   readonly state: UpdateState
   readonly context: UpdateContext
-  /** One for each index and firmware, in the order in which they were last begun. */
+  /** One for each pair of index and firmware; the one begun last is at the end. */
   readonly attempts: readonly UpdateAttempts[]
   readonly counted: CountedUpdate | null
-  /** The last published state of each other firmware index of the device. */
+  /** The last published states of all indexes except the one in `context`. */
   readonly earlier?: readonly PublishedUpdate[]
 }
 
@@ -40,7 +40,7 @@ export interface UpdateContext {
   readonly index: number
   /** The firmware version at the beginning. */
   readonly from: string
-  /** The firmware to install. Null: none is known, or there is none. */
+  /** The firmware to install. Null: the update server has not answered yet, or has no newer firmware. */
   readonly offer: OfferedFirmware | null
   /** Indexes to check when the update is done. */
   readonly rest: readonly number[]
@@ -63,7 +63,7 @@ export interface UpdateContext {
   /** The time and progress of the last published event. */
   readonly toldAt: number
   readonly toldProgress: number
-  /** How often the update was offered again; 0 again when the device has accepted the offer. */
+  /** The number of repeated offers. Set to 0 when the device accepts the offer. */
   readonly resends: number
 }
 
@@ -89,7 +89,7 @@ export interface UpdateAttempts {
   readonly by: Trigger
   /** Including the running attempt. */
   readonly count: number
-  /** When the firmware may be tried again, Unix ms; null: not automatically, or an attempt is running. */
+  /** When the firmware may be tried again, Unix ms; null: there will be no automatic attempt, or one is running. */
   readonly nextAt: number | null
   /** Since when the device has had the firmware, Unix ms; null: it does not have it, or fell back. */
   readonly doneAt: number | null
@@ -100,7 +100,7 @@ export function updateAddress(tenant: string, device: string): ActorAddress<Upda
   return { kind: 'update', tenant, id: device }
 }
 
-/** Devices with a running update: entries `<deviceIdentifier>`. */
+/** The index of devices with a running update, by device identifier. */
 export const updatingIndex = 'updating'
 
 /** The published state of the firmware of the current update. */

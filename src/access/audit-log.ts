@@ -19,9 +19,8 @@ const pathCharactersMax = 512
 
 /**
  * The rates at which refused requests are stored, for each caller and for all callers of a tenant together. Further
- * refusals are only counted. Requests without an authenticated caller have a rate of their own in each tenant. In 90
- * days, each of the two rates of a tenant stores less than half of the entries that its log keeps. So refusals never
- * displace all changes.
+ * refusals are only counted. A tenant has two totals: refusals of authenticated callers, and of all others. In the 90
+ * days that the log covers, each total fills less than half of it, so refusals never displace all changes.
  */
 const refusals = {
   ofOne: { atOnce: 1_000, perSecond: 0.01 },
@@ -29,7 +28,7 @@ const refusals = {
 }
 const bucketsMax = 65_536
 
-/** By part of a path: the type of the resource that the next part names. */
+/** For a segment of a path, the type of the resource that the next segment names: in `/users/:name`, a user. */
 const resourceTypes: Readonly<Record<string, CrnType>> = {
   alarms: 'alarm',
   'api-keys': 'key',

@@ -14,10 +14,10 @@ type RoleBody = Body<'PUT /iam/roles/:role'>
 export function addRoleCommands(program: Command, act: CommandAction): void {
   const role = addTenantOption(program.command('role').description('manage the permissions of users and keys'))
   role.command('list').description('list all roles, including the built-in ones').action(act(list))
-  role.command('show <role>').description('show the grants of a role, in the form for put').action(act(show))
+  role.command('show <role>').description('show the grants of a role as JSON that `role put` accepts').action(act(show))
   role
     .command('put <role>')
-    .description('create or replace a role; signed-in users are affected at once')
+    .description('create or replace a role; it applies to signed-in users within a second')
     .requiredOption(
       '--file <file>',
       'JSON {"grants":[{"permissions":{"service":["read"]},"devices":["*"],"services":["*"]}]}; - is standard input',

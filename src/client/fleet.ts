@@ -53,7 +53,7 @@ class FleetDevice implements DeviceView {
     this.isListed = services !== undefined
   }
 
-  /** Status and metadata, if they are read. */
+  /** Status and metadata; undefined until they have been read. */
   get known(): DeviceMeta | undefined {
     return this.status === undefined ? undefined : (this as DeviceMeta)
   }

@@ -34,7 +34,7 @@ export interface StateContext extends StreamContext {
 /** The name of a list that is read on first use. */
 type LazyListName = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
 
-/** The number of devices that a state of watched devices keeps, so that rows that reappear are shown at once. */
+/** The number of devices that are kept if only watched devices are read, so that rows that reappear are shown at once. */
 const keptMax = 2_000
 
 /** Longer lists of names do not fit into a URL. The client then receives all events, and drops most of them. */
@@ -211,7 +211,7 @@ export class LiveState implements State, StreamListener {
     )
   }
 
-  /** The server's current offset, for a connection on which no list was read. */
+  /** The server's current offset. Needed if no list was read on this connection, whose answer would contain it. */
   async #serverOffset(signal: AbortSignal, read: number): Promise<number> {
     const { platform } = this.#context
     for (let attempt = 1; !signal.aborted; attempt++) {

@@ -5,8 +5,8 @@ export interface ConnectOptions {
   /** If absent, authentication is off, or a user signs in later. */
   readonly credentials?: Credentials
   /**
-   * Where a session is stored: the key pair and the tokens. Default: IndexedDB if available, otherwise memory. Programs
-   * with `credentials` use memory.
+   * Where a session is stored: the key pair and the tokens. Default: memory if `credentials` are given or IndexedDB is
+   * missing, otherwise IndexedDB.
    */
   readonly store?: SessionStore
   readonly fetch?: typeof globalThis.fetch
@@ -21,9 +21,9 @@ export interface ConnectOptions {
 }
 
 export type Credentials =
-  /** §5.1, with rotating refresh tokens. */
+  /** The Basic scheme, with refresh tokens that are valid once. §5.1. */
   | { readonly scheme: 'basic'; readonly name: string; readonly password: string }
-  /** §5.2. `email` may be a user name. */
+  /** The DPoP scheme. `email`: a mail address or a user name. §5.2. */
   | {
       readonly scheme: 'dpop'
       readonly email: string
@@ -39,7 +39,7 @@ export type KeyPair = Extract<
   { readonly privateKey: unknown }
 >
 
-/** A stored session of the DPoP scheme. Only the latest refresh token works, and it works once. */
+/** A stored session of the DPoP scheme. Only the latest refresh token works, and it works once; a repeat within 10 s gets the same answer. */
 export interface StoredSession {
   readonly keys: KeyPair
   readonly accessToken: string

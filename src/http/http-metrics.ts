@@ -2,7 +2,7 @@ import { type ProblemCode, problemKinds } from '#model/problem'
 import { closeCodes } from '#runtime/close-codes'
 import { Histogram } from '#runtime/histogram'
 
-/** How an answer ended: the class of its status, or the client disconnected before its last byte. */
+/** How an answer ended: the class of its status, or the connection was closed, by either side, before its last byte. */
 export const endings = ['1xx', '2xx', '3xx', '4xx', '5xx', 'aborted'] as const
 const abortedPlace = endings.length - 1
 
@@ -12,7 +12,7 @@ export const requestSecondsBounds = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 /** Metrics of the requests of one route. */
 export class RouteMetrics {
   readonly name: string
-  /** By the indexes of `endings`. */
+  /** The number of answers for each ending, in the order of `endings`. */
   readonly ended: number[] = endings.map(() => 0)
   /** The time from the head of the request to the last byte of the answer. Aborted requests do not count. */
   readonly seconds = new Histogram(requestSecondsBounds)
@@ -59,8 +59,8 @@ export class SocketMetrics {
 }
 
 /**
- * Metrics of requests and websockets, in plain numbers. Names of routes and paths are those of the tables, never of a
- * request, so their number is bounded.
+ * Metrics of requests and websockets, in plain numbers. Names come from the route table and the list of websocket paths,
+ * never from a request, so their number is bounded.
  */
 export class HttpMetrics {
   readonly #routes = new Map<string, RouteMetrics>()

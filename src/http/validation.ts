@@ -52,7 +52,7 @@ const depthMax = 64
  * fields, and the fields around them. Parsing and validating this many different keys takes about 15 ms.
  */
 export const keysMax = 16_500
-/** The most objects and arrays together: each has two keys on average if there are `keysMax` keys. */
+/** The most objects and arrays together: half of `keysMax`, so one for every two keys of the largest body. */
 export const containersMax = 8_250
 /**
  * The most commas, between elements and between members. Four of the longest property values, arrays of 32 768

@@ -44,7 +44,7 @@ export const updateStates = [
 ] as const
 export type UpdateState = (typeof updateStates)[number]
 
-/** The states as events and answers contain them. */
+/** The states in upper case, as events and answers contain them. */
 export const UpdateStatus = z.enum(updateStates.map((state) => state.toUpperCase() as Uppercase<UpdateState>))
 export type UpdateStatus = z.infer<typeof UpdateStatus>
 
@@ -54,7 +54,7 @@ export type UpdateStatus = z.infer<typeof UpdateStatus>
 export const updateMessageCharactersMax = 256
 
 /**
- * What starts an update: the connection of a device, the schedule (`cron`), a call of the update server or a scan for
+ * What starts an update: the connection of a device, the schedule (`cron`), a call by the update server or a scan for
  * a rollout (both `hook`), or the request of a user (`post`).
  */
 export type Trigger = 'connect' | 'cron' | 'hook' | 'post'

@@ -5,11 +5,14 @@ export interface RateLimitOptions {
   readonly withinMs: number
 }
 
-/** A rate limit: at most `countMax` in each `withinMs`. Bursts are spread over time. */
+/**
+ * A rate limit: at most `countMax` starts in each window of `withinMs`, so at most twice as many across the end of a
+ * window. Further starts get places in later windows.
+ */
 export class RateLimit {
   readonly #world: World
   readonly #options: RateLimitOptions
-  /** World.monotonic of the start of the current window, which may be in the future. */
+  /** The start of the window that is being filled, by `World.monotonic`. In the future if earlier windows are full. */
   #from = Number.NEGATIVE_INFINITY
   #count = 0
 

@@ -6,7 +6,7 @@ import { observable } from '#dashboard/components/use-observable'
 
 /** Where the input is: in a dialog or on the page. Closing a dialog loses only its own input. */
 export interface InputScope {
-  /** The dialog shows a secret only once, so it can only be closed by its own button. */
+  /** Only a button closes the dialog: it shows a secret that cannot be shown again, or it runs changes. */
   isLocked?: boolean
 }
 
@@ -24,8 +24,9 @@ let address = ''
 export const pendingLeave = observable<(() => unknown) | undefined>(undefined)
 
 /**
- * While `isUnsaved`, the page asks before the user leaves by a link, the back button, or by closing the dialog. It does
- * not ask if a component saves and leaves in the same turn.
+ * While `isUnsaved`, the page asks before a link, the back button, a reload, signing out, or closing the dialog loses the
+ * input; Cancel in the dialog does not ask. It does not ask either if a component sets `isUnsaved` to false and leaves in
+ * the same task.
  */
 export function useUnsaved(isUnsaved: boolean): void {
   const scope = useContext(InputScopeContext)
