@@ -21,12 +21,14 @@ const imageBytes = 3_000
 
 /** Devices that execute writes and updates, and do not report by themselves. */
 export class ConnectedDevices {
+  readonly #url: string
   readonly #fleet: Fleet
   readonly written: readonly string[]
   readonly updated: readonly string[]
 
   /** `url`: `http://host:port`; `key`: a provisioning key. */
   constructor(url: string, key: string) {
+    this.#url = url
     this.#fleet = new Fleet({
       ...{ url: url.replace(/^http/, 'ws'), key, prefix, writes: 'answer', updates: 'well' },
       ...{ devices: devicesCount, links: devicesCount, rate: 1, changes: 2, backoffMsMin: 50, backoffMsMax: 400 },
@@ -45,6 +47,10 @@ export class ConnectedDevices {
       for (const [place, version] of versions.entries())
         await api.must('PUT', `${project}/releases/${version}`, { body: Buffer.alloc(imageBytes, 1 + place) })
     }
+    // The first `fetch` of a process waits until its time limit if the server is killed while the parser of HTTP is still
+    // being loaded. The devices load images by `fetch`.
+    const answer = await fetch(`${this.#url}/api/v1/health`)
+    await answer.arrayBuffer()
     this.#fleet.start()
   }
 
