@@ -88,7 +88,7 @@ export interface PublishJsonNames {
   readonly service: string
 }
 
-/** The answer says whether the role is new. Contract 2. */
+/** Answered with whether the role is new. Contract 2. */
 export interface PutRole {
   readonly type: 'put_role'
   readonly role: string

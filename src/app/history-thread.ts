@@ -149,7 +149,7 @@ export class HistoryThread implements HistoryService {
     return this.#call('importPoints', [series])
   }
 
-  /** The piece becomes unreadable in this thread. */
+  /** A large piece becomes unreadable in this thread. */
   reuse(piece: Uint8Array<ArrayBuffer>): void {
     if (isReusable(piece)) this.#worker?.postMessage(piece, [piece.buffer])
   }

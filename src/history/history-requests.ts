@@ -80,7 +80,7 @@ export class HistoryRequests {
     }
   }
 
-  /** The pieces of an answer. Each is valid until the next one is requested. */
+  /** The pieces of an answer. Each is valid until the next one is requested; then its memory is used again. */
   async *piecesOf({ pieces }: { readonly pieces: readonly Uint8Array<ArrayBuffer>[] }): AsyncGenerator<Uint8Array> {
     for (const piece of pieces) {
       yield piece

@@ -160,9 +160,10 @@ function isShort(value: number, scaled = Math.round(value * scale)): boolean {
 
 /** The buffers of large pieces that were sent. A new buffer for each piece would cause many full garbage collections. */
 const spares: Buffer<ArrayBuffer>[] = []
+/** 8 MiB in each thread. */
 const sparesMax = 32
 
-/** Small pieces are not worth the message to the history thread. */
+/** Whether a piece is large enough to be worth the message to the history thread. */
 export function isReusable({ buffer }: Uint8Array<ArrayBuffer>): boolean {
   return buffer.byteLength === pieceBytesMax
 }

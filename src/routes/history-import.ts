@@ -14,8 +14,8 @@ import type { RouteContext } from '#routes/context'
 import { historyOf, propIdOf } from '#routes/history-parameters'
 import { ReadSlices } from '#routes/read-slices'
 
-/** One byte of a value takes up to six characters of JSON (`\u0001`); CSV doubles only quotation marks. */
-const rowCharactersMax = 7 * valueBytesMax
+/** A value has at most `valueBytesMax` characters, of which CSV doubles the quotation marks; the rest is for other fields. */
+const rowCharactersMax = 4 * valueBytesMax
 /** Rows are stored in batches, because each write waits for the disk. */
 const batchRows = 20_000
 const batchCharacters = 4 * 1024 * 1024

@@ -1,3 +1,4 @@
+import type { NodeState } from '#cluster/nats-nodes'
 import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
 import type { World } from '#runtime/world'
 import { world as realWorld } from '#test/http/http-fixture'
@@ -6,10 +7,11 @@ interface ClusterNodeOptions {
   /** The address of the owner. `here` means that this node is the owner. */
   readonly ownerUrl: () => string | undefined
   readonly world?: World
+  readonly others?: readonly NodeState[]
 }
 
 /** A cluster node without a log. All these nodes have the same key. */
-export function clusterNode({ ownerUrl, world = realWorld }: ClusterNodeOptions) {
+export function clusterNode({ ownerUrl, world = realWorld, others = [] }: ClusterNodeOptions) {
   const changed: (() => void)[] = []
   const lease: ClusterNodeParts['lease'] = {
     get isHeld() {
@@ -26,7 +28,7 @@ export function clusterNode({ ownerUrl, world = realWorld }: ClusterNodeOptions)
     world,
     node: { name: 'edge', url: 'http://127.0.0.1:1' },
     lease,
-    nodes: { all: () => [], others: [], silentMs: 0 },
+    nodes: { all: () => others, others, silentMs: 0 },
     fileKey: new Uint8Array(32),
     isWritable: () => true,
     isSettled: () => true,

@@ -70,3 +70,36 @@ test('retained messages are limited by the memory of their properties too', () =
   expect(countMax - retained.length).toBeLessThan(1.1)
   expect(broker.publish({ ...large, topic: 'small' }, undefined, true, () => {})).toBe(true)
 })
+
+test.each([
+  [true, ['resumed: sent, unsent', 'missed']],
+  [false, ['resumed: sent']],
+])('a client that returns with rights (%s) gets only messages that it may receive', async (mayReceive, expected) => {
+  const world = new ManualWorld()
+  let isPermitted = true
+  const broker = new Broker({ world, mayReceive: () => isPermitted })
+  const sent: string[] = []
+  const kept = {
+    sent: [[1, { delivery: { topic: 'sent', payload: noBytes, qos: 1 } }]] as const,
+    queue: [{ delivery: { topic: 'unsent', payload: noBytes, qos: 1 } }] as const,
+  }
+  const outgoing = {
+    kept: () => kept,
+    send: ({ topic }: { topic: string }) => sent.push(topic),
+    resume: ({ sent: again, queue }: typeof kept) =>
+      sent.push(
+        `resumed: ${[...again.map(([, each]) => each), ...queue].map((each) => each.delivery.topic).join(', ')}`,
+      ),
+  }
+  const client = { unsentBytes: () => 0, outgoing, subscriptions: new Map() } as unknown as Client
+  broker.subscribe('a session', client, { topic: 'missed', qos: 1 })
+  broker.left('a session', Number.POSITIVE_INFINITY)
+  const missed = { topic: 'missed', payload: noBytes, qos: 1, expiresAt: Number.POSITIVE_INFINITY } as const
+  broker.publish(missed, undefined, false, () => {})
+  await world.settle()
+  isPermitted = mayReceive
+  broker.resume('a session', client)
+  expect(sent).toEqual(expected)
+})
+
+const noBytes = new Uint8Array(0)
