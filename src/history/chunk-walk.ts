@@ -36,9 +36,10 @@ export function walkChunk(
     const places = ids.map((id) => shapes.byId(id))
     const shapeAt = (place: number) => places[place] as Shape
     const known = { placeOf: () => 0, shapeAt }
+    const devices = target.table.devicesByAddress(tenant)
     for (let offset = firstOffset; offset < firstOffset + count; offset++) {
       if (offset < from) reader.pass(1)
-      else if (!walkReport(tenant, shapeAt, target)) applyEntry(tenant, readEntry(reader, known), target)
+      else if (!walkReport(tenant, devices, shapeAt, target)) applyEntry(tenant, readEntry(reader, known), target)
     }
     return true
   })
@@ -49,7 +50,12 @@ export function walkChunk(
 }
 
 /** Returns false, and stays before the entry, if the entry is not a report. */
-function walkReport(tenant: string, shapeAt: (place: number) => Shape, target: WalkTarget): boolean {
+function walkReport(
+  tenant: string,
+  devices: Map<number, SeriesOfDevice>,
+  shapeAt: (place: number) => Shape,
+  target: WalkTarget,
+): boolean {
   const before = reader.place
   const length = reader.array()
   if (reader.number() !== reported) {
@@ -57,16 +63,25 @@ function walkReport(tenant: string, shapeAt: (place: number) => Shape, target: W
     return false
   }
   const { table, columns } = target
-  const device = ofAddress(walkName(tenant, table), reader.number(), target)
+  const nameAt = reader.place
+  reader.pass(1)
+  const flakeAddress = reader.number()
+  let device = devices.get(flakeAddress)
+  if (!device) {
+    reader.back(nameAt)
+    device = ofAddress(table.device(tenant, reader.text()), flakeAddress, target)
+    reader.pass(1)
+    devices.set(flakeAddress, device)
+  }
   const shape = shapeAt(reader.number())
-  const ids = table.idsOf(device, shape)
+  const series = table.seriesOf(device, shape)
   const at = reader.number()
   const time = reader.passNull() ? at : reader.number()
   reader.pass(1)
   const isKept = isKeptBy(target, tenant, shape, time)
   for (let left = reader.array(); left > 0; left -= 2) {
     const place = reader.number()
-    const id = ids[place] as number
+    const id = series.idAt(place)
     const state = reader.any() as PropertyState
     if (!isKept(place)) continue
     if (typeof state === 'number') columns.push(id, time, state)
@@ -74,14 +89,6 @@ function walkReport(tenant: string, shapeAt: (place: number) => Shape, target: W
   }
   reader.pass(length - 8)
   return true
-}
-
-function walkName(tenant: string, table: SeriesTable): SeriesOfDevice {
-  const before = reader.place
-  const device = table.findByHash(tenant, reader.passForHash())
-  reader.back(before)
-  if (device && reader.passText(device.name)) return device
-  return table.device(tenant, reader.text())
 }
 
 /**
@@ -107,12 +114,12 @@ function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
     case 'declared': {
       const device = ofAddress(table.device(tenant, entry.device), entry.flakeAddress, target)
       if (entry.kind === 'declared') markRemoved(device, entry.shape.serviceIdentifier, entry, target)
-      const ids = table.idsOf(device, entry.shape)
+      const series = table.seriesOf(device, entry.shape)
       const time = entry.kind === 'reported' ? entry.timestamp : entry.at
       const isKept = isKeptBy(target, tenant, entry.shape, time)
       for (let index = 0; index < entry.items.length; index += 2) {
         const place = entry.items[index] as number
-        if (isKept(place)) addState(ids[place] as number, time, entry.items[index + 1] as PropertyState, columns)
+        if (isKept(place)) addState(series.idAt(place), time, entry.items[index + 1] as PropertyState, columns)
       }
       return
     }

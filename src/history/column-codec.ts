@@ -19,6 +19,7 @@ import type { Points } from '#history/points'
  * | 4 | single precision: the value is the float nearest to the decimal number |
  * | 5 | the numbers themselves are packed, not their differences |
  * | 6 | the times are doubles, because a difference is too large, or they are not whole |
+ * | 7 | there is one point, and its number is left out |
  */
 const digitsMax = 6
 const singlesForm = 13
@@ -27,6 +28,7 @@ const bytesForm = 15
 const singleBit = 0x10
 const directBit = 0x20
 const doubleTimesBit = 0x40
+const onePointBit = 0x80
 
 /** The largest packed difference: numbers of a group must differ by less than 2³². */
 const packedMax = 2 ** 31 - 1
@@ -46,7 +48,8 @@ const doubleBytes = new Uint8Array(double.buffer)
 const single = new Float32Array(1)
 const singleBits = new Int32Array(single.buffer)
 
-export function encodeColumn(points: Points, from: number, to: number, writer: ByteWriter): void {
+/** `baseTime`: a whole number of ms, close to the first time. `decodeColumn` needs it too. */
+export function encodeColumn(points: Points, from: number, to: number, writer: ByteWriter, baseTime = 0): void {
   const count = to - from
   if (count > numbers.length) {
     numbers = new Float64Array(count * 2)
@@ -54,22 +57,24 @@ export function encodeColumn(points: Points, from: number, to: number, writer: B
   }
   writer.reserve(headBytesMax + count * pointBytesMax)
   const formAt = writer.at++
-  writer.varint(count)
-  const timesForm = encodeTimes(points.times, from, to, writer) ? 0 : doubleTimesBit
-  const form = timesForm | encodeForm(points, from, to, writer)
+  if (count !== 1) writer.varint(count)
+  const countForm = count === 1 ? onePointBit : 0
+  const timesForm = encodeTimes(points.times, from, to, writer, baseTime) ? 0 : doubleTimesBit
+  const form = countForm | timesForm | encodeForm(points, from, to, writer)
   // Set last: until here the writer may have replaced its buffer by a larger one.
   writer.bytes[formAt] = form
 }
 
 /** Appends the points of the next column. @throws StorageFailure `damaged` */
-export function decodeColumn(reader: ByteReader, points: Points): void {
+export function decodeColumn(reader: ByteReader, points: Points, baseTime = 0): void {
   const form = reader.byte()
-  const count = reader.varint()
+  const count = (form & onePointBit) === 0 ? reader.varint() : 1
   // A group takes at least two bytes, so a wrong count cannot take much memory.
   if (count > (reader.left + 1) * groupMax) throw damagedRow()
   points.reserve(points.count + count)
   if (count > numbers.length) numbers = new Float64Array(count * 2)
-  decodeTimes(reader, (form & doubleTimesBit) !== 0, points.times, points.count, count)
+  if ((form & doubleTimesBit) !== 0) decodeDoubles(reader, points.times, points.count, count)
+  else decodeTimes(reader, points.times, points.count, count, baseTime)
   decodeForm(reader, form, points, points.count, count)
   points.count += count
 }
@@ -107,15 +112,18 @@ function hasTexts({ texts }: Points, from: number, to: number): boolean {
   return false
 }
 
-function encodeTimes(times: Float64Array, from: number, to: number, writer: ByteWriter): boolean {
-  if (to > from && !Number.isInteger(times[from])) return encodeDoubles(times, from, to, writer)
+function encodeTimes(times: Float64Array, from: number, to: number, writer: ByteWriter, baseTime: number): boolean {
+  const first = (times[from] as number) - baseTime
+  if (to > from && !(Number.isInteger(first) && Math.abs(first) <= wholeMax)) {
+    return encodeDoubles(times, from, to, writer)
+  }
   for (let index = from + 1; index < to; index++) {
     const difference = (times[index] as number) - (times[index - 1] as number)
     // A whole number up to `packedMax`.
     if (!(difference >= 0 && difference === (difference | 0))) return encodeDoubles(times, from, to, writer)
     numbers[index - from - 1] = difference
   }
-  if (to > from) writer.signed(times[from] as number)
+  if (to > from) writer.signed(first)
   packNumbers(numbers, to - from - 1, writer)
   return true
 }
@@ -125,13 +133,13 @@ function encodeDoubles(times: Float64Array, from: number, to: number, writer: By
   return false
 }
 
-function decodeTimes(reader: ByteReader, areDoubles: boolean, times: Float64Array, at: number, count: number): void {
-  if (areDoubles) {
-    for (let index = 0; index < count; index++) times[at + index] = reader.double()
-    return
-  }
+function decodeDoubles(reader: ByteReader, times: Float64Array, at: number, count: number): void {
+  for (let index = 0; index < count; index++) times[at + index] = reader.double()
+}
+
+function decodeTimes(reader: ByteReader, times: Float64Array, at: number, count: number, baseTime: number): void {
   if (count === 0) return
-  let time = reader.signed()
+  let time = reader.signed() + baseTime
   times[at] = time
   unpackNumbers(reader, numbers, count - 1)
   for (let index = 1; index < count; index++) {

@@ -16,7 +16,7 @@ export interface HistoryLimits {
 }
 
 export const defaultLimits: HistoryLimits = {
-  unstoredMax: 262_144,
+  unstoredMax: 524_288,
   runsMax: 16,
   blockPointsMin: 256,
   rawMs: 30 * dayMs,

@@ -32,7 +32,7 @@ import { packRecord, unpackRecord } from '#store/record-codec'
 /** Points are stored earlier if their texts have more characters, because the texts take memory. */
 const unstoredCharactersMax = 8 * 1024 * 1024
 
-const keySpace = { name: 'key space of the history', version: 1, upgrades: {} }
+const keySpace = { name: 'key space of the history', version: 2, upgrades: {} }
 const baseFormat = { name: 'base of the history', version: 1, upgrades: {} }
 const mergedFormat = { name: 'last merge of the history', version: 1, upgrades: {} }
 const deadFormat = { name: 'deleted series of the history', version: 1, upgrades: {} }

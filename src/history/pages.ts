@@ -11,14 +11,16 @@ import type { Operation, Storage } from '#runtime/storage'
 const pageBytes = 64 * 1024
 
 /**
- * Writes the pages of a run, with its series in order. Each series has its number (as the difference from the previous
- * number), the length of its column, and the column. A page contains only whole series.
+ * Writes the pages of a run, with its series in order. A page begins with a time, from which the times in its columns
+ * are counted. Then, for each series: its number (as the difference from the previous number), the length of its column,
+ * and the column. A page contains only whole series.
  */
 export class PageWriter {
   readonly #run: string
   readonly #writer = new ByteWriter()
   readonly #column = new ByteWriter()
   #last = 0
+  #baseTime = 0
   /** The first series of each page. */
   readonly firsts: number[] = []
   /** Complete pages, to be stored. */
@@ -32,8 +34,10 @@ export class PageWriter {
     if (this.#writer.at === 0) {
       this.firsts.push(series)
       this.#last = series
+      this.#baseTime = Math.floor(points.firstTime)
+      this.#writer.signed(this.#baseTime)
     }
-    encodeColumn(points, 0, points.count, this.#column)
+    encodeColumn(points, 0, points.count, this.#column, this.#baseTime)
     this.#writer.varint(series - this.#last)
     this.#writer.varint(this.#column.at)
     this.#writer.append(this.#column)
@@ -48,13 +52,47 @@ export class PageWriter {
   }
 }
 
+/** Goes through the series of a page in order. */
+class PageReader {
+  readonly #reader: ByteReader
+  readonly #baseTime: number
+  #length = 0
+  /** The current series. */
+  series: number
+
+  /** Begins before the first series. */
+  constructor(storage: Storage, { name }: Run, first: number) {
+    const row = storage.get(historyKeys.page(name, first))
+    if (!row) throw damagedRow()
+    this.#reader = openRow(row)
+    this.#baseTime = this.#reader.signed()
+    this.series = first
+  }
+
+  /** Goes to the next series. Returns false at the end. */
+  next(): boolean {
+    if (this.#reader.isAtEnd) return false
+    this.series += this.#reader.varint()
+    this.#length = this.#reader.varint()
+    return true
+  }
+
+  /** Appends the points of the current series. Call `take` or `pass` once for each series. */
+  take(points: Points): void {
+    decodeColumn(this.#reader, points, this.#baseTime)
+  }
+
+  pass(): void {
+    this.#reader.pass(this.#length)
+  }
+}
+
 /** Goes through the series of a run in order. */
 export class RunCursor {
   readonly #storage: Storage
   readonly #run: Run
-  #page = -1
-  #reader: ByteReader | undefined
-  #length = 0
+  #place = -1
+  #page: PageReader | undefined
   /** The current series; undefined at the end. */
   series: number | undefined
 
@@ -67,29 +105,25 @@ export class RunCursor {
 
   /** Goes to the next series. */
   next(): void {
-    if (!this.#reader || this.#reader.isAtEnd) {
-      this.series = this.#run.pages[++this.#page]
-      if (this.series === undefined) return
-      this.#reader = openPage(this.#storage, this.#run, this.series)
+    while (!this.#page?.next()) {
+      const first = this.#run.pages[++this.#place]
+      this.#page = first === undefined ? undefined : new PageReader(this.#storage, this.#run, first)
+      if (!this.#page) {
+        this.series = undefined
+        return
+      }
     }
-    this.series = (this.series as number) + this.#reader.varint()
-    this.#length = this.#reader.varint()
+    this.series = this.#page.series
   }
 
   /** Appends the points of the current series. Call `take` or `pass` once for each series. */
   take(points: Points): void {
-    decodeColumn(this.#reader as ByteReader, points)
+    this.#page?.take(points)
   }
 
   pass(): void {
-    this.#reader?.pass(this.#length)
+    this.#page?.pass()
   }
-}
-
-function openPage(storage: Storage, { name }: Run, first: number): ByteReader {
-  const row = storage.get(historyKeys.page(name, first))
-  if (!row) throw damagedRow()
-  return openRow(row)
 }
 
 /** The index of the only page that may contain a series; -1 if the series is before the first page. */
@@ -112,21 +146,18 @@ function readRun(
   take: (series: number, points: Points) => void,
 ): void {
   for (let next = 0; next < sorted.length; ) {
-    const page = pageWith(sorted[next] as number, run.pages)
-    const end = run.pages[page + 1] ?? Number.POSITIVE_INFINITY
-    const first = run.pages[page]
-    const reader = first === undefined ? undefined : openPage(storage, run, first)
-    let found = first ?? 0
-    while (reader && !reader.isAtEnd) {
-      found += reader.varint()
-      const length = reader.varint()
-      while ((sorted[next] ?? end) < found) next++
+    const place = pageWith(sorted[next] as number, run.pages)
+    const end = run.pages[place + 1] ?? Number.POSITIVE_INFINITY
+    const first = run.pages[place]
+    const page = first === undefined ? undefined : new PageReader(storage, run, first)
+    while (page?.next()) {
+      while ((sorted[next] ?? end) < page.series) next++
       if (next === sorted.length) break
-      if (sorted[next] !== found) reader.pass(length)
+      if (sorted[next] !== page.series) page.pass()
       else {
         const points = new Points()
-        decodeColumn(reader, points)
-        take(found, points)
+        page.take(points)
+        take(page.series, points)
       }
     }
     while (next < sorted.length && (sorted[next] as number) < end) next++

@@ -2,7 +2,6 @@ import { historyKeys } from '#history/history-keys'
 import type { Shape } from '#model/shape'
 import type { Operation, Storage } from '#runtime/storage'
 import { keysBelow } from '#store/key-space'
-import { textHash } from '#store/msgpack-reader'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
@@ -39,6 +38,26 @@ export function idsIn(row: Uint8Array): number[] {
   return series.map(([, , , id]) => id)
 }
 
+/** The series of the properties of one shape, for one device. */
+class ShapeSeries {
+  readonly shape: Shape
+  readonly #firstId: number
+  /** Only if the ids do not follow each other, because most of the time for a report goes into finding such lists. */
+  readonly #ids: Int32Array | undefined
+
+  constructor(shape: Shape, ids: readonly number[]) {
+    this.shape = shape
+    const [firstId = 0] = ids
+    this.#firstId = firstId
+    this.#ids = ids.every((id, place) => id === firstId + 2 * place) ? undefined : Int32Array.from(ids)
+  }
+
+  /** The id of the series of a property, by the index of the property in the shape. */
+  idAt(place: number): number {
+    return this.#ids ? (this.#ids[place] as number) : this.#firstId + 2 * place
+  }
+}
+
 /** The series of one device. */
 export class SeriesOfDevice {
   readonly tenant: string
@@ -47,9 +66,10 @@ export class SeriesOfDevice {
   flakeAddress = 0
   readonly kinds: SeriesKind[] = []
   readonly ids: number[] = []
-  /** The declared shapes, and (`shapeIds`) the ids of the series of their properties. A device has few services. */
-  readonly shapes: Shape[] = []
-  readonly shapeIds: Int32Array[] = []
+  /** One for each declared service. A device has few services. */
+  readonly shapes: ShapeSeries[] = []
+  /** The shape of the last report. */
+  reported: ShapeSeries | undefined
 
   constructor(tenant: string, name: string) {
     this.tenant = tenant
@@ -75,10 +95,10 @@ export class SeriesOfDevice {
 export class SeriesTable {
   readonly #tenants = new Map<string, Map<string, SeriesOfDevice>>()
   /**
-   * By tenant and by the hash of the name, so that a device is found without decoding its name. The hash is a signed
-   * number, which a map finds faster.
+   * By tenant and address: the devices that have reported, so that they are found without decoding their names. Stored
+   * addresses are not added, because the address of a device whose entries were lost is assigned again.
    */
-  readonly #byHash = new Map<string, Map<number, SeriesOfDevice>>()
+  readonly #byAddress = new Map<string, Map<number, SeriesOfDevice>>()
   readonly #kinds = new Map<string, SeriesKind>()
   readonly #changed = new Set<SeriesOfDevice>()
   /** Devices that were removed since the last `changes`, by the key of their row. */
@@ -109,9 +129,14 @@ export class SeriesTable {
     return this.#tenants.get(tenant)?.get(name)
   }
 
-  /** A device whose name has this hash. In rare cases another name has the same hash. */
-  findByHash(tenant: string, hash: number): SeriesOfDevice | undefined {
-    return this.#byHash.get(tenant)?.get(hash | 0)
+  /** The devices of a tenant that have reported. `walkChunk` adds them. */
+  devicesByAddress(tenant: string): Map<number, SeriesOfDevice> {
+    let devices = this.#byAddress.get(tenant)
+    if (!devices) {
+      devices = new Map()
+      this.#byAddress.set(tenant, devices)
+    }
+    return devices
   }
 
   device(tenant: string, name: string): SeriesOfDevice {
@@ -119,13 +144,11 @@ export class SeriesTable {
     if (!devices) {
       devices = new Map()
       this.#tenants.set(tenant, devices)
-      this.#byHash.set(tenant, new Map())
     }
     let device = devices.get(name)
     if (!device) {
       device = new SeriesOfDevice(tenant, name)
       devices.set(name, device)
-      this.#byHash.get(tenant)?.set(textHash(name, 0) | 0, device)
     }
     return device
   }
@@ -144,19 +167,22 @@ export class SeriesTable {
       for (const device of devices.values()) for (const series of device.series()) yield { ...series, device }
   }
 
-  /** The ids of the series of each property of a shape. Creates missing series. */
-  idsOf(device: SeriesOfDevice, shape: Shape): Int32Array {
-    for (let place = 0; place < device.shapes.length; place++)
-      if (device.shapes[place] === shape) return device.shapeIds[place] as Int32Array
-    const ids = Int32Array.from(shape.properties, ({ propId, type }) =>
-      this.idOf(device, { service: shape.serviceIdentifier, propId, type: type.name }),
-    )
+  /** The series of each property of a shape. Creates missing series. */
+  seriesOf(device: SeriesOfDevice, shape: Shape): ShapeSeries {
+    if (device.reported?.shape !== shape) {
+      device.reported = device.shapes.find((known) => known.shape === shape) ?? this.#declare(device, shape)
+    }
+    return device.reported
+  }
+
+  #declare(device: SeriesOfDevice, shape: Shape): ShapeSeries {
+    const { serviceIdentifier: service, properties } = shape
+    const ids = properties.map(({ propId, type }) => this.idOf(device, { service, propId, type: type.name }))
+    const series = new ShapeSeries(shape, ids)
+    const before = device.shapes.findIndex((known) => known.shape.serviceIdentifier === service)
     // Replaces an earlier declaration of the service.
-    const before = device.shapes.findIndex(({ serviceIdentifier }) => serviceIdentifier === shape.serviceIdentifier)
-    const at = before >= 0 ? before : device.shapes.length
-    device.shapes[at] = shape
-    device.shapeIds[at] = ids
-    return ids
+    device.shapes[before >= 0 ? before : device.shapes.length] = series
+    return series
   }
 
   idOf(device: SeriesOfDevice, kind: SeriesKind): number {
@@ -170,11 +196,9 @@ export class SeriesTable {
 
   /** Removes a device. Returns the ids of its series and of their marks. */
   remove(device: SeriesOfDevice): number[] {
-    const { tenant, name, ids } = device
+    const { tenant, name, flakeAddress, ids } = device
     this.#tenants.get(tenant)?.delete(name)
-    const byHash = this.#byHash.get(tenant)
-    const hash = textHash(name, 0) | 0
-    if (byHash?.get(hash) === device) byHash.delete(hash)
+    this.#byAddress.get(tenant)?.delete(flakeAddress)
     this.#changed.delete(device)
     this.#removed.set(historyKeys.device(tenant, name), device)
     for (const id of ids) this.#alive[id >> 1] = 0

@@ -29,6 +29,40 @@ async function stored(history: HistoryStore): Promise<Record<string, readonly [t
   return found
 }
 
+const report = async (
+  history: HistoryStore,
+  firstOffset: number,
+  device: string,
+  flakeAddress: number,
+  timestamp: number,
+) => {
+  const items = [0, firstOffset]
+  const entry: Entry = { kind: 'reported', device, flakeAddress, shape, at: start, timestamp, seq: 1, items }
+  const chunk = { tenant, firstOffset, count: 1, time: start, bytes: packChunk([entry], start, 0) }
+  await history.apply(chunk, start)
+}
+
+test('a device has only its own points if its address was first given to a device whose entries were lost', async () => {
+  const backend = memoryStorage()
+  const open = async () => {
+    const history = await HistoryStore.open(await backend.open(), shapes)
+    await history.resume(history.checkpoints.at(-1) as TimedCheckpoint, 'epoch 1')
+    return history
+  }
+  let history = await open()
+  await report(history, 1, 'A', 1, start)
+  await history.flush()
+  backend.crash()
+  history = await open()
+  await report(history, 1, 'B', 1, start)
+  await report(history, 2, 'B', 1, start + 1)
+  const points = [
+    [start, 1],
+    [start + 1, 2],
+  ]
+  expect(await stored(history)).toEqual({ A: [], B: points })
+})
+
 test('a device that was deleted and created again in skipped entries has no old history, also after a restart', async () => {
   const backend = memoryStorage()
   const open = async () => {
@@ -37,20 +71,14 @@ test('a device that was deleted and created again in skipped entries has no old 
     return history
   }
   let history = await open()
-  const report = async (firstOffset: number, device: string, flakeAddress: number, timestamp: number) => {
-    const items = [0, firstOffset]
-    const entry: Entry = { kind: 'reported', device, flakeAddress, shape, at: start, timestamp, seq: 1, items }
-    const chunk = { tenant, firstOffset, count: 1, time: start, bytes: packChunk([entry], start, 0) }
-    await history.apply(chunk, start)
-  }
-  await report(1, 'A', 1, start)
-  await report(2, 'B', 2, start)
+  await report(history, 1, 'A', 1, start)
+  await report(history, 2, 'B', 2, start)
   await history.flush()
   backend.crash()
   history = await open()
   await history.skip(tenant, 9, start)
-  await report(10, 'A', 3, start + 1)
-  await report(11, 'B', 2, start + 1)
+  await report(history, 10, 'A', 3, start + 1)
+  await report(history, 11, 'B', 2, start + 1)
   const expected = {
     A: [[start + 1, 10]],
     B: [

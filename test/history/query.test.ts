@@ -115,7 +115,8 @@ class Fixture {
   }
 
   async #apply(part: Pick<Extract<Entry, { kind: 'reported' }>, 'timestamp' | 'items'>, name = device): Promise<void> {
-    const entry: Entry = { kind: 'reported', device: name, flakeAddress: 1, shape, at: this.now, seq: 1, ...part }
+    const flakeAddress = name.charCodeAt(0)
+    const entry: Entry = { kind: 'reported', device: name, flakeAddress, shape, at: this.now, seq: 1, ...part }
     const bytes = packChunk([entry], this.now, 0)
     await this.store.apply({ tenant, firstOffset: ++this.#offset, count: 1, time: this.now, bytes }, this.now)
   }
