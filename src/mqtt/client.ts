@@ -7,7 +7,7 @@ import { type Publication, writeAcknowledgement, writeDelivery, writeSharedDeliv
 import { type Reason, reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
 import type { CloseReason } from '#runtime/close-codes'
-import type { LocalTopics } from '#runtime/local-topics'
+import type { LocalSocket, LocalTopics } from '#runtime/local-topics'
 import type { Socket } from '#runtime/socket'
 
 /** The device, gateway, person or program that signed in. With authentication off, a client may act as any of these. */
@@ -108,7 +108,7 @@ export class Client {
   deliver(message: Delivery): boolean {
     const { topicAliasMaximum } = this.#parts
     if (topicAliasMaximum === 0) {
-      return this.send((message.qos === 0 ? writeSharedDelivery : writeDelivery)(message, this.version), true)
+      return this.send(writeSharedDelivery(message, this.version), true)
     }
     const known = this.#aliases.get(message.topic)
     const topicAlias = known ?? this.#aliases.size + 1
@@ -160,10 +160,11 @@ const reasonsByCode: Readonly<Record<CloseReason['code'], Reason>> = {
  * A client as a socket of `src/runtime`. The module that uses the socket publishes its messages, and answers its pings,
  * because an MQTT server cannot ping. The keep alive detects a client that has gone.
  */
-export class ClientSocket implements Socket {
+export class ClientSocket implements Socket, LocalSocket {
   readonly #client: Client
   /** Set by the module that uses the socket. */
   onMessage: (message: string | Uint8Array) => void = () => {}
+  onPublished: (messages: readonly string[]) => void = () => {}
   onPing: () => void = () => {}
   /** The topics of events. Undefined for a socket that receives no events. */
   topics: LocalTopics | undefined
@@ -180,6 +181,10 @@ export class ClientSocket implements Socket {
   send(message: string | Uint8Array): boolean {
     this.onMessage(message)
     return true
+  }
+
+  receive(messages: readonly string[]): void {
+    this.onPublished(messages)
   }
 
   cork(task: () => void): void {

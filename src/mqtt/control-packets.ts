@@ -262,6 +262,8 @@ export interface Delivery {
   readonly isDuplicate?: boolean
   readonly packetId?: number
   readonly properties?: Properties
+  /** For a message with QoS 0 to many clients: the packets that were written for it, by protocol version. */
+  readonly packets?: Partial<Record<ProtocolVersion, Uint8Array>>
 }
 
 /** A PUBLISH of version 5 with properties. */

@@ -4,6 +4,7 @@ import { type Reason, reasons } from '#mqtt/reason-codes'
 
 /** The methods of a client that its messages need. */
 interface Receiver {
+  readonly isClosed: boolean
   /** Returns false if the packet is too large for the client, or the client is closed. */
   deliver(message: Delivery): boolean
   /** Sends PUBREL. */
@@ -59,9 +60,10 @@ export class OutgoingMessages {
     this.#windowMax = windowMax
   }
 
-  send(delivery: Delivery, more: Pick<Unacknowledged, 'offset' | 'isKept'> = {}): void {
+  /** `offset`, `isKept`: see `Unacknowledged`. */
+  send(delivery: Delivery, offset?: number, isKept = false): void {
     if (delivery.qos === 0) this.#client.deliver(delivery)
-    else this.#enqueue({ delivery, ...more })
+    else this.#enqueue({ delivery, offset, isKept })
   }
 
   /** PUBACK, PUBREC or PUBCOMP was received. */
@@ -132,7 +134,8 @@ export class OutgoingMessages {
   /** A packet that is too large for the client counts as acknowledged. MQTT-3.1.2-25. */
   #transmit(message: Unacknowledged): void {
     const packetId = this.#nextIdentifier()
-    if (this.#client.deliver({ ...message.delivery, packetId })) this.#add(packetId, message)
+    const isSent = this.#client.deliver({ ...message.delivery, packetId })
+    if (isSent || this.#client.isClosed) this.#add(packetId, message)
   }
 
   #add(packetId: number, message: Unacknowledged): void {

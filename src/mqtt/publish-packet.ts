@@ -125,16 +125,12 @@ export function writeDelivery(message: Delivery, version: ProtocolVersion): Uint
   return packet
 }
 
-/** The packet that was written last for each message, because many clients get the same message. */
-const packets = new WeakMap<Delivery, { readonly version: ProtocolVersion; readonly packet: Uint8Array }>()
-
-/** Like `writeDelivery`, for a message without packet identifier. Successive clients of a version share the packet. */
+/** Like `writeDelivery`. All clients of a version share the packet of a message with `packets`. */
 export function writeSharedDelivery(message: Delivery, version: ProtocolVersion): Uint8Array {
-  const known = packets.get(message)
-  if (known?.version === version) return known.packet
-  const packet = writeDelivery(message, version)
-  packets.set(message, { version, packet })
-  return packet
+  const { packets } = message
+  if (!packets) return writeDelivery(message, version)
+  packets[version] ??= writeDelivery(message, version)
+  return packets[version]
 }
 
 function variableLength(length: number): Buffer {

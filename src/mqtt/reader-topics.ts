@@ -49,11 +49,13 @@ interface Reader {
   scanCount: number
 }
 
-/** An event, and its deliveries by the keys of readers. */
-interface ReceivedEvent {
-  readonly text: string
-  readonly event: StateEvent
-  readonly byKey: Map<string, { readonly scope: Scope | undefined; readonly deliveries: readonly Delivery[] }>
+/** A delivery of an event with its offset in the stream, or the message of the hub about a gap. */
+type EventDelivery = { readonly delivery: Delivery; readonly offset: number | undefined } | { readonly gap: string }
+
+/** Successive messages of the hub, and their deliveries by the keys of readers. */
+interface ReceivedMessages {
+  readonly messages: readonly string[]
+  readonly byKey: Map<string, { readonly scope: Scope | undefined; readonly deliveries: readonly EventDelivery[] }>
 }
 
 const resyncLevels = ['v1', 'events', '$resync']
@@ -71,8 +73,8 @@ const unreadPauseMs = 100
 export class ReaderTopics {
   readonly #parts: ReaderParts
   readonly #readers = new Map<Client, Reader>()
-  /** The last event. Clients with the same rights get the same text, one after another. */
-  #last: ReceivedEvent | undefined
+  /** The last messages. Clients with the same rights get the same list, one after another. */
+  #last: ReceivedMessages | undefined
 
   constructor(parts: ReaderParts) {
     this.#parts = parts
@@ -111,6 +113,7 @@ export class ReaderTopics {
    * values must be sent again.
    */
   positionOf(client: Client): Position | undefined {
+    this.#parts.localTopics.flush()
     const reader = this.#readers.get(client)
     const position = reader && this.#parts.hub.positionOf(client.socket)
     if (!position || reader.scanCount > 0 || client.outgoing.hasOthers) return undefined
@@ -141,7 +144,11 @@ export class ReaderTopics {
       const { hub, localTopics } = this.#parts
       const known = reader
       client.socket.topics = localTopics
-      client.socket.onMessage = (message) => this.#receive(known, String(message))
+      client.socket.onMessage = (message) => {
+        localTopics.flush()
+        this.#receive(known, [String(message)])
+      }
+      client.socket.onPublished = (messages) => this.#receive(known, messages)
       client.onDrained = () => hub.drained(client.socket)
     }
     return reader
@@ -177,30 +184,32 @@ export class ReaderTopics {
     socket.unsubscribeAll()
   }
 
-  #receive(reader: Reader, text: string): void {
-    if (this.#last?.text !== text) this.#last = { text, event: JSON.parse(text) as StateEvent, byKey: new Map() }
-    const { event } = this.#last
-    if (event.type === 'STREAM') {
-      if (!(event as { readonly recovered?: boolean }).recovered) this.#resync(reader, text)
-      return
+  #receive(reader: Reader, messages: readonly string[]): void {
+    if (this.#last?.messages !== messages) this.#last = { messages, byKey: new Map() }
+    const { outgoing } = reader.client
+    for (const each of this.#deliveriesOf(reader, this.#last)) {
+      if ('gap' in each) this.#resync(reader, each.gap)
+      else outgoing.send(each.delivery, each.offset)
     }
-    if (event.type === 'RESYNC') {
-      this.#resync(reader, text)
-      return
-    }
-    const { offset } = event
-    for (const delivery of this.#deliveriesOf(reader, this.#last)) reader.client.outgoing.send(delivery, { offset })
   }
 
-  /** The deliveries of the event itself and of the values that it changes. */
-  #deliveriesOf(reader: Reader, { text, event, byKey }: ReceivedEvent): readonly Delivery[] {
+  /** The deliveries of the events themselves and of the values that they change. */
+  #deliveriesOf(reader: Reader, { messages, byKey }: ReceivedMessages): readonly EventDelivery[] {
     const caller = reader.hasValues ? reader.client.principal.caller?.now() : undefined
     const known = byKey.get(reader.key)
     if (known && known.scope === caller?.scope) return known.deliveries
-    const { deviceIdentifier: device, serviceIdentifier: service } = event
-    const levels = ['v1', 'events', device, service].map((name) => (name === undefined ? absentLevel : levelOf(name)))
-    const values = caller ? changeMessages(this.#parts.system, caller, event) : []
-    const deliveries = [{ levels, payload: text }, ...values].flatMap((message) => deliveryTo(reader, message) ?? [])
+    const deliveries = messages.flatMap((text): EventDelivery | EventDelivery[] => {
+      const event = JSON.parse(text) as StateEvent & { readonly recovered?: boolean }
+      if (event.type === 'STREAM') return event.recovered ? [] : { gap: text }
+      if (event.type === 'RESYNC') return { gap: text }
+      const { deviceIdentifier: device, serviceIdentifier: service, offset } = event
+      const levels = ['v1', 'events', device, service].map((name) => (name === undefined ? absentLevel : levelOf(name)))
+      const values = caller ? changeMessages(this.#parts.system, caller, event) : []
+      return [{ levels, payload: text }, ...values].flatMap((message) => {
+        const delivery = deliveryTo(reader, message)
+        return delivery ? { delivery: delivery.qos === 0 ? { ...delivery, packets: {} } : delivery, offset } : []
+      })
+    })
     byKey.set(reader.key, { scope: caller?.scope, deliveries })
     return deliveries
   }
@@ -258,6 +267,7 @@ export class ReaderTopics {
         // After the commit, because the last changes might not be stored yet.
         if (messages.length > 0) {
           port.whenStored(() => {
+            this.#parts.localTopics.flush()
             for (const delivery of messages.flatMap((message) => deliveryTo(reader, message, true) ?? []))
               client.outgoing.send(delivery)
           })

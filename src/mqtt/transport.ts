@@ -110,8 +110,10 @@ export class TcpTransport implements Transport {
     if (this.#isClosing) return
     this.#packets.push(packet)
     this.#packetBytes += packet.length
-    if (mayWait && this.#packetBytes < waitingBytesMax) this.#packetFlush.add(this)
-    else if (!this.#isFlushDue) {
+    if (mayWait && this.#packetBytes < waitingBytesMax) {
+      // With more than one packet, a flush is due already.
+      if (this.#packets.length === 1) this.#packetFlush.add(this)
+    } else if (!this.#isFlushDue) {
       this.#isFlushDue = true
       this.#world.soon(() => this.flush())
     }

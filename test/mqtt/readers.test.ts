@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
 
 /** Events, values and the status of devices by subscription. */
@@ -157,6 +157,30 @@ test('with QoS 1 no more is in flight than the client takes, and the rest follow
   expect(sent()).toEqual([1, 2, 3, 4, 5])
 })
 
+test('changes come before the present values that contain them', async () => {
+  const topic = 'v1/state/PUMP-1/telemetry/a'
+  await report({ a: 0 })
+  await subscribe(topic, { rh: 2 })
+  const { system } = fixture.assembly.context
+  const peek = system.peek.bind(system)
+  vi.spyOn(system, 'peek').mockImplementationOnce((address) => {
+    for (const value of [1, 2]) device.publish('v1/devices/me/telemetry', JSON.stringify({ a: value }))
+    return peek(address)
+  })
+  await subscribe(topic)
+  expect(messages()).toEqual([`${topic} 1`, `${topic} 2`, `${topic} 2 retained`])
+})
+
+test('a gap comes after the events that were published before it', async () => {
+  await report({ a: 0 })
+  await subscribe('v1/events/#')
+  const { hub } = fixture.assembly.context
+  device.onSent = () => hub.reloaded(() => 1, true)
+  device.publish('v1/devices/me/telemetry', '{"a":1}', { qos: 1, messageId: 5 })
+  await fixture.settle()
+  expect(events().map(([topic]) => topic)).toEqual(['v1/events/PUMP-1/telemetry', 'v1/events/$resync'])
+})
+
 describe('a persistent session', () => {
   const valuesOf = (client: TestClient) =>
     events(client).flatMap(([, { updates = [] }]) => updates.map(({ value }: { value: unknown }) => value))
@@ -187,6 +211,21 @@ describe('a persistent session', () => {
     await fixture.settle()
     await report({ a: 4 })
     expect(valuesOf(second)).toEqual([2, 3, 4])
+  })
+
+  test('continues with an event that was published in the cycle in which the connection ended', async () => {
+    await report({ a: 0 })
+    const first = await fixture.connected(lasting)
+    await subscribe('v1/events/PUMP-1/telemetry', { qos: 1 }, first)
+    device.onSent = () => {
+      if (!first.isClosed) first.cut()
+    }
+    device.publish('v1/devices/me/telemetry', '{"a":1}', { qos: 1, messageId: 5 })
+    await device.settle()
+    expect(first.isClosed).toBe(true)
+    const second = await fixture.connected(lasting)
+    await fixture.settle()
+    expect(valuesOf(second)).toEqual([1])
   })
 
   test('after a kill of the process nothing is missing; the last ten seconds may come twice', async () => {

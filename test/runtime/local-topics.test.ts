@@ -1,0 +1,61 @@
+import { beforeEach, expect, test } from 'vitest'
+import { LocalTopics } from '#runtime/local-topics'
+import { ManualWorld } from '#test/runtime/manual-world'
+
+let world: ManualWorld
+let topics: LocalTopics
+let published: string[]
+beforeEach(() => {
+  world = new ManualWorld()
+  published = []
+  topics = new LocalTopics(world, { publish: (topic, message) => published.push(`${topic} ${message}`) })
+})
+
+function socket() {
+  const lists: (readonly string[])[] = []
+  return { lists, receive: (messages: readonly string[]) => lists.push(messages) }
+}
+
+test('messages of one cycle reach each local socket as one list, and websockets at once', async () => {
+  const sockets = [socket(), socket()]
+  for (const each of sockets) topics.subscribe('a', each)
+  const bytes = Buffer.from('1')
+  topics.publish('a', bytes)
+  bytes.write('x')
+  topics.publish('a', '2')
+  topics.publish('b', '3')
+  expect(published).toEqual(['a 1', 'a 2', 'b 3'])
+  expect(sockets[0]?.lists).toEqual([])
+  await world.settle()
+  expect(sockets.map(({ lists }) => lists)).toEqual([[['1', '2']], [['1', '2']]])
+  topics.publish('a', '4')
+  await world.settle()
+  expect(sockets[1]?.lists).toEqual([['1', '2'], ['4']])
+})
+
+test('a socket gets exactly the messages that were published while it was subscribed', async () => {
+  const [first, second] = [socket(), socket()]
+  topics.subscribe('a', first)
+  topics.publish('a', '1')
+  topics.subscribe('a', second)
+  topics.publish('a', '2')
+  topics.unsubscribe('a', first)
+  topics.publish('a', '3')
+  await world.settle()
+  expect([first.lists.flat(), second.lists.flat()]).toEqual([
+    ['1', '2'],
+    ['2', '3'],
+  ])
+})
+
+test.each([
+  ['bytes', 1, 'x'.repeat(1024), 64],
+  ['sockets', 10_000, 'x', 13],
+])('of many %s, few messages wait', (_, socketCount, message, waitingMax) => {
+  const sockets = Array.from({ length: socketCount }, socket)
+  for (const each of sockets) topics.subscribe('a', each)
+  for (let count = 0; count < waitingMax; count++) topics.publish('a', message)
+  expect(sockets.at(-1)?.lists).toEqual([])
+  topics.publish('a', message)
+  expect(sockets.at(-1)?.lists.flat()).toHaveLength(waitingMax + 1)
+})
