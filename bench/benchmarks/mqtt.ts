@@ -1,4 +1,4 @@
-// Answers: the speed and the cost of MQTT, compared with mosquitto, aedes and the websockets of this server: messages a second with QoS 1 that are acknowledged (by this server when they are stored), deliveries a second to 1 000 subscribers, memory of an idle device connection, and whether 1 000 MQTT connections slow down the device websocket. Does not count: connecting, HELLO, sign-in, more than one node.
+// Answers: the speed and the cost of MQTT, compared with mosquitto, aedes, a server that only answers, and the websockets of this server: messages a second with QoS 1 that are acknowledged (by this server when they are stored), deliveries a second to 1 000 subscribers, memory of an idle device connection, and whether 1 000 MQTT connections slow down the device websocket. Does not count: connecting, HELLO, sign-in, more than one node.
 
 import { execFileSync } from 'node:child_process'
 import { connect as connectTcp, type Socket } from 'node:net'
@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls'
 import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/benchmark'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import { standardLoad, started, timesOf, withLoad } from '#bench/harness/running-load'
-import { ownServer, type RunningServer, type StartServer } from '#bench/harness/servers'
+import { listening, ownServer, type RunningServer, type StartServer } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { LoadSpec } from '#bench/load/generator'
 import { leadLimits } from '#bench/load/lead'
@@ -44,6 +44,8 @@ const storing: readonly System[] = [
   ...storingSystems.filter(({ protocol, isThere }) => isThere && protocol === 'mqtt stored'),
   ...brokers.filter(({ name }) => name === 'aedes').map((aedes): System => ({ ...aedes, protocol: 'mqtt stored' })),
 ]
+/** Shows the limit of any server on `node:net`. */
+const bare: System = { name: 'node:net alone', start: listening('bare/mqtt'), protocol: 'mqtt stored' }
 const delivering: readonly System[] = [
   byMqtt('own mqtt', 'MQTT, events'),
   byMqtt('own mqtt, state', 'MQTT, state'),
@@ -185,7 +187,7 @@ export const mqtt: Benchmark = {
           ),
         ]
       : []),
-    caseOf(each, storing, eachLoad, isMosquittoThere ? mosquitto : json),
+    caseOf(each, [...storing, bare], eachLoad, isMosquittoThere ? mosquitto : json),
     caseOf(out, delivering, outLoad, 'websocket'),
     {
       name: beside,
