@@ -212,6 +212,7 @@ export const mqtt: Benchmark = {
       ? [ratio(`${many}, beside mosquitto`, 'MQTT', 'changesPerSecond', 4), ratio(each, 'MQTT', 'changesPerSecond', 1)]
       : []),
     ratio(out, 'MQTT, events', 'deliveriesPerSecond', 0.8),
+    ratio(out, 'MQTT, state', 'deliveriesPerSecond', 0.8),
     ratio(beside, '1 000 MQTT connections', 'changesPerSecond', 0.97),
     { case: memory, variant: 'MQTT', figure: 'connectionBytes', atMost: 12_000 },
     ...(hasTls ? [{ case: memory, variant: 'MQTT, TLS', figure: 'connectionBytes', atMost: 45_000 }] : []),

@@ -28,7 +28,7 @@ const lingerMs = 5_000
 
 /** When this many bytes wait, they are sent in the next cycle of the event loop. */
 const waitingBytesMax = 16 * 1024
-const waitPerWriteTime = 3
+const waitPerWriteTime = 1.5
 /** The longest wait. A pause of the process during the writes must not delay the next writes for long. */
 const waitMsMax = 100
 /** The number of connections to flush between two reads of the clock. */
@@ -36,7 +36,7 @@ const flushedAtOnce = 16
 
 /**
  * Sends packets that may wait, for all connections together. A write costs as much as several hundred packets in it. So
- * the next packets wait three times as long as the last writes took, up to `waitMsMax`. With few connections this wait
+ * the next packets wait half as long again as the last writes took, up to `waitMsMax`. With few connections this wait
  * is negligible.
  */
 export class PacketFlush {

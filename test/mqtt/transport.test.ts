@@ -56,7 +56,7 @@ test('after a pause of the process, packets wait 100 ms', async () => {
   expect(writes).toEqual(['a', 'b'])
 })
 
-test('after writes of 10 ms, packets wait 30 ms, unless many bytes wait', async () => {
+test('after writes of 10 ms, packets wait 15 ms, unless many bytes wait', async () => {
   writeMs = 5
   for (const of of [0, 1]) send('a', true, of)
   await world.settle()
@@ -66,7 +66,7 @@ test('after writes of 10 ms, packets wait 30 ms, unless many bytes wait', async 
   send('x'.repeat(16 * 1024), true, 1)
   await world.settle()
   expect(writes).toEqual(['a', 'a', `c${'x'.repeat(16 * 1024)}`])
-  await world.advance(29)
+  await world.advance(14)
   expect(writes).toHaveLength(3)
   await world.advance(1)
   expect(writes.slice(3)).toEqual(['b'])
