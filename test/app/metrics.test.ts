@@ -17,7 +17,7 @@ async function textOf(rows: readonly MetricRow[], form: MetricsForm = 'prometheu
   return text
 }
 
-const about = { help: 'Help text', from: 'here' }
+const about = { help: 'Help text' }
 
 describe('the text of the metrics', () => {
   test('has the help, the type and the current value of each metric', async () => {
@@ -164,7 +164,7 @@ describe('the table of metrics', () => {
 
 /** All metrics as docs/metrics.md lists them. */
 function documentedMetrics(): string {
-  const head = ['| metric | type | meaning | labels | source |', '|---|---|---|---|---|']
+  const head = ['| metric | type | meaning | labels |', '|---|---|---|---|']
   return metricGroups
     .map(({ title, rows }) => [`### ${title}`, '', ...head, ...rows.map(lineOf)].join('\n'))
     .join('\n\n')
@@ -173,5 +173,5 @@ function documentedMetrics(): string {
 function lineOf(row: MetricRow): string {
   const labels = Object.entries(row.labels ?? {}).map(([label, meaning]) => `\`${label}\`: ${meaning}`)
   const meaning = row.type === 'histogram' ? `${row.help}; up to ${row.bounds.join(', ')}` : row.help
-  return `| \`${row.name}\` | ${row.type} | ${meaning} | ${labels.join('; ')} | ${row.from} |`
+  return `| \`${row.name}\` | ${row.type} | ${meaning} | ${labels.join('; ')} |`
 }

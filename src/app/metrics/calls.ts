@@ -11,7 +11,6 @@ export const callRows: readonly MetricRow[] = [
     type: 'counter',
     help: 'Requests that were answered or interrupted; combinations without a request are left out',
     labels: { route: routeLabel, ending: '`1xx` … `5xx`, `aborted`' },
-    from: 'http',
     read: ({ http }) =>
       [...http.routes].flatMap(({ name: route, ended }) =>
         endings.flatMap((ending, place) => {
@@ -26,7 +25,6 @@ export const callRows: readonly MetricRow[] = [
     bounds: requestSecondsBounds,
     help: 'Time from the first byte of a request to the last byte of its answer',
     labels: { route: routeLabel },
-    from: 'http',
     read: ({ http }) =>
       [...http.routes].flatMap(({ name: route, seconds }) =>
         seconds.count === 0 ? [] : [{ labels: { route }, histogram: seconds }],
@@ -36,7 +34,6 @@ export const callRows: readonly MetricRow[] = [
     name: 'ddb_http_requests_in_flight',
     type: 'gauge',
     help: 'Requests whose answer is not complete',
-    from: 'server',
     read: ({ inFlight }) => inFlight(),
   },
   {
@@ -44,7 +41,6 @@ export const callRows: readonly MetricRow[] = [
     type: 'counter',
     help: 'Requests and upgrades that were refused, or failed because of a fault of the server',
     labels: { code: 'the reason, by its name in the server', status: 'status of the answer' },
-    from: 'http',
     read: ({ http }) =>
       Object.entries(problemKinds).map(([code, { status }]) => ({
         labels: { code, status: String(status) },
@@ -56,7 +52,6 @@ export const callRows: readonly MetricRow[] = [
     type: 'counter',
     help: 'Websockets that were opened',
     labels: { path: 'path of the websocket' },
-    from: 'http',
     read: ({ http }) => [...http.sockets].map(({ path, opened }) => ({ labels: { path }, value: opened })),
   },
   {
@@ -64,7 +59,6 @@ export const callRows: readonly MetricRow[] = [
     type: 'counter',
     help: 'Websockets that were closed, by either side',
     labels: { path: 'path of the websocket', code: 'a standard code, a code of this server, or `other`' },
-    from: 'http',
     read: ({ http }) =>
       [...http.sockets].flatMap(({ path, closed }) =>
         [...closed].map(([code, { count }]) => ({ labels: { path, code }, value: count })),

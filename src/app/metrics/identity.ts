@@ -12,7 +12,6 @@ export const identityRows: readonly MetricRow[] = [
       credential: '`bearer`, `dpop`, `api_key`, `proof` (a DPoP proof alone), `link`, `none`, `other`',
       outcome: '`accepted`, `challenged` (for a nonce), `refused`, `held_up` (too many attempts), `unavailable`',
     },
-    from: 'identity',
     read: ({ identity }) => (identity ? authentications(identity) : []),
   },
   {
@@ -24,7 +23,6 @@ export const identityRows: readonly MetricRow[] = [
       outcome:
         '`ok`, `second_factor`, or the reason of the failure: `unauthorized`, `too_many_requests`, `conflict`, …',
     },
-    from: 'identity',
     read: ({ identity }) =>
       [...(identity?.signIns ?? [])].map(({ way, outcome, count }) => ({ labels: { way, outcome }, value: count })),
   },
@@ -32,35 +30,30 @@ export const identityRows: readonly MetricRow[] = [
     name: 'ddb_password_hashes_total',
     type: 'counter',
     help: 'Passwords that were hashed; this is done one at a time',
-    from: 'identity',
     read: ({ identity }) => identity?.passwords.counts.hashes ?? 0,
   },
   {
     name: 'ddb_password_hashes_refused_total',
     type: 'counter',
     help: 'Passwords that were not hashed because too many waited',
-    from: 'identity',
     read: ({ identity }) => identity?.passwords.counts.refused ?? 0,
   },
   {
     name: 'ddb_password_hashes_waiting',
     type: 'gauge',
     help: 'Passwords that wait to be hashed or are being hashed',
-    from: 'identity',
     read: ({ identity }) => identity?.passwords.waitingCount ?? 0,
   },
   {
     name: 'ddb_audit_entries_total',
     type: 'counter',
     help: 'Changes and sign-ins that were recorded, also refused ones',
-    from: 'audit',
     read: ({ audit }) => audit.counts.stored,
   },
   {
     name: 'ddb_audit_refusals_dropped_total',
     type: 'counter',
     help: 'Refused requests that were not recorded, because there were too many',
-    from: 'audit',
     read: ({ audit }) => audit.counts.dropped,
   },
 ]

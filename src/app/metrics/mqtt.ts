@@ -6,21 +6,18 @@ export const mqttRows: readonly MetricRow[] = [
     name: 'ddb_mqtt_connections',
     type: 'gauge',
     help: 'Open MQTT connections, over TCP, TLS and websockets',
-    from: 'mqtt',
     read: ({ mqtt }) => mqtt()?.connectionCount() ?? [],
   },
   {
     name: 'ddb_mqtt_messages_total',
     type: 'counter',
     help: 'PUBLISH packets and wills that were received',
-    from: 'mqtt',
     read: ({ mqtt }) => mqtt()?.counts.received ?? [],
   },
   {
     name: 'ddb_mqtt_refused_total',
     type: 'counter',
     help: 'PUBLISH packets and wills that were refused',
-    from: 'mqtt',
     read: ({ mqtt }) => mqtt()?.counts.refused ?? [],
   },
 ]

@@ -10,21 +10,18 @@ export const processRows: readonly MetricRow[] = [
     type: 'gauge',
     help: 'Always 1',
     labels: { version: 'version of this server', node: 'version of Node.js' },
-    from: 'process',
     read: ({ process: { version } }) => [{ labels: { version, node: process.version }, value: 1 }],
   },
   {
     name: 'process_start_time_seconds',
     type: 'gauge',
     help: 'When the process started, in seconds since 1970',
-    from: 'process',
     read: ({ process: { startedAt } }) => startedAt,
   },
   {
     name: 'process_cpu_seconds_total',
     type: 'counter',
     help: 'CPU time of all threads, without the separate process for passwords',
-    from: 'process',
     read: () => {
       const { user, system } = process.cpuUsage()
       return (user + system) / microsecondsPerSecond
@@ -34,35 +31,30 @@ export const processRows: readonly MetricRow[] = [
     name: 'process_cpu_system_seconds_total',
     type: 'counter',
     help: 'CPU time of all threads in the kernel',
-    from: 'process',
     read: () => process.cpuUsage().system / microsecondsPerSecond,
   },
   {
     name: 'process_resident_memory_bytes',
     type: 'gauge',
     help: 'Resident memory of the process',
-    from: 'process',
     read: () => process.memoryUsage.rss(),
   },
   {
     name: 'nodejs_heap_size_used_bytes',
     type: 'gauge',
     help: 'Bytes of objects in the heap, including garbage',
-    from: 'process',
     read: () => process.memoryUsage().heapUsed,
   },
   {
     name: 'nodejs_heap_size_total_bytes',
     type: 'gauge',
     help: 'Size of the heap',
-    from: 'process',
     read: () => process.memoryUsage().heapTotal,
   },
   {
     name: 'nodejs_external_memory_bytes',
     type: 'gauge',
     help: 'Bytes outside the heap that belong to objects in it',
-    from: 'process',
     read: () => process.memoryUsage().external,
   },
   {
@@ -71,7 +63,6 @@ export const processRows: readonly MetricRow[] = [
     bounds: collectionBounds,
     help: 'Time of one garbage collection',
     labels: { kind: '`minor`, `major`, `incremental`, `weakcb`' },
-    from: 'process',
     read: ({ process: { collections } }) =>
       collectionKinds.map((kind) => ({ labels: { kind }, histogram: collections[kind] })),
   },
@@ -80,35 +71,30 @@ export const processRows: readonly MetricRow[] = [
     type: 'histogram',
     bounds: delayBounds,
     help: 'Delay of the event loop, measured every 20 ms',
-    from: 'process',
     read: ({ process: { loopDelay } }) => unlabelled(loopDelay),
   },
   {
     name: 'ddb_loop_active_seconds_total',
     type: 'counter',
     help: 'Time that the event loop worked; its rate is the utilization of the loop',
-    from: 'process',
     read: ({ process: { loopTimes } }) => loopTimes.active / 1000,
   },
   {
     name: 'ddb_loop_idle_seconds_total',
     type: 'counter',
     help: 'Time that the event loop was idle',
-    from: 'process',
     read: ({ process: { loopTimes } }) => loopTimes.idle / 1000,
   },
   {
     name: 'ddb_data_disk_free_bytes',
     type: 'gauge',
     help: 'Free bytes on the disk of the data folder; absent if the system does not report them',
-    from: 'process',
     read: async ({ process }) => sampleIfKnown((await process.disk())?.freeBytes),
   },
   {
     name: 'ddb_data_disk_size_bytes',
     type: 'gauge',
     help: 'Size of the disk of the data folder; absent if the system does not report it',
-    from: 'process',
     read: async ({ process }) => sampleIfKnown((await process.disk())?.sizeBytes),
   },
 ]

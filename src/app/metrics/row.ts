@@ -22,8 +22,6 @@ interface RowBase {
   readonly help: string
   /** All labels of the metric, with a description of their values. */
   readonly labels?: Readonly<Record<string, string>>
-  /** The source of the value. */
-  readonly from: string
 }
 
 /**

@@ -7,49 +7,42 @@ export const workRows: readonly MetricRow[] = [
     name: 'ddb_alarm_judgements_total',
     type: 'counter',
     help: 'Conditions of alarms that were evaluated',
-    from: 'rules',
     read: ({ rules }) => rules.counts.evaluated,
   },
   {
     name: 'ddb_alarm_transitions_total',
     type: 'counter',
     help: 'Changes of the state of an alarm on one device',
-    from: 'rules',
     read: ({ rules }) => rules.counts.transitions,
   },
   {
     name: 'ddb_alarm_errors_total',
     type: 'counter',
     help: 'Conditions that failed or were not evaluated for lack of budget; the alarm keeps its state',
-    from: 'rules',
     read: ({ rules }) => rules.counts.errors,
   },
   {
     name: 'ddb_function_runs_total',
     type: 'counter',
     help: 'Runs of functions',
-    from: 'functions',
     read: ({ functions }) => functions.counts.runs,
   },
   {
     name: 'ddb_function_errors_total',
     type: 'counter',
     help: 'Conditions of functions that failed, and triggers that did not run for lack of budget',
-    from: 'functions',
     read: ({ functions }) => functions.counts.errors,
   },
   {
     name: 'ddb_function_requests_total',
     type: 'counter',
     help: 'Mails that functions requested, counted once for all subscribers',
-    from: 'functions',
     read: ({ functions }) => functions.counts.requests,
   },
   {
     name: 'ddb_function_overflows_total',
     type: 'counter',
     help: 'Mails that functions requested above the limit: they are only counted, and recipients see their number',
-    from: 'functions',
     read: ({ functions }) => functions.counts.overflown,
   },
   {
@@ -59,7 +52,6 @@ export const workRows: readonly MetricRow[] = [
     labels: {
       outcome: '`ok`, `recipient` and `message` (refused for good), `later`, `transport` (no mail can be sent now)',
     },
-    from: 'deliveries',
     read: ({ deliveries }) => samplesBy('outcome', deliveries.sent),
   },
   {
@@ -67,21 +59,18 @@ export const workRows: readonly MetricRow[] = [
     type: 'counter',
     help: 'Requests that led to no mail for a subscriber',
     labels: { reason: 'as in `GET /notifications/outbox`' },
-    from: 'deliveries',
     read: ({ deliveries }) => samplesBy('reason', deliveries.passed),
   },
   {
     name: 'ddb_mail_subscribers_waiting',
     type: 'gauge',
     help: 'Subscribers with mail that is not sent yet',
-    from: 'deliveries',
     read: ({ deliveries }) => deliveries.waitingCount,
   },
   {
     name: 'ddb_mail_transport_resting',
     type: 'gauge',
     help: '1 while the mail server takes no mail, and one mail is tried from time to time',
-    from: 'deliveries',
     read: ({ deliveries }) => (deliveries.transport.state === 'resting' ? 1 : 0),
   },
   {
@@ -89,7 +78,6 @@ export const workRows: readonly MetricRow[] = [
     type: 'counter',
     help: 'Attempts to deliver a webhook',
     labels: { outcome: '`ok`, `refused` (another status), `unanswered`' },
-    from: 'webhooks',
     read: ({ webhooks }) => samplesBy('outcome', webhooks.attempts),
   },
   {
@@ -97,7 +85,6 @@ export const workRows: readonly MetricRow[] = [
     type: 'counter',
     help: 'Webhooks that are finished',
     labels: { status: '`DELIVERED`, `FAILED`, `DROPPED` (too many waited, or were requested)' },
-    from: 'webhooks',
     read: ({ webhooks: { ended }, functions: { counts } }) =>
       samplesBy('status', { ...ended, DROPPED: ended.DROPPED + counts.webhooksDropped }),
   },
@@ -105,7 +92,6 @@ export const workRows: readonly MetricRow[] = [
     name: 'ddb_webhooks_waiting',
     type: 'gauge',
     help: 'Webhooks that are not finished',
-    from: 'webhooks',
     read: ({ webhooks }) => webhooks.waitingCount,
   },
   {
@@ -113,14 +99,12 @@ export const workRows: readonly MetricRow[] = [
     type: 'gauge',
     help: 'Firmware updates in progress, however they were started',
     labels: { state: 'of the update: `checking` … `rebooting`' },
-    from: 'updates',
     read: ({ updates }) => samplesBy('state', runningOnly(updates.updater.states)),
   },
   {
     name: 'ddb_updates_waiting',
     type: 'gauge',
     help: 'Devices whose update waits for one of the 64 slots',
-    from: 'updates',
     read: ({ updates }) => updates.updater.waiting,
   },
   {
@@ -128,14 +112,12 @@ export const workRows: readonly MetricRow[] = [
     type: 'counter',
     help: 'Firmware updates, counted when they are offered to a device and when they end',
     labels: { outcome: '`offered`, `done`, `failed` (including updates that the device refused)' },
-    from: 'updates',
     read: ({ updates }) => samplesBy('outcome', updates.updater.counts),
   },
   {
     name: 'ddb_image_downloads',
     type: 'gauge',
     help: 'Firmware images that are being downloaded',
-    from: 'updates',
     read: ({ updates }) => updates.downloads.atOnce,
   },
   {
@@ -143,7 +125,6 @@ export const workRows: readonly MetricRow[] = [
     type: 'counter',
     help: 'Answers of the external update server; absent while the embedded one is used',
     labels: { answer: '`offered`, `none`, `busy` (429 or 503), `failed`' },
-    from: 'update server',
     read: ({ updateServer }) => (updateServer ? samplesBy('answer', updateServer.counts) : []),
   },
   {
@@ -151,7 +132,6 @@ export const workRows: readonly MetricRow[] = [
     type: 'histogram',
     bounds: updateServerSecondsBounds,
     help: 'Time that the external update server took to answer; absent while the embedded one is used',
-    from: 'update server',
     read: ({ updateServer }) => (updateServer ? unlabelled(updateServer.seconds) : []),
   },
 ]
