@@ -1,12 +1,5 @@
 import type { AcknowledgeAlarm } from '#actors/device/commands'
-import {
-  type AlarmState,
-  AlarmStates,
-  type DeviceAlarms,
-  type DeviceState,
-  neverActive,
-  noAlarms,
-} from '#actors/device/state'
+import { type AlarmState, AlarmStates, type DeviceState, neverActive, noAlarms } from '#actors/device/state'
 import type { Acknowledgement } from '#model/alarm'
 import type { AlarmAcknowledged, AlarmChanged, AlarmWaits, Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -80,46 +73,3 @@ function put(state: DeviceState, alarm: string, current: AlarmState): void {
   else alarms.delete(alarm)
   if (alarms.size === 0) state.alarms = noAlarms
 }
-
-/** Stored form: id, isActive, since, waitingSince, id … */
-export type StoredAlarms = readonly (string | boolean | number)[]
-
-/** Stored form of the acknowledgements of a device's alarms: id, by, at, comment, id … */
-export type StoredAcknowledgements = readonly (string | number | null)[]
-
-export function storedAlarms(alarms: DeviceAlarms): StoredAlarms {
-  return [...alarms].flatMap(([id, { isActive, since, waitingSince }]) => [id, isActive, since, waitingSince])
-}
-
-export function storedAcknowledgements(alarms: DeviceAlarms): StoredAcknowledgements {
-  return [...alarms].flatMap(([id, { acknowledged }]) =>
-    acknowledged ? [id, acknowledged.by, acknowledged.at, acknowledged.comment] : [],
-  )
-}
-
-export function alarmsOf(stored: StoredAlarms, acknowledgements: StoredAcknowledgements): DeviceAlarms {
-  if (stored.length === 0) return noAlarms
-  const alarms = new AlarmStates()
-  for (let at = 0; at < stored.length; at += storedPerAlarm) {
-    const [id, isActive, since, waitingSince] = stored.slice(at, at + storedPerAlarm) as [
-      string,
-      boolean,
-      number,
-      number,
-    ]
-    alarms.set(id, { isActive, since, waitingSince })
-  }
-  for (let place = 0; place < acknowledgements.length; place += storedPerAlarm) {
-    const [id, by, at, comment] = acknowledgements.slice(place, place + storedPerAlarm) as [
-      string,
-      string,
-      number,
-      string | null,
-    ]
-    alarms.set(id, { ...(alarms.get(id) ?? neverActive), acknowledged: { by, at, comment } })
-  }
-  return alarms
-}
-
-/** Array elements for each alarm, and for each acknowledgement. */
-export const storedPerAlarm = 4

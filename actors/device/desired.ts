@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { DeclaredService, DesiredResult, SendDesired, SetDesired, WriteOrder } from '#actors/device/commands'
-import { type DeviceDesired, type DeviceState, noDesired, serviceOf } from '#actors/device/state'
+import { type DeviceState, noDesired, serviceOf } from '#actors/device/state'
 import { decideWrite } from '#actors/device/writes'
 import type { DesiredItem } from '#model/desired'
 import type { DesiredSet, Entry, Items } from '#model/entry'
@@ -173,11 +173,4 @@ function isReported({ propId, value }: DesiredItem, { indexOf }: Shape, items: I
 
 function setOf({ device }: DeviceState, service: string, items: readonly DesiredItem[], at: number): DesiredSet {
   return { kind: 'desired_set', device, service, at, items }
-}
-
-export function desiredFrom(
-  services: Iterable<readonly [service: string, items: readonly DesiredItem[]]>,
-): DeviceDesired {
-  const desired = new Map(services)
-  return desired.size > 0 ? desired : noDesired
 }

@@ -23,7 +23,7 @@ import {
   evaluatedAfter,
   withEvaluation,
 } from '#actors/device/report-evaluation'
-import { deviceFormat, deviceOf, readSnapshot, shapeIdsOf, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
+import { deviceFormat, readSnapshot, shapeIdsOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { applyChange, applyEntry, type DeviceChange } from '#actors/device/state-changes'
 import { decideStatus, presenceChange } from '#actors/device/status'
@@ -90,11 +90,10 @@ export function deviceActor({
       [registrarRecord]: registrarFormat,
       [tokenRecord]: tokenFormat,
     },
-    wake: (address, records) => deviceOf(address.id, records.get(''), shapeById),
-    snapshot: snapshotOf,
-    sharedIn: shapeIdsOf,
+    wake: ({ id }) => absentDevice(id),
     writeSnapshot,
     readSnapshot: (address, reader) => readSnapshot(address.id, reader, shapeById),
+    sharedIn: shapeIdsOf,
     // Entries of updates name the device, but belong to the update actor.
     concerns: (entry) => ('device' in entry && entry.kind !== 'update_changed' ? entry.device : undefined),
     apply: applyEntry,

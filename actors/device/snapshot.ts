@@ -1,16 +1,7 @@
-import {
-  alarmsOf,
-  type StoredAcknowledgements,
-  type StoredAlarms,
-  storedAcknowledgements,
-  storedAlarms,
-  storedPerAlarm,
-} from '#actors/device/alarms'
-import { desiredFrom } from '#actors/device/desired'
 import { ServiceState } from '#actors/device/service-state'
 import {
+  type AlarmState,
   AlarmStates,
-  absentDevice,
   type DeviceAlarms,
   type DeviceDesired,
   type DeviceState,
@@ -21,9 +12,8 @@ import {
   noMeta,
   noThrottles,
 } from '#actors/device/state'
-import { stampsOf, throttlesOf } from '#actors/device/throttles'
-import { type PackedDesired, packDesired, unpackDesired } from '#model/desired'
-import type { Firmware, PropertyState, Stamps } from '#model/entry'
+import { type DesiredItem, type PackedDesired, packDesired, unpackDesired } from '#model/desired'
+import type { PropertyState } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
 import type { Shape } from '#model/shape'
@@ -33,68 +23,19 @@ import type { ValueReader, ValueWriter } from '#runtime/value-codec'
 /** A new field is appended; a changed meaning raises the version and adds an upgrade. */
 export const deviceFormat: RecordFormat = { name: 'device', version: 1, upgrades: {} }
 
-/**
- * Stored as an array, because there may be millions of devices. Optional fields after the last one with content are
- * left out.
- */
-type DeviceSnapshot = readonly [
-  ...DeviceFields,
-  alarms?: StoredAlarms,
-  throttles?: Stamps,
-  acknowledgements?: StoredAcknowledgements,
-  desired?: readonly (readonly [service: string, items: PackedDesired])[],
-]
-
-type DeviceFields = readonly [
-  flakeAddress: number,
-  status: DeviceStatus,
-  lastMessage: number,
-  lastConnect: number,
-  numConnects: number,
-  session: string,
-  seq: number,
-  project: string | null,
-  firmwares: readonly Firmware[],
-  isAutoUpdated: boolean,
-  meta: JsonObject,
-  services: readonly (readonly [shape: string, states: PropertyState[], times: number[], offsets: number[]])[],
-]
-
-/** Undefined for a removed device. The reverse of `deviceOf`. */
-export function snapshotOf(state: DeviceState): DeviceSnapshot | undefined {
-  if (!state.exists) return undefined
-  const fields: DeviceFields = [
-    state.flakeAddress,
-    state.status,
-    state.lastMessage,
-    state.lastConnect,
-    state.numConnects,
-    state.session,
-    state.seq,
-    state.project,
-    state.firmwares,
-    state.isAutoUpdated,
-    state.meta,
-    state.services.map((service) => [service.shape.id, service.states(), service.times(), service.offsets()]),
-  ]
-  const more = [
-    storedAlarms(state.alarms),
-    stampsOf(state.throttles),
-    storedAcknowledgements(state.alarms),
-    packedDesired(state.desired),
-  ]
-  return [...fields, ...more.slice(0, lengthOf(state) - fields.length)] as unknown as DeviceSnapshot
-}
+/** Array elements for each alarm, and for each acknowledgement. */
+const storedPerAlarm = 4
 
 /** The ids of the shapes that a stored device names. */
 export function shapeIdsOf(stored: unknown): readonly string[] {
-  const [, , , , , , , , , , , services] = stored as DeviceSnapshot
+  const services = (stored as readonly unknown[])[11] as readonly (readonly [shape: string])[]
   return services.map(([id]) => id)
 }
 
 /**
- * Writes the same bytes as packing `snapshotOf` (a property test compares them), without allocating lists, except for
- * acknowledgements and desired values. Returns false for a removed device.
+ * Writes a device as an array, because there may be millions of devices. Optional fields after the last one with
+ * content are left out. No lists are allocated, except for acknowledgements and desired values. Returns false for a
+ * removed device.
  */
 export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean {
   if (!state.exists) return false
@@ -115,13 +56,9 @@ export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean 
   for (const service of state.services) writeService(service, writer)
   if (length > 12) writeAlarms(state.alarms, writer)
   if (length > 13) writeThrottles(state.throttles, writer)
-  if (length > 14) writer.any(storedAcknowledgements(state.alarms))
-  if (length > 15) writer.any(packedDesired(state.desired))
+  if (length > 14) writer.any([...state.alarms].flatMap(storedAcknowledgement))
+  if (length > 15) writer.any([...state.desired].map(([service, items]) => [service, packDesired(items)]))
   return true
-}
-
-function packedDesired(desired: DeviceDesired) {
-  return [...desired].map(([service, items]) => [service, packDesired(items)] as const)
 }
 
 function lengthOf({ alarms, throttles, desired }: DeviceState): number {
@@ -139,6 +76,11 @@ function writeAlarms(alarms: DeviceAlarms, writer: ValueWriter): void {
     writer.number(since)
     writer.number(waitingSince)
   }
+}
+
+/** Id, by, at, comment. */
+function storedAcknowledgement([id, { acknowledged }]: readonly [string, AlarmState]) {
+  return acknowledged ? [id, acknowledged.by, acknowledged.at, acknowledged.comment] : []
 }
 
 function writeThrottles(throttles: DeviceThrottles, writer: ValueWriter): void {
@@ -167,53 +109,9 @@ function writeService(service: ServiceState, writer: ValueWriter): void {
   for (let index = 0; index < length; index++) writer.number(service.offsetOf(index))
 }
 
-export function deviceOf(device: string, stored: unknown, shapeById: (id: string) => Shape): DeviceState {
-  if (stored === undefined) return absentDevice(device)
-  const [
-    flakeAddress,
-    status,
-    lastMessage,
-    lastConnect,
-    numConnects,
-    session,
-    seq,
-    project,
-    firmwares,
-    isAutoUpdated,
-    meta,
-    services,
-    alarms = [],
-    throttles = [],
-    acknowledgements = [],
-    desired = [],
-  ] = stored as DeviceSnapshot
-  return {
-    device,
-    exists: true,
-    flakeAddress,
-    services: services.map(([id, ...lists]) => new ServiceState(shapeById(id), ...lists)),
-    status,
-    lastMessage,
-    lastConnect,
-    numConnects,
-    session,
-    seq,
-    project,
-    firmwares: firmwares.length === 0 ? noFirmwares : firmwares,
-    isAutoUpdated,
-    meta: Object.keys(meta).length === 0 ? noMeta : meta,
-    alarms: alarmsOf(alarms, acknowledgements),
-    throttles: throttlesOf(throttles),
-    desired: desiredFrom(desired.map(([service, items]) => [service, unpackDesired(items)])),
-    rules: undefined,
-    functions: undefined,
-  }
-}
-
 /**
- * Reads the output of `writeSnapshot` directly into the state, with the same result as `deviceOf` after unpacking (a
- * property test compares them). Undefined for any other form, such as an extra field or another type: `deviceOf`
- * handles those.
+ * Reads the output of `writeSnapshot`. Undefined for any other form, such as another type of a field. Fields that a
+ * newer release appended are ignored.
  */
 export function readSnapshot(
   device: string,
@@ -221,8 +119,7 @@ export function readSnapshot(
   shapeById: (id: string) => Shape,
 ): DeviceState | undefined {
   const length = reader.array()
-  // Acknowledged alarms and desired values are left to `deviceOf`: few devices have any.
-  if (length < 12 || length > 14) return undefined
+  if (length < 12) return undefined
   const flakeAddress = reader.number()
   const status = statuses.get(reader.text())
   const lastMessage = reader.number()
@@ -236,10 +133,13 @@ export function readSnapshot(
   const meta = reader.any()
   const services = readServices(reader, shapeById)
   if (services === undefined) return undefined
-  const alarms = length === 12 ? noAlarms : readAlarms(reader, length === 14)
-  if (alarms === undefined) return undefined
-  const throttles = length < 14 ? noThrottles : readThrottles(reader)
-  if (status === undefined || throttles === undefined || typeof isAutoUpdated !== 'boolean') return undefined
+  const alarms = length > 12 ? readAlarms(reader) : noAlarms
+  const throttles = length > 13 ? readThrottles(reader) : noThrottles
+  if (alarms === undefined || throttles === undefined) return undefined
+  if (length > 14 && !readAcknowledgements(reader, alarms)) return undefined
+  const desired = length > 15 ? readDesired(reader) : noDesired
+  for (let field = 16; field < length; field++) reader.any()
+  if (status === undefined || desired === undefined || typeof isAutoUpdated !== 'boolean') return undefined
   if (!(project === null || typeof project === 'string')) return undefined
   if (!Array.isArray(firmwares) || typeof meta !== 'object' || meta === null || Array.isArray(meta)) return undefined
   return {
@@ -259,7 +159,7 @@ export function readSnapshot(
     meta: Object.keys(meta).length === 0 ? noMeta : (meta as JsonObject),
     alarms,
     throttles,
-    desired: noDesired,
+    desired,
     rules: undefined,
     functions: undefined,
   }
@@ -295,11 +195,10 @@ function readService(reader: ValueReader, shapeById: (id: string) => Shape): Ser
   return service
 }
 
-/** @param mayBeNone whether the list may be empty, because throttles follow it */
-function readAlarms(reader: ValueReader, mayBeNone: boolean): DeviceAlarms | undefined {
+function readAlarms(reader: ValueReader): DeviceAlarms | undefined {
   const length = reader.array()
-  if (length === 0 && mayBeNone) return noAlarms
-  if (length === 0 || length % storedPerAlarm !== 0) return undefined
+  if (length === 0) return noAlarms
+  if (length % storedPerAlarm !== 0) return undefined
   const alarms = new AlarmStates()
   for (let at = 0; at < length; at += storedPerAlarm) {
     const id = reader.text()
@@ -314,11 +213,38 @@ function readAlarms(reader: ValueReader, mayBeNone: boolean): DeviceAlarms | und
 
 function readThrottles(reader: ValueReader): DeviceThrottles | undefined {
   const length = reader.array()
-  if (length === 0 || length % 2 !== 0) return undefined
+  if (length === 0) return noThrottles
+  if (length % 2 !== 0) return undefined
   const throttles = new Map<string, number>()
   for (let at = 0; at < length; at += 2) {
     const key = reader.text()
     throttles.set(key, reader.number())
   }
   return throttles
+}
+
+/** Adds acknowledgements to their alarms. Returns false if the bytes have another form, or an alarm is missing. */
+function readAcknowledgements(reader: ValueReader, alarms: DeviceAlarms): boolean {
+  const states = alarms as AlarmStates
+  const length = reader.array()
+  for (let place = 0; place < length; place += storedPerAlarm) {
+    const id = reader.text()
+    const acknowledged = { by: reader.text(), at: reader.number(), comment: reader.any() as string | null }
+    const alarm = states.get(id)
+    if (!alarm) return false
+    states.set(id, { ...alarm, acknowledged })
+  }
+  return length % storedPerAlarm === 0
+}
+
+function readDesired(reader: ValueReader): DeviceDesired | undefined {
+  const length = reader.array()
+  if (length === 0) return noDesired
+  const desired = new Map<string, readonly DesiredItem[]>()
+  for (let index = 0; index < length; index++) {
+    if (reader.array() !== 2) return undefined
+    const service = reader.text()
+    desired.set(service, unpackDesired(reader.any() as PackedDesired))
+  }
+  return desired
 }

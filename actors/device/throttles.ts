@@ -59,11 +59,3 @@ export function staleThrottles(
 export function stampsOf(throttles: DeviceThrottles): Stamps {
   return [...throttles].flat()
 }
-
-/** The reverse of `stampsOf`. */
-export function throttlesOf(stamps: Stamps): DeviceThrottles {
-  if (stamps.length === 0) return noThrottles
-  const throttles = new Map<string, number>()
-  for (let at = 0; at < stamps.length; at += 2) throttles.set(stamps[at] as string, stamps[at + 1] as number)
-  return throttles
-}

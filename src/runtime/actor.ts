@@ -21,30 +21,25 @@ export interface ActorDefinition<State, Command, Event> {
    * events.
    */
   readonly persistence: 'redo' | 'write_through'
-  /** Creates the state from the stored records by name. The snapshot of a `redo` actor has the name ''. */
+  /** Creates the state from the stored records by name; without records for a `redo` actor that has no snapshot. */
   wake(address: ActorAddress, records: ReadonlyMap<string, unknown>): State
   decide(state: State, command: Command, turn: Turn): Decision<Event>
   /**
    * Applies one event of this actor to the state. The offset is the position of the event in the stream of the tenant.
    */
   apply(state: State, event: Event, offset: number): void
-  /** For `redo` actors: the state as a plain value to store; undefined if there is nothing to store. */
-  snapshot?(state: State): unknown
   /**
-   * Writes the same bytes as `snapshot` without creating the value, for kinds with very many actors. Returns false, and
-   * writes nothing, if there is nothing to store.
+   * For `redo` actors: writes the state to store. Returns false, and writes nothing, if the object of the actor does
+   * not exist.
    */
   writeSnapshot?(state: State, writer: ValueWriter): boolean
+  /** For `redo` actors: creates the state that `writeSnapshot` wrote. Undefined if the value has another form. */
+  readSnapshot?(address: ActorAddress, reader: ValueReader): State | undefined
   /**
    * The ids of the shared records that a snapshot refers to. A shared record stays stored while a stored snapshot or a
    * stored event refers to it.
    */
   sharedIn?(snapshot: unknown): readonly string[]
-  /**
-   * Creates the same state as `wake` from the bytes of `writeSnapshot`. Returns undefined for any other bytes: they are
-   * then unpacked for `wake`.
-   */
-  readSnapshot?(address: ActorAddress, reader: ValueReader): State | undefined
   /**
    * For `redo` actors: the id of the actor of an event, from its type and names; undefined if the event belongs to
    * another kind of actor.

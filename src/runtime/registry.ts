@@ -2,6 +2,7 @@ import { Activation, ActivationIndex, type AnyDefinition } from '#runtime/activa
 import { type ActorAddress, addressKey } from '#runtime/actor'
 import type { Gate } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
+import { StorageFailure } from '#runtime/storage'
 import { StreamHead } from '#runtime/stream-head'
 
 /** The stored form of a snapshot: the state, and the last event that it includes. */
@@ -180,20 +181,12 @@ export class Registry<Event> {
   /** The packed present snapshot. Null if there is nothing to store. */
   snapshot(activation: Activation<Event>): Uint8Array | null {
     const { definition, state, lastOffset } = activation
-    if (definition.writeSnapshot) {
-      const writer = this.#journal.beginRecord(formatOf(definition, ''))
-      writer.object(2)
-      writer.text('offset')
-      writer.number(lastOffset)
-      writer.text('state')
-      return definition.writeSnapshot(state, writer) ? this.#journal.endRecord() : null
-    }
-    const snapshot = definition.snapshot?.(state)
-    if (snapshot === undefined) return null
-    return this.#journal.pack(formatOf(definition, ''), {
-      offset: lastOffset,
-      state: snapshot,
-    } satisfies StoredSnapshot)
+    const writer = this.#journal.beginRecord(formatOf(definition, ''))
+    writer.object(2)
+    writer.text('offset')
+    writer.number(lastOffset)
+    writer.text('state')
+    return definition.writeSnapshot?.(state, writer) ? this.#journal.endRecord() : null
   }
 
   /** The ids of the shared records that a stored snapshot refers to. */
@@ -237,7 +230,7 @@ export class Registry<Event> {
     const { definition, state } = activation
     if (definition.isBrief) this.forget(activation)
     if (definition.persistence !== 'redo' || !activation.isAlive || activation.isUnsaved) return
-    if (definition.snapshot?.(state) === undefined) this.forget(activation)
+    if (definition.exists?.(state) === false) this.forget(activation)
   }
 
   forget(activation: Activation<Event>): void {
@@ -266,19 +259,19 @@ export class Registry<Event> {
   }
 
   #reviveFrom(definition: AnyDefinition<Event>, address: ActorAddress, snapshot: Bytes): Activation<Event> {
-    const read = snapshot && this.#readSnapshot(definition, address, snapshot)
-    const activation = read ?? this.#unpackSnapshot(definition, address, snapshot)
+    const activation = snapshot
+      ? (this.#readSnapshot(definition, address, snapshot) ?? this.#readOldSnapshot(definition, address, snapshot))
+      : new Activation(definition, address, definition.wake(address, new Map()), 0)
     this.#redo(activation)
     return activation
   }
 
-  /** The inverse of `snapshot` for kinds that write piece by piece. */
+  /** The inverse of `snapshot`. Undefined for another version, and for bytes that `snapshot` did not write. */
   #readSnapshot(
     definition: AnyDefinition<Event>,
     address: ActorAddress,
     bytes: Uint8Array,
   ): Activation<Event> | undefined {
-    if (!definition.readSnapshot) return undefined
     return this.#journal.readRecord(formatOf(definition, ''), bytes, (reader) => {
       if (reader.object() !== 2 || !reader.passText('offset')) return undefined
       const offset = reader.number()
@@ -287,12 +280,13 @@ export class Registry<Event> {
     })
   }
 
-  #unpackSnapshot(definition: AnyDefinition<Event>, address: ActorAddress, snapshot: Bytes): Activation<Event> {
-    const records = new Map<string, unknown>()
-    if (!snapshot) return new Activation(definition, address, definition.wake(address, records), 0)
-    const { offset, state } = this.#journal.unpack(formatOf(definition, ''), snapshot) as StoredSnapshot
-    records.set('', state)
-    return new Activation(definition, address, definition.wake(address, records), offset)
+  /** Upgrades a snapshot, then reads it. @throws StorageFailure `damaged` */
+  #readOldSnapshot(definition: AnyDefinition<Event>, address: ActorAddress, bytes: Uint8Array): Activation<Event> {
+    const format = formatOf(definition, '')
+    const upgraded = this.#journal.pack(format, this.#journal.unpack(format, bytes))
+    const activation = this.#readSnapshot(definition, address, upgraded)
+    if (!activation) throw new StorageFailure('damaged', `a stored ${format.name} cannot be read`)
+    return activation
   }
 
   /** The bytes of a record, pending or stored. */

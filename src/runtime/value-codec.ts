@@ -2,8 +2,7 @@
  * Reads a stored value piece by piece, in the order in which a `ValueWriter` wrote it. Only objects that are kept are
  * created.
  *
- * If the bytes have another form, reading ends and the value is unpacked as a whole instead. So code that uses a reader
- * need not handle other forms.
+ * If the bytes have another form, reading ends. So code that uses a reader need not handle other forms.
  */
 export interface ValueReader {
   /** The number of values that follow. */

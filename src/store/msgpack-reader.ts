@@ -235,17 +235,17 @@ const noBytes = Buffer.alloc(0)
 
 /**
  * For tags from 0xc0 to 0xdf: the size in bytes of the tag and the number or length after it; 0 for tags that are never
- * written.
+ * written. 0xd4 is `undefined` in a list or an object, if the two bytes after it are 0.
  * nil, –, false, true · bin 8, 16, 32 · ext 8, 16, 32 · float 32, 64 · uint 8 to 64 · int 8 to 64 · fixext · str 8, 16,
  * 32 · array 16, 32 · map 16, 32
  */
-const headBytes = [1, 0, 1, 1, 2, 3, 5, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 0, 0, 0, 0, 0, 2, 3, 5, 3, 5, 3, 5]
+const headBytes = [1, 0, 1, 1, 2, 3, 5, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 3, 0, 0, 0, 0, 2, 3, 5, 3, 5, 3, 5]
 
 /** The size in bytes of a value with a tag from 0xc0 to 0xdf, without the values in a list or an object. */
 function bytesOf(bytes: Buffer, at: number): number {
   const tag = bytes[at] as number
   const head = headBytes[tag - 0xc0]
-  if (!head) throw otherForm
+  if (!head || (tag === 0xd4 && bytes[at + 1] !== 0)) throw otherForm
   const hasBytes = (tag >= 0xc4 && tag <= 0xc6) || (tag >= 0xd9 && tag <= 0xdb)
   return hasBytes ? head + lengthAt(bytes, at, head) : head
 }

@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import type { DeclaredService, DeviceCommand, Hello, Post, Report } from '#actors/device/commands'
 import { deviceActor } from '#actors/device/device'
 import type { DeviceRules } from '#actors/device/report-evaluation'
@@ -7,6 +8,8 @@ import type { Entry, Items } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import type { Shape } from '#model/shape'
 import type { Decision } from '#runtime/actor'
+import { MsgpackReader } from '#store/msgpack-reader'
+import { MsgpackWriter } from '#store/msgpack-writer'
 import { Shapes } from '#store/shapes'
 import { ActingActor, startedAt } from '#test/actors/acting-actor'
 import { noRuleViews } from '#test/actors/no-rule-views'
@@ -46,10 +49,19 @@ export class ActingDevice extends ActingActor<DeviceState, DeviceCommand> {
     return acting
   }
 
-  /** The device that its snapshot restores. */
-  restored(): DeviceState {
+  /** The device's snapshot; empty if the device does not exist. */
+  saved(): Uint8Array {
+    const writer = new MsgpackWriter()
+    this.definition.writeSnapshot?.(this.state, writer)
+    return writer.written
+  }
+
+  /** The device that a snapshot restores. */
+  restored(snapshot = this.saved()): DeviceState {
+    if (snapshot.length === 0) return this.woken()
     const { definition, address } = this
-    return definition.wake(address, new Map([['', definition.snapshot?.(this.state)]]))
+    const state = new MsgpackReader().whole(snapshot, (reader) => definition.readSnapshot?.(address, reader))
+    return state ?? expect.fail('the snapshot cannot be read')
   }
 
   /** Delivers a due reminder at the present time. */

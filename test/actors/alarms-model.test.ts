@@ -1,15 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { DeclaredService, DeviceCommand } from '#actors/device/commands'
-import { deviceOf, readSnapshot, snapshotOf } from '#actors/device/snapshot'
 import { type AlarmState, type DeviceState, noAlarms, serviceOf } from '#actors/device/state'
 import type { StoredAlarm } from '#model/alarm'
 import { type Entry, isPropertyError } from '#model/entry'
 import { everything, scopeOf } from '#model/scope'
 import type { Decision } from '#runtime/actor'
-import { MsgpackReader } from '#store/msgpack-reader'
-import { pack, unpack } from '#store/record-codec'
-import { hello, post, report, shapeOf, shapes } from '#test/actors/acting-device'
+import { hello, post, report, shapeOf } from '#test/actors/acting-device'
 import { DeviceWithAlarms, turnsOf } from '#test/actors/alarms-fixture'
 import { commandOf, weighted } from '#test/kit/command-arbitrary'
 import { forAll } from '#test/kit/for-all'
@@ -99,7 +96,7 @@ class AlarmModel {
   isEdited = false
   #seq = 0
   #edit = 1
-  #saved = this.#snapshot()
+  #saved = this.device.saved()
   #since: { readonly entry: Entry; readonly offset: number }[] = []
 
   /** `published` receives all alarm events. */
@@ -201,7 +198,7 @@ class AlarmModel {
     const first = this.device.offset - decision.events.length + 1
     this.#since.push(...decision.events.map((entry, index) => ({ entry, offset: first + index })))
     if (decision.isCheckpointed) {
-      this.#saved = this.#snapshot()
+      this.#saved = this.device.saved()
       this.#since = []
     }
   }
@@ -251,18 +248,9 @@ class AlarmModel {
 
   #wake(isReplayed: boolean): void {
     const { state } = this.device
-    const bytes = isReplayed ? this.#saved : this.#snapshot()
-    const shapeById = (id: string) => shapes.byId(id)
-    const read = new MsgpackReader().whole(bytes, (reader) => readSnapshot('A', reader, shapeById))
-    const woken = read ?? deviceOf('A', unpack(bytes), shapeById)
-    expect(Object.fromEntries(deviceOf('A', unpack(bytes), shapeById).alarms)).toEqual(Object.fromEntries(woken.alarms))
-    Object.assign(state, woken)
+    Object.assign(state, this.device.restored(isReplayed ? this.#saved : this.device.saved()))
     if (!isReplayed) return
     for (const { entry, offset } of this.#since) this.device.definition.apply(state, entry, offset)
-  }
-
-  #snapshot(): Uint8Array {
-    return pack(snapshotOf(this.device.state))
   }
 }
 

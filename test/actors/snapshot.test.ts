@@ -1,16 +1,17 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ServiceState } from '#actors/device/service-state'
-import { deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
+import { readSnapshot, writeSnapshot } from '#actors/device/snapshot'
 import {
+  type AlarmState,
   AlarmStates,
   absentDevice,
-  type DeviceAlarms,
   type DeviceState,
   noAlarms,
+  noDesired,
   noThrottles,
 } from '#actors/device/state'
-import { throttlesOf } from '#actors/device/throttles'
+import { type PackedDesired, unpackDesired } from '#model/desired'
 import type { PropertyState } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { Shape } from '#model/shape'
@@ -41,20 +42,25 @@ const service = shape.chain((of) => {
 
 const size = { minLength: 1, maxLength: 20 }
 const alarm = fc.record({ isActive: fc.boolean(), since: time, waitingSince: time })
-const alarms: fc.Arbitrary<DeviceAlarms> = fc.oneof(
-  fc.constant(noAlarms),
-  fc.array(fc.tuple(fc.string(), alarm), size).map((each) => AlarmStates.of(each)),
+const acknowledged = fc.record({ by: fc.string(), at: time, comment: fc.option(fc.string()) })
+const alarms = fc.array(fc.tuple(fc.string(), alarm), size)
+const throttles = fc.array(fc.tuple(fc.string(), time), size).map((each) => new Map(each))
+const item = fc.record(
+  {
+    propId: fc.nat(),
+    value: fc.oneof(fc.integer(), fc.string(), fc.array(fc.nat())),
+    since: time,
+    id: fc.string(),
+    status: fc.constantFrom('PENDING' as const, 'SENT' as const, 'REJECTED' as const),
+    message: fc.string(),
+  },
+  { requiredKeys: ['propId', 'value', 'since', 'id', 'status'] },
 )
-const some = fc.array(fc.tuple(fc.string(), time), size)
-const throttles = fc.oneof(
-  fc.constant(noThrottles),
-  some.map((each) => throttlesOf(each.flat())),
-)
+const items = fc.array(item, { minLength: 1, maxLength: 3 })
+const desired = fc.array(fc.tuple(fc.string(), items), { minLength: 1, maxLength: 3 }).map((each) => new Map(each))
 
 const device: fc.Arbitrary<DeviceState> = fc
   .record({
-    alarms,
-    throttles,
     flakeAddress: fc.integer({ min: 1, max: 0xffffffff }),
     services: fc.array(service, { maxLength: 18 }),
     status: fc.constantFrom('online' as const, 'idle' as const, 'offline' as const),
@@ -74,17 +80,25 @@ const device: fc.Arbitrary<DeviceState> = fc
   })
   .map((fields) => ({ ...absentDevice('A'), exists: true, ...fields }))
 
-const item = fc.record({
-  propId: fc.nat(),
-  value: fc.oneof(fc.integer(), fc.string()),
-  since: fc.nat(),
-  id: fc.string(),
-  status: fc.constantFrom('PENDING' as const, 'SENT' as const),
+const filled = fc.record({ device, alarms, acknowledged, throttles, desired }).map((drawn): DeviceState => {
+  const [[id, first], ...others] = drawn.alarms as [[string, AlarmState], ...[string, AlarmState][]]
+  const alarms = AlarmStates.of([...others, [id, { ...first, acknowledged: drawn.acknowledged }]])
+  return { ...drawn.device, alarms, throttles: drawn.throttles, desired: drawn.desired }
 })
-const acknowledgement = fc.record({ by: fc.string(), at: fc.nat(), comment: fc.option(fc.string()) })
-const desired = fc
-  .array(fc.tuple(fc.string(), fc.array(item, { minLength: 1, maxLength: 3 })), { maxLength: 3 })
-  .map((services) => new Map(services))
+
+type Contents = readonly [alarms: boolean, throttles: boolean, acknowledgements: boolean, desired: boolean]
+
+/** Empties the parts of a device that are not in `Contents`. */
+function only([hasAlarms, hasThrottles, hasAcknowledgements, hasDesired]: Contents, filled: DeviceState): DeviceState {
+  const bare = Array.from(filled.alarms, ([id, { acknowledged: _, ...alarm }]) => [id, alarm] as const)
+  const alarms = hasAcknowledgements ? filled.alarms : AlarmStates.of(bare)
+  return {
+    ...filled,
+    alarms: hasAlarms ? alarms : noAlarms,
+    throttles: hasThrottles ? filled.throttles : noThrottles,
+    desired: hasDesired ? filled.desired : noDesired,
+  }
+}
 
 const shapesOf = ({ services }: DeviceState) => {
   const shapes = new Map<string, Shape>(services.map(({ shape }) => [shape.id, shape]))
@@ -96,76 +110,136 @@ const shapesOf = ({ services }: DeviceState) => {
 }
 const read = (bytes: Uint8Array, before: DeviceState) =>
   new MsgpackReader().whole(bytes, (reader) => readSnapshot('A', reader, shapesOf(before)))
+const written = (state: DeviceState): Buffer => {
+  const writer = new MsgpackWriter()
+  expect(writeSnapshot(state, writer)).toBe(true)
+  return Buffer.from(writer.written)
+}
 
-test('a snapshot that is written field by field equals the packed one and restores the same state', () => {
-  forAll([device, desired, fc.option(acknowledgement)], 100, (bare, wanted, acknowledged) => {
-    const alarms = AlarmStates.of(
-      Array.from(bare.alarms, ([id, alarm]) => [id, { ...alarm, ...(acknowledged && { acknowledged }) }]),
-    )
-    const before = { ...bare, alarms, desired: wanted }
-    const writer = new MsgpackWriter()
-    expect(writeSnapshot(before, writer)).toBe(true)
-    const packed = pack(snapshotOf(before))
-    expect(Buffer.from(writer.written).toString('hex')).toBe(Buffer.from(packed).toString('hex'))
-    expect(snapshotOf(deviceOf('A', unpack(writer.written), shapesOf(before)))).toEqual(snapshotOf(before))
-  })
-})
+/** The fields that are always stored, in the order of the stored list. */
+const fieldsOf = (state: DeviceState) => [
+  ...[state.flakeAddress, state.status, state.lastMessage, state.lastConnect, state.numConnects, state.session],
+  ...[state.seq, state.project, state.firmwares, state.isAutoUpdated, state.meta],
+  state.services.map((each) => [each.shape.id, each.states(), each.times(), each.offsets()]),
+]
 
-describe('a snapshot that is read field by field', () => {
-  const plainState = (state: DeviceState) => ({ ...state, services: state.services.map(plainService) })
-  const plainService = (each: ServiceState) => [each.shape, each.states(), each.times(), each.offsets()]
+const combinations = Array.from({ length: 16 }, (_, bits) => [1, 2, 4, 8].map((bit) => (bits & bit) !== 0))
 
-  test('gives the same state as the general decoder, to which it may leave a damaged snapshot', () => {
-    const change = fc.record({ place: fc.nat(1_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
-    forAll([device, fc.array(change, { maxLength: 2 })], 500, (before, changes) => {
-      let bytes: Buffer = Buffer.from(pack(snapshotOf(before)))
-      for (const { place, byte, isCut } of changes) {
-        if (isCut && place % 7 === 0) bytes = bytes.subarray(0, place % bytes.length)
-        else bytes[place % bytes.length] = byte
-      }
-      const outcome = (make: () => DeviceState | undefined) => {
-        try {
-          const made = make()
-          return made && plainState(made)
-        } catch {
-          return 'refused'
-        }
-      }
-      const general = outcome(() => deviceOf('A', unpack(bytes), shapesOf(before)))
-      const byHand = outcome(() => read(bytes, before))
-      if (byHand !== undefined || changes.length === 0) expect(byHand).toStrictEqual(general)
+test.each(combinations as unknown as Contents[])(
+  'a device is restored from its snapshot, with alarms: %s, throttles: %s, acknowledgements: %s, desired values: %s',
+  (...contents) => {
+    forAll([filled], 50, (drawn) => {
+      const before = only(contents, drawn)
+      const bytes = written(before)
+      // The general encoder writes the same bytes.
+      expect(Buffer.from(pack(unpack(bytes))).toString('hex')).toBe(bytes.toString('hex'))
+      const after = read(bytes, before) ?? expect.fail('the snapshot is not read')
+      expect({ ...after, services: fieldsOf(after) }).toEqual({ ...before, services: fieldsOf(before) })
+      expect([...after.alarms, ...after.throttles]).toEqual([...before.alarms, ...before.throttles])
+      expect(after.alarms.unsettled).toBe(before.alarms.unsettled)
+      const [hasAlarms, hasThrottles, , hasDesired] = contents
+      const shared = [after.alarms === noAlarms, after.throttles === noThrottles, after.desired === noDesired]
+      expect(shared).toEqual([!hasAlarms, !hasThrottles, !hasDesired])
     })
-  })
+  },
+)
 
-  test('is left to the general decoder if it has more fields', () => {
-    const before = { ...absentDevice('A'), exists: true }
-    const more = [['more'], [[], 'more'], [[]], [['id', true, 1]], [['id', 1, 1, 1]], [[], []], [[], ['F1/n']]]
-    for (const each of [...more, [[], ['F1/n', 1], 'more']]) {
-      expect(read(pack([...(snapshotOf(before) ?? []), ...each]), before), JSON.stringify(each)).toBeUndefined()
+test('a damaged snapshot is refused, or read as the general decoder reads it', () => {
+  const change = fc.record({ place: fc.nat(1_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
+  const changes = fc.array(change, { minLength: 1, maxLength: 2 })
+  forAll([fc.constantFrom(...combinations), filled, changes], 500, (contents, drawn, changes) => {
+    const before = only(contents as unknown as Contents, drawn)
+    let bytes = written(before)
+    for (const { place, byte, isCut } of changes) {
+      if (isCut && place % 7 === 0) bytes = bytes.subarray(0, place % bytes.length)
+      else bytes[place % bytes.length] = byte
     }
-    expect(read(Buffer.concat([pack(snapshotOf(before)), Buffer.of(1)]), before)).toBeUndefined()
-    expect(read(pack(snapshotOf(before)), before)).toEqual(before)
+    let after: DeviceState | undefined
+    try {
+      after = read(bytes, before)
+    } catch {}
+    if (!after) return
+    const stored = unpack(bytes) as unknown[]
+    expect(fieldsOf(after)).toEqual(stored.slice(0, 12))
+    const [alarms = [], throttles = [], acknowledgements = [], desired = []] = stored.slice(12) as unknown[][]
+    const states = new Map(
+      rowsOf(alarms, 4).map(([id, isActive, since, waitingSince]) => [id, { isActive, since, waitingSince }]),
+    )
+    for (const [id, by, at, comment] of rowsOf(acknowledgements, 4))
+      Object.assign(states.get(id) ?? {}, { acknowledged: { by, at, comment } })
+    expect(new Map(after.alarms)).toEqual(states)
+    expect(after.throttles).toEqual(new Map(rowsOf(throttles, 2) as [string, number][]))
+    const wanted = desired as [string, PackedDesired][]
+    expect(after.desired).toEqual(new Map(wanted.map(([service, items]) => [service, unpackDesired(items)])))
   })
 })
 
-test('a snapshot without alarms and throttle times has the format from before these existed', () => {
-  const before = { ...absentDevice('A'), exists: true, flakeAddress: 7 }
-  const bytes = '9c07a76f66666c696e65000000a000c090c38090'
-  expect(Buffer.from(pack(snapshotOf(before))).toString('hex')).toBe(bytes)
-  const after = deviceOf('A', unpack(Buffer.from(bytes, 'hex')), () => expect.fail('no shape is requested'))
-  expect(after.alarms).toBe(noAlarms)
-  expect(after.throttles).toBe(noThrottles)
+function rowsOf(list: readonly unknown[], length: number): [string, ...unknown[]][] {
+  return Array.from({ length: list.length / length }, (_, at) => list.slice(at * length, (at + 1) * length)) as never
+}
+
+const plain: DeviceState = { ...absentDevice('A'), exists: true, flakeAddress: 7 }
+const plainFields = unpack(written(plain)) as unknown[]
+
+test.each<[unknown[]]>([
+  [['more']],
+  [[[], 'more']],
+  [[['id', true, 1]]],
+  [[['id', 1, 1, 1]]],
+  [[[], ['F1/n']]],
+  [[[], [], 'more']],
+  [[[], [], ['id', 'by', 1, null]]],
+  [[['id', true, 1, 1], [], ['id', 'by', 1]]],
+  [[['id', true, 1, 1], [], ['id', 'by', 'at', null]]],
+  [[[], [], [], 'more']],
+  [[[], [], [], [['svc']]]],
+  [[[], [], [], [[1, []]]]],
+])('a snapshot is not read if a field has another form: %j', (more) => {
+  expect(read(pack([...plainFields, ...more]), plain)).toBeUndefined()
 })
 
-test('throttle times follow the alarms, even if there are none', () => {
-  const before = { ...absentDevice('A'), exists: true, throttles: throttlesOf(['F1/daily', 5]) }
-  expect(snapshotOf(before)?.slice(12)).toEqual([[], ['F1/daily', 5]])
-  expect(read(pack(snapshotOf(before)), before)).toEqual(before)
-  const alarms = AlarmStates.of([['I1', { isActive: true, since: 3, waitingSince: 0 }]])
-  expect(snapshotOf({ ...before, alarms })?.slice(12)).toEqual([
-    ['I1', true, 3, 0],
-    ['F1/daily', 5],
+test('a snapshot is not read if it has too few fields, or bytes after the last one', () => {
+  expect(read(pack(plainFields.slice(0, 11)), plain)).toBeUndefined()
+  expect(read(Buffer.concat([pack(plainFields), Buffer.of(1)]), plain)).toBeUndefined()
+})
+
+test.each<[unknown[]]>([
+  [[[]]],
+  [[[], []]],
+  [[[], [], []]],
+  [[[], [], [], []]],
+  [[[], [], [], [], { of: ['a newer release'] }]],
+])('a snapshot is the same with empty lists or unknown fields at its end: %j', (more) => {
+  const after = read(pack([...plainFields, ...more]), plain)
+  expect(after).toEqual(plain)
+  expect([after?.alarms, after?.throttles, after?.desired]).toEqual([noAlarms, noThrottles, noDesired])
+})
+
+test('a snapshot with no more than the fields that are always stored has the same bytes as ever', () => {
+  expect(written(plain).toString('hex')).toBe('9c07a76f66666c696e65000000a000c090c38090')
+})
+
+test('alarms, throttle times, acknowledgements and desired values follow each other in a fixed order', () => {
+  const throttles = new Map([['F1/daily', 5]])
+  expect(unpack(written({ ...plain, throttles }))).toEqual([...plainFields, [], ['F1/daily', 5]])
+  const alarms = AlarmStates.of([
+    ['I1', { isActive: true, since: 3, waitingSince: 0, acknowledged: { by: 'crn#user:1', at: 4, comment: 'ok' } }],
+    ['I2', { isActive: false, since: 0, waitingSince: 6 }],
   ])
+  const desired = new Map([['svc', [{ propId: 1, value: [2], since: 8, id: 'a', status: 'SENT' as const }]]])
+  expect(unpack(written({ ...plain, alarms, throttles, desired }))).toEqual([
+    ...plainFields,
+    ['I1', true, 3, 0, 'I2', false, 0, 6],
+    ['F1/daily', 5],
+    ['I1', 'crn#user:1', 4, 'ok'],
+    [['svc', [[1, [2], 8, 'a', 1, null]]]],
+  ])
+  expect(unpack(written({ ...plain, desired }))).toEqual([...plainFields, [], [], [], [['svc', expect.anything()]]])
+})
+
+test('a firmware without a hardware, which is stored as undefined, is restored', () => {
+  const before = { ...plain, firmwares: [{ firmware: '1', hardware: undefined, index: 0 }] }
+  expect(read(written(before), before)).toStrictEqual(before)
 })
 
 test('a removed device writes no snapshot', () => {

@@ -157,7 +157,7 @@ export class RuntimeFixture {
 
   /** The numbers of a tally with their offsets, as its activation has them now. */
   addedOf(address: ActorAddress): TallyState['added'] {
-    return (this.system.peek(address) as TallyState).added
+    return (this.system.peek(address) as TallyState | undefined)?.added ?? []
   }
 
   /** The numbers of a tally, as its activation has them now. */

@@ -43,11 +43,14 @@ export const tally: ActorDefinition<TallyState, TallyCommand, Entry> = {
   kind: 'tally',
   persistence: 'redo',
   formats: { '': tallyFormat },
-  wake(address, records) {
-    const stored = records.get('') as Pick<TallyState, 'added' | 'quiet'> | undefined
-    return { id: address.id, added: stored?.added ?? [], quiet: stored?.quiet ?? 0 }
+  wake: ({ id }) => ({ id, added: [], quiet: 0 }),
+  exists: ({ added, quiet }) => added.length + quiet > 0,
+  writeSnapshot({ added, quiet }, writer) {
+    const isThere = added.length + quiet > 0
+    if (isThere) writer.any({ added, quiet })
+    return isThere
   },
-  snapshot: ({ added, quiet }) => (added.length + quiet > 0 ? { added, quiet } : undefined),
+  readSnapshot: ({ id }, reader) => ({ id, ...(reader.any() as Pick<TallyState, 'added' | 'quiet'>) }),
   concerns: (event) => (event.kind === 'meta_set' ? event.device : undefined),
   change(state, change) {
     state.quiet += change as number

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import type { AnyDefinition } from '#runtime/activation'
-import type { Operation } from '#runtime/storage'
+import { type Operation, StorageFailure } from '#runtime/storage'
 import { tellsPerCommitMax } from '#runtime/stored-tells'
 import { applyOperation, putSnapshotsFirst } from '#store/apply-commit'
 import { keys } from '#store/key-space'
@@ -128,6 +128,16 @@ test('an older snapshot is upgraded when its actor wakes', async () => {
   const formats = { '': { name: 'tally', version: 2, upgrades: { 1: upgrade } } }
   const again = await fixture.restart({ definitions: () => [{ ...tally, formats } as unknown as AnyDefinition<Entry>] })
   expect(again.system.peek(a)).toMatchObject({ quiet: 100, added: [{ value: 1 }, { value: 2 }] })
+})
+
+test('a snapshot of another form is refused', async () => {
+  const fixture = await openRuntime()
+  fixture.send(a, { type: 'add', add: [1], isCheckpointed: true })
+  await fixture.settle()
+  fixture.crash()
+  const other = { ...tally, readSnapshot: () => undefined } as unknown as AnyDefinition<Entry>
+  const again = await fixture.restart({ definitions: () => [other] })
+  expect(() => again.system.peek(a)).toThrow(new StorageFailure('damaged', 'a stored tally cannot be read'))
 })
 
 test('a start restores actors with redo and write-through, reminders and stream heads of all tenants', async () => {

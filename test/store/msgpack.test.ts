@@ -80,6 +80,11 @@ describe('the reader reads the same as the general decoder', () => {
     })
   })
 
+  test('of undefined in a list and an object', () => {
+    const value = [{ a: undefined, b: 1 }, undefined, 2]
+    expect(read(pack(value), (each) => each.any())).toStrictEqual({ value })
+  })
+
   test.each([0, 1, 15, 16, 0xffff, 0x10000])('of lists of %i', (length) => {
     const list = Array.from({ length }, (_, index) => index)
     const numbers = (each: MsgpackReader) => Array.from({ length: each.array() }, () => each.number())
@@ -99,6 +104,8 @@ test.each<[string, Uint8Array, 'number' | 'array' | 'text' | 'object' | 'any']>(
   ['a list longer than there are bytes', Buffer.of(0xdd, 0xff, 0xff, 0xff, 0xff), 'array'],
   ['a value that is not read to its end', pack([1, 2]), 'array'],
   ['an unused type', Buffer.of(0xc1), 'any'],
+  ['an extension', Buffer.of(0xd4, 0x72, 0x40), 'any'],
+  ['half an undefined', pack([undefined]).subarray(0, 3), 'any'],
 ])('the reader leaves %s to the general decoder', (_, bytes, how) => {
   expect(read(bytes, (each) => each[how]())).toBeUndefined()
 })

@@ -4,9 +4,7 @@ import { actionAddress, actionPageAddress } from '#actors/action/commands'
 import { actionPageActor } from '#actors/action/page'
 import { deviceActor } from '#actors/device/device'
 import { ServiceState } from '#actors/device/service-state'
-import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
 import { AlarmStates, type DeviceState, noAlarms, noDesired, noThrottles } from '#actors/device/state'
-import { throttlesOf } from '#actors/device/throttles'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
@@ -20,7 +18,9 @@ import { scheduleRecord, updateScheduleActor, updateScheduleAddress } from '#act
 import type { DesiredItem } from '#model/desired'
 import type { Entry } from '#model/entry'
 import { contentOf } from '#model/shape'
+import { Activation, type AnyDefinition } from '#runtime/activation'
 import type { ActorAddress, ActorDefinition, RecordFormat } from '#runtime/actor'
+import { Registry } from '#runtime/registry'
 import { reminderFormat } from '#runtime/reminders'
 import { tellFormat } from '#runtime/stored-tells'
 import { headOf, unpackChunk } from '#store/chunk'
@@ -28,7 +28,7 @@ import { epochFormat } from '#store/epochs'
 import { keys } from '#store/key-space'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { shapeFormat } from '#store/shapes'
-import { beginFormat, redoFormat } from '#store/store-journal'
+import { beginFormat, redoFormat, StoreJournal } from '#store/store-journal'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { noopUpdates } from '#test/actors/noop-updates'
 import { shownState } from '#test/actors/shown-state'
@@ -106,7 +106,10 @@ acknowledged.set('7Lf2wZs6Dy', {
   acknowledged: { by: 'crn#user:2Vb7qYx9Kd', at: at + 9, comment: null },
 })
 
-const throttles = throttlesOf(['6Hn3wRt5Mz/2', at - 1, '6Hn3wRt5Mz/once-an-hour', at])
+const throttles = new Map([
+  ['6Hn3wRt5Mz/2', at - 1],
+  ['6Hn3wRt5Mz/once-an-hour', at],
+])
 
 const notices = noticeBus()
 const tenants = tenantActor(notices)
@@ -117,8 +120,7 @@ const keyed = idempotencyAddress('acme', 'crn#user:2Vb7qYx9Kd', '8e03978e-40d5-4
 const keyedPrint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'
 const signingKeys = { kind: 'signing_keys', tenant: 'default', id: 'signing_keys' }
 
-/** No device wakes here, so only the formats are used. */
-const deviceFormats = deviceActor({
+const deviceDefinition = deviceActor({
   shapeById: (id) => shapes.byId(id),
   startedAt: 0,
   rules: noRuleViews,
@@ -202,8 +204,8 @@ const accessSamples: readonly AccessSample[] = [
     ([name, means]) => [name, noopUpdates, updateAddress('acme', '#$ABC-1'), updateRecord, means] as const,
   ),
   ['update-schedule', updateScheduleActor, updateScheduleAddress, scheduleRecord, schedule],
-  ['device-token', deviceFormats, device, 'token', 'n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg'],
-  ['device-registrar', deviceFormats, device, 'registrar', '8aBcDeFgHj'],
+  ['device-token', deviceDefinition, device, 'token', 'n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg'],
+  ['device-registrar', deviceDefinition, device, 'registrar', '8aBcDeFgHj'],
   ['directory-user', directoryActor(notices), directory, 'user/2Vb7qYx9Kd', directoryUser],
   ['directory-tenant', directoryActor(notices), directory, 'tenant/acme', directoryTenant],
   ...recordsOf(
@@ -270,15 +272,16 @@ export const storedSamples: readonly StoredSample[] = [
 ]
 
 function snapshotSample(name: string, means: DeviceState): StoredSample {
+  const definition = deviceDefinition as unknown as AnyDefinition<Entry>
+  const registry = () => new Registry([definition], new StoreJournal({ isSynced: false }))
   return {
     name,
     key: keys.snapshot(device),
     means: { offset: 9, state: shownState(means) },
-    write: () => packRecord(deviceFormat, { offset: 9, state: snapshotOf(means) }),
+    write: () => registry().snapshot(new Activation(definition, device, means, 9)) ?? new Uint8Array(),
     read(bytes) {
-      const stored = unpackRecord(deviceFormat, bytes) as { offset: number; state: unknown }
-      const read = deviceOf(device.id, stored.state, (id) => shapes.byId(id))
-      return { offset: stored.offset, state: shownState(read) }
+      const { lastOffset, state } = registry().wakeFrom(device, bytes)
+      return { offset: lastOffset, state: shownState(state as DeviceState) }
     },
   }
 }
