@@ -132,9 +132,5 @@ export const peers: Benchmark = {
   appendix: (results: readonly CaseResult[]) =>
     appendixOf(results, [
       { case: thousand, figure: 'deliveriesPerSecond', title: 'Deliveries/s to 1 000 dashboards', file: 'peers-out' },
-      { case: inward, figure: 'changesPerSecond', title: 'Changes/s to 1 dashboard', file: 'peers-in' },
-      { case: toTen, figure: 'eventP99', title: 'p99 in ms, 5 000 changes/s to 10 dashboards', file: 'peers-late' },
-      { case: thousand, figure: 'cpuPerMillion', title: 'Server CPU for a million deliveries, s', file: 'peers-cpu' },
-      { case: memory, figure: 'connectionBytes', title: 'RSS of an idle connection, bytes', file: 'peers-memory' },
     ]),
 }
