@@ -10,7 +10,6 @@ import type { Proof } from '#bench/proof/outcome'
 import { overloadProof } from '#bench/proof/overload/overload'
 import { powerProof } from '#bench/proof/power/power'
 import { saveOutcome } from '#bench/proof/results'
-import { seedsCommand } from '#bench/proof/seeds'
 import { soakProof } from '#bench/proof/soak'
 
 /** The proofs: programs that try to break a guarantee of the server. Exit code 1 if one succeeds. */
@@ -38,7 +37,7 @@ const command = new Command('npm run proof --')
     for (const name of whole) await prove(name, proofCommands.get(name)?.opts() ?? {}, [], true)
   })
 const proofCommands = new Map(Object.entries(proofs).map(([name, proof]) => [name, proofCommand(name, proof)]))
-for (const each of [...proofCommands.values(), seedsCommand, mutantsCommand]) command.addCommand(each)
+for (const each of [...proofCommands.values(), mutantsCommand]) command.addCommand(each)
 
 function proofCommand(name: string, { about, help, options }: Proof): Command {
   const made = new Command(name).summary(about).description(help).addOption(seedOption)

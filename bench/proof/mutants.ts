@@ -97,19 +97,16 @@ async function findMutant(name: string, seedsMax: number): Promise<MutantReport>
     cpSync(from, join(own.path, part), { recursive: true, filter: (file) => !left.includes(file) })
   }
   git(own.path, ['apply', patchOf(name)])
-  const program = await compileSimulation(own.path, own.path).catch((error: Error) => error)
+  const program = await compileSimulation(own.path).catch((error: Error) => error)
   const report = { found: undefined as SeedResult | undefined, other: undefined as SeedResult | undefined, seeds: 0 }
   if (typeof program === 'string') {
     const noted = seedOf(name)
     const waiting = Array.from({ length: seedsMax }, (_, place) => place + 1)
     if (noted !== undefined) waiting.unshift(noted)
     await runSeeds({
-      ...{
-        program,
-        isHistoryOnly: name.startsWith('history-'),
-        processes: 1,
-        next: () => (report.found ? undefined : waiting.shift()),
-      },
+      program,
+      isHistoryOnly: name.startsWith('history-'),
+      next: () => (report.found ? undefined : waiting.shift()),
       ended: (result) => {
         report.seeds++
         if (isAsExpected(result, expectation)) report.found = result

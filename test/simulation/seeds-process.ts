@@ -2,10 +2,7 @@ import type { SeedResult } from '#bench/proof/seeds'
 import { runHistory } from '#test/simulation/history-run'
 import { run } from '#test/simulation/run'
 
-/**
- * Runs the seeds that its parent process sends, one at a time. Ends with the parent; ignores SIGINT, which the parent
- * handles.
- */
+/** Runs the seeds that its parent process sends, one at a time. Ends with the parent. */
 
 const isHistoryOnly = process.argv[2] === 'history'
 let stray: unknown
@@ -20,7 +17,6 @@ process.on('message', async (seed: number) => {
 process.on('unhandledRejection', (error) => {
   stray ??= error
 })
-process.on('SIGINT', () => {})
 process.once('disconnect', () => process.exit())
 
 /** Runs a failing seed again with stack traces. */
