@@ -12,7 +12,6 @@ import {
   underLoad,
   withRemote,
 } from '#bench/harness/running-load'
-import { placeOf } from '#bench/harness/server-target'
 import { ownServer, type RunningServer, type StartServer } from '#bench/harness/servers'
 import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
 import type { EndCounts } from '#bench/load/end-counts'
@@ -27,7 +26,7 @@ type SessionOptions = Pick<AuthSpec, 'scheme' | 'sessionCount'>
 async function measureRequests(start: StartServer, options: SessionOptions, phase: AuthPhase): Promise<Figures> {
   const { requests, seconds, serverCpuSeconds, loadCpuSeconds } = await started(start, (server) =>
     withRemote('load/auth', async (load) => {
-      await load.ask('open', { ...options, ...placeOf(server) })
+      await load.ask('open', { ...options, ...server })
       return await load.ask<AuthResult>('run', phase)
     }),
   )
@@ -105,7 +104,7 @@ function withLogins(round: Round): Promise<Figures> {
     withRemote('load/logins', async (logins) => {
       const windowMs = warmupMs + measuredMs
       const all = { perSecond: loginsPerSecond, seconds: (windowMs * pairs) / 1000 }
-      await logins.ask('open', { ...placeOf(server), ...all })
+      await logins.ask('open', { ...server, ...all })
       await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate })
       const without: PhaseResult[] = []
       const during: PhaseResult[] = []

@@ -3,7 +3,6 @@
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { formsOf } from '#bench/harness/load-figures'
 import { runUntilReported, standardLoad, started, withLoad, withRemote } from '#bench/harness/running-load'
-import { placeOf } from '#bench/harness/server-target'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
 import type { ReadResult } from '#bench/load/readers'
 
@@ -12,7 +11,7 @@ const megabyte = 1e6
 
 function readFor(server: RunningServer, milliseconds: number): Promise<ReadResult> {
   return withRemote('load/readers', async (reader) => {
-    await reader.ask('begin', { ...placeOf(server), path: '/api/v1/devices?depth=2' })
+    await reader.ask('begin', { ...server, path: '/api/v1/devices?depth=2' })
     return await reader.ask<ReadResult>('measure', milliseconds)
   })
 }

@@ -1,7 +1,6 @@
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { eventLatencies, eventLatencyForms } from '#bench/harness/load-figures'
 import { runInAlternatingOrder, standardLoad, underLoad, withRemote } from '#bench/harness/running-load'
-import { placeOf } from '#bench/harness/server-target'
 import { ownServer } from '#bench/harness/servers'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import type { PhaseResult } from '#bench/load/generator'
@@ -28,7 +27,7 @@ function duringExports({ isQuick }: Round): Promise<Figures> {
     const windowWithout = async () => void without.push(await window())
     const windowWith = () =>
       withRemote('load/readers', async (reader) => {
-        await reader.ask('begin', { ...placeOf(server), path })
+        await reader.ask('begin', { ...server, path })
         const [result, read] = await Promise.all([window(), reader.ask<ReadResult>('measure', warmupMs + measuredMs)])
         during.push(result)
         reads.push(read)

@@ -3,7 +3,6 @@
 import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/benchmark'
 import { costsOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
 import { type RunningLoad, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
-import { placeOf } from '#bench/harness/server-target'
 import { ownServer } from '#bench/harness/servers'
 import type { PhaseResult } from '#bench/load/generator'
 import type { RolloutResult } from '#bench/load/rollout'
@@ -47,7 +46,7 @@ function duringRollout(asked: RolloutCase): Case {
           const rollout = round.isQuick ? { ...asked, ...quick } : asked
           return underLoad(start, { ...standardLoad, hasOtherEvents: true }, (load, server) =>
             withRemote('load/rollout', async (updated) => {
-              await updated.ask('open', { ...rollout, ...placeOf(server) })
+              await updated.ask('open', { ...rollout, ...server })
               return await measured(load, () => updated.ask('run'), rate, round)
             }),
           )

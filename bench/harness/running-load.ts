@@ -1,7 +1,6 @@
 import type { Round } from '#bench/harness/benchmark'
 import { Remote } from '#bench/harness/remote'
-import { placeOf, type ServerTarget } from '#bench/harness/server-target'
-import type { RunningServer, StartServer } from '#bench/harness/servers'
+import type { RunningServer, ServerTarget, StartServer } from '#bench/harness/servers'
 import type { LoadSpec, PhaseResult, PhaseSpec } from '#bench/load/generator'
 
 /** A fleet and dashboards, without their server. */
@@ -53,7 +52,7 @@ export function withLoad<Measured>(
   use: (load: RunningLoad) => Promise<Measured>,
 ): Promise<Measured> {
   return withRemote('load/generator', async (load) => {
-    await load.ask('open', { ...shape, ...placeOf(server) })
+    await load.ask('open', { ...shape, ...server })
     return await use({ run: (phase) => load.ask('run', phase), silent: () => load.ask('silent') })
   })
 }

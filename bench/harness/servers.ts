@@ -6,11 +6,15 @@ import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
 import { freePort, type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 
-/** A server in a fresh process, and how to stop it and delete its data. */
-export interface RunningServer {
+/** What a load gets of a `RunningServer`: messages between processes contain no functions. */
+export interface ServerTarget {
   readonly port: number
   readonly processId: number
   readonly authorizations?: Authorizations | undefined
+}
+
+/** A server in a fresh process, and how to stop it and delete its data. */
+export interface RunningServer extends ServerTarget {
   stop(): Promise<void>
 }
 
@@ -30,8 +34,6 @@ export function listening(program: string): StartServer {
     return { port, processId: remote.processId, stop: () => remote.stop() }
   }
 }
-
-type Environment = Readonly<Record<string, string>>
 
 export async function startAuthenticated(settings: ServerSettings): Promise<{
   readonly server: ServerProcess
@@ -57,40 +59,24 @@ export interface OwnServer extends RunningServer {
   ask: ServerProcess['ask']
 }
 
-/** Starts this server on a data folder, which is kept afterwards. `before`: see `loadedBefore`. */
-async function startOn(
-  dataFolder: string,
-  environment: Environment = {},
+/** Starts this server on a new data folder, which is deleted with the server. `before`: see `loadedBefore`. */
+export function ownServer(
+  environment: Readonly<Record<string, string>> = {},
   before?: string,
   more: readonly string[] = [],
-): Promise<OwnServer> {
-  const port = await freePort()
-  const nodeArguments = before === undefined ? more : [...more, ...loadedBefore(before)]
-  const settings = { port, dataFolder, environment, nodeArguments, isKilledAtExit: true }
-  const { server, authorizations } = await startAuthenticated(settings)
-  return {
-    port,
-    processId: server.processId,
-    authorizations,
-    ask: (question) => server.ask(question),
-    async stop() {
-      await server.stop()
-    },
-  }
-}
-
-/** Starts this server on a new data folder, which is deleted with the server. */
-export function ownServer(
-  environment: Environment = {},
-  before?: string,
-  more?: readonly string[],
 ): () => Promise<OwnServer> {
   return async () => {
     const folder = temporaryFolder('bench-')
     try {
-      const server = await startOn(folder.path, environment, before, more)
+      const port = await freePort()
+      const nodeArguments = before === undefined ? more : [...more, ...loadedBefore(before)]
+      const settings = { port, dataFolder: folder.path, environment, nodeArguments, isKilledAtExit: true }
+      const { server, authorizations } = await startAuthenticated(settings)
       return {
-        ...server,
+        port,
+        processId: server.processId,
+        authorizations,
+        ask: (question) => server.ask(question),
         async stop() {
           await server.stop()
           await folder.remove()

@@ -1,6 +1,6 @@
 import { readToken } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { ServerTarget } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/servers'
 import type { DpopKey } from '#bench/load/dpop-proofs'
 import { createUsers, currentNonce, signIn } from '#bench/load/login-requests'
 import { RawSocket } from '#bench/load/raw-socket'
@@ -78,7 +78,7 @@ serveFunctions({
       }
       onAnswer = (socket) => {
         done++
-        if (done === warmup) clock = new CpuClock(spec.serverProcessId)
+        if (done === warmup) clock = new CpuClock(spec.processId)
         if (done === requests.length) resolve({ ...clock.read(), requests: measured })
         else sendNext(socket)
       }

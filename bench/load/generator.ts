@@ -1,5 +1,5 @@
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { ServerTarget } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/servers'
 import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 import { LoadDashboards } from '#bench/load/dashboards'
@@ -89,7 +89,7 @@ serveFunctions({
     else if (lead) lead.begin()
     else fleet.begin()
     await sleep(warmupMs)
-    const clock = new CpuClock(spec.serverProcessId)
+    const clock = new CpuClock(spec.processId)
     const warm = counted()
     fleet.latency.clear()
     delivery.clear()

@@ -1,5 +1,5 @@
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { ServerTarget } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/servers'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { type AskedLogin, type LoginKind, loginKinds, usersCount } from '#bench/load/login-kinds'
 import { createUsers, currentNonce, type LoginPlace, loginOf } from '#bench/load/login-requests'

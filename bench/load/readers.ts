@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
 import { authorizationHeader } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { ServerTarget } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/servers'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
@@ -55,7 +55,7 @@ serveFunctions({
 
   /** Reads for this time, and then until the read in progress is complete. */
   async measure(milliseconds: number): Promise<ReadResult> {
-    const clock = new CpuClock(spec.serverProcessId)
+    const clock = new CpuClock(spec.processId)
     const before = { reads, bytes }
     await sleep(milliseconds)
     isReading = false

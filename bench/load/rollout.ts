@@ -4,7 +4,7 @@ import { simultaneousDownloads } from '#bench/fleet/image-download'
 import { deviceKinds } from '#bench/fleet/kinds'
 import { authorizationHeader, callApi } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { ServerTarget } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/servers'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 import { until } from '#bench/time'
 
@@ -53,7 +53,7 @@ serveFunctions({
   },
 
   async run(): Promise<RolloutResult> {
-    const clock = new CpuClock(spec.serverProcessId)
+    const clock = new CpuClock(spec.processId)
     const { updates, faults } = fleet.counts
     await ask('POST', '/rollout/resume')
     await until(() => updates.updated === spec.devices || faults.length > 0, updatedMsMax)

@@ -1,10 +1,8 @@
 import WebSocket from 'ws'
 import { type Authorizations, askApi, callApi, identityOn } from '#bench/harness/identity'
 import type { LoopMessage } from '#bench/harness/loop-probe'
-import { loadedBefore, startAuthenticated } from '#bench/harness/servers'
-import { temporaryFolder } from '#bench/harness/temporary-folder'
+import { ownServer } from '#bench/harness/servers'
 import type { HttpAnswer, HttpOptions } from '#bench/http'
-import { freePort } from '#bench/server-process'
 import { sleep } from '#bench/time'
 
 /** The time after an answer for the commit and the events. */
@@ -24,17 +22,12 @@ export interface Fixture {
   stop(): Promise<void>
 }
 
+const start = ownServer({ ...identityOn, RATE_LIMITS: 'off' }, 'harness/loop-probe')
+
 export async function startFixture(): Promise<Fixture> {
-  const folder = temporaryFolder('bench-worst-')
-  const port = await freePort()
-  const { server, authorizations } = await startAuthenticated({
-    port,
-    dataFolder: folder.path,
-    environment: { ...identityOn, RATE_LIMITS: 'off' },
-    nodeArguments: loadedBefore('harness/loop-probe'),
-    isKilledAtExit: true,
-  })
-  const { person, link } = authorizations as Authorizations
+  const server = await start()
+  const { port } = server
+  const { person, link } = server.authorizations as Authorizations
   const ask = <Answer>(question: LoopMessage) => server.ask<Answer>(question)
   return {
     port,
@@ -66,10 +59,7 @@ export async function startFixture(): Promise<Fixture> {
       }
       return (await ask<{ longestMs: number }>({ type: 'end' })).longestMs
     },
-    async stop() {
-      await server.stop()
-      await folder.remove()
-    },
+    stop: () => server.stop(),
   }
 }
 

@@ -1,8 +1,7 @@
 import { type StreamEvent, type StreamPosition, streamHead } from '#bench/dashboard'
 import { identityOn } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
-import type { ServerTarget } from '#bench/harness/server-target'
-import { startAuthenticated } from '#bench/harness/servers'
+import { type ServerTarget, startAuthenticated } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { addEnds, count, type EndCounts, endFaults, endsText } from '#bench/load/end-counts'
 import { identifierOf } from '#bench/load/fleet-link'
@@ -85,7 +84,7 @@ class CaseRun {
     const { capMib, rules } = this.#kind
     const { server, authorizations } = await startAuthenticated(this.#settings())
     this.#server = server
-    const place: ServerTarget = { port: this.#where.port, serverProcessId: server.processId, authorizations }
+    const place: ServerTarget = { port: this.#where.port, processId: server.processId, authorizations }
     const first = await streamHead(server.url, authorizations?.person)
     await this.#open(place)
     const normal = await this.#normal()

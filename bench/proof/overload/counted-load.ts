@@ -1,5 +1,5 @@
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { ServerTarget } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/servers'
 import { LatencyHistogram } from '#bench/histogram'
 import { lastValue } from '#bench/load/dashboards'
 import { count, type EndCounts } from '#bench/load/end-counts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { callApi } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { ServerTarget } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/servers'
 import { request } from '#bench/http'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { EventClient } from '#bench/proof/overload/event-client'

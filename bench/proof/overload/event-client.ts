@@ -1,4 +1,4 @@
-import type { ServerTarget } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/servers'
 import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
 import { localAddressOf, unanswered } from '#bench/load/single-request'

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { ServerTarget } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/servers'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { sendSingleRequest } from '#bench/load/single-request'
 

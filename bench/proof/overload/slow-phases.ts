@@ -1,4 +1,4 @@
-import type { ServerTarget } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/servers'
 
 /** One way to hold a connection by being slow. */
 export interface SlowPhase {
