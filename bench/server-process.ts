@@ -13,8 +13,6 @@ export interface ServerSettings {
   readonly port: number
   readonly dataFolder: string
   readonly environment?: Readonly<Record<string, string>>
-  /** Another program with the same API, to test the proofs themselves. */
-  readonly program?: string
   /** Node arguments before the program, for example to preload a probe. */
   readonly nodeArguments?: readonly string[]
   /** A command to put before Node, which observes Node and leaves it our child process. */
@@ -51,7 +49,7 @@ export class ServerProcess {
   #isEnded = false
 
   constructor(settings: ServerSettings) {
-    const program = settings.program ?? join(projectRoot, 'dist/src/app/main.js')
+    const program = join(projectRoot, 'dist/src/app/main.js')
     if (!existsSync(program)) throw new Error(`${program} does not exist: run npm run build`)
     this.url = `http://127.0.0.1:${settings.port}`
     const nodeArguments = ['--enable-source-maps', '--import', tether, ...(settings.nodeArguments ?? [])]

@@ -11,12 +11,12 @@ export function schemaOf(service: SimulatedService): object {
   }
 }
 
-/** Stores the schemas of all services, so that `raw=false` shows names. Returns their number; throws on a refusal. */
+/** Stores the schemas of all services, so that `raw=false` shows names. Throws on a refusal. */
 export async function putSchemas(
   serverUrl: string,
   kinds: readonly DeviceKind[],
   authorization?: string,
-): Promise<number> {
+): Promise<void> {
   const services = new Map(
     kinds.flatMap((kind) => kind.services).map((service) => [service.serviceIdentifier, service]),
   )
@@ -28,7 +28,6 @@ export async function putSchemas(
     })
     if (answer.status >= 300) throw new Error(`schema of ${service.name}: ${answer.status} ${answer.text}`)
   }
-  return services.size
 }
 
 function schemaOfProperty(property: SimulatedProperty): object {

@@ -23,9 +23,9 @@ export class Remote {
   #next = 1
 
   /** `program`: its path below `bench`, without extension. */
-  constructor(program: string, nodeArguments: readonly string[] = []) {
+  constructor(program: string) {
     this.#child = fork(join(projectRoot, `dist/bench/${program}.js`), [], {
-      execArgv: ['--enable-source-maps', ...nodeArguments],
+      execArgv: ['--enable-source-maps'],
       env: { ...process.env, UV_THREADPOOL_SIZE: '8', UWS_HTTP_MAX_HEADERS_SIZE: '16384' },
     })
     killAtExit(this.#child)

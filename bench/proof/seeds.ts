@@ -1,11 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { killAtExit } from '#bench/exit-cleanup'
 
-/** The result of the run with one seed: the fault, or how often each situation occurred. */
+/** The result of the run with one seed. */
 export interface SeedResult {
   readonly seed: number
-  readonly ms: number
-  readonly counts?: Readonly<Record<string, number>>
   readonly fault?: string
   /** The process of the run died without a result; `fault` describes how. */
   readonly isDead?: true
@@ -44,10 +42,8 @@ function started(program: string, args: readonly string[]): ChildProcess {
 }
 
 function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
-  const begun = performance.now()
   return new Promise((resolve) => {
-    const died = (why: string) =>
-      end({ seed, ms: performance.now() - begun, fault: `its process ${why}`, isDead: true })
+    const died = (why: string) => end({ seed, fault: `its process ${why}`, isDead: true })
     const exited = (code: number | null, signal: string | null) => died(`died: ${signal ?? code}`)
     const timer = setTimeout(() => {
       child.off('exit', exited)

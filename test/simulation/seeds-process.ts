@@ -8,10 +8,9 @@ const isHistoryOnly = process.argv[2] === 'history'
 let stray: unknown
 
 process.on('message', async (seed: number) => {
-  const begun = performance.now()
   stray = undefined
-  const result = await resultOf(seed)
-  process.send?.({ seed, ms: performance.now() - begun, ...result } satisfies SeedResult)
+  const fault = await faultOf(seed)
+  process.send?.({ seed, ...(fault !== undefined && { fault }) } satisfies SeedResult)
 })
 // An unhandled rejection.
 process.on('unhandledRejection', (error) => {
@@ -20,13 +19,12 @@ process.on('unhandledRejection', (error) => {
 process.once('disconnect', () => process.exit())
 
 /** Runs a failing seed again with stack traces. */
-async function resultOf(seed: number, isTraced = false): Promise<Pick<SeedResult, 'counts' | 'fault'>> {
+async function faultOf(seed: number, isTraced = false): Promise<string | undefined> {
   try {
-    const { acknowledged, counts } = await (isHistoryOnly ? runHistory(seed) : run(seed, { isTraced }))
-    if (stray === undefined) return { counts: { ...counts, acknowledged } }
-    return { fault: textOf(stray) }
+    await (isHistoryOnly ? runHistory(seed) : run(seed, { isTraced }))
+    return stray === undefined ? undefined : textOf(stray)
   } catch (error) {
-    return isTraced ? { fault: textOf(error) } : resultOf(seed, true)
+    return isTraced ? textOf(error) : faultOf(seed, true)
   }
 }
 

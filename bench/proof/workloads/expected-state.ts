@@ -86,10 +86,9 @@ export interface ChangeCounts {
   vanished: number
   /** Repeated after a kill under the same key. */
   repeated: number
-  busy: number
 }
 
-const noCounts: ChangeCounts = { acknowledged: 0, landed: 0, vanished: 0, repeated: 0, busy: 0 }
+const noCounts: ChangeCounts = { acknowledged: 0, landed: 0, vanished: 0, repeated: 0 }
 const pauseMsDefault = 80
 const problemsMax = 5
 /** The clocks of two processes differ by less than this. */
@@ -163,11 +162,6 @@ export class ExpectedState {
     if (text === undefined) return false
     this.#received.set(text, (this.#received.get(text) ?? 0) + 1)
     return true
-  }
-
-  /** Texts of the events of acknowledged changes. */
-  get requiredEvents(): readonly string[] {
-    return [...this.#required]
   }
 
   /**
@@ -257,10 +251,7 @@ export class ExpectedState {
   #answered(slot: string, entry: SlotEntry, answer: HttpAnswer): void {
     const { change } = entry.pending as NonNullable<SlotEntry['pending']>
     entry.pending = undefined
-    if (this.workload.busyStatuses?.includes(answer.status)) {
-      this.#countsOf(change).busy++
-      return
-    }
+    if (this.workload.busyStatuses?.includes(answer.status)) return
     const { method, path, expectedStatus } = change
     if (expectedStatus === undefined ? answer.status >= 300 : answer.status !== expectedStatus) {
       this.#wrong(`${slot}: ${method} ${path} was answered ${answer.status} ${answer.text.slice(0, 200)}`)
