@@ -1,5 +1,5 @@
 import { Packr, Unpackr } from 'msgpackr'
-import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
+import { clientFrame, frameReader, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
 import { firstPropId, type UpdateTemplate } from '#bench/load/update-template'
 
@@ -165,7 +165,7 @@ export class FleetLink {
 
   async #connect(): Promise<void> {
     const { port, authorization, localAddress, count, reconnecting } = this.#options
-    const reader = new FrameReader((bytes, start, end, opcode) => this.#onRead(bytes, start, end, opcode))
+    const reader = frameReader((bytes, start, end, opcode) => this.#onRead(bytes, start, end, opcode))
     this.#closeCode = undefined
     this.#isCut = false
     let isOpen = false

@@ -53,18 +53,10 @@ export const frameLengthOf: LengthOf = (bytes, at) => {
 /** Receives a complete payload; the buffer is reused after the call. */
 export type FrameHandler = (bytes: Buffer, start: number, end: number, opcode: number) => void
 
-export class FrameReader {
-  readonly #reader: MessageReader
-
-  constructor(onFrame: FrameHandler) {
-    const take = (bytes: Buffer, at: number, end: number) => {
-      onFrame(bytes, payloadAt(bytes, at), end, opcodeAt(bytes, at))
-      return true
-    }
-    this.#reader = new MessageReader(frameLengthOf, take, take)
+export function frameReader(onFrame: FrameHandler): MessageReader {
+  const take = (bytes: Buffer, at: number, end: number) => {
+    onFrame(bytes, payloadAt(bytes, at), end, opcodeAt(bytes, at))
+    return true
   }
-
-  push(bytes: Buffer): void {
-    this.#reader.push(bytes)
-  }
+  return new MessageReader(frameLengthOf, take, take)
 }

@@ -6,10 +6,10 @@ import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { addEnds, count, type EndCounts, endFaults, endsText } from '#bench/load/end-counts'
 import { identifierOf } from '#bench/load/fleet-link'
 import { sendSingleRequest } from '#bench/load/single-request'
+import { processUsage } from '#bench/process-usage'
 import { EventChecker } from '#bench/proof/event-checker'
 import type { CaseSize, OverloadCase } from '#bench/proof/overload/cases'
 import type { CountedLoadOptions, FrameCounts } from '#bench/proof/overload/counted-load'
-import { MemoryWatch } from '#bench/proof/overload/memory-watch'
 import {
   goodInRow,
   type NormalLatency,
@@ -46,6 +46,8 @@ export interface CaseReport {
 const warmUpShare = 0.5
 const settleMsMax = 60_000
 const askEveryMs = 200
+const readMemoryEveryMs = 50
+const mib = 1024 * 1024
 /** The time limit for reading a stream of a million events and more. */
 const readMsMax = 600_000
 const problemsMax = 20
@@ -89,13 +91,13 @@ class CaseRun {
     await this.#open(place)
     const normal = await this.#normal()
 
-    const watch = new MemoryWatch(server.processId)
+    const stopWatching = watchMemory(server.processId)
     const stopAsking = askRegularly(place)
     const startedAt = unixMs()
     const ends = await this.#attack.ask<EndCounts>('run', { seconds: this.#options.seconds })
     const endedAt = unixMs()
     const seconds = await this.#observeRecovery(endedAt, startedAt, normal)
-    const memory = watch.stop()
+    const memory = stopWatching()
     const frameCounts = await this.#settle(ends, await stopAsking())
     await this.#leave()
     this.#problems.push(...endFaults(ends, rules))
@@ -240,6 +242,25 @@ function askRegularly({ port, authorizations }: ServerTarget): () => Promise<End
     clearInterval(timer)
     await Promise.all(open)
     return ends
+  }
+}
+
+/**
+ * Reads the memory of a process regularly, and ignores that the process ends, which other checks report. The returned
+ * function stops this, and returns the maximum of private memory, and of all memory with mapped files since the start.
+ */
+function watchMemory(processId: number): () => { readonly ownMib: number; readonly allMib: number } {
+  const peak = { ownMib: 0, allMib: 0 }
+  const read = () => {
+    const { anonymousBytes = 0, residentPeakBytes = 0 } = processUsage(processId) ?? {}
+    peak.ownMib = Math.max(peak.ownMib, Math.round(anonymousBytes / mib))
+    peak.allMib = Math.max(peak.allMib, Math.round(residentPeakBytes / mib))
+  }
+  const timer = setInterval(read, readMemoryEveryMs)
+  return () => {
+    clearInterval(timer)
+    read()
+    return peak
   }
 }
 

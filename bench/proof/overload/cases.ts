@@ -16,7 +16,7 @@ export interface CaseSize {
 export interface OverloadCase {
   readonly about: string
   readonly seconds: number
-  /** Maximum private memory of the server (`MemoryPeak.ownMib`). The operator guide explains the value. */
+  /** Maximum private memory of the server. The operator guide explains the value. */
   readonly capMib: number
   readonly nodeArguments?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>

@@ -1,5 +1,5 @@
 import type { ServerTarget } from '#bench/harness/servers'
-import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
+import { clientFrame, frameReader, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
 import { localAddressOf, unanswered } from '#bench/load/single-request'
 
@@ -24,7 +24,7 @@ export class EventClient {
   /** Undefined when the upgrade succeeded; otherwise the status or a description. */
   async enter(options: EventClientOptions): Promise<string | undefined> {
     const { port, authorizations, number, query, onText, closed } = options
-    const reader = new FrameReader((bytes, start, end, opcode) => {
+    const reader = frameReader((bytes, start, end, opcode) => {
       if (opcode === opcodes.text) onText?.(bytes, start, end)
       else if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
       else if (opcode === opcodes.close) this.#closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
