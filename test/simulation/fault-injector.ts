@@ -1,17 +1,17 @@
 import type { SeededRandom } from '#bench/random'
 import type { Participants } from '#test/simulation/participants'
-import type { RunControl } from '#test/simulation/run-control'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import { tenant } from '#test/simulation/simulated-server'
+import type { Simulation } from '#test/simulation/simulation'
 
 /** Sends requests and injects faults right after them, at the most critical moments. */
 export class FaultInjector {
   readonly #random: SeededRandom
-  readonly #run: RunControl
+  readonly #run: Simulation
   readonly #participants: Participants
   readonly #devices: readonly SimulatedDevice[]
 
-  constructor(random: SeededRandom, run: RunControl, participants: Participants, devices: readonly SimulatedDevice[]) {
+  constructor(random: SeededRandom, run: Simulation, participants: Participants, devices: readonly SimulatedDevice[]) {
     this.#random = random
     this.#run = run
     this.#participants = participants

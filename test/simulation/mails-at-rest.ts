@@ -4,12 +4,12 @@ import { endingIndex } from '#actors/tenant/state'
 import type { Participants } from '#test/simulation/participants'
 import { mayRead } from '#test/simulation/reference-filter'
 import { needsOfNotification } from '#test/simulation/reference-mails'
-import type { RunControl } from '#test/simulation/run-control'
 import { idIn } from '#test/simulation/simulated-alarms'
 import type { KnownFunction } from '#test/simulation/simulated-functions'
 import { rootAddress } from '#test/simulation/simulated-people'
 import { tenant } from '#test/simulation/simulated-server'
 import type { KnownSubscription } from '#test/simulation/simulated-subscribers'
+import type { Simulation } from '#test/simulation/simulation'
 import type { Witness } from '#test/simulation/witness'
 
 type MailParts = 'mails' | 'mailServer' | 'webhooks' | 'receivers'
@@ -45,7 +45,7 @@ const everyMs = 2_200
  */
 export class MailsAtRest {
   readonly #witness: Witness
-  readonly #run: RunControl
+  readonly #run: Simulation
   readonly #parts: Parts
   /** The greatest number of requests that a function keeps. */
   readonly #requestsKept: number
@@ -53,7 +53,7 @@ export class MailsAtRest {
   #expected: { readonly address: string; readonly fn: KnownFunction; readonly counted: Counted }[] = []
   #expectedWebhooks: { readonly fn: KnownFunction; readonly counted: Counted }[] = []
 
-  constructor(witness: Witness, run: RunControl, parts: Parts, requestsKept: number) {
+  constructor(witness: Witness, run: Simulation, parts: Parts, requestsKept: number) {
     this.#requestsKept = requestsKept
     this.#witness = witness
     this.#run = run

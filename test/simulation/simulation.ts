@@ -6,7 +6,6 @@ import type { Lists } from '#test/simulation/list-view'
 import { MailsAtRest } from '#test/simulation/mails-at-rest'
 import { Participants } from '#test/simulation/participants'
 import { changeSomething } from '#test/simulation/random-changes'
-import type { RunControl } from '#test/simulation/run-control'
 import { heldMs } from '#test/simulation/simulated-alarms'
 import { SimulatedDashboard } from '#test/simulation/simulated-dashboard'
 import { SimulatedDevice } from '#test/simulation/simulated-device'
@@ -41,6 +40,8 @@ const clusterEvery = 5
 /** One life of the server from a seed: its steps, and the checks at rest. */
 export class Simulation {
   step = 0
+  /** The present process. */
+  server: SimulatedServer
   readonly #world: SimulatedWorld
   readonly #backend: MemoryBackend
   /** In some runs with several nodes, one follows the server, and continues after the next crash. */
@@ -55,7 +56,6 @@ export class Simulation {
   readonly #updatesAtRest: UpdatesAtRest
   readonly #mailsAtRest: MailsAtRest
   #dashboards: SimulatedDashboard[] = []
-  #server: SimulatedServer
   #fault: WriteFault | undefined
   #crashes = 0
   #failedWrites = 0
@@ -78,17 +78,16 @@ export class Simulation {
     }
     this.#backend = seed % clusterEvery === 0 ? new SimulatedNodes(this.#world, storage) : memoryStorage(storage)
     this.#devices = Array.from({ length: 2 + random.below(5) }, (_, index) => new SimulatedDevice(`D${index}`, random))
-    this.#server = new SimulatedServer(this.#world, this.#backend, this.#limits)
-    const stage = { server: this.#server, random, witness: this.#witness }
+    this.server = new SimulatedServer(this.#world, this.#backend, this.#limits)
+    const stage = { server: this.server, random, witness: this.#witness }
     this.#participants = new Participants(stage, this.#devices, this.#limits.mails)
-    const run = this.#runControl()
-    this.#injector = new FaultInjector(random, run, this.#participants, this.#devices)
+    this.#injector = new FaultInjector(random, this, this.#participants, this.#devices)
     const { people, updates } = this.#participants
-    this.#updatesAtRest = new UpdatesAtRest(random, this.#witness, run, {
+    this.#updatesAtRest = new UpdatesAtRest(random, this.#witness, this, {
       ...{ people, updates, injector: this.#injector, devices: this.#devices },
       ...this.#limits.updates,
     })
-    this.#mailsAtRest = new MailsAtRest(this.#witness, run, this.#participants, this.#limits.mails.storedRequestsMax)
+    this.#mailsAtRest = new MailsAtRest(this.#witness, this, this.#participants, this.#limits.mails.storedRequestsMax)
     for (const device of this.#devices) {
       device.onCounted = (count) => this.#mailsAtRest.counted(device.name, count)
       device.onAcknowledged = (count) => this.#mailsAtRest.acknowledged(device.name, count)
@@ -96,9 +95,9 @@ export class Simulation {
   }
 
   async begin(): Promise<void> {
-    await this.#pumped(this.#server.open())
+    await this.pumped(this.server.open())
     this.#follow()
-    await this.#pumped(this.#participants.begin())
+    await this.pumped(this.#participants.begin())
     for (let count = 0; count < 2; count++) this.#participants.updates.upload()
     for (let count = 0; count < 2; count++) this.#connectDashboard()
   }
@@ -126,7 +125,7 @@ export class Simulation {
     else if (tried < 0.34) await this.#flood(device)
     else if (tried < 0.4) await this.#injector.changeFirmware()
     else if (tried < 0.48) this.#link()
-    else if (tried < 0.51) this.#world.random.pick([...this.#server.sockets.sockets])?.cut()
+    else if (tried < 0.51) this.#world.random.pick([...this.server.sockets.sockets])?.cut()
     else if (tried < 0.54) device?.redeclare()
     else if (tried < 0.55) device?.misreport()
     else if (tried < 0.57) device?.reboot()
@@ -134,19 +133,19 @@ export class Simulation {
     else if (tried < 0.63) this.#connectDashboard()
     else if (tried < 0.66) await this.#injector.changeFunctions()
     else if (tried < 0.68) await this.#injector.notify()
-    else if (tried < 0.78) this.#world.random.pick([...this.#server.sockets.sockets])?.read(1 + random.below(8))
+    else if (tried < 0.78) this.#world.random.pick([...this.server.sockets.sockets])?.read(1 + random.below(8))
     else if (tried < 0.8) this.#world.random.pick(this.#dashboards)?.askPosition()
-    else if (tried < 0.85) changeSomething(this.#server, random, this.#witness, device?.name ?? '')
+    else if (tried < 0.85) changeSomething(this.server, random, this.#witness, device?.name ?? '')
     else if (tried < 0.9) await this.#injector.changeRights()
-    else if (tried < 0.904) this.#fillDisk()
-    else if (tried < 0.91) this.#server.sockets.failsNext = true
-    else if (tried < 0.92) await this.#crash()
-    else if (tried < 0.97) await this.#advance(random.between(0, 40))
-    else await this.#advance(random.next() < 0.3 ? random.between(0, 400_000) : random.between(0, 3_000))
-    await this.#steps(random.below(6))
+    else if (tried < 0.904) this.fillDisk()
+    else if (tried < 0.91) this.server.sockets.failsNext = true
+    else if (tried < 0.92) await this.crash()
+    else if (tried < 0.97) await this.advance(random.between(0, 40))
+    else await this.advance(random.next() < 0.3 ? random.between(0, 400_000) : random.between(0, 3_000))
+    await this.steps(random.below(6))
     for (const dashboard of this.#dashboards) dashboard.proceed()
     for (const device of this.#devices) device.proceed()
-    await this.#steps(1)
+    await this.steps(1)
     this.#checkErrors()
   }
 
@@ -155,33 +154,33 @@ export class Simulation {
     this.#backend.setRoom(true)
     this.#fault = undefined
     const { people, sessions, schema, requests, writes, alarms, actions } = this.#participants
-    await this.#comeToRest(() => people.isIdle && sessions.isIdle && schema.isIdle, 3)
+    await this.#rest(() => people.isIdle && sessions.isIdle && schema.isIdle, 3)
     await this.#endActions()
-    await this.#comeToRest(() => requests.isIdle && this.#participants.updates.isIdle)
+    await this.#rest(() => requests.isIdle && this.#participants.updates.isIdle)
     await this.#updatesAtRest.end()
     for (const device of this.#devices) device.report()
-    await this.#comeToRest(() => true)
+    await this.#rest(() => true)
     await this.#mailsAtRest.end()
     // The last event is a device's own, so that no pending change causes a later evaluation.
     for (const device of this.#devices) if (this.#world.random.next() < 0.7) device.report()
-    await this.#comeToRest(() => true)
-    await this.#advance(heldMs)
-    await this.#comeToRest(() => requests.isIdle)
-    await this.#pumped(this.#participants.settle())
-    const subscriptions = await this.#pumped(this.#participants.subscribers.settle())
+    await this.#rest(() => true)
+    await this.advance(heldMs)
+    await this.#rest(() => requests.isIdle)
+    await this.pumped(this.#participants.settle())
+    const subscriptions = await this.pumped(this.#participants.subscribers.settle())
     await this.#mailsAtRest.checkStored(subscriptions)
-    await this.#comeToRest(() => this.#dashboards.every((dashboard) => dashboard.isAtRest))
+    await this.#rest(() => this.#dashboards.every((dashboard) => dashboard.isAtRest))
     await this.#checkStream()
-    await this.#pumped(actions.settle())
-    await this.#pumped(writes.checkDesired())
-    const { body } = await this.#pumped(this.#server.call('listDevices', { query: { depth: 2 } }))
+    await this.pumped(actions.settle())
+    await this.pumped(writes.checkDesired())
+    const { body } = await this.pumped(this.server.call('listDevices', { query: { depth: 2 } }))
     await this.#checkFollower(body)
-    const [fault] = await this.#pumped(alarms.faults(JSON.parse(body)))
+    const [fault] = await this.pumped(alarms.faults(JSON.parse(body)))
     if (fault) throw new Error(fault)
     const lists: Lists = {
-      listAlarmStatus: await this.#pumped(alarms.rows()),
+      listAlarmStatus: await this.pumped(alarms.rows()),
       listSubscriptions: subscriptionRows(subscriptions),
-      listUpdates: await this.#pumped(this.#updatesAtRest.shown()),
+      listUpdates: await this.pumped(this.#updatesAtRest.shown()),
     }
     const open = this.#dashboards.filter((dashboard) => dashboard.isOpen)
     for (const dashboard of open) {
@@ -190,7 +189,7 @@ export class Simulation {
       const found = dashboard.differences(JSON.parse(body), lists)
       if (found.length > 0) throw new Error(`${name} differs from the store: ${found.join('; ')}`)
     }
-    const { size } = this.#server.identity.sockets
+    const { size } = this.server.identity.sockets
     if (size !== open.length) throw new Error(`${size} sockets of sessions are registered, and ${open.length} are open`)
     this.#checkErrors()
   }
@@ -198,35 +197,42 @@ export class Simulation {
   /** Devices have a grace period to reconnect after a start, and are asked repeatedly within it. */
   async #endActions(): Promise<void> {
     for (let round = 0; round < actionRoundsMax; round++) {
-      const { listing } = this.#server.assembly.context
+      const { listing } = this.server.assembly.context
       const running = listing.entries(runningActionIndex, tenant)
-      const ids = await this.#pumped(running.next(1))
-      await this.#pumped(running.close())
+      const ids = await this.pumped(running.next(1))
+      await this.pumped(running.close())
       if (ids.length === 0) return
-      await this.#advance(1_000 + round * 500)
-      await this.#comeToRest(() => true)
+      await this.advance(1_000 + round * 500)
+      await this.#rest(() => true)
     }
     throw new Error('an action does not end')
   }
 
-  async #comeToRest(isDone: () => boolean, roundsLeast = 0): Promise<void> {
+  /** Runs until no work and no pending answer is left. */
+  comeToRest(): Promise<void> {
+    this.#fault = undefined
+    this.#backend.setRoom(true)
+    return this.#rest(() => this.#participants.updates.isIdle && this.#participants.requests.isIdle)
+  }
+
+  async #rest(isDone: () => boolean, roundsLeast = 0): Promise<void> {
     for (let round = 0; round < roundsMax; round++) {
       // With jitter, as the protocol requires of devices: at once they would cause endless refusals.
       for (const device of this.#devices) {
         const isMissing = !device.hasSocket && !device.isAway
-        if (isMissing && this.#world.random.next() < 0.3) linkDevices(this.#server, [device])
+        if (isMissing && this.#world.random.next() < 0.3) linkDevices(this.server, [device])
       }
-      for (const socket of [...this.#server.sockets.sockets]) socket.read(1_000)
+      for (const socket of [...this.server.sockets.sockets]) socket.read(1_000)
       for (const dashboard of this.#dashboards) {
         const isWanted = !dashboard.isOpen && !dashboard.isComing
         if (isWanted && dashboard.person.isActive) dashboard.connect(2_000)
         dashboard.proceed()
       }
       for (const device of this.#devices) device.proceed(true)
-      await this.#steps(20)
-      await this.#advance(round % 50 === 49 ? 2_000 : 5)
+      await this.steps(20)
+      await this.advance(round % 50 === 49 ? 2_000 : 5)
       this.#checkErrors()
-      const { database, context } = this.#server.assembly
+      const { database, context } = this.server.assembly
       const isQuiet =
         database.status === 'ok' &&
         this.#world.isIdle &&
@@ -234,7 +240,7 @@ export class Simulation {
         context.hub.behindCount() === 0 &&
         isDone() &&
         this.#devices.every((device) => device.isSettled) &&
-        ![...this.#server.sockets.sockets].some((socket) => socket.hasUnread)
+        ![...this.server.sockets.sockets].some((socket) => socket.hasUnread)
       if (isQuiet && round >= roundsLeast) return
     }
     throw new Error('it does not come to rest')
@@ -242,8 +248,8 @@ export class Simulation {
 
   /** Every acknowledged or answered change is in the stream. */
   async #checkStream(): Promise<void> {
-    const stream = await this.#pumped(this.#server.stream())
-    const { reader, system } = this.#server.assembly.context
+    const stream = await this.pumped(this.server.stream())
+    const { reader, system } = this.server.assembly.context
     this.#stored.gather(stream, reader.retainedFrom(tenant), system.registry.head(tenant).committed)
     this.#statuses.gather(stream, reader.retainedFrom(tenant), system.registry.head(tenant).committed)
     await this.#updatesAtRest.checkStatuses(this.#statuses)
@@ -252,7 +258,7 @@ export class Simulation {
   }
 
   /** Takes this number of steps; fewer if nothing is pending. */
-  async #steps(count: number): Promise<void> {
+  async steps(count: number): Promise<void> {
     for (let left = count; left > 0; left--) {
       const wasIdle = this.#world.isIdle
       await this.#world.step()
@@ -261,45 +267,51 @@ export class Simulation {
     }
   }
 
-  async #advance(ms: number): Promise<void> {
+  async advance(ms: number): Promise<void> {
     await this.#world.advance(ms)
     this.#witness.passed(this.#published)
   }
 
+  /** Advances time in one large step. */
+  async leap(ms: number): Promise<void> {
+    await this.#world.leap(ms)
+    this.#witness.passed(this.#published)
+  }
+
   get #published(): number {
-    return this.#server.assembly.context.hub.publishedTo(tenant)
+    return this.server.assembly.context.hub.publishedTo(tenant)
   }
 
   /** Waits for a promise that needs tasks to run. */
-  async #pumped<T>(promise: Promise<T>): Promise<T> {
+  async pumped<T>(promise: Promise<T>): Promise<T> {
     let isDone = false
     const done = promise.finally(() => {
       isDone = true
     })
     done.catch(() => {})
     for (let round = 0; round < roundsMax && !isDone; round++) {
-      await this.#steps(1)
-      if (this.#world.isIdle) await this.#advance(1)
+      await this.steps(1)
+      if (this.#world.isIdle) await this.advance(1)
     }
     if (!isDone) throw new Error('an answer does not come')
     return done
   }
 
-  async #crash(): Promise<void> {
+  async crash(): Promise<void> {
     this.#crashes++
     // Acknowledgements on their way are sometimes read first and sometimes lost.
-    if (this.#world.random.next() < 0.5) for (const socket of [...this.#server.sockets.sockets]) socket.read(3)
-    this.#server.die()
+    if (this.#world.random.next() < 0.5) for (const socket of [...this.server.sockets.sockets]) socket.read(3)
+    this.server.die()
     this.#fault = undefined
     this.#backend.setRoom(true)
     this.#backend.crash(this.#world.random.below(3))
-    const { epoch } = this.#server.assembly.context.reader
+    const { epoch } = this.server.assembly.context.reader
     const follower = this.#follower
     this.#follower = undefined
-    this.#server = follower?.server ?? new SimulatedServer(this.#world, this.#backend, this.#limits)
-    for (const part of [this.#participants, ...this.#dashboards]) part.moveTo(this.#server)
-    await this.#pumped(follower?.opened ?? this.#server.open())
-    if (this.#backend.isShared && this.#server.assembly.context.reader.epoch !== epoch)
+    this.server = follower?.server ?? new SimulatedServer(this.#world, this.#backend, this.#limits)
+    for (const part of [this.#participants, ...this.#dashboards]) part.moveTo(this.server)
+    await this.pumped(follower?.opened ?? this.server.open())
+    if (this.#backend.isShared && this.server.assembly.context.reader.epoch !== epoch)
       throw new Error('the node that took over began another epoch')
     this.#follow()
   }
@@ -319,11 +331,11 @@ export class Simulation {
     if (!server) return
     const { database, context } = server.assembly
     const hasAll = () => database.status === 'ok' && context.hub.publishedTo(tenant) === this.#published
-    for (let round = 0; round < roundsMax && !hasAll(); round++) await this.#advance(5)
+    for (let round = 0; round < roundsMax && !hasAll(); round++) await this.advance(5)
     if (!hasAll()) throw new Error('a node that follows does not get all events')
-    const { body } = await this.#pumped(server.call('listDevices', { query: { depth: 2 } }))
+    const { body } = await this.pumped(server.call('listDevices', { query: { depth: 2 } }))
     if (body !== state) throw new Error(`a node that follows answers ${body}, and the owner ${state}`)
-    if (context.reader.epoch !== this.#server.assembly.context.reader.epoch)
+    if (context.reader.epoch !== this.server.assembly.context.reader.epoch)
       throw new Error('a node that follows has another epoch than the owner')
   }
 
@@ -331,16 +343,18 @@ export class Simulation {
   async #flood(device: SimulatedDevice | undefined): Promise<void> {
     for (let count = 0; count < 15; count++) {
       device?.report()
-      if (this.#world.random.next() < 0.5) await this.#steps(1)
+      if (this.#world.random.next() < 0.5) await this.steps(1)
     }
   }
 
-  #failWrite(): void {
+  /** Makes the next write fail. */
+  failWrite(): void {
     this.#fault = { fail: 'full', reachedDisk: this.#world.random.next() < 0.5 }
   }
 
-  #fillDisk(): void {
-    this.#failWrite()
+  /** Makes the next write fail, and perhaps the following ones, as on a full disk. */
+  fillDisk(): void {
+    this.failWrite()
     this.#backend.setRoom(this.#world.random.next() < 0.5)
   }
 
@@ -348,7 +362,7 @@ export class Simulation {
     const { random } = this.#world
     const free = this.#devices.filter((device) => random.next() < (device.hasSocket || device.isAway ? 0.1 : 1))
     for (const device of free) device.isAway = false
-    linkDevices(this.#server, free.slice(0, 1 + random.below(3)))
+    linkDevices(this.server, free.slice(0, 1 + random.below(3)))
   }
 
   #connectDashboard(): void {
@@ -361,38 +375,13 @@ export class Simulation {
     if (this.#dashboards.length >= 5) return
     const person = this.#world.random.pick(this.#participants.people.persons)
     if (!person) return
-    const dashboard = new SimulatedDashboard(this.#server, person, this.#witness, this.#participants)
+    const dashboard = new SimulatedDashboard(this.server, person, this.#witness, this.#participants)
     dashboard.connect(300 + random.below(3_000))
     this.#dashboards = [...this.#dashboards, dashboard]
   }
 
-  /** The interface of the run for code that waits or injects faults. */
-  #runControl(): RunControl {
-    const server = () => this.#server
-    return {
-      get server() {
-        return server()
-      },
-      steps: (count) => this.#steps(count),
-      advance: (ms) => this.#advance(ms),
-      leap: async (ms) => {
-        await this.#world.leap(ms)
-        this.#witness.passed(this.#published)
-      },
-      comeToRest: () => {
-        this.#fault = undefined
-        this.#backend.setRoom(true)
-        return this.#comeToRest(() => this.#participants.updates.isIdle && this.#participants.requests.isIdle)
-      },
-      pumped: (promise) => this.#pumped(promise),
-      crash: () => this.#crash(),
-      failWrite: () => this.#failWrite(),
-      fillDisk: () => this.#fillDisk(),
-    }
-  }
-
   #checkErrors(): void {
-    const [fault] = [...this.#witness.faults, ...this.#server.errors, ...(this.#follower?.server.errors ?? [])]
+    const [fault] = [...this.#witness.faults, ...this.server.errors, ...(this.#follower?.server.errors ?? [])]
     if (fault !== undefined) throw fault
   }
 }

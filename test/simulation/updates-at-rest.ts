@@ -19,11 +19,11 @@ import {
   type ReadRollout,
   type ReadUpdates,
 } from '#test/simulation/reference-updates'
-import type { RunControl } from '#test/simulation/run-control'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import { tenant } from '#test/simulation/simulated-server'
 import { nameOf, project, type SimulatedUpdates } from '#test/simulation/simulated-updates'
+import type { Simulation } from '#test/simulation/simulation'
 import type { StoredStatuses } from '#test/simulation/stored-statuses'
 import type { Witness } from '#test/simulation/witness'
 
@@ -45,10 +45,10 @@ const parameters = { project }
 export class UpdatesAtRest {
   readonly #random: SeededRandom
   readonly #witness: Witness
-  readonly #run: RunControl
+  readonly #run: Simulation
   readonly #parts: Parts
 
-  constructor(random: SeededRandom, witness: Witness, run: RunControl, parts: Parts) {
+  constructor(random: SeededRandom, witness: Witness, run: Simulation, parts: Parts) {
     this.#random = random
     this.#witness = witness
     this.#run = run
