@@ -3,23 +3,13 @@ import { covers, coversOn } from '#model/grant-coverage'
 import { actions, everything, type Grant, grantDevicesMax, resources, scopeOf } from '#model/scope'
 import { forAll } from '#test/kit/for-all'
 import { grants } from '#test/model/grants'
+import { mayDo } from '#test/simulation/reference-filter'
 
 const readService: Grant['permissions'] = { service: ['read'] }
 const grantOn = (devices: string[], services: string[], permissions = readService): Grant => ({
   ...{ permissions, devices, services },
 })
 const any = ['*']
-
-/** The permissions of a user, computed in the simplest way: one element after the other. */
-function mayDo(grants: readonly Grant[], resource: string, action: string, device?: string, service?: string): boolean {
-  const names = (given: readonly string[], name: string | undefined) =>
-    name === undefined || given.includes('*') || given.includes(name)
-  return grants.some(({ permissions, devices, services }) => {
-    const given = Object.entries(permissions).filter(([key]) => key === resource || key === '*')
-    const isGiven = given.some(([, words]) => (words as string[]).some((word) => word === action || word === '*'))
-    return isGiven && names(devices, device) && names(services, service)
-  })
-}
 
 test('covers is true if every permission of the other grants is included', () => {
   // A resource, device and service that no grant names yet.
@@ -33,7 +23,7 @@ test('covers is true if every permission of the other grants is included', () =>
         someDevices.every((device) =>
           someServices.every(
             (service) =>
-              !mayDo(theirs, resource, action, device, service) || mayDo(mine, resource, action, device, service),
+              !mayDo(theirs, resource, [action], device, service) || mayDo(mine, resource, [action], device, service),
           ),
         ),
       ),

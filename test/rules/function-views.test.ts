@@ -9,7 +9,7 @@ import { shapeOf } from '#test/actors/acting-device'
 import { forAll } from '#test/kit/for-all'
 import { grantsOn } from '#test/model/grants'
 import { graphOf, heatGraph, storedFunction } from '#test/rules/stored-functions'
-import { author, edits, isBound, mayRead, storedGroup } from '#test/rules/stored-rules'
+import { author, edits, isBound, storedGroup } from '#test/rules/stored-rules'
 import { atOnce } from '#test/rules/synchronous-slices'
 import {
   authors,
@@ -20,6 +20,7 @@ import {
   tenant,
   type ViewStep,
 } from '#test/rules/view-steps'
+import { mayRead } from '#test/simulation/reference-filter'
 
 interface World extends GroupsAndScopes {
   readonly functions: Map<string, StoredFunction>
@@ -59,10 +60,10 @@ const graphs = fc
   .subarray([...nodes], { minLength: 1 })
   .map((triggers) => graphOf([hourly, ...triggers], triggers.map(({ id }) => `${id} hourly`).join(', ')))
 
-function mayTrigger({ scopes }: World, reader: string, node: GraphNode, device: string): boolean {
-  if (node.type !== 'trigger' || !mayRead(scopes, reader, 'functions', device)) return false
-  if (node.on === 'property') return mayRead(scopes, reader, 'service', device, node.serviceIdentifier)
-  return mayRead(scopes, reader, node.on === 'alarm' ? 'alarms' : 'meta', device)
+function mayTrigger(grants: readonly Grant[], node: GraphNode, device: string): boolean {
+  if (node.type !== 'trigger' || !mayRead(grants, 'functions', device)) return false
+  if (node.on === 'property') return mayRead(grants, 'service', device, node.serviceIdentifier)
+  return mayRead(grants, node.on === 'alarm' ? 'alarms' : 'meta', device)
 }
 
 /** The expected list of a device: `function/node` for triggers, `function meta` for readable metadata. */
@@ -70,9 +71,10 @@ function plainList(world: World, device: string): string[] {
   return [...world.functions].flatMap(([id, stored]) => {
     const { enabled, graph, updatedBy } = stored
     if (!enabled || !isBound(world.groups, stored, device)) return []
-    const triggers = graph.nodes.filter((node) => mayTrigger(world, updatedBy, node, device))
+    const grants = world.scopes.get(updatedBy)?.grants ?? []
+    const triggers = graph.nodes.filter((node) => mayTrigger(grants, node, device))
     if (triggers.length === 0) return []
-    const isMeta = mayRead(world.scopes, updatedBy, 'meta', device)
+    const isMeta = mayRead(grants, 'meta', device)
     return [...triggers.map((node) => `${id}/${node.id}`), ...(isMeta ? [`${id} meta`] : [])]
   })
 }

@@ -9,7 +9,7 @@ import type { TenantRules } from '#rules/tenant-rules'
 import { shapeOf } from '#test/actors/acting-device'
 import { forAll } from '#test/kit/for-all'
 import { grants } from '#test/model/grants'
-import { author, isBound, mayRead, schema, storedAlarm } from '#test/rules/stored-rules'
+import { author, isBound, schema, storedAlarm } from '#test/rules/stored-rules'
 import {
   authors,
   bindings,
@@ -19,6 +19,7 @@ import {
   tenant,
   type ViewStep,
 } from '#test/rules/view-steps'
+import { mayRead } from '#test/simulation/reference-filter'
 
 interface World extends GroupsAndScopes {
   readonly alarms: Map<string, StoredAlarm>
@@ -46,7 +47,7 @@ function viewsOf(world: World) {
 }
 
 const mayAuthorRead = ({ scopes }: World, { updatedBy, serviceIdentifier }: StoredAlarm, device: string) =>
-  mayRead(scopes, updatedBy, 'service', device, serviceIdentifier)
+  mayRead(scopes.get(updatedBy)?.grants ?? [], 'service', device, serviceIdentifier)
 
 function plainList(world: World, device: string): string[] {
   return [...world.alarms.keys()]

@@ -1,6 +1,5 @@
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
-import type { Resource, Scope } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 
 export const author = 'crn#user:2Vb7qYx9Kd'
@@ -18,22 +17,6 @@ export function storedAlarm(more: Partial<StoredAlarm> = {}): StoredAlarm {
 
 export function storedGroup(devices: readonly string[], edit = 1): StoredGroup {
   return { name: 'Kitchen', devices, ...edits, edit }
-}
-
-/** Whether an author may read this resource of a device, or of a service there, by the grants as written. */
-export function mayRead(
-  scopes: ReadonlyMap<string, Scope>,
-  reader: string,
-  resource: Resource,
-  device: string,
-  service?: string,
-): boolean {
-  return (scopes.get(reader)?.grants ?? []).some(({ permissions, devices, services }) => {
-    const words = [...(permissions[resource] ?? []), ...(permissions['*'] ?? [])]
-    const isService = service === undefined || services.includes('*') || services.includes(service)
-    const isDevice = devices.includes('*') || devices.includes(device)
-    return (words.includes('read') || words.includes('*')) && isService && isDevice
-  })
 }
 
 export function isBound(

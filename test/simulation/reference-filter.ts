@@ -51,14 +51,27 @@ export function mayReceiveAnything(grants: readonly Grant[]): boolean {
   return false
 }
 
-/** Whether any part of a resource may be read; with a device, on that device; with a service, that service of it. */
-export function mayRead(grants: readonly Grant[], resource: string, device?: string, service?: string): boolean {
+/**
+ * Whether any of these actions is permitted on some part of a resource; with a device, on that device; with a service,
+ * on that service of it.
+ */
+export function mayDo(
+  grants: readonly Grant[],
+  resource: string,
+  actions: readonly string[],
+  device?: string,
+  service?: string,
+): boolean {
   for (const grant of grants) {
-    if (!givesRead(grant, resource)) continue
+    if (!actions.some((action) => gives(grant, resource, action))) continue
     if (device !== undefined && !lists(grant.devices, device)) continue
     if (service === undefined || lists(grant.services, service)) return true
   }
   return false
+}
+
+export function mayRead(grants: readonly Grant[], resource: string, device?: string, service?: string): boolean {
+  return mayDo(grants, resource, ['read'], device, service)
 }
 
 /** A full read, reduced to these grants. */
@@ -73,27 +86,6 @@ export function readable(grants: readonly Grant[], entries: readonly DeviceEntry
   return left
 }
 
-/** Whether any of these actions is permitted on some part of a device; with a service, on that. */
-export function mayDo(
-  grants: readonly Grant[],
-  resource: string,
-  actions: readonly string[],
-  device: string,
-  service?: string,
-): boolean {
-  return grants.some(
-    (grant) =>
-      lists(grant.devices, device) &&
-      (service === undefined || lists(grant.services, service)) &&
-      actions.some((action) => gives(grant, resource, action)),
-  )
-}
-
-/** For resources without a device. */
-export function mayDoAnywhere(grants: readonly Grant[], resource: string, action: string): boolean {
-  return grants.some((grant) => gives(grant, resource, action))
-}
-
 /** Whether one list of grants includes another, for each resource, action, device and service separately. */
 export function givesAll(mine: readonly Grant[], theirs: readonly Grant[]): boolean {
   return theirs.every(({ permissions, devices, services }) =>
@@ -101,15 +93,10 @@ export function givesAll(mine: readonly Grant[], theirs: readonly Grant[]): bool
       actions
         .filter((action) => given.includes(action) || given.includes('*'))
         .every((action) =>
-          devices.every((device) => services.every((service) => isGiven(resource, action, device, service))),
+          devices.every((device) => services.every((service) => mayDo(mine, resource, [action], device, service))),
         ),
     ),
   )
-  function isGiven(resource: string, action: string, device: string, service: string): boolean {
-    return mine.some(
-      (grant) => gives(grant, resource, action) && lists(grant.devices, device) && lists(grant.services, service),
-    )
-  }
 }
 
 function givesRead(grant: Grant, resource: string): boolean {

@@ -2,7 +2,7 @@ import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import { Participant, type Stage } from '#test/simulation/participant'
 import { grantsOfMembers, randomGrants, roleByGroup, viewer } from '#test/simulation/random-grants'
-import { givesAll, mayDoAnywhere } from '#test/simulation/reference-filter'
+import { givesAll, mayDo } from '#test/simulation/reference-filter'
 import { Register, type Version } from '#test/simulation/register'
 import { endRequested, Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
@@ -303,7 +303,7 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
     this.witness.count('took a code of a user')
     const mayBeHeld = maker.grantsSince(moment)
     const given = person.hasSteadyRolesSince(moment) ? person.grants : []
-    if (mayDoAnywhere(mayBeHeld, 'users', 'create') && givesAll(mayBeHeld, given)) return
+    if (mayDo(mayBeHeld, 'users', ['create']) && givesAll(mayBeHeld, given)) return
     this.witness.report(`${person.name} took a code of ${maker.name} without permission to give it`)
   }
 

@@ -1,7 +1,7 @@
 import type { Grant } from '#model/scope'
 import { Participant } from '#test/simulation/participant'
 import type { Participants } from '#test/simulation/participants'
-import { mayDoAnywhere } from '#test/simulation/reference-filter'
+import { mayDo } from '#test/simulation/reference-filter'
 import { needsOfSubscribing } from '#test/simulation/reference-mails'
 import { Register, unordered } from '#test/simulation/register'
 import { idIn } from '#test/simulation/simulated-alarms'
@@ -180,7 +180,7 @@ export class SimulatedSubscribers extends Participant<Parts> {
     const [version] = versions
     if (versions.length !== 1 || !version?.value) return
     const what = () => `${person.name} subscribes to ${fn.plan.name}`
-    const mayAsk = (grants: readonly Grant[]) => mayDoAnywhere(grants, 'notifications', 'create')
+    const mayAsk = (grants: readonly Grant[]) => mayDo(grants, 'notifications', ['create'])
     if (answer === 201) {
       for (const [need, isMet] of needsOfSubscribing(alarms.surelyBound(version.value, from)))
         this.witness.check(() => `${what()} without ${need}`, person.grounds(from, isMet))
