@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { alarmBindingsMax } from '#model/alarm'
-import { FunctionBody, functionNodesMax, type StoredFunction } from '#model/function'
+import { type FunctionBody, functionNodesMax, type StoredFunction } from '#model/function'
 import { graphNodesMax } from '#model/graph'
 import type { Problem } from '#model/problem'
 import { outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
@@ -46,25 +46,6 @@ describe('a function', () => {
       events: [],
       indexes: [{ index: 'ending', entry: 'F1', isPresent: false }],
     })
-  })
-
-  test('that is put again unchanged is recognised, also if it was loaded from the store', () => {
-    const functionBody = {
-      name: 'Told',
-      binding: { devices: ['B', 'A'] },
-      graph: {
-        nodes: [
-          { id: 'when', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId: '0x2000', to: null },
-          { id: 'warm', type: 'condition', logic: { '>': [{ var: 'value' }, 30.5] } },
-        ],
-        edges: [['when', 'warm']],
-      },
-    }
-    tenant.makeFunction('F1', FunctionBody.parse(functionBody))
-    const again = put('F1', false, FunctionBody.parse(structuredClone(functionBody)))
-    expect(tenant.definition.decide(tenant.woken(), again, turnAt())).toMatchObject({ records: [] })
-    const other = put('F1', false, FunctionBody.parse({ ...functionBody, binding: {} }))
-    expect(tenant.definition.decide(tenant.woken(), other, turnAt())).toMatchObject({ records: [expect.anything()] })
   })
 
   test('is refused above the maximum of nodes in a tenant', () => {

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { alarmsMax } from '#model/alarm'
-import { functionsMax } from '#model/function'
+import { FunctionBody, functionsMax } from '#model/function'
 import { groupsMax } from '#model/group'
-import { templatesMax } from '#model/template'
+import { TemplateBody, templatesMax } from '#model/template'
 import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
-import { ActingTenant, ann, ben, hotAlarm, mailFunction, mailTemplate } from '#test/actors/acting-tenant'
+import { ActingTenant, ann, ben, hotAlarm, mailTemplate } from '#test/actors/acting-tenant'
 
 /** The rules that groups, alarms, functions and templates have in common. */
 
@@ -18,6 +18,14 @@ interface Kind {
   /** Alarms and functions act with the permissions of their last author, so another author is a change. */
   readonly hasAuthority: boolean
   readonly notice: (name: string, author: string) => string
+}
+
+const warmGraph = {
+  nodes: [
+    { id: 'when', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId: '0x2000', to: null },
+    { id: 'warm', type: 'condition', logic: { '>': [{ var: 'value' }, 30.5] } },
+  ],
+  edges: [['when', 'warm']],
 }
 
 const kinds: Readonly<Record<string, Kind>> = {
@@ -44,7 +52,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   functions: {
     put: (id, { isNew, author = ann, name = 'Told' }) => {
-      return { type: 'put_function', id, isNew, body: { ...structuredClone(mailFunction), name }, author }
+      const body = FunctionBody.parse({ name, binding: { devices: ['B', 'A'] }, graph: warmGraph })
+      return { type: 'put_function', id, isNew, body, author }
     },
     remove: (id) => ({ type: 'delete_function', id }),
     of: ({ functions }) => functions,
@@ -54,7 +63,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   templates: {
     put: (id, { author = ann, name = 'It' }) => {
-      const body = { locales: { en: { text: 'Now.', ...mailTemplate.locales.en, subject: name } } }
+      const body = TemplateBody.parse({ locales: { en: { ...mailTemplate.locales.en, subject: name } } })
       return { type: 'put_template', name: id, body, author }
     },
     remove: (name) => ({ type: 'delete_template', name }),
@@ -92,13 +101,14 @@ describe.each(Object.entries(kinds))('%s', (kind, { put, remove, of, max, hasAut
     expect(tenant.rules.received).toEqual([notice(name, ann), notice('Other', ben), gone])
   })
 
-  test('that are put again without a change do not change', () => {
+  test('that are put again without a change do not change, also if they were loaded from the store', () => {
     const { tenant, made } = existing()
     const { length } = tenant.rules.lines
     tenant.at += 5
     // The decision is a record without changes, so that the answer waits until the present state is stored.
     const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
     expect(tenant.act(put('X', { isNew: false }))).toEqual(unchanged)
+    expect(tenant.definition.decide(tenant.woken(), put('X', { isNew: false }), turnAt())).toEqual(unchanged)
     // A client may repeat a request because it did not receive the answer.
     expect(tenant.act(put('X', { isNew: true }))).toEqual(unchanged)
     const byAnother = tenant.act(put('X', { isNew: false, author: ben }))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { templateCharactersMax } from '#actors/tenant/templates'
-import { TemplateBody } from '#model/template'
+import type { TemplateBody } from '#model/template'
 import { outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { ActingTenant, ann, mailTemplate } from '#test/actors/acting-tenant'
 
@@ -10,15 +10,6 @@ const german: TemplateBody = {
 }
 
 describe('a template', () => {
-  test('that is put again unchanged is recognised, also if it was loaded from the store', () => {
-    const tenant = new ActingTenant()
-    tenant.putTemplate('words', TemplateBody.parse(german))
-    const put = (body: TemplateBody): TenantCommand => ({ type: 'put_template', name: 'words', body, author: ann })
-    const decided = (body: TemplateBody) => tenant.definition.decide(tenant.woken(), put(body), turnAt())
-    expect(decided(TemplateBody.parse(structuredClone(german)))).toMatchObject({ records: [] })
-    expect(decided(TemplateBody.parse(mailTemplate))).toMatchObject({ records: [expect.anything()] })
-  })
-
   test('may be removed although a function names it, but only if it exists', () => {
     const tenant = new ActingTenant()
     tenant.putTemplate('words')
