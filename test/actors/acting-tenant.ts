@@ -8,6 +8,7 @@ import type { FunctionBody } from '#model/function'
 import type { TemplateBody } from '#model/template'
 import type { Decision } from '#runtime/actor'
 import { ActingActor } from '#test/actors/acting-actor'
+import { RecordingNotices } from '#test/actors/recording-notices'
 import { RecordingRules } from '#test/actors/recording-rules'
 
 export const ann = 'crn#user:2Vb7qYx9Kd'
@@ -36,15 +37,16 @@ export const mailTemplate: TemplateBody = { locales: { en: { subject: 'It is {{v
 
 /** The actor of tenant `t`, without a runtime. */
 export class ActingTenant extends ActingActor<TenantState, TenantCommand> {
-  readonly rules: RecordingRules
-  readonly endedTopics: string[]
+  readonly rules = new RecordingRules()
+  readonly notices = new RecordingNotices()
+  readonly endedTopics: string[] = []
 
-  constructor(rules = new RecordingRules()) {
-    const endedTopics: string[] = []
-    const topics = { topicEnded: (tenant: string, fn: string) => void endedTopics.push(`${tenant}/${fn}`) }
-    super(tenantActor(noticeBus(rules, topics)), { tenant: 't', id: 't' })
-    this.rules = rules
-    this.endedTopics = endedTopics
+  constructor() {
+    const bus = noticeBus()
+    super(tenantActor(bus), { tenant: 't', id: 't' })
+    bus.listen(this.rules)
+    bus.listen(this.notices)
+    bus.listen({ topicEnded: (tenant, fn) => void this.endedTopics.push(`${tenant}/${fn}`) })
   }
 
   makeGroup(id: string, devices: readonly string[], name = 'Hall'): Decision<Entry> {

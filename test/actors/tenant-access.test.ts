@@ -1,30 +1,20 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { noticeBus } from '#actors/notice-bus'
 import type { AddApiKey, AddProvisioningKey, TenantCommand } from '#actors/tenant/commands'
 import { keysMax } from '#actors/tenant/keys'
 import { rolesMax } from '#actors/tenant/roles'
-import type { KeyKind, TenantState } from '#actors/tenant/state'
-import { isExpired } from '#actors/tenant/state'
-import { tenantActor } from '#actors/tenant/tenant'
+import { isExpired, type KeyKind } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { builtInRoles } from '#model/role'
 import type { Grant } from '#model/scope'
 import type { Decision } from '#runtime/actor'
 import { hash } from '#test/actors/acting-account'
-import { ActingActor, now, outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
-import { RecordingNotices } from '#test/actors/recording-notices'
+import { now, outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
+import { ActingTenant, ann } from '#test/actors/acting-tenant'
 
 const reads: Grant = { permissions: { service: ['read'] }, devices: ['A'], services: ['*'] }
 const writes: Grant = { permissions: { '*': ['*'] }, devices: ['*'], services: ['svc'] }
 
-class ActingTenant extends ActingActor<TenantState, TenantCommand> {
-  readonly notices: RecordingNotices
-
-  constructor(notices = new RecordingNotices()) {
-    super(tenantActor(noticeBus(notices)), { tenant: 't', id: 't' })
-    this.notices = notices
-  }
-
+class AccessTenant extends ActingTenant {
   put(role: string, ...grants: Grant[]): Decision<Entry> {
     return this.act({ type: 'put_role', role, grants })
   }
@@ -47,9 +37,9 @@ class ActingTenant extends ActingActor<TenantState, TenantCommand> {
   }
 }
 
-let tenant: ActingTenant
+let tenant: AccessTenant
 beforeEach(() => {
-  tenant = new ActingTenant()
+  tenant = new AccessTenant()
 })
 
 describe('a role', () => {
@@ -110,7 +100,7 @@ describe('a role', () => {
   })
 
   test(`is refused above ${rolesMax}, but existing ones may change`, () => {
-    const { definition, state } = new ActingTenant()
+    const { definition, state } = new AccessTenant()
     for (let index = 0; index < rolesMax; index++) state.roles.set(`r${index}`, { grants: [reads], since: -1, edit: 0 })
     const put = (role: string): Decision<Entry> =>
       definition.decide(state, { type: 'put_role', role, grants: [writes] }, turnAt())
@@ -122,9 +112,9 @@ describe('a role', () => {
 })
 
 describe.each<KeyKind>(['api_key', 'provisioning_key'])('a key of kind %s', (kind) => {
-  const add = (tenant: ActingTenant, id: string, expiresAt: number | null = null) =>
+  const add = (tenant: AccessTenant, id: string, expiresAt: number | null = null) =>
     kind === 'api_key' ? tenant.addApiKey(id, { expiresAt }) : tenant.addProvisioningKey(id, { expiresAt })
-  const keysOf = ({ state }: ActingTenant): ReadonlyMap<string, unknown> =>
+  const keysOf = ({ state }: AccessTenant): ReadonlyMap<string, unknown> =>
     kind === 'api_key' ? state.apiKeys : state.provisioningKeys
 
   test('exists from its creation until its deletion', () => {
@@ -168,7 +158,7 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('a key of kind %s', (kin
   })
 
   test(`is refused above ${keysMax}`, () => {
-    const { definition, state } = new ActingTenant()
+    const { definition, state } = new AccessTenant()
     const stored = { name: 'k', hash: hash(1), createdAt: 0, expiresAt: null }
     for (let index = 0; index < keysMax; index++) {
       if (kind === 'api_key') state.apiKeys.set(`K${index}`, { ...stored, roles: [] })
@@ -189,7 +179,6 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('a key of kind %s', (kin
 })
 
 describe('a quota limits authors who do not reach all devices to a tenth', () => {
-  const ann = 'crn#user:2Vb7qYx9Kd'
   const fault = (what: string) =>
     `conflict: a user who does not reach all devices can create at most 100 of the 1000 ${what} of a tenant: delete one, or ask a user who reaches all devices`
 
@@ -272,7 +261,7 @@ describe('a provisioning key', () => {
     expect(outcomeOf(tenant.admit('A', 'P'))).toBe('forbidden: Forbidden')
   })
 
-  test.each<[string, (tenant: ActingTenant) => void]>([
+  test.each<[string, (tenant: AccessTenant) => void]>([
     ['never existed', () => {}],
     ['expired, but has not been removed yet', (tenant) => tenant.addProvisioningKey('P', { expiresAt: now + 5 })],
     ['has a limit of zero', (tenant) => tenant.addProvisioningKey('P', { maxDevices: 0 })],

@@ -150,12 +150,3 @@ describe('the evaluation record of an alarm', () => {
     expect(tenant.evaluated('A1')?.digest).toBe('three')
   })
 })
-
-test('each change of a schema causes one notice', () => {
-  const put = (given: typeof schema) => tenant.act({ type: 'put_schema', service: 'svc', schema: given })
-  put(schema)
-  put(structuredClone(schema))
-  put({ ...schema, name: 'Other' })
-  tenant.act({ type: 'delete_schema', service: 'svc' })
-  expect(tenant.rules.received).toEqual(['schema t/svc Boiler', 'schema t/svc Other', 'schema t/svc gone'])
-})
