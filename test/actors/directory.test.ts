@@ -201,6 +201,10 @@ describe('the last administrator', () => {
     ['disabled', { type: 'update_user', user: 'ANN', state: 'disabled' }],
     ['left without the administrator role', { type: 'update_user', user: 'ANN', roles: ['viewer'] }],
     ['left without any role', { type: 'update_user', user: 'ANN', roles: [] }],
+    [
+      'disabled with all its roles',
+      { type: 'update_user', user: 'ANN', roles: ['admin', 'viewer'], state: 'disabled' },
+    ],
   ]
 
   beforeEach(() => directory.add('ann', { roles: ['admin', 'viewer'] }))

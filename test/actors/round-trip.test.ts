@@ -5,7 +5,7 @@ import type { AccountCommand } from '#actors/account/commands'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import { directoryActor } from '#actors/directory/directory'
 import { administratorRole } from '#actors/directory/rows'
-import type { DirectoryState, UserRow } from '#actors/directory/state'
+import type { DirectoryState } from '#actors/directory/state'
 import { noticeBus } from '#actors/notice-bus'
 import { sessionActor } from '#actors/session/session'
 import type { SessionCommand } from '#actors/session/state'
@@ -189,23 +189,6 @@ function expectSound({ users, tenants, byName, byEmail, emailUse, roleUse, admin
     expect([...(administrators.get(tenant) ?? [])].sort()).toEqual(active.map(({ id }) => id).sort())
   }
 }
-
-test('a tenant that had an administrator keeps one until it is deleted', () => {
-  const user = few('ANN', 'BOB', 'CID')
-  const roles = fc.subarray([administratorRole, 'viewer'])
-  const change: fc.Arbitrary<DirectoryCommand> = fc.oneof(
-    commandOf('remove_user', { user }),
-    commandOf('update_user', { user }, { roles, state: few('active', 'disabled') }),
-  )
-  forAll([timed(change)], runs, (commands) => {
-    const directory = new ActingDirectory()
-    for (const name of ['ann', 'bob', 'cid']) directory.add(name, { roles: [administratorRole] })
-    actAll<DirectoryState, DirectoryCommand>(directory, commands, ({ state }) => {
-      const isActive = (row: UserRow) => row.state === 'active' && row.roles.includes('admin')
-      expect([...state.users.values()].some(isActive)).toBe(true)
-    })
-  })
-})
 
 test('each key of a tenant that expires has a reminder, for any commands', () => {
   const ids = few('K1', 'K2')
