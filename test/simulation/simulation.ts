@@ -13,7 +13,6 @@ import { SimulatedNodes } from '#test/simulation/simulated-nodes'
 import { type SimulatedLimits, SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import { SimulatedWorld } from '#test/simulation/simulated-world'
 import { StoredReports } from '#test/simulation/stored-reports'
-import { StoredStatuses } from '#test/simulation/stored-statuses'
 import { subscriptionRows } from '#test/simulation/subscription-view'
 import { UpdatesAtRest } from '#test/simulation/updates-at-rest'
 import { Witness } from '#test/simulation/witness'
@@ -50,7 +49,6 @@ export class Simulation {
   readonly #limits: SimulatedLimits
   readonly #witness = new Witness()
   readonly #stored = new StoredReports()
-  readonly #statuses = new StoredStatuses()
   readonly #participants: Participants
   readonly #injector: FaultInjector
   readonly #updatesAtRest: UpdatesAtRest
@@ -251,8 +249,7 @@ export class Simulation {
     const stream = await this.pumped(this.server.stream())
     const { reader, system } = this.server.assembly.context
     this.#stored.gather(stream, reader.retainedFrom(tenant), system.registry.head(tenant).committed)
-    this.#statuses.gather(stream, reader.retainedFrom(tenant), system.registry.head(tenant).committed)
-    await this.#updatesAtRest.checkStatuses(this.#statuses)
+    await this.#updatesAtRest.checkStatuses(this.#stored)
     this.#participants.writes.check(this.#stored.numbers)
     for (const device of this.#devices) this.#stored.check(device)
   }

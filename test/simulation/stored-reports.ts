@@ -2,11 +2,13 @@ import type { Entry } from '#model/entry'
 import { counterId, counterService, type SimulatedDevice } from '#test/simulation/simulated-device'
 import { heaterService } from '#test/simulation/simulated-heater'
 
-/** The stored reports of devices, collected from the retained parts of the stream. */
+/** The stored reports of devices and their last update events, collected from the retained parts of the stream. */
 export class StoredReports {
   /** By device, in the order of the stream. */
   readonly #counts = new Map<string, number[]>()
   readonly #numbers = new Set<number>()
+  /** The last update event of each device and index. */
+  readonly #updates = new Map<string, object>()
   #upTo = 0
   #isPartlySeen = false
 
@@ -23,19 +25,32 @@ export class StoredReports {
   /** `from`: the first retained offset. `upTo`: the last committed one. */
   gather(stream: readonly { readonly offset: number; readonly entry: Entry }[], from: number, upTo: number): void {
     // A part was deleted before it was read: the rest can still be checked for order and duplicates.
-    if (from > this.#upTo + 1) this.#isPartlySeen = true
-    for (const { offset, entry } of stream) {
-      if (offset <= this.#upTo || entry.kind !== 'reported') continue
-      const { serviceIdentifier } = entry.shape
-      if (serviceIdentifier === heaterService) {
-        for (const item of entry.items) if (typeof item === 'number') this.#numbers.add(item)
-      } else if (serviceIdentifier === counterService) {
-        const counts = this.#counts.get(entry.device) ?? []
-        counts.push(entry.items[1] as number)
-        this.#counts.set(entry.device, counts)
-      }
+    if (from > this.#upTo + 1) {
+      this.#isPartlySeen = true
+      this.#updates.clear()
     }
+    for (const { offset, entry } of stream) if (offset > this.#upTo) this.#add(entry)
     this.#upTo = upTo
+  }
+
+  #add(entry: Entry): void {
+    if (entry.kind === 'device_removed') {
+      for (const key of this.#updates.keys()) if (key.startsWith(`${entry.device} `)) this.#updates.delete(key)
+    } else if (entry.kind === 'update_changed') {
+      const { kind: _, device, index, status, ...rest } = entry
+      this.#updates.set(`${device} ${index}`, { ...rest, status: status.toUpperCase() })
+    } else if (entry.kind === 'reported' && entry.shape.serviceIdentifier === heaterService) {
+      for (const item of entry.items) if (typeof item === 'number') this.#numbers.add(item)
+    } else if (entry.kind === 'reported' && entry.shape.serviceIdentifier === counterService) {
+      const counts = this.#counts.get(entry.device) ?? []
+      counts.push(entry.items[1] as number)
+      this.#counts.set(entry.device, counts)
+    }
+  }
+
+  /** The last update event; `unknown` if it may have been deleted before it was read. */
+  lastUpdate(device: string, index: number): object | 'unknown' | undefined {
+    return this.#updates.get(`${device} ${index}`) ?? (this.#isPartlySeen ? 'unknown' : undefined)
   }
 
   /** Every acknowledged frame is stored, once, and each device's frames are in order. */

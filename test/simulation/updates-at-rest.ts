@@ -24,7 +24,7 @@ import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import { tenant } from '#test/simulation/simulated-server'
 import { nameOf, project, type SimulatedUpdates } from '#test/simulation/simulated-updates'
 import type { Simulation } from '#test/simulation/simulation'
-import type { StoredStatuses } from '#test/simulation/stored-statuses'
+import type { StoredReports } from '#test/simulation/stored-reports'
 import type { Witness } from '#test/simulation/witness'
 
 interface Parts {
@@ -79,10 +79,10 @@ export class UpdatesAtRest {
   }
 
   /** The last update events match the state that the API shows. */
-  async checkStatuses(statuses: StoredStatuses): Promise<void> {
+  async checkStatuses(stored: StoredReports): Promise<void> {
     for (const { deviceIdentifier: device, firmwares } of await this.#run.pumped(this.shown())) {
       for (const { index, update } of firmwares) {
-        const event = statuses.of(device, index)
+        const event = stored.lastUpdate(device, index)
         if (event === 'unknown') continue
         const [here, there] = [JSON.stringify(sorted(event)), JSON.stringify(sorted(update))]
         if (here !== there) this.#witness.report(`${device}: update events of ${index} give ${here}, the API ${there}`)
