@@ -217,11 +217,8 @@ function grantsOf(entry: RouteEntry, caller: CallerName): readonly Grant[] {
   return covering.test(entry.name) ? [exact, rest] : [exact]
 }
 
-let fixture: AccessFixture
-beforeAll(async () => {
-  fixture = await AccessFixture.open()
-})
-afterAll(() => fixture?.close())
+const fixture = await AccessFixture.open()
+afterAll(() => fixture.close())
 
 /** Bindings with sign-in enabled; the test calls nothing, so they have no state. */
 const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }) => entry)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { pagesOf } from '#test/blackbox/pages'
 import { climate } from '#test/blackbox/sensor'
 import { answerOf, basicHeader, grant, identityOn, newName, SignedInUser } from '#test/blackbox/signed-in-user'
@@ -19,20 +19,16 @@ const devices = ['A-1', 'A-2', 'A-3', 'B-1', 'B-2']
 const unknown = [404, { error: 'Not Found' }]
 const updates = { '0x2000': 22.5 }
 
-let server: StartedServer
-let admin: SignedInUser
 const gateway = new TestGateway(devices)
 
-beforeAll(async () => {
-  server = await StartedServer.here(identityOn)
-  admin = await SignedInUser.signIn(server)
-  const { key } = (await admin.post('/iam/provisioning-keys', { name: 'Hall' })).json as { key: string }
-  await gateway.link(server, basicHeader({ name: 'default/*', password: key }))
-})
+const server = await StartedServer.here(identityOn)
 afterAll(async () => {
   gateway.cut()
-  await server?.finish()
+  await server.finish()
 })
+const admin = await SignedInUser.signIn(server)
+const { key } = (await admin.post('/iam/provisioning-keys', { name: 'Hall' })).json as { key: string }
+await gateway.link(server, basicHeader({ name: 'default/*', password: key }))
 
 async function begin(person: SignedInUser, body: object): Promise<string> {
   const answer = await person.post('/devices/actions', { serviceIdentifier: climate, updates, ...body })

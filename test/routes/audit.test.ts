@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { DpopClient } from '#test/blackbox/dpop-client'
 import { pagesOf } from '#test/blackbox/pages'
 import { answerOf, basicHeader, grant, SignedInUser, wrongFields } from '#test/blackbox/signed-in-user'
@@ -17,18 +17,12 @@ interface Row {
   readonly status: number
 }
 
-let http: SignInServer
-let admin: SignedInUser
+const http = await SignInServer.open({ server: { isProxyTrusted: true } })
+afterAll(() => http.close())
+const admin = await SignedInUser.signIn(http)
+await admin.post('/iam/tenants', { tenantIdentifier: 'acme', name: 'Acme' })
 /** Administers tenant `acme`. */
-let ona: SignedInUser
-
-beforeAll(async () => {
-  http = await SignInServer.open({ server: { isProxyTrusted: true } })
-  admin = await SignedInUser.signIn(http)
-  await admin.post('/iam/tenants', { tenantIdentifier: 'acme', name: 'Acme' })
-  ona = await admin.bringIn('ona', ['admin'], {}, '?tenant=acme')
-})
-afterAll(() => http?.close())
+const ona = await admin.bringIn('ona', ['admin'], {}, '?tenant=acme')
 
 async function rowsOf(person: SignedInUser, query = ''): Promise<Row[]> {
   const { status, json } = await person.get(`/audit${query}`)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { alarmNodesMax, alarmsMax } from '#model/alarm'
 import { functionNodesMax, functionsMax } from '#model/function'
 import { graphNodesMax } from '#model/graph'
@@ -7,14 +7,11 @@ import { everywhere, grantOn, ServerWithUsers, userOf } from '#test/routes/serve
 
 /** A user who reaches one device must not use up the limits of a tenant. */
 
-let http: ServerWithUsers
-beforeAll(async () => {
-  http = await ServerWithUsers.open()
-  const permissions = { functions: ['*'], alarms: ['*'], service: ['read', 'update'], updates: ['*'] } as const
-  for (const name of ['nat', 'ned']) http.give(name, [grantOn(['A'], ['*'], permissions as never)])
-  http.give('wim', [everywhere(permissions as never)])
-})
-afterAll(() => http?.close())
+const http = await ServerWithUsers.open()
+afterAll(() => http.close())
+const permissions = { functions: ['*'], alarms: ['*'], service: ['read', 'update'], updates: ['*'] } as const
+for (const name of ['nat', 'ned']) http.give(name, [grantOn(['A'], ['*'], permissions as never)])
+http.give('wim', [everywhere(permissions as never)])
 
 const graph = { nodes: [{ id: 't', type: 'trigger', on: 'status' }], edges: [] }
 const alarm = { name: 'Hot', severity: 'info', serviceIdentifier: 'x', condition: { '>': [{ var: '0x1' }, 1] } }

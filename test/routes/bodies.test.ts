@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { RouteEntry } from '#api/route-entry'
 import { everything } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
@@ -7,12 +7,9 @@ import { AccessFixture } from '#test/routes/access-fixture'
 
 /** Every route refuses an invalid body and names the fault; the caller has every permission. Contract 1.3, 1.5. */
 
-let fixture: AccessFixture
-beforeAll(async () => {
-  fixture = await AccessFixture.open()
-  await fixture.restore(everything.grants)
-})
-afterAll(() => fixture?.close())
+const fixture = await AccessFixture.open()
+afterAll(() => fixture.close())
+await fixture.restore(everything.grants)
 
 /**
  * Separate tests cover bodies that keep unknown fields, bodies whose fields are properties of a device, routes that need a proof first,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { answerOf, identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { readMail } from '#test/notifications/read-mail'
@@ -6,19 +6,14 @@ import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
 /** Links with codes in mails to users, and the addresses that they set for themselves. */
 
-let mailServer: RealSmtpServer
-let server: StartedServer
-let admin: SignedInUser
-beforeAll(async () => {
-  mailServer = await RealSmtpServer.open()
-  const smtp = { SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`, PUBLIC_URL: 'https://devices.example/fleet' }
-  server = await StartedServer.here({ ...identityOn, ...smtp })
-  admin = await SignedInUser.signIn(server)
-})
+const mailServer = await RealSmtpServer.open()
+const smtp = { SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`, PUBLIC_URL: 'https://devices.example/fleet' }
+const server = await StartedServer.here({ ...identityOn, ...smtp })
 afterAll(async () => {
-  await server?.finish()
-  await mailServer?.close()
+  await server.finish()
+  await mailServer.close()
 })
+const admin = await SignedInUser.signIn(server)
 beforeEach(() => {
   mailServer.received.length = 0
   mailServer.onMail = () => {}

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { DeviceClients } from '#test/blackbox/device-clients'
 import type { Declaration, Fields, LinkClient } from '#test/blackbox/link-client'
 import { answerOf } from '#test/blackbox/signed-in-user'
@@ -18,11 +18,8 @@ const services: readonly Declaration[] = [
   },
 ]
 
-let server: StartedServer
-beforeAll(async () => {
-  server = await StartedServer.here()
-})
-afterAll(() => server?.finish())
+const server = await StartedServer.here()
+afterAll(() => server.finish())
 
 const clients = new DeviceClients('json', () => server)
 afterEach(() => clients.cutAll())

@@ -1,34 +1,30 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { type DeliveryState, deliveryAddress } from '#actors/delivery/state'
 import type { TriedFunction } from '#api/functions'
 import { everywhere, grantOn, ServerWithUsers } from '#test/routes/server-with-users'
 
 /** Trial runs of functions: the path through the nodes, and mails that are not sent. Contract 5.4. */
 
-let http: ServerWithUsers
-let alarm: string
-beforeAll(async () => {
-  http = await ServerWithUsers.open()
-  await template('words', {
-    en: {
-      subject: '{{function}}: {{value}}',
-      text: '{{deviceIdentifier}} {{value}} was {{previous}} {{meta.hall}}',
-      html: '<b>{{value}}</b>',
-    },
-    de: { subject: 'Ist {{value}}', text: '{{on}} {{service}} {{property}} {{alarm}}' },
-  })
-  const properties = { '0x0001': { name: 'heat', description: '', type: 'float' } }
-  await http.call('root', 'PUT', '/schemas/climate', { name: 'Climate', description: '', properties })
-  const made = await http.call('root', 'POST', '/alarms', {
-    name: 'Too warm',
-    severity: 'info',
-    serviceIdentifier: 'climate',
-    condition: { '>': [{ var: '0x1' }, 1] },
-    devices: ['A'],
-  })
-  alarm = made.headers.get('location')?.split('/').at(-1) ?? ''
+const http = await ServerWithUsers.open()
+afterAll(() => http.close())
+await template('words', {
+  en: {
+    subject: '{{function}}: {{value}}',
+    text: '{{deviceIdentifier}} {{value}} was {{previous}} {{meta.hall}}',
+    html: '<b>{{value}}</b>',
+  },
+  de: { subject: 'Ist {{value}}', text: '{{on}} {{service}} {{property}} {{alarm}}' },
 })
-afterAll(() => http?.close())
+const properties = { '0x0001': { name: 'heat', description: '', type: 'float' } }
+await http.call('root', 'PUT', '/schemas/climate', { name: 'Climate', description: '', properties })
+const made = await http.call('root', 'POST', '/alarms', {
+  name: 'Too warm',
+  severity: 'info',
+  serviceIdentifier: 'climate',
+  condition: { '>': [{ var: '0x1' }, 1] },
+  devices: ['A'],
+})
+const alarm = made.headers.get('location')?.split('/').at(-1) ?? ''
 
 async function template(name: string, locales: object): Promise<void> {
   expect((await http.call('root', 'PUT', `/templates/${name}`, { locales })).status).toBe(200)

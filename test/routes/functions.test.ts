@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { pagesOf } from '#test/blackbox/pages'
@@ -6,11 +6,8 @@ import { everywhere, grantOn, ServerWithUsers, userOf } from '#test/routes/serve
 
 /** Functions seen, created and edited by users who reach some devices. Contract 5.1, 5.4. */
 
-let http: ServerWithUsers
-beforeAll(async () => {
-  http = await ServerWithUsers.open()
-})
-afterAll(() => http?.close())
+const http = await ServerWithUsers.open()
+afterAll(() => http.close())
 
 const state = () => http.stateOf(tenantAddress('default')) as TenantState
 const alarms = { ofA: '8Hj4wRt6Za', ofB: '8Hj4wRt6Zb', nowhere: '8Hj4wRt6Zc' }

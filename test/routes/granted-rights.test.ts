@@ -8,10 +8,6 @@ import { SignInServer } from '#test/routes/sign-in-server'
  * Contract 2, Model.
  */
 
-let http: SignInServer
-let admin: SignedInUser
-let manager: SignedInUser
-
 const reading = grant({ service: ['read'] })
 const path = (name: string) => `/iam/users/${name}`
 const withKey = (key: string) => ({
@@ -20,17 +16,14 @@ const withKey = (key: string) => ({
 })
 type Asker = Pick<SignedInUser, 'post'>
 
-beforeAll(async () => {
-  http = await SignInServer.open()
-  admin = await SignedInUser.signIn(http)
-  await admin.putRole('manager', grant({ users: ['*'], roles: ['*'] }), reading)
-  await admin.putRole('reader', reading)
-  await admin.putRole('over', grant({ functions: ['read'] }))
-  manager = await newManager()
-})
-afterAll(() => http?.close())
-
+const http = await SignInServer.open()
+afterAll(() => http.close())
+const admin = await SignedInUser.signIn(http)
+await admin.putRole('manager', grant({ users: ['*'], roles: ['*'] }), reading)
+await admin.putRole('reader', reading)
+await admin.putRole('over', grant({ functions: ['read'] }))
 const newManager = () => admin.bringIn(newName('manager'), ['manager'])
+const manager = await newManager()
 
 describe('a user manager may not change higher rights', () => {
   const over = { roles: ['over'] }

@@ -1,33 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { EventClient } from '#test/blackbox/event-client'
 import { identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
 /** Grants by prefix and group. Contract 12. */
-let server: StartedServer
-let root: SignedInUser
-/** Reads the devices of the group, and P-…. */
-let ann: SignedInUser
-/** Manages the groups and devices of P-…, and holds the role of ann. */
-let ben: SignedInUser
-let group = ''
-
 const reads = { service: ['read'], device: ['read'], meta: ['read'], alarms: ['read'], functions: ['read'] }
 const any = ['*']
 
-beforeAll(async () => {
-  server = await StartedServer.here(identityOn)
-  root = await SignedInUser.signIn(server)
-  for (const deviceIdentifier of ['A', 'B', 'C', 'P-1', 'P-2', 'PX']) await root.post('/devices', { deviceIdentifier })
-  const made = await root.post('/groups', { name: 'Hall', devices: ['A'] })
-  group = (made.json as { resourceIdentifier: string }).resourceIdentifier.split(':').at(-1) as string
-  await root.putRole('hall', { permissions: reads, devices: ['P-*'], groups: [group], services: any })
-  await root.putRole('manager', { permissions: { functions: ['*'], service: ['read'] }, devices: any, services: any })
-  ann = await root.bringIn('ann', ['hall'])
-  ben = await root.bringIn('ben', ['hall', 'manager'])
-})
-afterAll(() => server?.finish())
+const server = await StartedServer.here(identityOn)
+afterAll(() => server.finish())
+const root = await SignedInUser.signIn(server)
+for (const deviceIdentifier of ['A', 'B', 'C', 'P-1', 'P-2', 'PX']) await root.post('/devices', { deviceIdentifier })
+const made = await root.post('/groups', { name: 'Hall', devices: ['A'] })
+const group = (made.json as { resourceIdentifier: string }).resourceIdentifier.split(':').at(-1) as string
+await root.putRole('hall', { permissions: reads, devices: ['P-*'], groups: [group], services: any })
+await root.putRole('manager', { permissions: { functions: ['*'], service: ['read'] }, devices: any, services: any })
+/** Reads the devices of the group, and P-…. */
+const ann = await root.bringIn('ann', ['hall'])
+/** Manages the groups and devices of P-…, and holds the role of ann. */
+const ben = await root.bringIn('ben', ['hall', 'manager'])
 
 async function devicesOf(person: SignedInUser): Promise<string> {
   const { status, json } = await person.get('/devices')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { DpopClient } from '#test/blackbox/dpop-client'
 import { answerOf, basicHeader, grant, newName, SignedInUser } from '#test/blackbox/signed-in-user'
 import type { Answer } from '#test/blackbox/started-server'
@@ -7,14 +7,9 @@ import { SignInServer } from '#test/routes/sign-in-server'
 
 /** Sign-in and rights as far as they only show in requests. Contract 2. */
 
-let http: SignInServer
-let admin: SignedInUser
-
-beforeAll(async () => {
-  http = await SignInServer.open({ settings: { areRateLimitsOn: true }, server: { isProxyTrusted: true } })
-  admin = await SignedInUser.signIn(http)
-})
-afterAll(() => http?.close())
+const http = await SignInServer.open({ settings: { areRateLimitsOn: true }, server: { isProxyTrusted: true } })
+afterAll(() => http.close())
+const admin = await SignedInUser.signIn(http)
 
 test.each([
   [undefined, 604_800_000],

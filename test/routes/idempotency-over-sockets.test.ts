@@ -1,25 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Assembly, assemble } from '#app/assembly'
+import { afterAll, expect, test } from 'vitest'
+import { assemble } from '#app/assembly'
 import type { Reply } from '#http/call'
 import { idempotencyOf } from '#routes/idempotency'
-import { type HttpFixture, openHttp, route, until, world } from '#test/http/http-fixture'
+import { openHttp, route, until, world } from '#test/http/http-fixture'
 import { memoryServerOptions } from '#test/memory-server'
 
 /** A request completes although its client disconnected or got a timeout; a repeated request gets the answer. */
 
-let assembly: Assembly
-let http: HttpFixture
 const begun: ((reply: Reply) => void)[] = []
 
-beforeAll(async () => {
-  assembly = assemble(memoryServerOptions(world))
-  await assembly.open()
-  const slow = () => new Promise<Reply>((give) => begun.push(give))
-  http = await openHttp({
-    bindings: [route('POST', '/slow', slow, { access: 'session' })],
-    idempotency: idempotencyOf(assembly.context),
-    requestDeadlineMs: 300,
-  })
+const assembly = assemble(memoryServerOptions(world))
+await assembly.open()
+const slow = () => new Promise<Reply>((give) => begun.push(give))
+const http = await openHttp({
+  bindings: [route('POST', '/slow', slow, { access: 'session' })],
+  idempotency: idempotencyOf(assembly.context),
+  requestDeadlineMs: 300,
 })
 afterAll(async () => {
   await http.server.close()

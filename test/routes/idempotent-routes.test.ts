@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { type RouteEntry, takesIdempotencyKey } from '#api/route-entry'
 import { everything } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
@@ -11,12 +11,9 @@ import { AccessFixture } from '#test/routes/access-fixture'
 const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }) => entry)
 const keyed = entries.filter(takesIdempotencyKey)
 
-let fixture: AccessFixture
 let keys = 0
-beforeAll(async () => {
-  fixture = await AccessFixture.open()
-})
-afterAll(() => fixture?.close())
+const fixture = await AccessFixture.open()
+afterAll(() => fixture.close())
 
 async function prepare(entry: RouteEntry): Promise<{ path: string; headers: Record<string, string> }> {
   await fixture.restore(everything.grants)

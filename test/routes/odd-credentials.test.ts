@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { everything } from '#model/scope'
 import { DpopCaller } from '#test/api/dpop-caller'
 import { RawClient } from '#test/http/raw-client'
@@ -6,12 +6,9 @@ import { AccessFixture } from '#test/routes/access-fixture'
 
 /** Requests that no regular client sends, so the test writes them by hand. */
 
-let fixture: AccessFixture
-beforeAll(async () => {
-  fixture = await AccessFixture.open()
-  await fixture.restore(everything.grants)
-})
-afterAll(() => fixture?.close())
+const fixture = await AccessFixture.open()
+afterAll(() => fixture.close())
+await fixture.restore(everything.grants)
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
 const root = basic('root:correct horse battery')

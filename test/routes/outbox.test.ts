@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { outboxAddress } from '#actors/outbox/outbox'
 import type { Grant } from '#model/scope'
 import { everywhere, ServerWithUsers } from '#test/routes/server-with-users'
@@ -11,14 +11,11 @@ const deliveries = {
   transport: { state: 'resting', lastError: 'TIMEOUT' },
 } as const
 
-let http: ServerWithUsers
-beforeAll(async () => {
-  http = await ServerWithUsers.open({
-    deliveries,
-    mail: { kind: 'smtp', from: 'devices@acme.example', host: 'acme.example', send: async () => {} },
-  })
+const http = await ServerWithUsers.open({
+  deliveries,
+  mail: { kind: 'smtp', from: 'devices@acme.example', host: 'acme.example', send: async () => {} },
 })
-afterAll(() => http?.close())
+afterAll(() => http.close())
 
 const path = '/notifications/outbox'
 const everything = { '*': ['*' as const] }

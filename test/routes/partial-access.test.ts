@@ -25,28 +25,25 @@ const grantsOf: Record<string, Grant[]> = {
   ],
 }
 
-let http: ServerWithUsers
+const schema = { name: 'Climate', description: 'A room', properties: {} }
+
+const http = await ServerWithUsers.open()
+afterAll(() => http.close())
 const call = (user: string, method: string, path: string, body?: unknown) => http.call(user, method, path, body)
 
-beforeAll(async () => {
-  http = await ServerWithUsers.open()
-  for (const [user, grants] of Object.entries(grantsOf)) http.give(user, grants)
-  http.endAccess('gone')
-  for (const [device, services] of Object.entries({ A: ['x', 'y'], B: ['x', 'y'], C: ['z'] })) {
-    await call('whole', 'POST', '/link', {
-      deviceIdentifier: device,
-      services: services.map((serviceIdentifier) => ({
-        serviceIdentifier,
-        properties: [{ propId: 1, type: 'UINT8' }],
-      })),
-      updates: services.map((serviceIdentifier) => ({ serviceIdentifier, propId: 1, value: 7 })),
-    })
-  }
-  for (const service of ['x', 'y']) await call('whole', 'PUT', `/schemas/${service}`, schema)
-})
-afterAll(() => http?.close())
-
-const schema = { name: 'Climate', description: 'A room', properties: {} }
+for (const [user, grants] of Object.entries(grantsOf)) http.give(user, grants)
+http.endAccess('gone')
+for (const [device, services] of Object.entries({ A: ['x', 'y'], B: ['x', 'y'], C: ['z'] })) {
+  await call('whole', 'POST', '/link', {
+    deviceIdentifier: device,
+    services: services.map((serviceIdentifier) => ({
+      serviceIdentifier,
+      properties: [{ propId: 1, type: 'UINT8' }],
+    })),
+    updates: services.map((serviceIdentifier) => ({ serviceIdentifier, propId: 1, value: 7 })),
+  })
+}
+for (const service of ['x', 'y']) await call('whole', 'PUT', `/schemas/${service}`, schema)
 
 const get = async (user: string, path: string) => {
   const { status, json } = await call(user, 'GET', path)

@@ -1,40 +1,36 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
 import type { Grant } from '#model/scope'
 import { pagesOf } from '#test/blackbox/pages'
 import { ServerWithUsers } from '#test/routes/server-with-users'
 
-let server: ServerWithUsers
-
-beforeAll(async () => {
-  server = await ServerWithUsers.open()
-  const metas: Record<string, object> = {
-    A1: { name: 'Boiler Élan', site: 'Hamburg', tags: ['hot', 'leased'] },
-    A2: { name: 'Boiler', site: 'Köln, Weißgasse' },
-    B1: { name: 7, site: { city: 'Hamburg' }, tags: 'hot' },
-    B2: { name: `${'x'.repeat(256)}deep`, tags: [...Array(32).fill('tag'), 'last'] },
-  }
-  for (const [deviceIdentifier, meta] of Object.entries(metas)) {
-    await server.call('root', 'POST', '/devices', { deviceIdentifier, meta })
-  }
-  await server.call('root', 'POST', '/devices', { deviceIdentifier: 'C1' })
-  await server.ask(deviceAddress('default', 'C1'), {
-    type: 'hello',
-    session: 's',
-    services: [],
-    project: 'pump',
-    firmwares: [{ index: 0, firmware: '2.4.1-Beta', hardware: '1.0.0' }],
-    isAutoUpdated: false,
-    isConnect: true,
-  })
-  const read: Grant['permissions'] = { service: ['read'] }
-  server.give('states', [{ permissions: read, devices: ['*'], services: ['*'] }])
-  server.give('one', [
-    { permissions: read, devices: ['*'], services: ['*'] },
-    { permissions: { meta: ['read'] }, devices: ['A2'], services: ['*'] },
-  ])
+const server = await ServerWithUsers.open()
+afterAll(() => server.close())
+const metas: Record<string, object> = {
+  A1: { name: 'Boiler Élan', site: 'Hamburg', tags: ['hot', 'leased'] },
+  A2: { name: 'Boiler', site: 'Köln, Weißgasse' },
+  B1: { name: 7, site: { city: 'Hamburg' }, tags: 'hot' },
+  B2: { name: `${'x'.repeat(256)}deep`, tags: [...Array(32).fill('tag'), 'last'] },
+}
+for (const [deviceIdentifier, meta] of Object.entries(metas)) {
+  await server.call('root', 'POST', '/devices', { deviceIdentifier, meta })
+}
+await server.call('root', 'POST', '/devices', { deviceIdentifier: 'C1' })
+await server.ask(deviceAddress('default', 'C1'), {
+  type: 'hello',
+  session: 's',
+  services: [],
+  project: 'pump',
+  firmwares: [{ index: 0, firmware: '2.4.1-Beta', hardware: '1.0.0' }],
+  isAutoUpdated: false,
+  isConnect: true,
 })
-afterAll(() => server?.close())
+const read: Grant['permissions'] = { service: ['read'] }
+server.give('states', [{ permissions: read, devices: ['*'], services: ['*'] }])
+server.give('one', [
+  { permissions: read, devices: ['*'], services: ['*'] },
+  { permissions: { meta: ['read'] }, devices: ['A2'], services: ['*'] },
+])
 
 async function namesFound(search: string, user = 'root', more = ''): Promise<string> {
   const { status, json } = await server.call(user, 'GET', `/devices?search=${encodeURIComponent(search)}${more}`)

@@ -1,27 +1,22 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { anonymous } from '#access/built-in-callers'
-import { type Assembly, assemble } from '#app/assembly'
+import { assemble } from '#app/assembly'
 import type { Caller } from '#model/caller'
 import { deviceRoutes } from '#routes/devices'
 import { metaRoutes } from '#routes/meta'
-import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
+import { openHttp, world } from '#test/http/http-fixture'
 import { memoryServerOptions } from '#test/memory-server'
 
-let assembly: Assembly
-let http: HttpFixture
-
-beforeAll(async () => {
-  const options = memoryServerOptions(world)
-  const retention = { bytesMax: 2 ** 24, ageMsMax: 3_600_000 }
-  assembly = assemble({ ...options, storage: { ...options.storage, retention } })
-  await assembly.open()
-  http = await openHttp({
-    bindings: [...deviceRoutes(assembly.context), ...metaRoutes(assembly.context)],
-    authenticate: (request): Caller => {
-      const user = request.header('authorization')
-      return { ...anonymous, user, session: { kind: 'session', tenant: 'default', id: user } }
-    },
-  })
+const options = memoryServerOptions(world)
+const retention = { bytesMax: 2 ** 24, ageMsMax: 3_600_000 }
+const assembly = assemble({ ...options, storage: { ...options.storage, retention } })
+await assembly.open()
+const http = await openHttp({
+  bindings: [...deviceRoutes(assembly.context), ...metaRoutes(assembly.context)],
+  authenticate: (request): Caller => {
+    const user = request.header('authorization')
+    return { ...anonymous, user, session: { kind: 'session', tenant: 'default', id: user } }
+  },
 })
 afterAll(async () => {
   await http.server.close()

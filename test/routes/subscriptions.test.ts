@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/state'
 import { subscriberAddress } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
@@ -22,11 +22,8 @@ const deliveries = {
 const eve = '2Vb7qYx9Ke'
 const bob = '2Vb7qYx9Kb'
 
-let http: ServerWithUsers
-beforeAll(async () => {
-  http = await ServerWithUsers.open({ deliveries })
-})
-afterAll(() => http?.close())
+const http = await ServerWithUsers.open({ deliveries })
+afterAll(() => http.close())
 
 const mayAll = [everywhere({ notifications: ['*'], functions: ['read'], service: ['read'] })]
 const first = '7Gm2sXv5Ha'

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { pagesOf } from '#test/blackbox/pages'
 import { everywhere, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** Templates: written for the mails of all users, read by callers who may read functions. Contract 5.5. */
 
-let http: ServerWithUsers
-beforeAll(async () => {
-  http = await ServerWithUsers.open()
-})
-afterAll(() => http?.close())
+const http = await ServerWithUsers.open()
+afterAll(() => http.close())
 
 const locales = {
   en: { subject: 'S {{value}}', text: 'T' },

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
 import { everywhere, grantOn, ServerWithUsers } from '#test/routes/server-with-users'
 
@@ -12,26 +12,23 @@ const people: Readonly<Record<string, readonly Grant[]>> = {
 }
 const blind = ['blind', 'reader of another']
 
-let http: ServerWithUsers
-beforeAll(async () => {
-  http = await ServerWithUsers.open()
-  for (const [user, grants] of Object.entries(people)) http.give(user, grants)
-  const properties = [{ propId: 1, type: 'UINT8' }]
-  const updates = [{ serviceIdentifier: 'x', propId: 1, value: 7 }]
-  await http.call('root', 'POST', '/link', {
-    deviceIdentifier: 'A',
-    services: [{ serviceIdentifier: 'x', properties }],
-    updates,
-  })
-  const level = { name: 'level', description: '', type: 'uint8', enum: { 7: { name: 'full' } }, rangeMax: 9 }
-  const put = await http.call('root', 'PUT', '/schemas/x', {
-    name: 'Tank',
-    description: '',
-    properties: { '0x0001': level },
-  })
-  expect(put.status).toBe(200)
+const http = await ServerWithUsers.open()
+afterAll(() => http.close())
+for (const [user, grants] of Object.entries(people)) http.give(user, grants)
+const properties = [{ propId: 1, type: 'UINT8' }]
+const updates = [{ serviceIdentifier: 'x', propId: 1, value: 7 }]
+await http.call('root', 'POST', '/link', {
+  deviceIdentifier: 'A',
+  services: [{ serviceIdentifier: 'x', properties }],
+  updates,
 })
-afterAll(() => http?.close())
+const level = { name: 'level', description: '', type: 'uint8', enum: { 7: { name: 'full' } }, rangeMax: 9 }
+const put = await http.call('root', 'PUT', '/schemas/x', {
+  name: 'Tank',
+  description: '',
+  properties: { '0x0001': level },
+})
+expect(put.status).toBe(200)
 
 const path = '/devices/A/services/x/properties'
 const answered = async (user: string, method: string, target: string, body?: unknown) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { UnsubscribeUrls } from '#access/signed-urls'
 import { subscriberAddress } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
@@ -13,11 +13,8 @@ const signed = urls.urlOf('https://host', { tenant: 'default', user: userOf(eve)
 /** The input of `fetch` after the base URL. */
 const path = signed.slice('https://host/api/v1'.length)
 
-let http: ServerWithUsers
-beforeAll(async () => {
-  http = await ServerWithUsers.open({ unsubscribeUrls: urls })
-})
-afterAll(() => http?.close())
+const http = await ServerWithUsers.open({ unsubscribeUrls: urls })
+afterAll(() => http.close())
 
 const address = subscriberAddress('default', eve)
 const subscriptionIds = () => (http.stateOf(address) as SubscriberState).subscriptions.map((stored) => stored.id)

@@ -1,16 +1,13 @@
 import { createHmac } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ScanRequest } from '#actors/project/commands'
 import { FirmwareFixture, hookSecret, onUpdates } from '#test/routes/firmware-fixture'
 
 /** Contract 6, Hook. Another test covers the signature itself. */
 
-let fixture: FirmwareFixture
-beforeAll(async () => {
-  fixture = await FirmwareFixture.open()
-  await fixture.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
-})
-afterAll(() => fixture?.close())
+const fixture = await FirmwareFixture.open()
+afterAll(() => fixture.close())
+await fixture.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
 
 /** The projects that started a scan, and those whose cached answers were dropped. */
 let walks: (readonly [tenant: string, project: string, request: ScanRequest])[]

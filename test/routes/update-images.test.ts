@@ -1,7 +1,7 @@
 import { appendFile, mkdir, mkdtemp, rm, stat, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { fileBlobs } from '#store/blobs'
 import { FirmwareFixture, sha256Of } from '#test/routes/firmware-fixture'
 import { memoryStorage } from '#test/store/memory'
@@ -11,12 +11,9 @@ import { memoryStorage } from '#test/store/memory'
 const image = Buffer.from(Array.from({ length: 90_000 }, (_, index) => index % 251))
 const sha256 = sha256Of(image)
 
-let fixture: FirmwareFixture
-beforeAll(async () => {
-  fixture = await FirmwareFixture.open()
-  await fixture.upload('/updates/projects/boiler/releases/1.5.0', image)
-})
-afterAll(() => fixture?.close())
+const fixture = await FirmwareFixture.open()
+afterAll(() => fixture.close())
+await fixture.upload('/updates/projects/boiler/releases/1.5.0', image)
 
 /** The image URL that a device receives. */
 const pathOf = (of = sha256, device = 'SENSOR-1', expiresAt = Date.now() + 60_000) =>

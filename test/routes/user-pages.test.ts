@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { anonymous } from '#access/built-in-callers'
 import { putUser } from '#actors/directory/rows'
 import type { DirectoryState, UserRow } from '#actors/directory/state'
@@ -8,21 +8,17 @@ import { userRoutes } from '#routes/users'
 import { IdentityFixture } from '#test/access/identity-fixture'
 
 const count = 100_000
-let fixture: IdentityFixture
-let lookUps: { count: number }
 
-beforeAll(async () => {
-  fixture = await IdentityFixture.open()
-  const root = fixture.row('root')
-  const directory = fixture.directoryState
-  for (let index = 0; index < count; index++) {
-    // In random order, as a store returns them.
-    const number = (index * 61_583) % count
-    const row: UserRow = { ...root, id: `U${number}`, name: `User ${String(number).padStart(6, '0')}`, roles: [] }
-    putUser(directory, row.id, row)
-  }
-  lookUps = countReads(directory)
-})
+const fixture = await IdentityFixture.open()
+const root = fixture.row('root')
+const directory = fixture.directoryState
+for (let index = 0; index < count; index++) {
+  // In random order, as a store returns them.
+  const number = (index * 61_583) % count
+  const row: UserRow = { ...root, id: `U${number}`, name: `User ${String(number).padStart(6, '0')}`, roles: [] }
+  putUser(directory, row.id, row)
+}
+const lookUps = countReads(directory)
 
 /** The number of rows that were read. */
 function countReads({ users }: DirectoryState): { count: number } {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
@@ -10,13 +10,10 @@ import { ManualWorld } from '#test/runtime/manual-world'
 
 /** Functions with webhooks: their secrets, their receivers, and what was sent. Contract 12. */
 
-let http: ServerWithUsers
-beforeAll(async () => {
-  http = await ServerWithUsers.open({
-    webhookSender: httpWebhookSender({ world: new ManualWorld(), allowed: ['10.0.0.0/8'] }),
-  })
+const http = await ServerWithUsers.open({
+  webhookSender: httpWebhookSender({ world: new ManualWorld(), allowed: ['10.0.0.0/8'] }),
 })
-afterAll(() => http?.close())
+afterAll(() => http.close())
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const made = expect.stringMatching(/^whsec_[\w+/]{43}=$/)

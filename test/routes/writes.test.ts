@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { DeviceClients } from '#test/blackbox/device-clients'
 import type { Declaration, Fields, LinkClient } from '#test/blackbox/link-client'
 import { StartedServer } from '#test/blackbox/started-server'
@@ -37,17 +37,14 @@ interface Write extends Fields {
   readonly updates: readonly Fields[]
 }
 
-let server: StartedServer
-beforeAll(async () => {
-  server = await StartedServer.here()
-  expect((await put(`/schemas/${controls}`, schema)).status).toBe(200)
-})
-afterAll(() => server?.finish())
+const server = await StartedServer.here()
+afterAll(() => server.finish())
+const put = (path: string, body: unknown) => server.ask(path, { method: 'PUT', body })
+expect((await put(`/schemas/${controls}`, schema)).status).toBe(200)
 
 const clients = new DeviceClients('json', () => server)
 afterEach(() => clients.cutAll())
 
-const put = (path: string, body: unknown) => server.ask(path, { method: 'PUT', body })
 const nextWrite = async (link: LinkClient) => (await link.take({ type: 'WRITE' })) as Write
 const resultsOf = (status: string) => [setpoint, mode].map((propId) => ({ propId, status }))
 

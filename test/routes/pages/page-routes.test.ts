@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Client } from 'undici'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { compressFiles } from '#routes/pages/compress'
 import { readPageFiles } from '#routes/pages/page-files'
 import { pageRoutes } from '#routes/pages/page-routes'
-import { type HttpFixture, openHttp } from '#test/http/http-fixture'
+import { openHttp } from '#test/http/http-fixture'
 
 /** Pages over real sockets, from a folder with the layout of the build. */
 const folder = mkdtempSync(join(tmpdir(), 'pages-'))
@@ -22,18 +22,14 @@ const written: Readonly<Record<string, string | Buffer>> = {
   'docs/viewer.css': 'body { margin: 0 }\n',
   'description/openapi.json': '{}',
 }
-let http: HttpFixture
-let bare: HttpFixture
 
-beforeAll(async () => {
-  for (const [name, content] of Object.entries(written)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true })
-    writeFileSync(join(folder, name), content)
-  }
-  await compressFiles(folder)
-  http = await openHttp({ rootBindings: pageRoutes(await readPageFiles(folder)) })
-  bare = await openHttp({ rootBindings: pageRoutes(await readPageFiles(join(folder, 'nowhere'))) })
-})
+for (const [name, content] of Object.entries(written)) {
+  mkdirSync(dirname(join(folder, name)), { recursive: true })
+  writeFileSync(join(folder, name), content)
+}
+await compressFiles(folder)
+const http = await openHttp({ rootBindings: pageRoutes(await readPageFiles(folder)) })
+const bare = await openHttp({ rootBindings: pageRoutes(await readPageFiles(join(folder, 'nowhere'))) })
 afterAll(async () => {
   await Promise.all([http.server.close(), bare.server.close()])
   rmSync(folder, { recursive: true })
