@@ -5,21 +5,8 @@ import { RecentMap } from '#access/bounded-map'
 import { type PublicJwk, readPublicJwk, thumbprintOf } from '#access/public-jwk'
 import type { ReplayCache } from '#access/replay-cache'
 import { tokenHash } from '#access/secret-text'
-import { proofProblem } from '#http/authentication'
+import { type AuthenticationRequest, proofProblem } from '#http/authentication'
 import type { ForwardedRequest } from '#model/forwarded-request'
-
-/** The parts of a request that a proof covers. */
-export interface ProofRequest {
-  readonly method: string
-  /** As received, byte for byte, without the query. */
-  readonly path: string
-  readonly forwarded: ForwardedRequest
-  /** The value of a header by its lower-case name: empty if absent; repeated headers are joined by a comma. */
-  header(name: string): string
-  headerCount(name: string): number
-  /** Adds a header to the answer, for any status. */
-  addReplyHeader(name: string, value: string): void
-}
 
 /** A proof that is valid in itself. Whether its key is the token's, and whether it is new, is not checked yet. */
 export interface CheckedProof {
@@ -88,7 +75,7 @@ export class Proofs {
    *
    * @throws Problem `unauthorized`, or `bad_request` for a missing or invalid nonce
    */
-  async check(request: ProofRequest, token: string | undefined): Promise<CheckedProof> {
+  async check(request: AuthenticationRequest, token: string | undefined): Promise<CheckedProof> {
     const text = this.#requireProof(request)
     requireOneHeader(request)
     requireMaxLength(text)
@@ -120,21 +107,21 @@ export class Proofs {
     this.#parts.keys.admit(proof.headerText, proof)
   }
 
-  #requireProof(request: ProofRequest): string {
+  #requireProof(request: AuthenticationRequest): string {
     const text = request.header('dpop')
     if (text !== '') return text
     request.addReplyHeader('DPoP-Nonce', this.#parts.nonces.current)
     throw proofProblem('missing proof')
   }
 
-  #requireNonce({ nonce }: ProofClaims, request: ProofRequest): void {
+  #requireNonce({ nonce }: ProofClaims, request: AuthenticationRequest): void {
     const age = this.#parts.nonces.ageOf(nonce)
     if (age !== 'current') request.addReplyHeader('DPoP-Nonce', this.#parts.nonces.current)
     if (age === undefined) throw proofProblem('use_dpop_nonce')
   }
 }
 
-function requireOneHeader(request: ProofRequest): void {
+function requireOneHeader(request: AuthenticationRequest): void {
   if (request.headerCount('dpop') !== 1) throw proofProblem('invalid proof')
 }
 
@@ -171,11 +158,11 @@ function readClaims(text: string): ProofClaims {
   return { jti, htm, htu, iat, nonce, ath }
 }
 
-function requireMethod({ htm }: ProofClaims, { method }: ProofRequest): void {
+function requireMethod({ htm }: ProofClaims, { method }: AuthenticationRequest): void {
   if (htm !== method) throw proofProblem('htm mismatch')
 }
 
-function requireAddress({ htu }: ProofClaims, { forwarded, path }: ProofRequest): void {
+function requireAddress({ htu }: ProofClaims, { forwarded, path }: AuthenticationRequest): void {
   if (!isAddressOf(htu, forwarded, path)) throw proofProblem('htu mismatch')
 }
 

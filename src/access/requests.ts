@@ -137,20 +137,3 @@ export type ConfirmedRequest = FactorRequest & Confirmation
 export interface FactorActivated extends Partial<TokenPair> {
   readonly recoveryCodes?: readonly string[]
 }
-
-/** A security key of a user, as the API shows it. Times are Unix ms. */
-export interface ShownCredential {
-  readonly id: string
-  readonly name: string
-  readonly createdAt: number
-  readonly lastUsedAt: number
-  readonly transports: readonly string[]
-}
-
-/** A present or earlier key that signs tokens. Times are Unix ms. */
-export interface ShownSigningKey {
-  readonly kid: string
-  readonly createdAt: number
-  /** Absent for the key that signs. */
-  readonly retiresAt?: number
-}

@@ -5,7 +5,7 @@ import type { FileKeys } from '#access/file-keys'
 import type { Lifetimes } from '#access/options'
 import type { Passwords } from '#access/passwords'
 import type { BasicTokens, SignInOrigin, TokenPair } from '#access/requests'
-import { refreshTokenText, type Tokens } from '#access/tokens'
+import { type RefreshedSession, refreshTokenText, type Tokens } from '#access/tokens'
 import { accountAddress } from '#actors/account/commands'
 import { versionConflict } from '#actors/account/sessions'
 import { type AccountState, factorNames } from '#actors/account/state'
@@ -90,16 +90,6 @@ async function beginSession(
     return { to: accountAddress(tenant, user), command: { type: 'begin_session', version, session } }
   })
   return id
-}
-
-export interface RefreshedSession {
-  readonly tenant: string
-  readonly user: string
-  readonly session: string
-  /** The number of the refresh token; 0: the session has no refresh token. */
-  readonly number: number
-  /** Unix ms. */
-  readonly endsAt: number
 }
 
 /** Makes a new access token, and the refresh token with this number, whose text is the same at each call. */

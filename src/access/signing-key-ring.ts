@@ -1,5 +1,4 @@
 import type { FileKeys, Random } from '#access/file-keys'
-import type { ShownSigningKey } from '#access/requests'
 import {
   makeSigningKey,
   openSigningKey,
@@ -81,7 +80,7 @@ export class KeyRing {
   }
 
   /** @throws Problem `conflict` if the last rotation was less than a minute ago */
-  async rotate(): Promise<ShownSigningKey> {
+  async rotate() {
     const { now, random, system, longestLifeMs } = this.#parts
     const { seal, fingerprint } = this.#parts.fileKeys()
     const created = makeSigningKey(random)
@@ -90,7 +89,7 @@ export class KeyRing {
     return shownKey(added as StoredSigningKey)
   }
 
-  list(): readonly ShownSigningKey[] {
+  list() {
     return [...this.#stored].sort((a, b) => b.createdAt - a.createdAt).map(shownKey)
   }
 
@@ -116,6 +115,7 @@ const noKeys: SigningKeys = {
   find: () => undefined,
 }
 
-function shownKey({ kid, createdAt, retiresAt }: StoredSigningKey): ShownSigningKey {
+/** `retiresAt` is absent for the key that signs. */
+function shownKey({ kid, createdAt, retiresAt }: StoredSigningKey) {
   return { kid, createdAt, ...(retiresAt !== null && { retiresAt }) }
 }

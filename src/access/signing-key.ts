@@ -18,13 +18,6 @@ export interface SigningKeys {
   find(kid: string): SigningKey | undefined
 }
 
-/** A key as published at the well-known URL. RFC 7517 §4. */
-export interface PublishedKey extends PublicJwk {
-  readonly kid: string
-  readonly alg: 'ES256'
-  readonly use: 'sig'
-}
-
 const curve = 'prime256v1'
 const privateBytes = 32
 /** One number in 2³² is above the order of the curve; several in a row mean that `random` is not random. */
@@ -52,7 +45,8 @@ export function openSigningKey(sealKey: Uint8Array, kid: string, sealed: Uint8Ar
   return key?.kid === kid ? key : undefined
 }
 
-export function publishedKeyOf({ kid, publicJwk }: SigningKey): PublishedKey {
+/** A key as published at the well-known URL. RFC 7517 §4. */
+export function publishedKeyOf({ kid, publicJwk }: SigningKey) {
   return { ...publicJwk, kid, alg: 'ES256', use: 'sig' }
 }
 

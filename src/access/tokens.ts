@@ -44,10 +44,11 @@ export interface AccessSubject {
   readonly lifetimeMs: number
 }
 
-export interface BasicRefreshSubject {
+export interface RefreshedSession {
   readonly tenant: string
   readonly user: string
   readonly session: string
+  /** The number of the refresh token; 0: the session has no refresh token. */
   readonly number: number
   /** Unix ms. */
   readonly endsAt: number
@@ -112,7 +113,7 @@ export class Tokens {
   }
 
   /** Refresh token number n of a session in the Basic scheme, as a JWT. */
-  issueBasicRefresh({ tenant, user, session, number, endsAt }: BasicRefreshSubject): Promise<string> {
+  issueBasicRefresh({ tenant, user, session, number, endsAt }: RefreshedSession): Promise<string> {
     const id = `${session}.${number}`
     return this.#sign(tokenTypes.basicRefresh, tenant, user, id, Math.floor(endsAt / 1000), { sid: session })
   }
@@ -336,12 +337,7 @@ export interface RefreshToken {
 }
 
 /** The content that the MAC of a refresh token covers, including the key that the session is bound to. */
-export interface RefreshSubject {
-  readonly tenant: string
-  readonly session: string
-  readonly number: number
-  readonly jkt: string
-}
+type RefreshSubject = Omit<RefreshToken, 'mac'> & { readonly jkt: string }
 
 const macBytes = 32
 /** 63 characters of the tenant, 16 of the session, 10 of the number, 43 of the MAC, and three dots. */

@@ -11,7 +11,7 @@ import {
   signedInSubject,
   wrongFactor,
 } from '#access/factor-subject'
-import type { ConfirmedRequest, FactorActivated, FactorRequest, ShownCredential, TokenPair } from '#access/requests'
+import type { ConfirmedRequest, FactorActivated, FactorRequest, TokenPair } from '#access/requests'
 import { beginDpopSession, type SignInParts, tenantOf } from '#access/sign-in'
 import type { Webauthn } from '#access/webauthn'
 import { accountAddress, type CredentialsChanged } from '#actors/account/commands'
@@ -112,7 +112,7 @@ export class WebauthnFlows {
     return {}
   }
 
-  async credentials(request: FactorRequest): Promise<readonly ShownCredential[]> {
+  async credentials(request: FactorRequest) {
     const subject = await signedInSubject(this.#parts, request)
     return accountOf(this.#parts, subject).factors.webauthn.map(({ id, name, createdAt, lastUsedAt, transports }) => ({
       id,

@@ -4,17 +4,11 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server'
+import type { IdentitySettings } from '#access/options'
+import type { StoredCredential } from '#actors/account/state'
 
-/** A stored credential of an authenticator. */
-export interface WebauthnCredential {
-  /** Base64url; chosen by the authenticator. */
-  readonly id: string
-  /** COSE_Key. */
-  readonly publicKey: Uint8Array
-  /** The signature count; 0 for authenticators that do not count. */
-  readonly counter: number
-  readonly transports: readonly string[]
-}
+/** The part of a credential that comes from its authenticator. */
+export type WebauthnCredential = Pick<StoredCredential, 'id' | 'publicKey' | 'counter' | 'transports'>
 
 /** Algorithms of authenticators, best first: EdDSA, ES256, RS256. RFC 9053, RFC 8812. */
 const algorithms = [-8, -7, -257]
@@ -82,7 +76,7 @@ export class Webauthn {
       const { registrationInfo } = await verifyRegistrationResponse({
         response: claimed,
         expectedChallenge: challenge,
-        expectedOrigin: [...origins],
+        expectedOrigin: origins,
         expectedRPID: id,
         requireUserVerification: false,
         supportedAlgorithmIDs: algorithms,
@@ -123,7 +117,7 @@ export class Webauthn {
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
         response: claimed,
         expectedChallenge: challenge,
-        expectedOrigin: [...origins],
+        expectedOrigin: origins,
         expectedRPID: id,
         credential: {
           ...describe(credential),
@@ -174,27 +168,22 @@ function bytesOf(challenge: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(challenge, 'base64url'))
 }
 
-/** The relying party of authenticators, and the pages that may use it. WebAuthn §5.1.3, contract 2. */
-export interface RelyingParty {
-  /** A host name without a port. A security key that was registered for this name does not work under another name. */
-  readonly id: string
-  readonly name: string
-  readonly origins: readonly string[]
-}
-
-export interface RelyingPartySettings {
-  readonly publicUrls: readonly string[]
-  readonly corsOrigins: readonly string[]
-  /** The port of the server. */
-  readonly port: number
-}
+type RelyingParty = ReturnType<typeof relyingPartyOf>
 
 const name = 'Device Data Backend'
 
-/** Made from the configuration only, never from a request, because a client could name any host. */
-export function relyingPartyOf({ publicUrls, corsOrigins, port }: RelyingPartySettings): RelyingParty {
+/**
+ * The relying party of authenticators, and the pages that may use it. Made from the configuration only, never from a
+ * request, because a client could name any host. `port`: the port of the server. WebAuthn §5.1.3, contract 2.
+ */
+export function relyingPartyOf({
+  publicUrls,
+  corsOrigins,
+  port,
+}: Pick<IdentitySettings, 'publicUrls' | 'corsOrigins'> & { readonly port: number }) {
   const [first] = publicUrls
   const own = first === undefined ? [`http://localhost:${port}`] : publicUrls.map((url) => new URL(url).origin)
+  // Without a port. A security key that was registered for this name does not work under another name.
   const id = first === undefined ? 'localhost' : new URL(first).hostname
   return { id, name, origins: [...new Set([...own, ...corsOrigins])] }
 }

@@ -1,9 +1,9 @@
 import { hkdfSync } from 'node:crypto'
-import { Nonces, ProofKeys, type ProofRequest, Proofs } from '#access/proof'
+import { Nonces, ProofKeys, Proofs } from '#access/proof'
 import { ReplayCache } from '#access/replay-cache'
 import { makeSigningKey, type SigningKeys } from '#access/signing-key'
 import { type TokenReading, Tokens } from '#access/tokens'
-import { proofProblem, schemeProblem, tokenProblem } from '#http/authentication'
+import { type AuthenticationRequest, proofProblem, schemeProblem, tokenProblem } from '#http/authentication'
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
 import { makeKeyPair } from '#test/access/key-pair'
@@ -83,14 +83,16 @@ export class ProofFixture {
   }
 
   /** Checks a request as the server does, but does not load the caller. */
-  async answer({ query: _, headers }: ProofRequestText): Promise<Answer> {
+  async answer({ query = '', headers }: ProofRequestText): Promise<Answer> {
     const replyHeaders = new Map<string, string>()
     const lines = headers.map(([name, value]) => [name.toLowerCase(), value] as const)
     const valuesOf = (name: string) => lines.filter(([other]) => other === name).map(([, value]) => value)
-    const request: ProofRequest = {
+    const request: AuthenticationRequest = {
       method,
       path,
+      query,
       forwarded: this.#forwarded,
+      requestId: 'a request',
       header: (name) => valuesOf(name).join(', '),
       headerCount: (name) => valuesOf(name).length,
       addReplyHeader: (name, value) => replyHeaders.set(name.toLowerCase(), value),
@@ -100,7 +102,7 @@ export class ProofFixture {
     return { refusal: refusal && { ...refusal, ...(nonce !== undefined && { hasNonce: true }) }, nonce }
   }
 
-  async #authenticate(request: ProofRequest): Promise<void> {
+  async #authenticate(request: AuthenticationRequest): Promise<void> {
     const [, scheme = '', token = ''] = /^(\S+) +(.*)$/.exec(request.header('authorization')) ?? []
     if (scheme.toLowerCase() === 'bearer') {
       const reading = await this.tokens.read(token)

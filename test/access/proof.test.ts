@@ -35,6 +35,8 @@ describe('a proof is refused', () => {
     const requestWithProofs = (count: number) => ({
       method,
       path,
+      query: '',
+      requestId: '',
       forwarded,
       header: () => proof,
       headerCount: () => count,
