@@ -1,5 +1,5 @@
-import type { FactorRequest, SignInOrigin } from '#access/requests'
-import { identifyUser, type SignInParts } from '#access/sign-in'
+import type { FactorRequest, SignInOrigin, TokenPair } from '#access/requests'
+import { beginDpopSession, identifyUser, type SignInParts } from '#access/sign-in'
 import { accountAddress } from '#actors/account/commands'
 import { factorDelayProblem } from '#actors/account/factors'
 import type { AccountState } from '#actors/account/state'
@@ -78,6 +78,16 @@ export async function signedInSubject(
   const { session } = subject
   if (session === undefined) throw new Problem('unauthorized', 'authentication required')
   return { ...subject, session }
+}
+
+/** Starts the session of a sign-in whose second factor was right. */
+export function completeSignIn(
+  parts: SignInParts,
+  { row, jkt }: FactorSubject,
+  version: number,
+  { origin }: FactorRequest,
+): Promise<TokenPair> {
+  return beginDpopSession(parts, { tenant: row.tenant, user: row.id, version }, jkt, origin)
 }
 
 /**

@@ -4,8 +4,6 @@ import { Attempts } from '#access/attempts'
 import { countFailed, noAuthCounts, SignInCounts } from '#access/auth-counts'
 import { authenticatorOf } from '#access/authenticator'
 import { Authors } from '#access/authors'
-import { Challenges } from '#access/challenges'
-import { FactorConfirmations } from '#access/factor-confirmation'
 import { type FileKeys, fileKeysOf } from '#access/file-keys'
 import { firstAdministrator } from '#access/first-administrator'
 import { type LinkCaller, LinkCredentials } from '#access/link-credentials'
@@ -22,9 +20,7 @@ import { loginsOf, secondFactorsOf } from '#access/sign-in-flows'
 import { KeyRing } from '#access/signing-key-ring'
 import { TenantRemoval } from '#access/tenant-removal'
 import { Tokens } from '#access/tokens'
-import { TotpFlows } from '#access/totp-flows'
 import { relyingPartyOf, Webauthn } from '#access/webauthn'
-import { WebauthnFlows } from '#access/webauthn-flows'
 import { directoryAddress } from '#actors/directory/commands'
 import { signingKeysAddress } from '#actors/signing-keys/state'
 import type { StoredApiKey } from '#actors/tenant/state'
@@ -102,14 +98,9 @@ export function openIdentity(options: IdentityOptions) {
     lifetimes: options.lifetimes,
     nonce: () => nonces.current,
   }
-  const confirmations = new FactorConfirmations(parts)
   const webauthn = new Webauthn(() =>
     relyingPartyOf({ publicUrls: options.publicUrls, corsOrigins: options.corsOrigins, port: options.port() }),
   )
-  const webauthnFlows = new WebauthnFlows(parts, confirmations, {
-    webauthn,
-    challenges: new Challenges({ now, random }),
-  })
 
   return {
     /**
@@ -133,7 +124,7 @@ export function openIdentity(options: IdentityOptions) {
     notices: changes,
     logins: loginsOf(parts, signIns),
     sessions: new SessionList({ system }),
-    secondFactors: secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows, signIns),
+    secondFactors: secondFactorsOf(parts, webauthn, signIns),
     keys: ring,
     metrics: { auth, signIns, passwords },
     /** The caller of a device connection, by its `Authorization` header. @throws Problem `unauthorized` */

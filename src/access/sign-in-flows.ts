@@ -1,23 +1,15 @@
 import type { SignInCounts } from '#access/auth-counts'
 import { basicToken } from '#access/basic-login'
+import { FactorConfirmations } from '#access/factor-confirmation'
 import { logIn } from '#access/login'
 import { changeEmail, changePassword } from '#access/password-change'
-import type {
-  BasicRefreshRequest,
-  BasicRequest,
-  EmailRequest,
-  LoginRequest,
-  PasswordRequest,
-  RefreshRequest,
-  SignOutRequest,
-  SignUpRequest,
-} from '#access/requests'
 import { refresh, refreshBasic } from '#access/session-refresh'
 import type { SignInParts } from '#access/sign-in'
 import { signOut } from '#access/sign-out'
 import { signUp } from '#access/sign-up'
-import type { TotpFlows } from '#access/totp-flows'
-import type { WebauthnFlows } from '#access/webauthn-flows'
+import { totpFlowsOf } from '#access/totp-flows'
+import type { Webauthn } from '#access/webauthn'
+import { webauthnFlowsOf } from '#access/webauthn-flows'
 
 export type Logins = ReturnType<typeof loginsOf>
 export type SecondFactors = ReturnType<typeof secondFactorsOf>
@@ -27,37 +19,32 @@ export type SecondFactors = ReturnType<typeof secondFactorsOf>
  * rejection. Contract 2.
  */
 export function loginsOf(parts: SignInParts, counts: SignInCounts) {
+  const flow =
+    <R, A>(run: (parts: SignInParts, request: R) => Promise<A>) =>
+    async (request: R) =>
+      run(parts, request)
   return {
-    logIn: counts.countOutcomes(
-      'login',
-      async (request: LoginRequest) => logIn(parts, request),
-      ({ type }) => (type === 'pair' ? 'ok' : type),
-    ),
-    basicToken: counts.countOutcomes('basic', async (request: BasicRequest) => basicToken(parts, request)),
-    refresh: counts.countOutcomes('refresh', async (request: RefreshRequest) => refresh(parts, request)),
-    refreshBasic: counts.countOutcomes('basic_refresh', async (request: BasicRefreshRequest) =>
-      refreshBasic(parts, request),
-    ),
-    signUp: counts.countOutcomes('sign_up', async (request: SignUpRequest) => signUp(parts, request)),
-    signOut: async (request: SignOutRequest) => signOut(parts, request),
-    changePassword: async (request: PasswordRequest) => changePassword(parts, request),
-    changeEmail: async (request: EmailRequest) => changeEmail(parts, request),
+    logIn: counts.countOutcomes('login', flow(logIn), ({ type }) => (type === 'pair' ? 'ok' : type)),
+    basicToken: counts.countOutcomes('basic', flow(basicToken)),
+    refresh: counts.countOutcomes('refresh', flow(refresh)),
+    refreshBasic: counts.countOutcomes('basic_refresh', flow(refreshBasic)),
+    signUp: counts.countOutcomes('sign_up', flow(signUp)),
+    signOut: flow(signOut),
+    changePassword: flow(changePassword),
+    changeEmail: flow(changeEmail),
   }
 }
 
 /** The flows of second factors. Each use of a factor is counted. Contract 2, Second factor. */
-export function secondFactorsOf(totp: TotpFlows, webauthn: WebauthnFlows, counts: SignInCounts) {
+export function secondFactorsOf(parts: SignInParts, webauthn: Webauthn, counts: SignInCounts) {
+  const confirmations = new FactorConfirmations(parts)
+  const { useTotp, useRecovery, ...totp } = totpFlowsOf(parts, confirmations)
+  const { authenticateWebauthn, ...keys } = webauthnFlowsOf(parts, confirmations, webauthn)
   return {
-    useTotp: counts.countOutcomes('totp', totp.use.bind(totp)),
-    useRecovery: counts.countOutcomes('recovery', totp.recover.bind(totp)),
-    enrollTotp: totp.enroll.bind(totp),
-    activateTotp: totp.activate.bind(totp),
-    removeTotp: totp.remove.bind(totp),
-    webauthnRegistrationOptions: webauthn.registrationOptions.bind(webauthn),
-    registerWebauthn: webauthn.register.bind(webauthn),
-    webauthnAuthenticationOptions: webauthn.authenticationOptions.bind(webauthn),
-    authenticateWebauthn: counts.countOutcomes('webauthn', webauthn.authenticate.bind(webauthn)),
-    webauthnCredentials: webauthn.credentials.bind(webauthn),
-    removeWebauthn: webauthn.remove.bind(webauthn),
+    ...totp,
+    ...keys,
+    useTotp: counts.countOutcomes('totp', useTotp),
+    useRecovery: counts.countOutcomes('recovery', useRecovery),
+    authenticateWebauthn: counts.countOutcomes('webauthn', authenticateWebauthn),
   }
 }

@@ -12,8 +12,8 @@ export type WebauthnCredential = Pick<StoredCredential, 'id' | 'publicKey' | 'co
 
 /** Algorithms of authenticators, best first: EdDSA, ES256, RS256. RFC 9053, RFC 8812. */
 const algorithms = [-8, -7, -257]
-/** The lifetime of a challenge. */
-const timeoutMs = 300_000
+/** Contract 2, Second factor. */
+export const challengeLifetimeMs = 300_000
 /** WebAuthn §6.5.1 allows ids of 1 023 bytes, which are 1 364 characters. A key of RSA 4096 takes some 540 bytes. */
 const idCharactersMax = 1_364
 const publicKeyBytesMax = 2_048
@@ -58,7 +58,7 @@ export class Webauthn {
       userName: of.name,
       userDisplayName: of.name,
       challenge: bytesOf(of.challenge),
-      timeout: timeoutMs,
+      timeout: challengeLifetimeMs,
       attestationType: 'none',
       excludeCredentials: of.present.map(describe),
       authenticatorSelection: { residentKey: 'discouraged', userVerification: 'discouraged' },
@@ -95,7 +95,7 @@ export class Webauthn {
       rpID: this.#relyingParty().id,
       challenge: bytesOf(of.challenge),
       allowCredentials: of.credentials.map(describe),
-      timeout: timeoutMs,
+      timeout: challengeLifetimeMs,
       userVerification: 'discouraged',
     })
   }

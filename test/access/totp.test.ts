@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { Challenges } from '#access/challenges'
 import { newTotpSecret, totpSecretText, totpStep, totpStepMs, totpUri } from '#access/totp'
 import { ManualWorld } from '#test/runtime/manual-world'
 
@@ -84,44 +83,5 @@ describe('the setup of an app', () => {
       digits: '6',
       period: '30',
     })
-  })
-})
-
-describe('a challenge', () => {
-  const world = new ManualWorld()
-  const ann = { tenant: 'acme', user: 'ann' }
-  const challenges = new Challenges({ now: () => world.now(), random: (bytes) => world.random(bytes) })
-
-  test('is valid once, and only for its owner and its kind', () => {
-    const challenge = challenges.issue('session/a', 'register', ann)
-    expect(challenge).toMatch(/^[\w-]{43}$/)
-    expect(challenges.take('session/b', 'register')).toBeUndefined()
-    expect(challenges.take('session/a', 'authenticate')).toBeUndefined()
-    expect(challenges.take('session/a', 'register')).toBe(challenge)
-    expect(challenges.take('session/a', 'register')).toBeUndefined()
-  })
-
-  test('is replaced by the next one', () => {
-    const first = challenges.issue('session/a', 'register', ann)
-    const second = challenges.issue('session/a', 'register', ann)
-    expect(second).not.toBe(first)
-    expect(challenges.take('session/a', 'register')).toBe(second)
-  })
-
-  test.each([
-    [300_000, true],
-    [300_001, false],
-  ])('is still stored after %i ms: %s', (ms, isStored) => {
-    challenges.issue('session/a', 'authenticate', ann)
-    world.spend(ms)
-    expect(challenges.take('session/a', 'authenticate') !== undefined).toBe(isStored)
-  })
-
-  test('stays valid while another user requests many', () => {
-    const kept = challenges.issue('session/b', 'authenticate', { tenant: 'acme', user: 'bob' })
-    for (let count = 0; count <= 10_000; count++) challenges.issue(`token/${count}`, 'authenticate', ann)
-    expect(challenges.take('token/0', 'authenticate')).toBeUndefined()
-    expect(challenges.take('token/10000', 'authenticate')).toBeDefined()
-    expect(challenges.take('session/b', 'authenticate')).toBe(kept)
   })
 })

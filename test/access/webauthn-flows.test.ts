@@ -77,6 +77,23 @@ test.each([
   expect(fixture.account('ann').factors.wrong).toMatchObject({ count: 1 })
 })
 
+test('a challenge is valid for five minutes, and only for the session or sign-in that requested it', async () => {
+  const { fixture, caller, authenticator } = await withPasskey()
+  const { secondFactors } = fixture.identity
+  const answerAfter = async (ms: number) => {
+    const challenge = await challengeOf(fixture, { caller })
+    const response = authenticator.authenticate({ challenge, rpId, origin: pageOrigin })
+    // A registration has a challenge of its own.
+    await fixture.wait(secondFactors.webauthnRegistrationOptions({ caller, origin, password }))
+    const other = { ...(await passwordStep(fixture)), origin, response }
+    expect(await fixture.refusal(secondFactors.authenticateWebauthn(other))).toBe(wrongCode)
+    await fixture.world.advance(ms)
+    return fixture.refusal(secondFactors.authenticateWebauthn({ caller, origin, response }))
+  }
+  expect(await answerAfter(300_000)).toBeUndefined()
+  expect(await answerAfter(300_001)).toBe(wrongCode)
+})
+
 test('five minutes after the sign-in, the user must confirm with the passkey to remove it', async () => {
   const { fixture, caller, authenticator, registered } = await withPasskey()
   const { secondFactors } = fixture.identity
