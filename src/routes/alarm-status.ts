@@ -62,8 +62,8 @@ function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>
     return row && (query.active === undefined || row.state.isActive === query.active) ? row : undefined
   }
   const requested = query.deviceIdentifier && new Set(query.deviceIdentifier)
-  return listReply(context, call, headers, {
-    limit: query.limit,
+  return listReply(context, call, {
+    headers,
     names: rowNames(context, tenant, nameOfCursor(query.cursor), requested),
     isShown: (name) => (requested?.has(deviceIn(name)) ?? true) && isWithin(deviceIn(name)),
     isMatching: query.active === undefined ? undefined : (name) => shownRow(name) !== undefined,

@@ -86,14 +86,15 @@ export function readableService(
   return { service, text }
 }
 
-/** Devices named by the query, in the order of a listing, existing or not; without names: all devices. */
+/** Devices named by the query, in the order of a listing, existing or not; without names: all devices of `listed`. */
 export function deviceNames(
-  context: RouteContext,
+  { listing }: RouteContext,
   tenant: string,
-  query: Pick<ListQuery, 'cursor' | 'deviceIdentifier'>,
+  query: ListQuery,
+  listed = (after: string) => listing.actors('device', tenant, after),
 ): Pages {
   const after = nameOfCursor(query.cursor)
-  if (!query.deviceIdentifier) return context.listing.actors('device', tenant, after)
+  if (!query.deviceIdentifier) return listed(after)
   const requested = [...new Set(query.deviceIdentifier)].sort()
   return namesOf(requested.filter((device) => device > after))
 }
@@ -110,8 +111,8 @@ async function list(
   const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
   const text = new StateText(caller, context.system.wake(tenantAddress(caller.tenant)), formOf(query, 0))
   const find = deviceFinder(context, caller, text, filter)
-  return listReply(context, call, headers, {
-    limit: query.limit,
+  return listReply(context, call, {
+    headers,
     names: namesIn(context, call),
     isShown: devicesWithin(caller.scope, 'service', 'read'),
     isMatching: filter || query.deviceIdentifier || query.search ? (device) => find(device) !== undefined : undefined,

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
-import { nameOfCursor } from '#api/fields'
+import { cursorOf, type ListQuery, nameOfCursor, type TenantQuery } from '#api/fields'
 import type { Call, Reply } from '#http/call'
 import type { RouteContext } from '#routes/context'
-import { pageOf } from '#routes/list-page'
+import { ReadSlices } from '#routes/read-slices'
 import type { TextOrParts } from '#routes/state-text'
 import { streamObjects } from '#routes/streamed-reply'
-import { namesOf, type Pages } from '#runtime/storage'
+import { namesOf, type Pages, pagesIn } from '#runtime/storage'
 
 /** A list of objects by name: all, or one page. Contract 3.4. */
 export interface ListOf {
-  readonly limit: number | undefined
+  readonly headers?: Record<string, string>
   readonly names: Pages
   /** Whether the caller may see this object. */
   readonly isShown: (name: string) => boolean
@@ -25,10 +25,10 @@ export interface ListOf {
 
 export async function listReply(
   context: RouteContext,
-  call: Call,
-  headers: Record<string, string>,
-  { limit, names, isShown, isMatching, textOf, placeOf }: ListOf,
+  call: Call<unknown, ListQuery & TenantQuery>,
+  { headers = {}, names, isShown, isMatching, textOf, placeOf }: ListOf,
 ): Promise<Reply> {
+  const { limit } = call.query
   const frame = { before: '[', after: ']' }
   const shownText = (name: string) => (isShown(name) ? textOf(name) : undefined)
   if (limit === undefined)
@@ -40,8 +40,8 @@ export async function listReply(
 }
 
 /** How a list of named objects in memory is shown. */
-export interface ResourceList<Thing> {
-  readonly isShown: (thing: Thing) => boolean
+export interface ResourceList<Thing> extends Pick<ListOf, 'headers'> {
+  readonly isShown: (thing: Thing, name: string) => boolean
   /** Undefined if the object was deleted meanwhile. */
   readonly textOf: (name: string, thing: Thing) => string | undefined
 }
@@ -49,27 +49,63 @@ export interface ResourceList<Thing> {
 /** A list of named objects in memory: all, or one page. */
 export function resourceListReply<Thing>(
   context: RouteContext,
-  call: Call<unknown, { readonly limit?: number | undefined; readonly cursor?: string | undefined }>,
+  call: Call<unknown, ListQuery>,
   things: ReadonlyMap<string, Thing>,
-  { isShown, textOf }: ResourceList<Thing>,
-  headers: Record<string, string> = {},
+  { isShown, textOf, ...list }: ResourceList<Thing>,
 ): Promise<Reply> {
-  const { limit, cursor } = call.query
-  const after = nameOfCursor(cursor)
-  // Each object is read when its text is made: it may have changed or been deleted by then.
-  const shownThing = (name: string) => {
-    const thing = things.get(name)
-    return thing !== undefined && isShown(thing) ? thing : undefined
-  }
-  return listReply(context, call, headers, {
-    limit,
+  const after = nameOfCursor(call.query.cursor)
+  return listReply(context, call, {
+    ...list,
     names: namesOf([...things.keys()].filter((name) => name > after).sort()),
-    isShown: (name) => shownThing(name) !== undefined,
+    // Each object is read when its text is made: it may have changed or been deleted by then.
+    isShown: (name) => {
+      const thing = things.get(name)
+      return thing !== undefined && isShown(thing, name)
+    },
     textOf: (name) => {
       const thing = things.get(name)
       return thing && textOf(name, thing)
     },
   })
+}
+
+/** One page of names, and the header with the link to the next page if there is one. Contract 3.4. */
+export interface Page {
+  readonly names: readonly string[]
+  readonly headers: Record<string, string>
+}
+
+const namesAtATime = 512
+
+/** The first `limit` names that match. Searched in slices, because very few of many names may match. */
+export async function pageOf(
+  { world }: RouteContext,
+  call: Call,
+  limit: number,
+  names: Pages,
+  isCounted: (name: string) => boolean,
+  placeOf = (name: string) => name,
+): Promise<Page> {
+  const found: string[] = []
+  const slices = new ReadSlices(world, call.caller)
+  for await (const page of pagesIn(names, namesAtATime)) {
+    await slices.next()
+    for (const name of page) {
+      if (isCounted(name)) {
+        if (found.length === limit) return { names: found, headers: nextLink(call, placeOf(found.at(-1) ?? '')) }
+        found.push(name)
+      }
+      if (slices.isOver) await slices.next()
+    }
+  }
+  return { names: found, headers: {} }
+}
+
+/** The link to the names after this place. */
+export function nextLink({ target }: Call, place: string): Record<string, string> {
+  const query = new URLSearchParams(target.query)
+  query.set('cursor', cursorOf(place))
+  return { Link: `<${target.path}?${query}>; rel="next"` }
 }
 
 /**

@@ -15,7 +15,7 @@ export function logReply(
   index: string,
   list: Pick<ListOf, 'isShown' | 'textOf'>,
 ): Promise<Reply> {
-  const { from, to, limit, cursor } = call.query
+  const { from, to, cursor } = call.query
   const now = context.world.now()
   const [begin, end] = [from && timeOf(from, now), to && timeOf(to, now)]
   if (begin !== undefined && end !== undefined && begin >= end) {
@@ -25,7 +25,7 @@ export function logReply(
   const first = end === undefined ? '' : placeOfTime(end)
   const entries = context.listing.entries(index, call.caller.tenant, '', place > first ? place : first)
   const names = begin === undefined ? entries : until(entries, (entry) => timeOfEntry(entry) < begin)
-  return listReply(context, call, {}, { limit, names, placeOf: placeOfEntry, ...list })
+  return listReply(context, call, { names, placeOf: placeOfEntry, ...list })
 }
 
 /** The names before the first one for which `isOver` is true. */

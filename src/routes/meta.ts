@@ -17,9 +17,8 @@ export function metaRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.listMeta, (call) => {
       const { caller, query } = call
-      const headers = streamHeaders(context, caller.tenant)
-      return listReply(context, call, headers, {
-        limit: query.limit,
+      return listReply(context, call, {
+        headers: streamHeaders(context, caller.tenant),
         names: deviceNames(context, caller.tenant, query),
         isShown: devicesWithin(caller.scope, 'meta', 'read'),
         isMatching:

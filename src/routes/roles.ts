@@ -26,11 +26,14 @@ export function roleRoutes(context: RouteContext): Binding[] {
     bindForTenant(context, api.listRoles, (call, tenant) => {
       const { roles } = context.system.wake(tenantAddress(tenant))
       const names = namesOf([...Object.keys(builtInRoles), ...roles.keys()].sort())
-      const roleText = (role: string) => {
-        const grants = grantsOfRole({ roles }, role)
-        return grants && textOf(tenant, role, grants)
-      }
-      return listReply(context, call, {}, { limit: undefined, names, isShown: () => true, textOf: roleText })
+      return listReply(context, call, {
+        names,
+        isShown: () => true,
+        textOf: (role) => {
+          const grants = grantsOfRole({ roles }, role)
+          return grants && textOf(tenant, role, grants)
+        },
+      })
     }),
 
     bindForTenant(context, api.readRole, (call, tenant) => {

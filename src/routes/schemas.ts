@@ -1,5 +1,4 @@
 import { tenantAddress } from '#actors/tenant/commands'
-import { nameOfCursor } from '#api/fields'
 import * as api from '#api/schemas'
 import { permit, putAction } from '#http/authentication'
 import { type Binding, bind } from '#http/call'
@@ -8,9 +7,8 @@ import { servicesWithin } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
-import { etagOf, listReply, notModified, streamHeaders } from '#routes/list-reply'
+import { etagOf, notModified, resourceListReply, streamHeaders } from '#routes/list-reply'
 import { textReply } from '#routes/streamed-reply'
-import { namesOf } from '#runtime/storage'
 
 /** Routes for schemas. They are few and in memory. */
 export function schemaRoutes(context: RouteContext): Binding[] {
@@ -22,18 +20,12 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       const { caller, query } = call
       const { schemas } = context.system.wake(tenantAddress(caller.tenant))
       const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
-      const after = nameOfCursor(query.cursor)
-      const isShown = servicesWithin(caller.scope, 'schemas', 'read')
-      const names = [...schemas.keys()].filter((name) => name > after && isShown(name)).sort()
+      const isWithin = servicesWithin(caller.scope, 'schemas', 'read')
       const isWhole = (query.depth ?? 0) > 0
-      return listReply(context, call, headers, {
-        limit: query.limit,
-        names: namesOf(names),
-        isShown: () => true,
-        textOf: (name) => {
-          const schema = schemas.get(name)
-          return schema && schemaText(name, isWhole ? schema : undefined)
-        },
+      return resourceListReply(context, call, schemas, {
+        headers,
+        isShown: (_, name) => isWithin(name),
+        textOf: (name, schema) => schemaText(name, isWhole ? schema : undefined),
       })
     }),
 

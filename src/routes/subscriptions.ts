@@ -30,11 +30,11 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
       // Read before the list: it then contains at least all events up to this position.
       const headers = streamHeaders(context, caller.tenant)
       const own = new Map(ownOf(context, caller).map((stored) => [nameOf(stored), stored.id]))
-      const things = {
-        isShown: (id: string) => shownOf(context, caller, id) !== undefined,
-        textOf: (_: string, id: string) => textOf(shownOf(context, caller, id)),
-      }
-      return resourceListReply(context, call, own, things, headers)
+      return resourceListReply(context, call, own, {
+        headers,
+        isShown: (id) => shownOf(context, caller, id) !== undefined,
+        textOf: (_, id) => textOf(shownOf(context, caller, id)),
+      })
     }),
 
     bind(api.subscribe, async ({ caller, body, bodyBytes, seed, forwarded }) => {

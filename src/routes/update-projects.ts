@@ -20,18 +20,12 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
     bind(api.listProjects, (call) => {
       const { tenant } = call.caller
       const after = nameOfCursor(call.query.cursor)
-      return listReply(
-        context,
-        call,
-        {},
-        {
-          limit: call.query.limit,
-          names: context.listing.entries(projectIndex, tenant, '', after),
-          // Also shown to callers without access to all devices, because the entry names none.
-          isShown: () => true,
-          textOf: (project) => JSON.stringify(entryOf(tenant, context.system.peek(projectAddress(tenant, project)))),
-        },
-      )
+      return listReply(context, call, {
+        names: context.listing.entries(projectIndex, tenant, '', after),
+        // Also shown to callers without access to all devices, because the entry names none.
+        isShown: () => true,
+        textOf: (project) => JSON.stringify(entryOf(tenant, context.system.peek(projectAddress(tenant, project)))),
+      })
     }),
 
     bind(api.listPins, (call) => {
@@ -42,20 +36,14 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
       // A pin is read when its text is made: it may have changed or been deleted by then.
       const firmwareOf = (device: string) =>
         context.system.peek(projectAddress(tenant, parameters.project)).pins.get(device)
-      return listReply(
-        context,
-        call,
-        {},
-        {
-          limit: query.limit,
-          names: namesOf(namesAfter(pins.keys(), nameOfCursor(query.cursor))),
-          isShown: (device) => isWithin(device) && firmwareOf(device) !== undefined,
-          textOf: (device) => {
-            const firmware = firmwareOf(device)
-            return firmware === undefined ? undefined : JSON.stringify({ deviceIdentifier: device, firmware })
-          },
+      return listReply(context, call, {
+        names: namesOf(namesAfter(pins.keys(), nameOfCursor(query.cursor))),
+        isShown: (device) => isWithin(device) && firmwareOf(device) !== undefined,
+        textOf: (device) => {
+          const firmware = firmwareOf(device)
+          return firmware === undefined ? undefined : JSON.stringify({ deviceIdentifier: device, firmware })
         },
-      )
+      })
     }),
 
     bind(api.readPin, ({ caller, parameters: { project, deviceIdentifier } }) =>

@@ -8,7 +8,7 @@ import {
   updateAddress,
   updateRecord,
 } from '#actors/update/state'
-import { nameOfCursor } from '#api/fields'
+import type { ListQuery } from '#api/fields'
 import * as api from '#api/updates'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import type { Firmware } from '#model/entry'
@@ -17,10 +17,10 @@ import { Problem } from '#model/problem'
 import { devicesWithin } from '#model/scope'
 import type { UpdateQuery } from '#model/update-offer'
 import type { RouteContext } from '#routes/context'
+import { deviceNames } from '#routes/devices'
 import { listReply, streamHeaders } from '#routes/list-reply'
 import { checkCurrent } from '#routes/read-slices'
 import { textReply } from '#routes/streamed-reply'
-import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for the firmware of devices. §4.5, contract 6. */
 export function updateRoutes(context: RouteContext): Binding[] {
@@ -41,14 +41,15 @@ const updateDepth = 2
 /** A single answer waits this long for the update server; a list does not wait. */
 const freshWaitMs = 2000
 
-function list(context: RouteContext, call: Call<unknown, ListedQuery>): Promise<Reply> {
+function list(context: RouteContext, call: Call<unknown, ListQuery>): Promise<Reply> {
   const { caller, query } = call
   const { tenant } = caller
   const depth = query.depth ?? 0
   const known = (device: string) => knownDevice(context, tenant, device)
-  return listReply(context, call, streamHeaders(context, tenant), {
-    limit: query.limit,
-    names: deviceNames(context, tenant, query),
+  const firmwareKnown = (after: string) => context.listing.entries(firmwareIndex, tenant, '', after)
+  return listReply(context, call, {
+    headers: streamHeaders(context, tenant),
+    names: deviceNames(context, tenant, query, firmwareKnown),
     isShown: devicesWithin(caller.scope, 'updates', 'read'),
     isMatching: query.deviceIdentifier && ((device) => known(device) !== undefined),
     textOf: (device) => {
@@ -58,21 +59,7 @@ function list(context: RouteContext, call: Call<unknown, ListedQuery>): Promise<
   })
 }
 
-interface ListedQuery {
-  readonly depth?: number | undefined
-  readonly limit?: number | undefined
-  readonly cursor?: string | undefined
-  readonly deviceIdentifier?: readonly string[] | undefined
-}
-
-/** Devices named by the query, in the order of a listing; without names: all with known firmware. */
-function deviceNames({ listing }: RouteContext, tenant: string, query: ListedQuery): Pages {
-  const after = nameOfCursor(query.cursor)
-  if (!query.deviceIdentifier) return listing.entries(firmwareIndex, tenant, '', after)
-  return namesOf([...new Set(query.deviceIdentifier)].sort().filter((device) => device > after))
-}
-
-async function read(context: RouteContext, call: Call<unknown, ListedQuery>, device: string): Promise<Reply> {
+async function read(context: RouteContext, call: Call<unknown, ListQuery>, device: string): Promise<Reply> {
   const { tenant } = call.caller
   const depth = call.query.depth ?? 1
   const before = existingUpdates(context, tenant, device)

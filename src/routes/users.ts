@@ -46,20 +46,14 @@ export function userRoutes(context: RouteContext): Binding[] {
 
     bindForTenant(context, api.listUsers, (call, tenant) => {
       const { limit, cursor } = call.query
-      return listReply(
-        context,
-        call,
-        {},
-        {
-          limit,
-          names: userNames(context, tenant, nameOfCursor(cursor), limit),
-          isShown: () => true,
-          textOf: (name) => {
-            const row = rowByName(context.system.wake(directoryAddress), name)
-            return row?.tenant === tenant ? textOf(row) : undefined
-          },
+      return listReply(context, call, {
+        names: userNames(context, tenant, nameOfCursor(cursor), limit),
+        isShown: () => true,
+        textOf: (name) => {
+          const row = rowByName(context.system.wake(directoryAddress), name)
+          return row?.tenant === tenant ? textOf(row) : undefined
         },
-      )
+      })
     }),
 
     bindForTenant(context, api.readUser, (call, tenant) =>
