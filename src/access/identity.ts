@@ -13,7 +13,6 @@ import { Nonces, ProofKeys, Proofs } from '#access/proof'
 import { ReplayCache } from '#access/replay-cache'
 import { tokenMatcher } from '#access/secret-text'
 import { SessionCallers } from '#access/session-callers'
-import { SessionList } from '#access/session-list'
 import { SessionSockets } from '#access/session-sockets'
 import type { SignInParts } from '#access/sign-in'
 import { loginsOf, secondFactorsOf } from '#access/sign-in-flows'
@@ -123,7 +122,6 @@ export function openIdentity(options: IdentityOptions) {
     sockets,
     notices: changes,
     logins: loginsOf(parts, signIns),
-    sessions: new SessionList({ system }),
     secondFactors: secondFactorsOf(parts, webauthn, signIns),
     keys: ring,
     metrics: { auth, signIns, passwords },

@@ -102,17 +102,6 @@ export interface PasswordRequest {
   readonly origin: SignInOrigin
 }
 
-/** One session, as the API shows it. Times are Unix ms. */
-export interface ShownSession {
-  readonly id: string
-  readonly createdAt: number
-  readonly lastUsedAt: number
-  readonly address: string
-  readonly agent: string
-  readonly scheme: 'basic' | 'dpop'
-  readonly isCurrent: boolean
-}
-
 /** Contract 2, Second factor. */
 export interface FactorRequest {
   readonly caller: Caller

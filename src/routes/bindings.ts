@@ -140,7 +140,7 @@ function bindingsWithIdentity(context: RouteContext, identity: Identity): Bindin
     ...apiKeyRoutes(context, identity),
     ...provisioningKeyRoutes(context),
     ...signInRoutes(logins),
-    ...sessionRoutes(context, identity),
+    ...sessionRoutes(context, logins),
     ...secondFactorRoutes(secondFactors),
     ...webauthnRoutes(secondFactors),
     ...signingKeyRoutes(keys),

@@ -1,4 +1,6 @@
-import type { Identity } from '#access/identity'
+import type { Logins } from '#access/sign-in-flows'
+import { accountAddress } from '#actors/account/commands'
+import { isOver, sessionAddress } from '#actors/session/state'
 import * as api from '#api/sessions'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
@@ -10,15 +12,16 @@ import { bindForTenant } from '#routes/target-tenant'
 import { existingUser, userToEdit } from '#routes/users'
 
 /** Routes for sessions: one's own and, for administrators, those of other users. Contract 2. */
-export function sessionRoutes(context: RouteContext, { sessions, logins }: Identity): Binding[] {
+export function sessionRoutes(context: RouteContext, logins: Logins): Binding[] {
+  const { system } = context
   return [
     bind(api.listSessions, async ({ caller }) => ({
       status: 200,
-      json: await sessions.list(caller.tenant, userIdOf(caller), caller.session?.id),
+      json: await sessionsOf(context, caller.tenant, userIdOf(caller), caller.session?.id),
     })),
 
-    bind(api.endSession, async ({ caller, parameters: { id } }) => {
-      await sessions.end(caller.tenant, userIdOf(caller), id)
+    bind(api.endSession, async ({ caller, parameters: { id: only } }) => {
+      await system.ask(accountAddress(caller.tenant, userIdOf(caller)), { type: 'end_sessions', only })
       return { status: 204 }
     }),
 
@@ -36,19 +39,33 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
 
     bindForTenant(context, api.listUserSessions, async ({ caller, parameters: { name } }, tenant) => {
       const { id } = existingUser(context, tenant, name)
-      return { status: 200, json: await sessions.list(tenant, id, caller.session?.id) }
+      return { status: 200, json: await sessionsOf(context, tenant, id, caller.session?.id) }
     }),
 
     bindForTenant(context, api.endUserSessions, async ({ caller, parameters: { name } }, tenant) => {
-      await sessions.endAll(tenant, userToEdit(context, caller, tenant, name).id)
+      const { id } = userToEdit(context, caller, tenant, name)
+      await system.ask(accountAddress(tenant, id), { type: 'end_sessions' })
       return { status: 204 }
     }),
 
-    bindForTenant(context, api.endUserSession, async ({ caller, parameters: { name, id } }, tenant) => {
-      await sessions.end(tenant, userToEdit(context, caller, tenant, name).id, id)
+    bindForTenant(context, api.endUserSession, async ({ caller, parameters: { name, id: only } }, tenant) => {
+      const { id } = userToEdit(context, caller, tenant, name)
+      await system.ask(accountAddress(tenant, id), { type: 'end_sessions', only })
       return { status: 204 }
     }),
   ]
+}
+
+/** The newest session is first. `current`: id of the session that sends the request. Contract 2, Sessions. */
+export async function sessionsOf({ system }: RouteContext, tenant: string, user: string, current?: string) {
+  const shown = system.peek(accountAddress(tenant, user)).sessions.flatMap(([id]) => {
+    const stored = system.peek(sessionAddress(tenant, id)).session
+    if (!stored || isOver(stored, system.world.now())) return []
+    const { createdAt, lastUsedAt, address, agent, scheme } = stored
+    return [{ id, createdAt, lastUsedAt, address, agent, scheme, isCurrent: id === current }]
+  })
+  await system.gate.whenStored()
+  return shown.reverse()
 }
 
 /** The bare id of a signed-in person. Other callers have no sessions. */

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { accountAddress } from '#actors/account/commands'
+import { sessionsOf } from '#routes/sessions'
 import { IdentityFixture, lifetimes, origin } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
@@ -55,18 +57,20 @@ test('sessions are listed, the latest one first, and can be ended one by one', a
   const { token } = await fixture.basic('ann')
   const current = (await fixture.bound(accessToken, key)).session?.id ?? ''
   await fixture.world.settle()
-  const { sessions } = fixture.identity
-  const listed = await fixture.wait(sessions.list('default', id, current))
+  const { context } = fixture.assembly
+  const end = (only?: string) =>
+    context.system.ask(accountAddress('default', id), { type: 'end_sessions', ...(only !== undefined && { only }) })
+  const listed = await fixture.wait(sessionsOf(context, 'default', id, current))
   expect(listed).toMatchObject([
     { scheme: 'basic', isCurrent: false, address: '192.0.2.1', agent: 'a test' },
     { scheme: 'dpop', isCurrent: true, id: current },
   ])
   expect((listed[1]?.lastUsedAt ?? 0) - (listed[1]?.createdAt ?? 0)).toBe(90_000)
-  await fixture.wait(sessions.end('default', id, listed[0]?.id ?? ''))
+  await fixture.wait(end(listed[0]?.id))
   expect(await fixture.judge(() => fixture.bearer(token))).toBe('unauthorized session over')
-  expect(await fixture.refusal(sessions.end('default', id, 'unknown111'))).toBe('not_found Not Found')
-  await fixture.wait(sessions.endAll('default', id))
-  expect(await fixture.wait(sessions.list('default', id))).toEqual([])
+  expect(await fixture.refusal(end('unknown111'))).toBe('not_found Not Found')
+  await fixture.wait(end())
+  expect(await fixture.wait(sessionsOf(context, 'default', id))).toEqual([])
 })
 
 test('sockets close in the same millisecond in which their session expires', async () => {
@@ -84,7 +88,7 @@ test('sockets close in the same millisecond in which their session expires', asy
 test('the use of a session is stored once a minute, with the address of this request', async () => {
   const fixture = await IdentityFixture.withAnn()
   const { token } = await fixture.basic('ann')
-  const listSessions = () => fixture.identity.sessions.list('default', fixture.row('ann').id)
+  const listSessions = () => sessionsOf(fixture.assembly.context, 'default', fixture.row('ann').id)
   const use = (address: string) => fixture.caller({ headers: { authorization: `Bearer ${token}` }, address })
   await fixture.world.advance(59_999)
   await use('192.0.2.2')
