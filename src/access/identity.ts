@@ -9,7 +9,7 @@ import { firstAdministrator } from '#access/first-administrator'
 import { type LinkCaller, LinkCredentials } from '#access/link-credentials'
 import type { IdentityOptions, Lifetimes } from '#access/options'
 import { Passwords } from '#access/passwords'
-import { Nonces, ProofKeys, Proofs } from '#access/proof'
+import { Nonces, Proofs, proofKeys } from '#access/proof'
 import { ReplayCache } from '#access/replay-cache'
 import { tokenMatcher } from '#access/secret-text'
 import { SessionCallers } from '#access/session-callers'
@@ -50,7 +50,7 @@ export function openIdentity(options: IdentityOptions) {
   const issuer = options.publicUrls[0] ?? 'device-data-backend'
   const tokens = new Tokens({ now, random, keys: () => ring.keys, issuer })
   const nonces = new Nonces({ now, key: world.random(nonceKeyBytes) })
-  const proofs = new Proofs({ now, nonces, replays: new ReplayCache({ now, random }), keys: new ProofKeys({ now }) })
+  const proofs = new Proofs({ now, nonces, replays: new ReplayCache({ now, random }), keys: proofKeys() })
   const attempts = new Attempts({ now, isOn: options.areRateLimitsOn })
   const authors = new Authors({ system, accesses, now })
   const callers = new SessionCallers({ system, accesses, authors })

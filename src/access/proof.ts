@@ -24,7 +24,7 @@ export interface ProofsParts {
   now(): number
   readonly nonces: Nonces
   readonly replays: ReplayCache
-  readonly keys: ProofKeys
+  readonly keys: ReturnType<typeof proofKeys>
 }
 
 const proofCharactersMax = 4_096
@@ -81,7 +81,7 @@ export class Proofs {
     requireMaxLength(text)
     requireThreeParts(text)
     const headerText = text.slice(0, text.indexOf('.'))
-    const { jkt, key } = this.#parts.keys.find(headerText) ?? (await importKey(readKey(text)))
+    const { jkt, key } = this.#parts.keys.get(headerText, this.#parts.now()) ?? (await importKey(readKey(text)))
     const claims = readClaims(text)
     requireMethod(claims, request)
     requireAddress(claims, request)
@@ -102,9 +102,11 @@ export class Proofs {
    *
    * @throws Problem `overloaded` when no more proofs can be remembered now
    */
-  use(proof: CheckedProof): void {
-    this.#parts.replays.record(proof.jkt, proof.jti)
-    this.#parts.keys.admit(proof.headerText, proof)
+  use({ jkt, jti, headerText, key }: CheckedProof): void {
+    const { replays, keys } = this.#parts
+    replays.record(jkt, jti)
+    const now = this.#parts.now()
+    if (headerText.length <= headerCharactersMax && !keys.get(headerText, now)) keys.set(headerText, { jkt, key }, now)
   }
 
   #requireProof(request: AuthenticationRequest): string {
@@ -229,7 +231,7 @@ function normalUrl(url: string): string | undefined {
 }
 
 /** The key in the header of a proof, and its thumbprint. */
-export interface ProofKey {
+interface ProofKey {
   readonly jkt: string
   readonly key: CryptoKey
 }
@@ -239,35 +241,14 @@ const keysMax = 8_192
 /** Headers of real clients have 230 to 400 characters; longer ones are accepted, but parsed each time. */
 const headerCharactersMax = 1_024
 /** The length of a generation. A key is evicted one to two generations after its last use. */
-export const keyGenerationMs = 5 * 60_000
-
-export interface ProofKeysOptions {
-  /** Unix ms. */
-  readonly now: () => number
-  readonly sizeMax?: number
-}
+const keyGenerationMs = 5 * 60_000
 
 /**
  * Caches keys by the exact text of the proof's header. A client sends the same header each time. So its key is
  * imported, and the thumbprint computed, only once while the client is active. Only headers of valid proofs are cached.
  */
-export class ProofKeys {
-  readonly #now: () => number
-  readonly #keys: RecentMap<string, ProofKey>
-
-  constructor({ now, sizeMax = keysMax }: ProofKeysOptions) {
-    this.#now = now
-    this.#keys = new RecentMap({ generationMs: keyGenerationMs, sizeMax })
-  }
-
-  find(headerText: string): ProofKey | undefined {
-    return this.#keys.get(headerText, this.#now())
-  }
-
-  admit(headerText: string, { jkt, key }: ProofKey): void {
-    if (headerText.length > headerCharactersMax || this.find(headerText)) return
-    this.#keys.set(headerText, { jkt, key }, this.#now())
-  }
+export function proofKeys(): RecentMap<string, ProofKey> {
+  return new RecentMap({ generationMs: keyGenerationMs, sizeMax: keysMax })
 }
 
 /** A nonce is valid in its own window and the next: 5 to 10 minutes. Contract 2, DPoP. */

@@ -71,7 +71,6 @@ export interface TokensParts {
   keys(): SigningKeys
   /** The claims `iss` and `aud`. */
   readonly issuer: string
-  readonly cache?: TokenCache
 }
 
 /** Enough for 32 roles and 32 names of 64 characters, and all other claims, in Base64url. */
@@ -88,11 +87,17 @@ const jtiBytes = 16
  */
 export class Tokens {
   readonly #parts: TokensParts
-  readonly #cache: TokenCache
+  /**
+   * Access tokens with a verified signature, by their hash. The cache never holds the text of a token. A token is
+   * already wrapped as a `TokenReading`, so that a request allocates nothing.
+   */
+  readonly #cache = new RecentMap<string, { readonly token: VerifiedToken }>({
+    generationMs: tokenGenerationMs,
+    sizeMax: tokensMax,
+  })
 
   constructor(parts: TokensParts) {
     this.#parts = parts
-    this.#cache = parts.cache ?? new TokenCache()
   }
 
   async issueAccess(subject: AccessSubject): Promise<string> {
@@ -100,7 +105,7 @@ export class Tokens {
     const exp = this.#secondsIn(lifetimeMs)
     const own = { sid: session, roles, ...displayedRights(grants), ...(jkt !== undefined && { cnf: { jkt } }) }
     const text = await this.#sign(tokenTypes.access, tenant, user, `${this.#newId()}.${number}`, exp, own)
-    this.#cache.remember(verifiedOf({ tenant, user, session, number, exp, jkt }, tokenHash(text)), this.#parts.now())
+    this.#remember(verifiedOf({ tenant, user, session, number, exp, jkt }, tokenHash(text)))
     return text
   }
 
@@ -108,7 +113,7 @@ export class Tokens {
   read(text: string, knownHash?: string): TokenReading | Promise<TokenReading> {
     if (text.length > tokenCharactersMax) return invalid
     const hash = knownHash ?? tokenHash(text)
-    const found = this.#cache.find(hash, this.#parts.now())
+    const found = this.#cache.get(hash, this.#parts.now())
     return found ? this.#inTime(found) : this.#readUnknown(text, hash)
   }
 
@@ -168,7 +173,13 @@ export class Tokens {
     if (!claims) return invalid
     const { tenant, sub, sid, jti, exp, cnf } = claims
     const token = verifiedOf({ tenant, user: sub, session: sid, number: jti, exp, jkt: cnf?.jkt }, hash)
-    return this.#inTime(this.#cache.remember(token, this.#parts.now()))
+    return this.#inTime(this.#remember(token))
+  }
+
+  #remember(token: VerifiedToken): { readonly token: VerifiedToken } {
+    const found = { token }
+    this.#cache.set(token.hash, found, this.#parts.now())
+    return found
   }
 
   #inTime(found: { readonly token: VerifiedToken }): TokenReading {
@@ -231,29 +242,6 @@ const tokensMax = 65_536
  * some 100 µs.
  */
 export const tokenGenerationMs = 5 * 60_000
-
-/** Access tokens with a verified signature, by their hash. The cache never holds the text of a token. */
-export class TokenCache {
-  readonly #tokens: RecentMap<string, CachedToken>
-
-  constructor(sizeMax = tokensMax) {
-    this.#tokens = new RecentMap({ generationMs: tokenGenerationMs, sizeMax })
-  }
-
-  /** The token is already wrapped as a `TokenReading`, so that a request allocates nothing. `now`: Unix ms. */
-  find(hash: string, now: number): CachedToken | undefined {
-    return this.#tokens.get(hash, now)
-  }
-
-  /** `now`: Unix ms. */
-  remember(token: VerifiedToken, now: number): CachedToken {
-    const found = { token }
-    this.#tokens.set(token.hash, found, now)
-    return found
-  }
-}
-
-type CachedToken = { readonly token: VerifiedToken }
 
 /**
  * The claims of the server's tokens, by their `typ`. RFC 7519 §4.1, RFC 9068 §2.2, contract 2 (Tokens).

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BoundedMap, ExpiringMap } from '#access/bounded-map'
+import { BoundedMap, ExpiringMap, RecentMap } from '#access/bounded-map'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 test('a bounded map keeps the entries that were set last', () => {
@@ -31,6 +31,38 @@ test('a bounded map keeps the entries that were set last', () => {
     }),
     { numRuns: 200 },
   )
+})
+
+describe('a map of recently used entries', () => {
+  const generationMs = 1_000
+  const make = () => new RecentMap<string, number>({ generationMs, sizeMax: 3 })
+
+  test('drops the oldest entry when it is full', () => {
+    const map = make()
+    for (const key of ['a', 'b', 'c', 'd']) map.set(key, 1, 0)
+    expect(['a', 'b', 'c', 'd'].filter((key) => map.get(key, 0))).toEqual(['b', 'c', 'd'])
+  })
+
+  test.each([
+    [generationMs - 1, 1],
+    [generationMs, 1],
+    [2 * generationMs - 1, 1],
+    [2 * generationMs, undefined],
+    [100 * generationMs, undefined],
+    [-1, 1],
+    [-2 * generationMs, undefined],
+  ])('still has an entry that was not used again, or not, after %i ms', (ms, expected) => {
+    const map = make()
+    map.set('a', 1, 0)
+    expect(map.get('a', ms)).toBe(expected)
+  })
+
+  test('keeps an entry that is used, and drops an unused one', () => {
+    const map = make()
+    for (const key of ['a', 'b']) map.set(key, 1, 0)
+    for (let generation = 1; generation <= 4; generation++) expect(map.get('a', generation * generationMs)).toBe(1)
+    expect(map.get('b', 4 * generationMs)).toBeUndefined()
+  })
 })
 
 describe('a map of entries that expire', () => {

@@ -1,5 +1,5 @@
 import { hkdfSync } from 'node:crypto'
-import { Nonces, ProofKeys, Proofs } from '#access/proof'
+import { Nonces, Proofs, proofKeys } from '#access/proof'
 import { ReplayCache } from '#access/replay-cache'
 import { makeSigningKey, type SigningKeys } from '#access/signing-key'
 import { type TokenReading, Tokens } from '#access/tokens'
@@ -35,7 +35,7 @@ const origin = 'http://127.0.0.1:8080'
  */
 export class ProofFixture {
   readonly world: ManualWorld
-  readonly keys: ProofKeys
+  readonly keys = proofKeys()
   readonly nonces: Nonces
   readonly replays: ReplayCache
   readonly proofs: Proofs
@@ -57,7 +57,6 @@ export class ProofFixture {
     const now = () => world.now()
     const random = (bytes: number) => world.random(bytes)
     this.#forwarded = { origins: [origin], host: '127.0.0.1:8080', address: '127.0.0.1', ...forwarded }
-    this.keys = new ProofKeys({ now })
     const nonceKey = random(32)
     this.nonces = new Nonces({ now, key: nonceKey })
     this.replays = new ReplayCache({ now, random, ...(entriesMax !== undefined && { entriesMax }) })

@@ -134,11 +134,24 @@ describe('cached keys', () => {
     for (const token of [unbound, expired]) {
       const proof = proofOf(draftOf(fixture.context, fixture.context.key, token))
       await fixture.answer(request(token, proof))
-      expect(fixture.keys.find(headerOf(proof))).toBeUndefined()
+      expect(fixture.keys.get(headerOf(proof), fixture.world.now())).toBeUndefined()
     }
     const good = proofOf(draftOf(fixture.context, fixture.context.key, bound))
     await fixture.answer(request(bound, good))
-    expect(fixture.keys.find(headerOf(good))?.jkt).toBe(fixture.context.key.jkt)
+    expect(fixture.keys.get(headerOf(good), fixture.world.now())?.jkt).toBe(fixture.context.key.jkt)
+  })
+
+  test.each([
+    [1_024, true],
+    [1_026, false],
+  ])('with a header of %i characters: %s', async (length, isCached) => {
+    const fixture = await ProofFixture.open()
+    const { context, keys, world } = fixture
+    const draft = draftOf(context, context.key, context.tokens.bound)
+    const proof = proofOf({ ...draft, headerText: JSON.stringify(draft.header).padEnd(Math.floor((length * 3) / 4)) })
+    expect((await fixture.answer(request(context.tokens.bound, proof))).refusal).toBeUndefined()
+    expect(proof.indexOf('.')).toBe(length)
+    expect(keys.get(proof.slice(0, length), world.now()) !== undefined).toBe(isCached)
   })
 
   test('do not make a proof with another signature valid', async () => {

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { makeSigningKey, publishedKeyOf, type SigningKey } from '#access/signing-key'
-import { TokenCache, Tokens, tokenGenerationMs } from '#access/tokens'
+import { Tokens, tokenGenerationMs } from '#access/tokens'
 import type { Grant } from '#model/scope'
 import { makeKeyPair } from '#test/access/key-pair'
 import { signJws } from '#test/access/proof-draft'
@@ -24,13 +24,12 @@ beforeEach(() => {
 })
 
 /** Another process with the same keys. */
-function tokensOf(cache = new TokenCache()): Tokens {
+function tokensOf(): Tokens {
   return new Tokens({
     now: () => world.now(),
     random: (bytes) => world.random(bytes),
     keys: () => ({ current: keys[0] as SigningKey, find: (kid) => keys.find((key) => key.kid === kid) }),
     issuer,
-    cache,
   })
 }
 
@@ -244,19 +243,6 @@ describe('a token for the second factor', () => {
     world.spend(lifetimeMs)
     expect(await tokens.readSecondFactor(text, jkt)).toBeUndefined()
   })
-})
-
-test('a full cache drops its oldest token, which is then verified again', async () => {
-  tokens = tokensOf(new TokenCache(2))
-  const [first = '', second = '', third = ''] = [await access(), await access(), await access()]
-  const readAnew = (await tokens.read(first)).token
-  expect(readAnew?.session).toBe(session)
-  expect((await tokens.read(first)).token).toBe(readAnew)
-  // The cache had the second and the third token. The first one replaced the second, which was the oldest.
-  const kept = (await tokens.read(third)).token
-  expect((await tokens.read(second)).token?.session).toBe(session)
-  expect((await tokens.read(first)).token).toBe(readAnew)
-  expect((await tokens.read(third)).token).not.toBe(kept)
 })
 
 test('an unused token leaves the cache, and is then verified again', async () => {

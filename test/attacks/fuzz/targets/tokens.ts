@@ -1,4 +1,4 @@
-import { TokenCache, Tokens } from '#access/tokens'
+import { Tokens } from '#access/tokens'
 import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 import { everything } from '#model/scope'
 import { bytesFor, keyFor, signedText } from '#test/attacks/fuzz/signed-text'
@@ -13,13 +13,11 @@ const keys = { current: key, find: (kid: string) => (kid === key.kid ? key : und
 
 /** Tokens with an empty cache, so that each token is read for the first time. */
 function freshTokens(): Tokens {
-  const cache = new TokenCache(4)
   return new Tokens({
     now: () => nowMs,
     random: bytesFor('ids'),
     keys: () => keys,
     issuer: 'device-data-backend',
-    cache,
   })
 }
 
