@@ -1,4 +1,5 @@
 import { createHash, hash, timingSafeEqual } from 'node:crypto'
+import { Secret } from 'otpauth'
 import { base64urlOf, isBase64url } from '#access/base64url'
 import type { Random } from '#access/file-keys'
 import { isServerMadeId, isTenantIdentifier, randomId } from '#model/identifier'
@@ -88,13 +89,8 @@ function groupsOf(text: string): string[] {
 
 /** Base32 (RFC 4648 §6) of whole groups of five bytes. */
 function base32Of(bytes: Uint8Array): string {
-  let bits = 0n
-  for (const byte of bytes) bits = (bits << 8n) | BigInt(byte)
-  const characters = (bytes.length * 8) / 5
-  return Array.from({ length: characters }, (_, place) => {
-    const shift = BigInt((characters - 1 - place) * 5)
-    return 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.charAt(Number((bits >> shift) & 31n))
-  }).join('')
+  // A copy, because the library uses the whole underlying buffer, which may be larger.
+  return new Secret({ buffer: new Uint8Array(bytes).buffer }).base32
 }
 
 /**
