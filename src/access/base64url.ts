@@ -5,18 +5,14 @@
  * second spelling of the same bytes would count as a different value.
  */
 
-const pattern = /^[A-Za-z0-9_-]*$/
-/** The allowed last characters, in which the bits after the last byte are zero. */
-const lastOfTwo = 'AQgw'
-const lastOfThree = 'AEIMQUYcgkosw048'
-
 export function isBase64url(text: string): boolean {
-  return pattern.test(text) && isLastGood(text)
+  return readBase64url(text) !== undefined
 }
 
 /** The bytes; undefined if the text is not their canonical spelling. */
 export function readBase64url(text: string): Buffer | undefined {
-  return isBase64url(text) ? Buffer.from(text, 'base64url') : undefined
+  const bytes = Buffer.from(text, 'base64url')
+  return bytes.toString('base64url') === text ? bytes : undefined
 }
 
 export function base64urlOf(bytes: Uint8Array | string): string {
@@ -30,12 +26,6 @@ export function base64urlOf(bytes: Uint8Array | string): string {
 export function isCompactJws(text: string): boolean {
   const parts = text.split('.')
   return parts.length === 3 && parts[0] !== '' && parts[1] !== '' && parts.every(isBase64url)
-}
-
-function isLastGood(text: string): boolean {
-  const rest = text.length % 4
-  if (rest === 0) return true
-  return rest !== 1 && (rest === 2 ? lastOfTwo : lastOfThree).includes(text.charAt(text.length - 1))
 }
 
 /** The same memory as a Buffer, which can write Base64url. */

@@ -16,7 +16,7 @@ test('only the canonical text of bytes is accepted', () => {
   const character = fc.constantFrom(...'ABCDefgh0123-_+/= \n.')
   fc.assert(
     fc.property(fc.string({ unit: character, maxLength: 12 }), (text) => {
-      const isIt = Buffer.from(text, 'base64url').toString('base64url') === text
+      const isIt = /^(?:[\w-]{4})*(?:[\w-][AQgw]|[\w-]{2}[AEIMQUYcgkosw048])?$/.test(text)
       expect(isBase64url(text)).toBe(isIt)
       expect(readBase64url(text) !== undefined).toBe(isIt)
     }),
