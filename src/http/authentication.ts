@@ -96,50 +96,31 @@ function isGranted(names: Reach['devices'], name: string | undefined): boolean {
   return name !== undefined && includesName(names, name)
 }
 
-/**
- * The error for a fault of a proof or a token. Contract 2, DPoP; §7; RFC 9449 §7.1, RFC 6750 §3.1.
- *
- * `challenge`: the error in `WWW-Authenticate`. A client that follows RFC 9449 needs no other text.
- */
-interface CredentialFault {
-  readonly code: 'unauthorized' | 'bad_request'
-  readonly challenge: 'invalid_dpop_proof' | 'use_dpop_nonce' | 'invalid_token'
-}
+export type ProofFault =
+  | 'missing proof'
+  | 'invalid proof'
+  | 'htm mismatch'
+  | 'htu mismatch'
+  | 'iat outside tolerance'
+  | 'use_dpop_nonce'
+  | 'ath does not match the access token'
+  | 'key mismatch'
+  | 'proof already used'
 
-const proof: CredentialFault = { code: 'unauthorized', challenge: 'invalid_dpop_proof' }
-const token: CredentialFault = { code: 'unauthorized', challenge: 'invalid_token' }
-
-const proofFaults = {
-  'missing proof': proof,
-  'invalid proof': proof,
-  'htm mismatch': proof,
-  'htu mismatch': proof,
-  'iat outside tolerance': proof,
-  // 400 instead of RFC 9449's 401: §5.2.4.
-  use_dpop_nonce: { code: 'bad_request', challenge: 'use_dpop_nonce' },
-  'ath does not match the access token': proof,
-  'key mismatch': proof,
-  'proof already used': proof,
-} as const satisfies Record<string, CredentialFault>
-
-export type ProofFault = keyof typeof proofFaults
-
-const tokenFaults = {
-  'invalid token': token,
-  'token expired': token,
-  'token replaced': token,
-  'session over': token,
-} as const satisfies Record<string, CredentialFault>
-
-export type TokenFault = keyof typeof tokenFaults
+export type TokenFault = 'invalid token' | 'token expired' | 'token replaced' | 'session over'
 
 /** Only ES256 is accepted, and each challenge of the DPoP scheme has to name the algorithm. RFC 9449 §7.1. */
 const algorithms = 'algs="ES256"'
 
-/** Makes a new Problem each time, because a Problem contains the stack of its caller. */
+/**
+ * The error for a fault of a proof. A client that follows RFC 9449 needs only the error in `WWW-Authenticate`. Makes a
+ * new Problem each time, because a Problem contains the stack of its caller. Contract 2, DPoP; §7; RFC 9449 §7.1.
+ */
 export function proofProblem(fault: ProofFault): Problem {
-  const { code, challenge } = proofFaults[fault]
-  return new Problem(code, fault, { headers: { 'WWW-Authenticate': dpopChallenge(challenge) } })
+  // 400 instead of RFC 9449's 401: §5.2.4.
+  const [code, error] =
+    fault === 'use_dpop_nonce' ? (['bad_request', fault] as const) : (['unauthorized', 'invalid_dpop_proof'] as const)
+  return new Problem(code, fault, { headers: { 'WWW-Authenticate': dpopChallenge(error) } })
 }
 
 /** Whether the client must send the request again, with the nonce. */
@@ -147,11 +128,10 @@ export function isNonceChallenge(error: unknown): boolean {
   return error instanceof Problem && error.message === ('use_dpop_nonce' satisfies ProofFault)
 }
 
-/** `scheme`: the scheme with which the token was sent. */
+/** The error for a fault of a token. `scheme`: the scheme with which the token was sent. RFC 9449 §7.1, RFC 6750 §3.1. */
 export function tokenProblem(fault: TokenFault, scheme: 'Bearer' | 'DPoP'): Problem {
-  const { code, challenge } = tokenFaults[fault]
-  const text = scheme === 'DPoP' ? dpopChallenge(challenge) : `Bearer error="${challenge}"`
-  return new Problem(code, fault, { headers: { 'WWW-Authenticate': text } })
+  const text = scheme === 'DPoP' ? dpopChallenge('invalid_token') : 'Bearer error="invalid_token"'
+  return new Problem('unauthorized', fault, { headers: { 'WWW-Authenticate': text } })
 }
 
 /** The error for a bound token that was sent as a bearer token, without a proof of its key. RFC 9449 §7.1. */
@@ -160,6 +140,6 @@ export function schemeProblem(): Problem {
   return new Problem('unauthorized', 'use the DPoP scheme', { headers })
 }
 
-function dpopChallenge(error: CredentialFault['challenge']): string {
+function dpopChallenge(error: 'invalid_dpop_proof' | 'use_dpop_nonce' | 'invalid_token'): string {
   return `DPoP error="${error}", ${algorithms}`
 }
