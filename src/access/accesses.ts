@@ -58,8 +58,6 @@ export interface AccessView {
 export interface AccessViewChanges {
   /** The new scopes of accesses whose scope changed, by tenant and key of the access. */
   readonly redefined: ReadonlyMap<string, ReadonlyMap<string, Scope>>
-  /** Ids of users who were removed or disabled, or whose roles or tenant changed. */
-  readonly moved: ReadonlySet<string>
   readonly endedTenants: ReadonlySet<string>
 }
 
@@ -83,25 +81,20 @@ export class Accesses {
    * updated, not replaced.
    */
   load(view: AccessView): AccessViewChanges {
-    const before = { tenants: this.#tenants, users: this.#users }
+    const before = this.#tenants
     this.#tenants = new Map()
     const redefined = new Map<string, ReadonlyMap<string, Scope>>()
     for (const { tenant, roles, groups } of view.tenants) {
-      const accesses = before.tenants.get(tenant) ?? new TenantAccesses(tenant)
+      const accesses = before.get(tenant) ?? new TenantAccesses(tenant)
       this.#tenants.set(tenant, accesses)
       accesses.replaceGroups(groups)
       const changed = accesses.replace(roles)
       if (changed.size > 0) redefined.set(tenant, changed)
     }
     this.#users = new Map([...view.users].map((user) => [user.id, user]))
-    const ended = [...before.tenants].filter(([tenant]) => !this.#tenants.has(tenant))
+    const ended = [...before].filter(([tenant]) => !this.#tenants.has(tenant))
     for (const [, accesses] of ended) accesses.end()
-    const moved = [...before.users.values()].filter((user) => !isSameAccess(user, this.user(user.id)))
-    return {
-      redefined,
-      moved: new Set(moved.map(({ id }) => id)),
-      endedTenants: new Set(ended.map(([tenant]) => tenant)),
-    }
+    return { redefined, endedTenants: new Set(ended.map(([tenant]) => tenant)) }
   }
 
   publishTenant(tenant: string, exists: boolean): void {

@@ -55,17 +55,6 @@ export type SignInOutcome = 'ok' | 'second_factor' | ProblemCode
 export class SignInCounts {
   readonly #counts = new Map<SignInWay, Map<SignInOutcome, number>>()
 
-  of(way: SignInWay, outcome: SignInOutcome): number {
-    return this.#counts.get(way)?.get(outcome) ?? 0
-  }
-
-  /** Only pairs that occurred. */
-  *[Symbol.iterator](): Iterator<{ readonly way: SignInWay; readonly outcome: SignInOutcome; readonly count: number }> {
-    for (const [way, outcomes] of this.#counts) {
-      for (const [outcome, count] of outcomes) yield { way, outcome, count }
-    }
-  }
-
   /** Wraps a flow so that its results are counted. */
   countOutcomes<Request, Answer>(
     way: SignInWay,
@@ -81,6 +70,13 @@ export class SignInCounts {
         this.#add(way, error instanceof Problem ? error.code : 'bug')
         throw error
       }
+    }
+  }
+
+  /** Only pairs that occurred. */
+  *[Symbol.iterator](): Iterator<{ readonly way: SignInWay; readonly outcome: SignInOutcome; readonly count: number }> {
+    for (const [way, outcomes] of this.#counts) {
+      for (const [outcome, count] of outcomes) yield { way, outcome, count }
     }
   }
 

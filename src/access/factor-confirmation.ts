@@ -29,10 +29,6 @@ export class FactorConfirmations {
     })
   }
 
-  get size(): number {
-    return this.#confirmed.size
-  }
-
   /**
    * Accepts a password, a code, or an earlier confirmation. Does nothing during a sign-in, which has just verified the
    * password.

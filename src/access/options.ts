@@ -73,7 +73,6 @@ export interface Sweep {
 interface IdentityLog {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void
-  info(fields: object, message: string): void
 }
 
 export interface IdentityOptions extends IdentitySettings {

@@ -51,8 +51,6 @@ export interface ServerOptions {
 }
 
 interface ServerRoutes {
-  /** The prefix of `bindings` and `sockets`. Default `/api/v1`. */
-  readonly basePath?: string
   readonly bindings: readonly Binding[]
   /** Routes whose paths get no prefix. */
   readonly rootBindings?: readonly Binding[]
@@ -93,6 +91,9 @@ export interface Server {
   /** Waits for requests during the grace period, then closes the rest. */
   close(): Promise<void>
 }
+
+/** The prefix of `bindings` and `sockets`. */
+const basePath = '/api/v1'
 
 /** The address is not available. The message names the address. */
 export class CannotListen extends Error {}
@@ -154,11 +155,10 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   const lostMessageGuard = new LostMessageGuard()
 
   const app = uws.App()
-  const { basePath = '/api/v1' } = routes
-  for (const { template, route } of socketRoutesOf(routes, basePath)) {
+  for (const { template, route } of socketRoutesOf(routes)) {
     serveSockets(app, context, sockets, lostMessageGuard, template, route)
   }
-  app.any('/*', httpHandler(context, pathTable(rowsOf(routes, basePath, context.metrics)), authentication.authenticate))
+  app.any('/*', httpHandler(context, pathTable(rowsOf(routes, context.metrics)), authentication.authenticate))
 
   let isClosed = false
   let listening: uws.us_listen_socket | undefined = await listen(app, address)
@@ -193,7 +193,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-function rowsOf(routes: ServerRoutes, basePath: string, metrics: HttpMetrics): readonly PathRow<Destination>[] {
+function rowsOf(routes: ServerRoutes, metrics: HttpMetrics): readonly PathRow<Destination>[] {
   const row = (prefix: string) => (binding: Binding) => {
     const template = prefix + binding.entry.path
     const { method, name } = binding.entry
@@ -202,11 +202,11 @@ function rowsOf(routes: ServerRoutes, basePath: string, metrics: HttpMetrics): r
   const rows = [...routes.bindings.map(row(basePath)), ...(routes.rootBindings ?? []).map(row(''))]
   // A route that answers plain requests on the path of a socket keeps that path.
   const isTaken = (template: string) => rows.some((taken) => taken.method === 'GET' && taken.template === template)
-  const free = socketRoutesOf(routes, basePath).filter(({ template }) => !isTaken(template))
+  const free = socketRoutesOf(routes).filter(({ template }) => !isTaken(template))
   return [...rows, ...free.map(({ template }) => ({ method: 'GET', template, binding: 'socket' as const }))]
 }
 
-function socketRoutesOf({ sockets = [], rootSockets = [] }: ServerRoutes, basePath: string) {
+function socketRoutesOf({ sockets = [], rootSockets = [] }: ServerRoutes) {
   const row = (prefix: string) => (route: AnyWebsocketRoute) => ({ template: prefix + route.path, route })
   return [...sockets.map(row(basePath)), ...rootSockets.map(row(''))]
 }
