@@ -22,7 +22,6 @@ import { Tokens } from '#access/tokens'
 import { relyingPartyOf, Webauthn } from '#access/webauthn'
 import { directoryAddress } from '#actors/directory/commands'
 import { signingKeysAddress } from '#actors/signing-keys/state'
-import type { StoredApiKey } from '#actors/tenant/state'
 import type { SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
@@ -168,24 +167,9 @@ export function openIdentity(options: IdentityOptions) {
     },
     /** The caller as of now; undefined once the session is over. */
     callerOf,
-    /**
-     * The present rights of an author, given by CRN. A deleted author has none. Contract 5.1.
-     * @throws Problem `storage` while the store is being read
-     */
-    scopeOf: (tenant: string, author: string) => authors.scopeOf(tenant, author),
-    /**
-     * Whether an author still has rights, and the author's mail address.
-     * @throws Problem `storage` while the store is being read
-     */
-    recipientOf: (tenant: string, author: string) => authors.recipientOf(tenant, author),
-    /** Whether the creator of an API key may still grant its roles. */
-    isKeyActive: (tenant: string, key: StoredApiKey) => authors.isKeyActive(tenant, key),
-    /** The key that seals secrets for later reading. Throws before `open` or `follow` has read the key file. */
-    sealKey: () => fileKeys().seal,
-    /** The key that signs image URLs. Throws before `open` or `follow` has read the key file. */
-    imageKey: () => fileKeys().images,
-    /** The key that signs unsubscribe URLs. Throws before `open` or `follow` has read the key file. */
-    unsubscribeKey: () => fileKeys().unsubscribe,
+    authors,
+    /** The keys derived from the key file. Throws before `open` or `follow` has read the file. */
+    fileKeys,
 
     /**
      * Call when a node that follows the owner has read the store.

@@ -130,7 +130,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         return properties.size === 0 ? [] : [{ tenant, service, properties }]
       }),
     )
-  const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
+  const scopeOf = (tenant: string, author: string) => identity?.authors.scopeOf(tenant, author) ?? everything
   const shared = { runInSlices: (step: () => boolean) => runInSlices(world, step), log }
   const sweep = (tenant: string, alarm: string) => ruleSweep.request(tenant, alarm)
   const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...shared })
@@ -143,12 +143,12 @@ export function assemble(options: AssemblyOptions): Assembly {
   }
   const { updates: updateSettings } = options
   const { images, imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = updateSettings
-  const imageUrls = new ImageUrls(() => identity?.imageKey() ?? openKey)
+  const imageUrls = new ImageUrls(() => identity?.fileKeys().images ?? openKey)
   const webhookSecrets = new WebhookSecrets(
-    () => identity?.sealKey(),
+    () => identity?.fileKeys().seal,
     (byteCount) => world.random(byteCount),
   )
-  const unsubscribeUrls = new UnsubscribeUrls(() => identity?.unsubscribeKey() ?? openKey)
+  const unsubscribeUrls = new UnsubscribeUrls(() => identity?.fileKeys().unsubscribe ?? openKey)
 
   const memory = { ...(limits.memory ?? defaultMemory), of: (tenant: string) => stateOf(tenant).memory }
   const notices = noticeBus()
@@ -228,7 +228,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     mail,
     mailsPerHourMax,
     scopeOf,
-    recipientOf: (tenant, user) => identity?.recipientOf(tenant, user) ?? { isActive: true, address: null },
+    recipientOf: (tenant, user) => identity?.authors.recipientOf(tenant, user) ?? { isActive: true, address: null },
     unsubscribeUrls,
     publicUrls: options.identity?.publicUrls ?? [],
     log,

@@ -132,12 +132,12 @@ export interface ClusterSockets extends Partial<Omit<EventSocketParts, 'handler'
 
 /** Routes that exist only while authentication is on. */
 function bindingsWithIdentity(context: RouteContext, identity: Identity): Binding[] {
-  const { logins, secondFactors, keys } = identity
+  const { logins, secondFactors, keys, authors } = identity
   return [
     ...userRoutes(context),
     ...roleRoutes(context),
     ...tenantRoutes(context),
-    ...apiKeyRoutes(context, identity),
+    ...apiKeyRoutes(context, authors),
     ...provisioningKeyRoutes(context),
     ...signInRoutes(logins),
     ...sessionRoutes(context, logins),

@@ -1,4 +1,4 @@
-import type { Identity } from '#access/identity'
+import type { Authors } from '#access/authors'
 import { apiKeyText, hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
 import { type AddApiKey, type AddProvisioningKey, tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
@@ -59,14 +59,14 @@ function shownKey(id: string, { name, createdAt, expiresAt }: StoredKey): ShownK
  * Routes for API keys. A key acts as a user, so callers may not create or delete a key with more rights than their own.
  * Contract 2.
  */
-export function apiKeyRoutes(context: RouteContext, { isKeyActive }: Pick<Identity, 'isKeyActive'>): Binding[] {
+export function apiKeyRoutes(context: RouteContext, authors: Authors): Binding[] {
   const { system, world } = context
   return [
     bindForTenant(context, api.listApiKeys, (_, tenant) => {
       const keys = validKeys<StoredApiKey>(context, tenant, 'api_key')
       const entries = keys.map(([id, key]) => {
         const { roles, createdBy } = key
-        const isSuspended = !isKeyActive(tenant, key)
+        const isSuspended = !authors.isKeyActive(tenant, key)
         return { ...shownKey(id, key), roles, ...(createdBy && { createdBy: createdBy.user }), isSuspended }
       })
       return textReply(context, JSON.stringify(entries))

@@ -22,7 +22,7 @@ beforeEach(async () => {
 })
 afterEach(() => fixture.close())
 
-const grantsOf = (author: string, tenant = 'default') => fixture.identity.scopeOf(tenant, author).grants
+const grantsOf = (author: string, tenant = 'default') => fixture.identity.authors.scopeOf(tenant, author).grants
 const updateAnn = (change: object) =>
   fixture.directory({ type: 'update_user', user: fixture.row('ann').id, ...change } as never)
 const addKey = (expiresAt: number | null = null) =>

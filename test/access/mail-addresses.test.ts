@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => fixture.close())
 
 const recipientOf = (user: string, tenant = 'default') => {
-  const { isActive, address } = fixture.identity.recipientOf(tenant, user)
+  const { isActive, address } = fixture.identity.authors.recipientOf(tenant, user)
   return isActive ? (address ?? 'nowhere') : 'nobody'
 }
 const update = (change: object) =>

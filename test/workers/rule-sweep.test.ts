@@ -91,7 +91,8 @@ test('evaluations during a short change of a role are undone, also if no sweep r
   await openFleet()
   await fleet.put('hot')
   await fleet.identity.world.settle()
-  const isNarrow = () => fleet.identity.identity.scopeOf('default', fleet.ann).grants[0]?.devices.includes('A') === true
+  const isNarrow = () =>
+    fleet.identity.identity.authors.scopeOf('default', fleet.ann).grants[0]?.devices.includes('A') === true
   const narrowed = fleet.ask({ type: 'put_role', role: 'ops', grants: [readGrant('A')] })
   for (let steps = 0; steps < 1_000 && !isNarrow(); steps++) {
     fleet.identity.world.step()
