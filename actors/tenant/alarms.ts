@@ -3,7 +3,7 @@ import { newEditId, recordsWithoutEntry } from '#actors/record-actor'
 import { answerUnchanged, authorshipAfter, refusePut, ruleQuotaFault } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm, SweepDone, SweepProgress } from '#actors/tenant/commands'
-import { alarmRecord, evaluatedRecord, type StoredEvaluated, type TenantState } from '#actors/tenant/state'
+import { alarmPrefix, evaluatedPrefix, type StoredEvaluated, type TenantState } from '#actors/tenant/state'
 import { type AlarmBody, alarmNodesMax, alarmsMax, type StoredAlarm } from '#model/alarm'
 import { namesIn } from '#model/condition'
 import type { AlarmSet, Entry } from '#model/entry'
@@ -40,10 +40,10 @@ export function decidePutAlarm(
   }
   const entry: AlarmSet = { kind: 'alarm_set', alarm: id, at: turn.now, stored }
   // An alarm has a record of its sweep from its creation until, after its deletion, no device has a state of it.
-  const evaluated = state.evaluated.has(id) ? [] : [{ name: evaluatedRecord(id), value: neverEvaluated }]
+  const evaluated = state.evaluated.has(id) ? [] : [{ name: `${evaluatedPrefix}${id}`, value: neverEvaluated }]
   return record([entry], {
     changes: evaluated,
-    records: [{ name: alarmRecord(id), value: stored }, ...evaluated],
+    records: [{ name: `${alarmPrefix}${id}`, value: stored }, ...evaluated],
     answer: stored,
   })
 }
@@ -53,7 +53,7 @@ export function decideDeleteAlarm({ alarms }: TenantState, { id }: DeleteAlarm, 
   if (!before) return refuse(new Problem('not_found'))
   const { devices, groups } = before
   return record([{ kind: 'alarm_deleted', alarm: id, at: now, devices, groups }], {
-    records: [{ name: alarmRecord(id), value: null }],
+    records: [{ name: `${alarmPrefix}${id}`, value: null }],
   })
 }
 
@@ -110,7 +110,7 @@ export function decideSweepProgress(
   const before = evaluated.get(alarm)
   if (!before) return answer(undefined)
   const value: StoredEvaluated = { ...before, sweeping: digest, cursor }
-  return recordsWithoutEntry([{ name: evaluatedRecord(alarm), value }])
+  return recordsWithoutEntry([{ name: `${evaluatedPrefix}${alarm}`, value }])
 }
 
 /** Ignored for an alarm that was created or deleted meanwhile: another sweep follows that change. */
@@ -118,5 +118,5 @@ export function decideSweepDone({ alarms, evaluated }: TenantState, { alarm, dig
   const isGone = digest === ''
   if (!evaluated.has(alarm) || alarms.has(alarm) === isGone) return answer(undefined)
   const value: StoredEvaluated | null = isGone ? null : { digest, sweeping: null, cursor: '' }
-  return recordsWithoutEntry([{ name: evaluatedRecord(alarm), value }])
+  return recordsWithoutEntry([{ name: `${evaluatedPrefix}${alarm}`, value }])
 }

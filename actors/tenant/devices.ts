@@ -6,7 +6,7 @@ import {
   countersRecord,
   isExpired,
   keyRecord,
-  memoryRecord,
+  memoryPrefix,
   type StoredProvisioningKey,
   type TenantState,
 } from '#actors/tenant/state'
@@ -47,7 +47,7 @@ export function decideDeviceGone(state: TenantState, { key }: DeviceGone): Decis
 }
 
 export function decideDeviceSized({ device, bytes }: DeviceSized): Decision<Entry> {
-  return recordsWithoutEntry([{ name: memoryRecord(device), value: bytes === 0 ? null : bytes }])
+  return recordsWithoutEntry([{ name: `${memoryPrefix}${device}`, value: bytes === 0 ? null : bytes }])
 }
 
 function mayAdmit(key: StoredProvisioningKey, now: number): boolean {

@@ -5,7 +5,7 @@ import { newEditId, recordsWithoutEntry } from '#actors/record-actor'
 import { answerUnchanged, authorshipAfter, refusePut, ruleQuotaFault } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteFunction, DisableWebhook, PutFunction, TopicSwept } from '#actors/tenant/commands'
-import { endingIndex, functionRecord, type TenantState } from '#actors/tenant/state'
+import { endingIndex, functionPrefix, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import {
   alarmsIn,
@@ -41,7 +41,7 @@ export function decidePutFunction(
     bindingsFault(state, wanted, before)
   if (problem) return refuse(problem)
   const stored: StoredFunction = { ...wanted, ...authorshipAfter(before, author, turn), edit: newEditId(turn) }
-  return recordsWithoutEntry([{ name: functionRecord(id), value: stored }], {
+  return recordsWithoutEntry([{ name: `${functionPrefix}${id}`, value: stored }], {
     answer: stored,
   })
 }
@@ -57,7 +57,7 @@ export function decideDisableWebhook(
   if (!before?.graph.nodes.some(isMeant)) return answer(undefined)
   const nodes = before.graph.nodes.map((each) => (isMeant(each) ? { ...each, enabled: false } : each))
   const stored: StoredFunction = { ...before, graph: { ...before.graph, nodes }, edit: newEditId(turn) }
-  return recordsWithoutEntry([{ name: functionRecord(id), value: stored }])
+  return recordsWithoutEntry([{ name: `${functionPrefix}${id}`, value: stored }])
 }
 
 /**
@@ -70,7 +70,7 @@ export function decideDeleteFunction(
   notices: TopicNotices,
 ): Decision<Entry> {
   if (!functions.has(id)) return refuse(new Problem('not_found'))
-  return recordsWithoutEntry([{ name: functionRecord(id), value: null }], {
+  return recordsWithoutEntry([{ name: `${functionPrefix}${id}`, value: null }], {
     indexes: [{ index: endingIndex, entry: id, isPresent: true }],
     tells: [tell(deliveryAddress(tenant, id), { type: 'forget' })],
     effects: [() => notices.topicEnded(tenant, id)],

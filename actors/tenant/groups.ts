@@ -4,7 +4,7 @@ import { answerUnchanged, authorshipAfter, creatorsOf, quotaFault, refusePut } f
 import { membersFault } from '#actors/tenant/bindings'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
 import { rolesNaming } from '#actors/tenant/roles'
-import { groupRecord, roleRecord, type StoredRole, type TenantState } from '#actors/tenant/state'
+import { groupPrefix, rolePrefix, type StoredRole, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { groupsMax, type StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
@@ -31,11 +31,11 @@ export function decidePutGroup(
   const roles = hasSameMembers ? [] : rolesNaming(state, id)
   return recordsWithoutEntry(
     [
-      { name: groupRecord(id), value: stored },
+      { name: `${groupPrefix}${id}`, value: stored },
       // The new members change the permissions of these roles. The roles are published after the group.
       ...roles.map(([role, before]) => {
         const value: StoredRole = { ...before, since: null, edit: newEditId(turn) }
-        return { name: roleRecord(role), value }
+        return { name: `${rolePrefix}${role}`, value }
       }),
     ],
     { answer: stored },
@@ -47,5 +47,5 @@ export function decideDeleteGroup(state: TenantState, { id }: DeleteGroup): Deci
   if (!state.groups.has(id)) return refuse(new Problem('not_found'))
   if (state.bindings.uses.has(id) || rolesNaming(state, id).length > 0)
     return refuse(new Problem('conflict', 'the group is in use'))
-  return recordsWithoutEntry([{ name: groupRecord(id), value: null }], {})
+  return recordsWithoutEntry([{ name: `${groupPrefix}${id}`, value: null }], {})
 }

@@ -1,7 +1,7 @@
 import { recordsWithoutEntry } from '#actors/record-actor'
 import type { AddJsonNames, PublishJsonNames } from '#actors/tenant/commands'
 import { decidePutSchema } from '#actors/tenant/schemas'
-import { type JsonNames, jsonNameRecord, jsonPublishedRecord, type TenantState } from '#actors/tenant/state'
+import { type JsonNames, jsonNameRecord, jsonPublishedPrefix, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { formatPropertyIdHex } from '#model/identifier'
 import { Problem } from '#model/problem'
@@ -36,7 +36,7 @@ export function decideAddJsonNames(state: TenantState, { service, names }: AddJs
 export function decidePublishJsonNames(state: TenantState, { service }: PublishJsonNames, turn: Turn): Decision<Entry> {
   const names = state.jsonNames.get(service)
   if (!names || names.published === names.ids.size) return answer(undefined)
-  const published = { name: jsonPublishedRecord(service), value: names.ids.size }
+  const published = { name: `${jsonPublishedPrefix}${service}`, value: names.ids.size }
   const schema = extended(state.schemas.get(service) ?? { name: service, generated: true, properties: {} }, names)
   const put = schema && decidePutSchema(state, { type: 'put_schema', service, schema }, turn)
   // If the new names do not fit into the schema or into the tenant's limit for schemas, the schema stays as it is: the

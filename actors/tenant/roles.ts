@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { newEditId, recordsWithoutEntry } from '#actors/record-actor'
 import { quotaFault } from '#actors/tenant/authorship'
 import type { DeleteRole, PutRole, RoleSettled } from '#actors/tenant/commands'
-import { roleRecord, type StoredRole, type TenantState } from '#actors/tenant/state'
+import { rolePrefix, type StoredRole, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { builtInRoles, isBuiltIn } from '#model/role'
@@ -32,7 +32,7 @@ export function decidePutRole(
   // No client can have received events by a role that did not exist.
   const since = before ? null : -1
   const stored: StoredRole = { grants, since, edit: newEditId(turn), ...(createdBy !== undefined && { createdBy }) }
-  return recordsWithoutEntry([{ name: roleRecord(role), value: stored }], {
+  return recordsWithoutEntry([{ name: `${rolePrefix}${role}`, value: stored }], {
     answer: { isNew: !before },
   })
 }
@@ -81,14 +81,14 @@ export function decideDeleteRole({ roles, apiKeys }: TenantState, { role }: Dele
   if ([...apiKeys.values()].some((key) => key.roles.includes(role))) {
     return refuse(new Problem('conflict', 'the role is in use'))
   }
-  return recordsWithoutEntry([{ name: roleRecord(role), value: null }])
+  return recordsWithoutEntry([{ name: `${rolePrefix}${role}`, value: null }])
 }
 
 /** Only the latest edit is settled; a later edit sends its own command. */
 export function decideRoleSettled({ roles }: TenantState, { role, edit, since }: RoleSettled): Decision<Entry> {
   const stored = roles.get(role)
   if (!stored || stored.edit !== edit || stored.since !== null) return answer(undefined)
-  return recordsWithoutEntry([{ name: roleRecord(role), value: { ...stored, since } }])
+  return recordsWithoutEntry([{ name: `${rolePrefix}${role}`, value: { ...stored, since } }])
 }
 
 /** The grants of a role; undefined if the tenant has no such role. */

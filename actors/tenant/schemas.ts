@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { DeleteSchema, PutSchema } from '#actors/tenant/commands'
-import { schemaRecord, type TenantState } from '#actors/tenant/state'
+import { schemaPrefix, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { ServiceSchema } from '#model/service-schema'
@@ -24,14 +24,14 @@ export function decidePutSchema(state: TenantState, { service, schema }: PutSche
     return refuse(new Problem('conflict', `the schemas of a tenant hold at most ${schemaCharactersMax} characters`))
   }
   return record([{ kind: 'schema_set', service, at: turn.now, isNew: !before, schema }], {
-    records: [{ name: schemaRecord(service), value: schema }],
+    records: [{ name: `${schemaPrefix}${service}`, value: schema }],
   })
 }
 
 export function decideDeleteSchema(state: TenantState, { service }: DeleteSchema, turn: Turn): Decision<Entry> {
   if (!state.schemas.has(service)) return refuse(new Problem('not_found'))
   return record([{ kind: 'schema_deleted', service, at: turn.now }], {
-    records: [{ name: schemaRecord(service), value: null }],
+    records: [{ name: `${schemaPrefix}${service}`, value: null }],
   })
 }
 

@@ -128,20 +128,8 @@ export const evaluatedPrefix = 'judged/'
 export const functionPrefix = 'function/'
 export const templatePrefix = 'template/'
 
-export function memoryRecord(device: string): string {
-  return `${memoryPrefix}${device}`
-}
-
-export function schemaRecord(serviceIdentifier: string): string {
-  return `${schemaPrefix}${serviceIdentifier}`
-}
-
 export function jsonNameRecord(service: string, propId: number): string {
   return `${jsonNamePrefix}${service}/${formatPropertyIdHex(propId)}`
-}
-
-export function jsonPublishedRecord(service: string): string {
-  return `${jsonPublishedPrefix}${service}`
 }
 
 /** `id`: the part of the record's name after its prefix. */
@@ -163,32 +151,8 @@ function jsonNamesOf({ jsonNames }: TenantState, service: string): JsonNames {
   return names
 }
 
-export function roleRecord(role: string): string {
-  return `${rolePrefix}${role}`
-}
-
 export function keyRecord(kind: KeyKind, id: string): string {
   return `${kind}/${id}`
-}
-
-export function groupRecord(id: string): string {
-  return `${groupPrefix}${id}`
-}
-
-export function alarmRecord(id: string): string {
-  return `${alarmPrefix}${id}`
-}
-
-export function evaluatedRecord(alarm: string): string {
-  return `${evaluatedPrefix}${alarm}`
-}
-
-export function functionRecord(id: string): string {
-  return `${functionPrefix}${id}`
-}
-
-export function templateRecord(name: string): string {
-  return `${templatePrefix}${name}`
 }
 
 /** `value` null: deletes the entry. */

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { recordsWithoutEntry } from '#actors/record-actor'
 import { answerUnchanged, authorshipAfter } from '#actors/tenant/authorship'
 import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
-import { type TenantState, templateRecord } from '#actors/tenant/state'
+import { type TenantState, templatePrefix } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type StoredTemplate, type TemplateBody, templatesMax } from '#model/template'
@@ -23,7 +23,7 @@ export function decidePutTemplate(
   const problem = limitOf(state, body, before)
   if (problem) return refuse(problem)
   const stored: StoredTemplate = { locales, ...authorshipAfter(before, author, turn) }
-  return recordsWithoutEntry([{ name: templateRecord(name), value: stored }], {
+  return recordsWithoutEntry([{ name: `${templatePrefix}${name}`, value: stored }], {
     answer: stored,
   })
 }
@@ -34,7 +34,7 @@ export function decidePutTemplate(
  */
 export function decideDeleteTemplate({ templates }: TenantState, { name }: DeleteTemplate): Decision<Entry> {
   if (!templates.has(name)) return refuse(new Problem('not_found'))
-  return recordsWithoutEntry([{ name: templateRecord(name), value: null }], {})
+  return recordsWithoutEntry([{ name: `${templatePrefix}${name}`, value: null }], {})
 }
 
 /** Sets or replaces a template; null: deletes it. */

@@ -31,19 +31,14 @@ import {
   putJsonPublished,
   putMemory,
   rolePrefix,
-  type StoredRole,
   schemaPrefix,
   type TenantCounters,
   type TenantState,
   templatePrefix,
 } from '#actors/tenant/state'
 import { decideDeleteTemplate, decidePutTemplate, putTemplate } from '#actors/tenant/templates'
-import type { StoredAlarm } from '#model/alarm'
 import type { Entry } from '#model/entry'
-import type { StoredFunction } from '#model/function'
-import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
-import type { StoredTemplate } from '#model/template'
 import { type ActorDefinition, type RecordChange, record } from '#runtime/actor'
 
 /**
@@ -148,36 +143,39 @@ function emptyTenant(tenant: string): TenantState {
   }
 }
 
+/** The notice about a stored record, by the prefix of its name. */
+const noticeOf: Readonly<Record<string, keyof RuleNotices | 'roleChanged'>> = {
+  [rolePrefix]: 'roleChanged',
+  [schemaPrefix]: 'schemaChanged',
+  [groupPrefix]: 'groupChanged',
+  [alarmPrefix]: 'alarmChanged',
+  [functionPrefix]: 'functionChanged',
+  [templatePrefix]: 'templateChanged',
+}
+
 /** Views of roles, keys and rules are made from the stored records alone, so that every node has the same views. */
 function notify(notices: IdentityNotices & RuleNotices, tenant: string, { name, value }: RecordChange): void {
-  const prefix = name.slice(0, name.indexOf('/') + 1)
-  const id = name.slice(prefix.length)
-  switch (prefix) {
-    case rolePrefix:
-      notices.roleChanged(tenant, id, (value ?? undefined) as StoredRole | undefined)
-      break
-    case apiKeyPrefix:
-      if (value === null) notices.keyEnded(tenant, id, 'api_key')
-      break
-    case provisioningKeyPrefix:
-      if (value === null) notices.keyEnded(tenant, id, 'provisioning_key')
-      break
-    case schemaPrefix:
-      notices.schemaChanged(tenant, id, (value ?? undefined) as ServiceSchema | undefined)
-      break
-    case groupPrefix:
-      notices.groupChanged(tenant, id, (value ?? undefined) as StoredGroup | undefined)
-      break
-    case alarmPrefix:
-      notices.alarmChanged(tenant, id, (value ?? undefined) as StoredAlarm | undefined)
-      break
-    case functionPrefix:
-      notices.functionChanged(tenant, id, (value ?? undefined) as StoredFunction | undefined)
-      break
-    case templatePrefix:
-      notices.templateChanged(tenant, id, (value ?? undefined) as StoredTemplate | undefined)
-      break
-  }
+  const { prefix, id } = partsOf(name)
+  if (value === null && prefix === apiKeyPrefix) notices.keyEnded(tenant, id, 'api_key')
+  if (value === null && prefix === provisioningKeyPrefix) notices.keyEnded(tenant, id, 'provisioning_key')
+  const notice = noticeOf[prefix]
+  if (notice) notices[notice](tenant, id, (value ?? undefined) as never)
+}
+
+/** Applies a record, by the prefix of its name. `value` null: the record was deleted. */
+const putOf: Readonly<Record<string, (state: TenantState, id: string, value: never) => void>> = {
+  [memoryPrefix]: putMemory,
+  [schemaPrefix]: putSchema,
+  [jsonNamePrefix]: putJsonName,
+  [jsonPublishedPrefix]: putJsonPublished,
+  [rolePrefix]: ({ roles }, id, value) => putIn(roles, id, value),
+  [apiKeyPrefix]: ({ apiKeys }, id, value) => putIn(apiKeys, id, value),
+  [provisioningKeyPrefix]: ({ provisioningKeys }, id, value) => putIn(provisioningKeys, id, value),
+  [groupPrefix]: putGroup,
+  [alarmPrefix]: putAlarm,
+  [evaluatedPrefix]: ({ evaluated }, id, value) => putIn(evaluated, id, value),
+  [functionPrefix]: putFunction,
+  [templatePrefix]: putTemplate,
 }
 
 function put(state: TenantState, { name, value }: RecordChange): void {
@@ -185,48 +183,15 @@ function put(state: TenantState, { name, value }: RecordChange): void {
     state.counters = value as TenantCounters
     return
   }
+  const { prefix, id } = partsOf(name)
+  const putRecord = putOf[prefix]
+  if (!putRecord) throw new Error(`a tenant has no record ${name}`)
+  putRecord(state, id, value as never)
+}
+
+function partsOf(name: string): { prefix: string; id: string } {
   const prefix = name.slice(0, name.indexOf('/') + 1)
-  const id = name.slice(prefix.length)
-  switch (prefix) {
-    case memoryPrefix:
-      putMemory(state, id, value as number | null)
-      break
-    case schemaPrefix:
-      putSchema(state, id, value as ServiceSchema | null)
-      break
-    case jsonNamePrefix:
-      putJsonName(state, id, value as string)
-      break
-    case jsonPublishedPrefix:
-      putJsonPublished(state, id, value as number)
-      break
-    case rolePrefix:
-      putIn(state.roles, id, value)
-      break
-    case apiKeyPrefix:
-      putIn(state.apiKeys, id, value)
-      break
-    case provisioningKeyPrefix:
-      putIn(state.provisioningKeys, id, value)
-      break
-    case groupPrefix:
-      putGroup(state, id, value as StoredGroup | null)
-      break
-    case alarmPrefix:
-      putAlarm(state, id, value as StoredAlarm | null)
-      break
-    case evaluatedPrefix:
-      putIn(state.evaluated, id, value)
-      break
-    case functionPrefix:
-      putFunction(state, id, value as StoredFunction | null)
-      break
-    case templatePrefix:
-      putTemplate(state, id, value as StoredTemplate | null)
-      break
-    default:
-      throw new Error(`a tenant has no record ${name}`)
-  }
+  return { prefix, id: name.slice(prefix.length) }
 }
 
 function putSchema(state: TenantState, service: string, schema: ServiceSchema | null): void {
