@@ -21,8 +21,6 @@ interface RecordActor<State, Command extends { readonly type: string }>
   empty(address: ActorAddress): State
   /** Applies a record, also while the actor wakes. The value null deletes the record. */
   put(state: State, change: RecordChange): void
-  /** Default: the actor has no entries, so an entry throws. */
-  apply?(state: State, entry: Entry): void
   /** The decisions by type of command. */
   readonly decisions: {
     readonly [Type in Command['type']]: (state: State, command: CommandOf<Command, Type>, turn: Turn) => Decision<Entry>
@@ -39,7 +37,6 @@ export function recordActor<State, Command extends { readonly type: string }>({
   records,
   empty,
   put,
-  apply = rejectEntry,
   decisions,
   ...definition
 }: RecordActor<State, Command>): ActorDefinition<State, Command, Entry> {
@@ -56,7 +53,8 @@ export function recordActor<State, Command extends { readonly type: string }>({
       return state
     },
     change: (state, change) => put(state, change as RecordChange),
-    apply,
+    // The records of a turn contain everything that its entries contain.
+    apply: () => {},
     decide(state, command, turn) {
       const type: Command['type'] = command.type
       return decisions[type](state, command as CommandOf<Command, typeof type>, turn)
@@ -68,10 +66,6 @@ function formatOf(format: string | RecordFormat): RecordFormat {
   return typeof format === 'string' ? { name: format, version: 1, upgrades: {} } : format
 }
 
-function rejectEntry(_: unknown, entry: Entry): never {
-  throw new Error(`this actor takes no entries, but got ${entry.kind}`)
-}
-
 /**
  * A decision that changes records and has no entry. It is for changes about which clients receive no event: every entry
  * is sent as an event.
@@ -80,7 +74,7 @@ export function recordsWithoutEntry(
   records: readonly RecordChange[],
   more: Omit<Recorded<Entry>, 'type' | 'events' | 'changes' | 'records'> = {},
 ): Recorded<Entry> {
-  return record<Entry>([], { ...more, changes: records, records })
+  return record<Entry>([], { ...more, records })
 }
 
 /**

@@ -30,8 +30,6 @@ export function subscriberActor(
     records: { [subscriptionsRecord]: 'subscriptions', [mailRecord]: 'mail of a subscriber' },
     empty: ({ tenant, id }) => ({ tenant, id, subscriptions: [], mail: noMail }),
     put,
-    // Each entry comes with records, and those contain the complete change.
-    apply() {},
     decisions: {
       subscribe: (state, command, turn) => decideSubscribe(state, command, turn, notices),
       set_locale: decideSetLocale,

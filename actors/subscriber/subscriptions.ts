@@ -6,16 +6,7 @@ import { mailRecord, type SubscriberState, subscriptionsRecord, topicIndex, topi
 import type { Entry, Unsubscribed } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type StoredSubscription, subscriptionsMax } from '#model/subscription'
-import {
-  answer,
-  type Decision,
-  type IndexChange,
-  type RecordChange,
-  type Recorded,
-  record,
-  refuse,
-  type Turn,
-} from '#runtime/actor'
+import { answer, type Decision, type IndexChange, type Recorded, record, refuse, type Turn } from '#runtime/actor'
 
 /** §3.1. A repeated subscribe request with the same id gets the same answer. */
 export function decideSubscribe(
@@ -34,7 +25,7 @@ export function decideSubscribe(
     return refuse(new Problem('bad_request_message', `a user has at most ${subscriptionsMax} subscriptions`))
   }
   const cursors = { ...mail.cursors, [subscription.id]: from }
-  return recordEntries([{ kind: 'subscribed', at: now, user: subscription.createdBy, stored: subscription }], {
+  return record([{ kind: 'subscribed', at: now, user: subscription.createdBy, stored: subscription }], {
     records: [
       { name: subscriptionsRecord, value: [...subscriptions, subscription] },
       { name: mailRecord, value: { ...mail, cursors } },
@@ -56,7 +47,7 @@ export function decideSetLocale(
   if (isRepeated && before.locale === locale) return record([], { answer: before })
   const stored = { ...before, locale }
   const all = subscriptions.map((each) => (each === before ? stored : each))
-  return recordEntries([{ kind: 'subscription_updated', at: now, user: stored.createdBy, stored }], {
+  return record([{ kind: 'subscription_updated', at: now, user: stored.createdBy, stored }], {
     records: [{ name: subscriptionsRecord, value: all }],
     answer: stored,
   })
@@ -107,7 +98,7 @@ function decideEnd(
   const entries = ended.map(
     ({ id, createdBy }): Unsubscribed => ({ kind: 'unsubscribed', at: now, user: createdBy, subscription: id }),
   )
-  return recordEntries(entries, {
+  return record(entries, {
     records: [
       { name: subscriptionsRecord, value: left.length === 0 ? null : left },
       { name: mailRecord, value: mailAfter(state.mail, left, now) },
@@ -130,14 +121,6 @@ function removalOf(
           notices.unsubscribed(state.tenant, fn, state.id),
     ),
   }
-}
-
-/** Records entries whose content is in the records of the same turn. */
-function recordEntries(
-  entries: readonly Entry[],
-  { records, ...more }: { readonly records: readonly RecordChange[] } & Omit<Recorded<Entry>, 'type' | 'events'>,
-): Recorded<Entry> {
-  return record(entries, { ...more, changes: records, records })
 }
 
 function rowOf({ id }: SubscriberState, stored: StoredSubscription, isPresent: boolean): IndexChange {

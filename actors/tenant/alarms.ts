@@ -42,7 +42,6 @@ export function decidePutAlarm(
   // An alarm has a record of its sweep from its creation until, after its deletion, no device has a state of it.
   const evaluated = state.evaluated.has(id) ? [] : [{ name: `${evaluatedPrefix}${id}`, value: neverEvaluated }]
   return record([entry], {
-    changes: evaluated,
     records: [{ name: `${alarmPrefix}${id}`, value: stored }, ...evaluated],
     answer: stored,
   })

@@ -42,7 +42,7 @@ export function decidePublishJsonNames(state: TenantState, { service }: PublishJ
   // If the new names do not fit into the schema or into the tenant's limit for schemas, the schema stays as it is: the
   // properties are then read by id.
   if (put?.type !== 'record') return recordsWithoutEntry([published])
-  return record(put.events, { changes: [published], records: [...(put.records ?? []), published] })
+  return record(put.events, { records: [...(put.records ?? []), published] })
 }
 
 /** Undefined if the schema would be too large. */

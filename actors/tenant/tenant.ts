@@ -69,24 +69,6 @@ export function tenantActor(
     empty: ({ tenant }) => emptyTenant(tenant),
     put,
     recordStored: ({ tenant }, change) => notify(notices, tenant, change),
-    apply(state, entry) {
-      switch (entry.kind) {
-        case 'schema_set':
-          putSchema(state, entry.service, entry.schema)
-          break
-        case 'schema_deleted':
-          putSchema(state, entry.service, null)
-          break
-        case 'alarm_set':
-          putAlarm(state, entry.alarm, entry.stored)
-          break
-        case 'alarm_deleted':
-          putAlarm(state, entry.alarm, null)
-          break
-        default:
-          throw new Error(`a tenant is not changed by ${entry.kind}`)
-      }
-    },
     decisions: {
       admit_device: decideAdmitDevice,
       device_gone: decideDeviceGone,

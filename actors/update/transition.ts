@@ -72,7 +72,6 @@ export function decideTransition(
     counted: countedAfter(before?.counted ?? null, state, context),
     ...(earlier && { earlier }),
   }
-  const records = [{ name: updateRecord, value: next }]
   const reminder = reminderOf(next)
   const published = [
     ...(finished ? [finished] : []),
@@ -80,8 +79,7 @@ export function decideTransition(
   ]
   const entries = published.map((each): UpdateChanged => ({ kind: 'update_changed', device, ...each }))
   return record<Entry>(entries, {
-    changes: records,
-    records,
+    records: [{ name: updateRecord, value: next }],
     indexes: updatingRows(device, before, isRunning(state)),
     ...(reminder !== turn.reminder() && { reminder }),
     tells: stageReports(tenant, before?.counted ?? null, next.counted),

@@ -1,4 +1,4 @@
-import { recordActor } from '#actors/record-actor'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { UpdateCommand } from '#actors/update/commands'
 import { decideBegin, decideDueUpdate, decideReconnect, decideReport, decideResume } from '#actors/update/decisions'
 import { machineVersion } from '#actors/update/machine'
@@ -6,7 +6,7 @@ import { type StoredUpdate, type UpdateActorState, updateRecord } from '#actors/
 import { type UpdateParts, updatingRows } from '#actors/update/transition'
 import { stageReports } from '#actors/update/update-stage'
 import type { Entry } from '#model/entry'
-import { type ActorDefinition, answer, type Decision, type RecordChange, record, type Turn } from '#runtime/actor'
+import { type ActorDefinition, answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
 
 /**
  * The firmware updates of one device: one at a time. Each step is stored, so that after a crash the update continues or
@@ -20,8 +20,6 @@ export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorStat
     records: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
     empty: ({ id }) => ({ device: id, stored: undefined }),
     put,
-    // The record of the same turn contains everything that the entries contain.
-    apply: () => {},
     decisions: {
       begin: (state, command, turn) => decideBegin(state, command, turn, parts),
       found: (state, command, turn) => decideReport(state, command, turn, parts),
@@ -44,10 +42,7 @@ function put(state: UpdateActorState, { value }: RecordChange): void {
 function decideForget({ device, stored }: UpdateActorState, turn: Turn, { notices }: UpdateParts): Decision<Entry> {
   if (!stored) return answer(undefined)
   const { tenant } = turn
-  const records = [{ name: updateRecord, value: null }]
-  return record<Entry>([], {
-    changes: records,
-    records,
+  return recordsWithoutEntry([{ name: updateRecord, value: null }], {
     indexes: updatingRows(device, stored, false),
     ...(turn.reminder() !== null && { reminder: null }),
     tells: stageReports(tenant, stored.counted, null),

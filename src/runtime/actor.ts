@@ -47,7 +47,7 @@ export interface ActorDefinition<State, Command, Event> {
   concerns?(event: Event): string | undefined
   /** The index entry that the commit of an event adds or removes. Called when the offset of the event is known. */
   indexOf?(event: Event, offset: number): IndexChange | undefined
-  /** Applies a change that is not an event. */
+  /** Applies a change that is not an event. The changes of a written-through actor are its records. */
   change?(state: State, change: unknown): void
   /**
    * For written-through actors: a record was stored. Called after the commit of a turn, for each record of the turn in
@@ -123,10 +123,11 @@ export interface Recorded<Event> {
   readonly type: 'record'
   readonly events: readonly Event[]
   /**
-   * Changes that are not events, applied before the events. For a written-through actor, the records of the same turn
-   * store them. For a `redo` actor, the next snapshot stores them, and a crash before it loses them.
+   * For `redo` actors: changes that are not events, applied before the events. The next snapshot stores them, and a
+   * crash before it loses them.
    */
   readonly changes?: readonly unknown[]
+  /** For a written-through actor, they are also its changes, applied before the events. */
   readonly records?: readonly RecordChange[]
   readonly indexes?: readonly IndexChange[]
   readonly shared?: readonly SharedRecord[]

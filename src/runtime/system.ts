@@ -271,12 +271,13 @@ export class System<Event> {
     }))
     const shared = decision.shared?.map((each) => journal.shared(each))
     const first = head.taken + 1
-    if (decision.changes) {
+    if (definition.persistence === 'write_through') {
+      for (const change of decision.records ?? []) definition.change?.(state, change)
+    } else if (decision.changes) {
       for (const change of decision.changes) {
         definition.change?.(state, change)
-        activation.isChanged = definition.persistence === 'redo'
-        // Written-through records do not belong to a position in the stream.
-        if (definition.persistence === 'redo') head.silentChanges++
+        activation.isChanged = true
+        head.silentChanges++
       }
     }
     for (let index = 0; index < events.length; index++) definition.apply(state, events[index] as Event, first + index)

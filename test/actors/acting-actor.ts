@@ -87,7 +87,8 @@ export class ActingActor<State, Command> {
   }
 
   apply(decision: Recorded<Entry>): void {
-    for (const change of decision.changes ?? []) this.definition.change?.(this.state, change)
+    const changes = this.definition.persistence === 'write_through' ? decision.records : decision.changes
+    for (const change of changes ?? []) this.definition.change?.(this.state, change)
     for (const event of decision.events) this.definition.apply(this.state, event, ++this.offset)
     for (const change of decision.records ?? []) this.#store(change)
     if (decision.reminder !== undefined) this.reminder = decision.reminder

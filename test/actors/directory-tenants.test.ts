@@ -107,7 +107,7 @@ describe('a tenant', () => {
     const act = (command: DirectoryCommand) => {
       const decision = definition.decide(state, command, turnAt())
       if (decision.type === 'record') {
-        for (const change of decision.changes ?? []) definition.change?.(state, change)
+        for (const change of decision.records ?? []) definition.change?.(state, change)
         for (const effect of effectsOf(definition, directoryAddress, decision) ?? []) effect()
       }
       return outcomeOf(decision)

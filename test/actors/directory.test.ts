@@ -64,7 +64,7 @@ describe('a user', () => {
       return definition.decide(state, { type: 'add_user', user, code: code(1) }, turnAt())
     }
     const last = add('last', full)
-    for (const change of (last.type === 'record' && last.changes) || []) definition.change?.(state, change)
+    for (const change of (last.type === 'record' && last.records) || []) definition.change?.(state, change)
     expect(outcomeOf(add('more', full))).toBe(
       `conflict: a ${full === 'other' ? 'tenant' : 'server'} has at most ${max} users`,
     )

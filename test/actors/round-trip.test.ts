@@ -256,15 +256,12 @@ test('one of the signing keys signs, for any commands', () => {
 const [notices, bus] = [new RecordingNotices(), noticeBus()]
 const definitions = [tenantActor(bus), signingKeysActor(notices), directoryActor(notices)] as AnyDefinition<Entry>[]
 const awake = definitions.map(acting)
-const actors = [...awake, acting(sessionActor(notices)), ActingDevice.added()] as ActingActor<unknown, unknown>[]
 
-test.each(actors.map((actor) => [actor.definition.kind, actor] as const))(
-  'an entry for another kind of actor than %s is a bug',
-  (_, { definition, state }) => {
-    const entry: Entry = { kind: 'unsubscribed', at: 1, user: 'u', subscription: 'S' }
-    expect(() => definition.apply(state, entry, 1)).toThrow('unsubscribed')
-  },
-)
+test('an entry for another kind of actor than a device is a bug', () => {
+  const { definition, state } = ActingDevice.added()
+  const entry: Entry = { kind: 'unsubscribed', at: 1, user: 'u', subscription: 'S' }
+  expect(() => definition.apply(state, entry, 1)).toThrow('unsubscribed')
+})
 
 test('the actors of tenants, signing keys and the directory stay awake', () => {
   for (const { definition, state } of awake) expect(definition.isForgettable?.(state)).toBe(false)

@@ -106,7 +106,7 @@ describe.each(Object.entries(kinds))('%s', (kind, { put, remove, of, max, hasAut
     const { length } = tenant.rules.lines
     tenant.at += 5
     // The decision is a record without changes, so that the answer waits until the present state is stored.
-    const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
+    const unchanged = { type: 'record', events: [], records: [], answer: made }
     expect(tenant.act(put('X', { isNew: false }))).toEqual(unchanged)
     expect(tenant.definition.decide(tenant.woken(), put('X', { isNew: false }), turnAt())).toEqual(unchanged)
     // A client may repeat a request because it did not receive the answer.

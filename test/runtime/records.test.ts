@@ -24,7 +24,7 @@ function recordActor(more: Pick<ActorDefinition<unknown, unknown, Entry>, 'kind'
     },
     decide(state, command) {
       if (command.type === 'read') return answer(Object.fromEntries(state))
-      return record([], { changes: command.records, records: command.records })
+      return record([], { records: command.records })
     },
   }
   return definition
