@@ -58,22 +58,6 @@ export class RuleList {
 
 export const noRules = new RuleList([])
 
-/** Finds or creates the list of these rules. */
-export class RuleLists {
-  readonly #lists = new InternedLists<RuleList>()
-
-  /** Equal rules must be in the same order. `version` is the time of use, for `sweep`. */
-  of(rules: readonly AlarmRule[], version: number): RuleList {
-    if (rules.length === 0) return noRules
-    const key = rules.map(({ serial }) => serial).join()
-    return this.#lists.of(key, version, () => new RuleList(rules))
-  }
-
-  sweep(version: number): void {
-    this.#lists.sweep(version)
-  }
-}
-
 function shapedRules(
   rules: readonly AlarmRule[],
   authors: ReadonlyMap<string, number>,

@@ -1,8 +1,9 @@
 import type { StoredFunction } from '#model/function'
 import type { GraphNode } from '#model/graph'
 import type { StoredGroup } from '#model/group'
-import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
-import type { Profile, RunInSlices } from '#rules/bindings'
+import type { StoredTemplate } from '#model/template'
+import type { AuthorReach } from '#rules/author-reach'
+import type { Profile } from '#rules/bindings'
 import { FunctionGraph } from '#rules/function-graph'
 import {
   FunctionList,
@@ -14,20 +15,18 @@ import {
 } from '#rules/function-list'
 import { RuleBindings } from '#rules/rule-bindings'
 import { InternedLists } from '#rules/rule-list'
+import type { TenantViewParts } from '#rules/tenant-views'
 
-/** Dependencies of the view of a tenant's functions. */
-export interface TenantFunctionsParts {
-  readonly reaches: AuthorReaches
-  readonly runInSlices: RunInSlices
-  /** A number that was never used before. */
-  next(): number
+/** A tenant's stored functions and their inputs. */
+export interface StoredFunctions {
+  readonly functions: ReadonlyMap<string, StoredFunction>
+  readonly templates: ReadonlyMap<string, StoredTemplate>
+  readonly groups: ReadonlyMap<string, StoredGroup>
+}
+
+interface TenantFunctionsParts extends TenantViewParts {
   /** The rates of one function. */
   newRates(): FunctionRates
-  /**
-   * Called for an enabled function that cannot run: its author can read functions on no device, or the subject of no
-   * trigger on any device.
-   */
-  reportSilenced(fn: string, stored: StoredFunction): void
 }
 
 /** An enabled function and its computed values. */
@@ -62,6 +61,8 @@ interface ProfileFunctions {
 
 /** The functions of one tenant, as device turns read them. Updated after each commit. Contract 5.1, 5.4. */
 export class TenantFunctions {
+  /** The templates of mails, by name. */
+  readonly templates = new Map<string, StoredTemplate>()
   readonly #parts: TenantFunctionsParts
   /** Stored functions, including disabled ones. */
   readonly #stored = new Map<string, StoredFunction>()
@@ -103,7 +104,8 @@ export class TenantFunctions {
   }
 
   /** Loads everything into an empty view. */
-  load(functions: ReadonlyMap<string, StoredFunction>, groups: ReadonlyMap<string, StoredGroup>): void {
+  load({ functions, templates, groups }: StoredFunctions): void {
+    for (const [name, stored] of templates) this.templates.set(name, stored)
     for (const [id, stored] of functions) this.#stored.set(id, stored)
     const enabled = [...functions].filter(([, stored]) => stored.enabled)
     this.#bindings.load(enabled, groups)

@@ -3,10 +3,11 @@ import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
 import { AlarmRule, type EvaluationCounts, ParsedCondition, resolveNames } from '#rules/alarm-rule'
-import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
-import type { Profile, RunInSlices } from '#rules/bindings'
+import type { AuthorReach } from '#rules/author-reach'
+import type { Profile } from '#rules/bindings'
 import { RuleBindings } from '#rules/rule-bindings'
-import { type RuleList, RuleLists } from '#rules/rule-list'
+import { InternedLists, noRules, RuleList } from '#rules/rule-list'
+import type { TenantViewParts } from '#rules/tenant-views'
 
 /** A tenant's stored alarms and their inputs. */
 export interface StoredRules {
@@ -31,15 +32,8 @@ interface ProfileRules {
   readonly list: RuleList | undefined
 }
 
-/** Dependencies of the view of a tenant's rules. */
-export interface TenantRulesParts {
-  readonly reaches: AuthorReaches
+interface TenantRulesParts extends TenantViewParts {
   readonly counts: EvaluationCounts
-  readonly runInSlices: RunInSlices
-  /** A number that was never used before. */
-  next(): number
-  /** Called for an alarm whose author cannot read its service on any device. */
-  reportSilenced(alarm: string, stored: StoredAlarm): void
 }
 
 /**
@@ -51,7 +45,7 @@ export class TenantRules {
   readonly #alarms = new Map<string, AlarmView>()
   readonly #schemas = new Map<string, ServiceSchema>()
   readonly #bindings: RuleBindings<ProfileRules>
-  readonly #lists = new RuleLists()
+  readonly #lists = new InternedLists<RuleList>()
   #version: number
 
   constructor(parts: TenantRulesParts) {
@@ -65,7 +59,7 @@ export class TenantRules {
     return this.#version
   }
 
-  get isWithoutAlarms(): boolean {
+  get isIdle(): boolean {
     return this.#alarms.size === 0
   }
 
@@ -189,10 +183,9 @@ export class TenantRules {
   }
 
   #listOf(views: readonly AlarmView[]): RuleList {
-    return this.#lists.of(
-      views.map(({ rule }) => rule),
-      this.#version,
-    )
+    if (views.length === 0) return noRules
+    const rules = views.map(({ rule }) => rule)
+    return this.#lists.of(rules.map(({ serial }) => serial).join(), this.#version, () => new RuleList(rules))
   }
 }
 

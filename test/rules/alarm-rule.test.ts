@@ -6,7 +6,7 @@ import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import { AlarmRule, type EvaluationCounts, ParsedCondition, resolveNames } from '#rules/alarm-rule'
 import { unknownNamesIn } from '#rules/property-name'
-import { noRules, RuleLists, type ServiceRules } from '#rules/rule-list'
+import { InternedLists, RuleList, type ServiceRules } from '#rules/rule-list'
 import { shapeOf } from '#test/actors/acting-device'
 import { schema, storedAlarm } from '#test/rules/stored-rules'
 
@@ -27,7 +27,7 @@ function newCounts(): EvaluationCounts {
 function listed(condition: JsonValue, names: ServiceSchema | undefined) {
   const counts = newCounts()
   const rule = ruleOf('1', storedAlarm({ condition: Condition.parse(condition) }), names, counts)
-  return { rule, counts, service: new RuleLists().of([rule], 1).of(climate) as ServiceRules }
+  return { rule, counts, service: new RuleList([rule]).of(climate) as ServiceRules }
 }
 
 /** The verdict and counts for the given states of the properties, by index. */
@@ -101,12 +101,11 @@ describe('a rule', () => {
   })
 
   test('is listed once for each property it reads', () => {
-    const lists = new RuleLists()
     const isRising = { '<': [{ var: '0x2000' }, { var: 'Temperature' }, { var: 'Mode' }] }
     const conditions = [hot, isRising, { missing: ['Mode'] }]
     const rules = conditions.map((condition, n) => ruleOf(`${n}`, storedAlarm({ condition })))
     const elsewhere = ruleOf('3', storedAlarm({ serviceIdentifier: 'Other' }))
-    const list = lists.of([...rules, elsewhere], 1)
+    const list = new RuleList([...rules, elsewhere])
     expect(list.of(climate)?.readers).toEqual([[0, 1], [1, 2], undefined, undefined])
     expect(list.of(climate)?.rules.map(({ rule }) => rule)).toEqual(rules)
     expect(list.of(climate)).toBe(list.of(climate))
@@ -120,24 +119,13 @@ describe('a rule', () => {
   })
 })
 
-describe('lists of rules', () => {
-  const rules = Array.from({ length: 3_000 }, (_, n) => ruleOf(`${n}`, storedAlarm()))
-
-  test('are shared by equal rules', () => {
-    const lists = new RuleLists()
-    expect(lists.of([], 1)).toBe(noRules)
-    expect(lists.of(rules.slice(0, 3), 1)).toBe(lists.of(rules.slice(0, 3), 2))
-    expect(lists.of(rules.slice(0, 3), 1)).not.toBe(lists.of(rules.slice(0, 2), 1))
-    expect(noRules.of(climate)).toBeUndefined()
-  })
-
-  test('are dropped if there are many and they were not used lately', () => {
-    const lists = new RuleLists()
-    const before = rules.map((rule) => lists.of([rule], 1))
-    const kept = lists.of([rules[7] as AlarmRule], 2)
-    lists.sweep(2)
-    expect(lists.of([rules[7] as AlarmRule], 3)).toBe(kept)
-    expect(kept).toBe(before[7])
-    expect(lists.of([rules[8] as AlarmRule], 3)).not.toBe(before[8])
-  })
+test('lists of rules are dropped if there are many and they were not used lately', () => {
+  const lists = new InternedLists<RuleList>()
+  const listOf = (key: number, version: number) => lists.of(`${key}`, version, () => new RuleList([]))
+  const before = Array.from({ length: 3_000 }, (_, key) => listOf(key, 1))
+  const kept = listOf(7, 2)
+  lists.sweep(2)
+  expect(listOf(7, 3)).toBe(kept)
+  expect(kept).toBe(before[7])
+  expect(listOf(8, 3)).not.toBe(before[8])
 })

@@ -1,0 +1,151 @@
+import type { Scope } from '#model/scope'
+import { AuthorReaches } from '#rules/author-reach'
+import type { RunInSlices } from '#rules/bindings'
+import { turnUnitsMax } from '#rules/rule-budget'
+
+export interface TenantViewsParts {
+  /** The current permissions of an author, by resource name; empty for a deleted author. */
+  scopeOf(tenant: string, author: string): Scope
+  readonly runInSlices: RunInSlices
+  readonly log: { info(fields: object, message: string): void }
+}
+
+/** Dependencies of the view of one tenant. */
+export interface TenantViewParts {
+  readonly reaches: AuthorReaches
+  readonly runInSlices: RunInSlices
+  /** A number that was never used before. */
+  next(): number
+  /** Called for a rule whose author can read its data on no device, so that it has no effect. */
+  reportSilenced(id: string, stored: { readonly updatedBy: string }): void
+}
+
+/** The alarms of one tenant, or its functions. */
+interface TenantView<Stored> {
+  /** Changes whenever a list may change; never reused for this tenant. */
+  readonly version: number
+  /** Whether the view has no rule that a device turn could read. */
+  readonly isIdle: boolean
+  membersOf(group: string): readonly string[] | undefined
+  /** Loads everything into an empty view. */
+  load(stored: Stored): void
+}
+
+/** The words of one kind of rules in the log. */
+interface RuleWords {
+  /** The fields with an id, and with several ids. */
+  readonly one: string
+  readonly many: string
+  readonly skipped: string
+  readonly silenced: string
+}
+
+/**
+ * The views of all tenants of one kind of rules: alarms or functions. Loaded when the server starts, and updated after
+ * each commit in the order of commits, so that device turns read only committed state.
+ */
+export abstract class TenantViews<Stored, View extends TenantView<Stored>> {
+  /** The views of tenants that are not idle. */
+  protected readonly active = new Map<string, View>()
+  readonly #parts: TenantViewsParts
+  readonly #words: RuleWords
+  readonly #entries = new Map<string, { readonly view: View; readonly reaches: AuthorReaches }>()
+  /**
+   * The last number of a version or rule. Numbers are unique across tenants and reloads, because versions and rules are
+   * compared by them.
+   */
+  #last = 0
+  #isLoaded = false
+  /** By tenant: the version of its rules when skipped rules were last logged. */
+  readonly #loggedAt = new Map<string, number>()
+
+  constructor(parts: TenantViewsParts, words: RuleWords) {
+    this.#parts = parts
+    this.#words = words
+  }
+
+  protected abstract newView(parts: TenantViewParts): View
+
+  /** False until the first `load`; no rule is evaluated or run before. */
+  get isLoaded(): boolean {
+    return this.#isLoaded
+  }
+
+  /** Undefined for a tenant without alarms, or without enabled functions. */
+  of(tenant: string): View | undefined {
+    return this.active.get(tenant)
+  }
+
+  /** Also for idle views, because groups do not depend on rules. */
+  membersOf(tenant: string, group: string): readonly string[] | undefined {
+    return this.viewOf(tenant)?.membersOf(group)
+  }
+
+  /**
+   * Logs that rules of a device were skipped in a turn: once until the tenant's rules change, because it may happen in
+   * every turn.
+   */
+  skipped(tenant: string, device: string, { count, ids }: { readonly count: number; readonly ids: readonly string[] }) {
+    const version = this.of(tenant)?.version
+    if (version === undefined || version === this.#loggedAt.get(tenant)) return
+    this.#loggedAt.set(tenant, version)
+    const { many, skipped } = this.#words
+    this.#parts.log.info({ tenant, device, [many]: ids, count, unitsMax: turnUnitsMax }, skipped)
+  }
+
+  /** Loads everything, when the server starts and after the store was read again. */
+  load(tenants: Iterable<Stored & { readonly tenant: string }>): void {
+    this.#entries.clear()
+    this.active.clear()
+    this.#isLoaded = true
+    for (const stored of tenants) {
+      const { view } = this.#entryOf(stored.tenant)
+      view.load(stored)
+      this.#settle(stored.tenant, view)
+    }
+  }
+
+  /** The tenant was deleted with its devices. */
+  tenantEnded(tenant: string): void {
+    this.#entries.delete(tenant)
+    this.active.delete(tenant)
+    this.#loggedAt.delete(tenant)
+  }
+
+  /** Also an idle view. */
+  protected viewOf(tenant: string): View | undefined {
+    return this.#entries.get(tenant)?.view
+  }
+
+  /** Changes before the first loading are part of the loaded state: they return undefined. */
+  protected change<Result>(tenant: string, change: (view: View) => Result): Result | undefined {
+    if (!this.#isLoaded) return undefined
+    const { view, reaches } = this.#entryOf(tenant)
+    // Not cached across changes: permissions of another author may have changed although no notice has arrived yet.
+    reaches.forget()
+    const result = change(view)
+    this.#settle(tenant, view)
+    return result
+  }
+
+  #settle(tenant: string, view: View): void {
+    if (view.isIdle) this.active.delete(tenant)
+    else this.active.set(tenant, view)
+  }
+
+  #entryOf(tenant: string): { readonly view: View; readonly reaches: AuthorReaches } {
+    const known = this.#entries.get(tenant)
+    if (known) return known
+    const { one, silenced } = this.#words
+    const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
+    const view = this.newView({
+      reaches,
+      runInSlices: this.#parts.runInSlices,
+      next: () => ++this.#last,
+      reportSilenced: (id, { updatedBy }) => this.#parts.log.info({ tenant, [one]: id, author: updatedBy }, silenced),
+    })
+    const entry = { view, reaches }
+    this.#entries.set(tenant, entry)
+    return entry
+  }
+}
