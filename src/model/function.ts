@@ -100,11 +100,6 @@ export function alarmsIn({ nodes }: Graph): readonly NamedAlarm[] {
   )
 }
 
-/** The names of the templates that a graph uses. */
-export function templatesIn({ nodes }: Graph): ReadonlySet<string> {
-  return new Set(nodes.flatMap((node) => (node.type === 'email' ? [node.template] : [])))
-}
-
 /** A fault of the node at this index. `message`: "must …". Contract 5.4. */
 export function nodeFault({ nodes }: Graph, place: number, message: string): ProblemDetail {
   return { path: `graph.nodes.${place}`, message: nodeMessage(nodes[place]?.id ?? '', message) }

@@ -245,27 +245,12 @@ export const ErrorMessage = z.object({
 })
 export type ErrorMessage = Readonly<z.infer<typeof ErrorMessage>>
 
-const longDeviceMessages = [HelloMessage, UpdateMessage, ResultMessage, FirmwareStatusMessage, ByeMessage] as const
-const longServerMessages = [WelcomeMessage, AckMessage, WriteMessage, FirmwareMessage, ErrorMessage] as const
-
-/** All messages of devices in their long form; faults name the field. */
-export const LongDeviceMessage = z.discriminatedUnion('type', longDeviceMessages)
-export type LongDeviceMessage = Readonly<z.infer<typeof LongDeviceMessage>>
-
 /**
  * A message other than UPDATE, without validating lists that may hold thousands of items: services and results are read
  * one by one, up to the first fault. Validating all items at once would block the server, and for longer if each item
  * has a fault.
  */
 export const MessageHead = z.discriminatedUnion('type', [HelloHead, ResultHead, FirmwareStatusMessage, ByeMessage])
-
-/** All messages of devices. */
-export const DeviceMessage = z.union([LongDeviceMessage, ShortUpdateMessage])
-export type DeviceMessage = z.infer<typeof DeviceMessage>
-
-/** All messages of the server. */
-export const ServerMessage = z.union([z.discriminatedUnion('type', longServerMessages), ShortAckMessage])
-export type ServerMessage = z.infer<typeof ServerMessage>
 
 /** Body of `POST /link`: one message of a device without a connection. Its values are plain JSON. */
 export const LinkBody = z.strictObject({

@@ -13,7 +13,7 @@ import { clientMessages, eventMessages, streamMessages } from '#api/event-messag
 import { deviceMessages, serverMessages } from '#api/link-messages'
 import { openApiDocument } from '#api/openapi'
 import { eventKinds } from '#model/event'
-import { LongDeviceMessage } from '#model/link-message'
+import { LongDeviceMessage } from '#test/kit/link-messages'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const openApi = openApiDocument() as unknown as OpenApi

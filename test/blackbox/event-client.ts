@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type EventOf, type EventType, StreamEvent } from '#model/event'
+import { type EventOf, type EventType, eventKinds, type StreamEvent } from '#model/event'
 import type { Served } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { WebsocketClient } from '#test/blackbox/websocket-client'
@@ -130,9 +130,9 @@ export class EventClient extends WebsocketClient {
       this.controls.push(message)
       return
     }
-    const event = StreamEvent.safeParse(message)
-    if (!event.success) this.faults.push(`${text.slice(0, 500)}: ${event.error.message}`)
     const received = message as StreamEvent
+    const event = eventKinds[received.type]?.schema.safeParse(message)
+    if (!event?.success) this.faults.push(`${text.slice(0, 500)}: ${event?.error.message ?? 'of an unknown type'}`)
     if (received.offset <= this.lastOffset) this.faults.push(`offset ${received.offset} after ${this.lastOffset}`)
     this.events.push(received)
   }

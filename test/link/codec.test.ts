@@ -13,9 +13,9 @@ import {
 } from '#link/codec'
 import { linkCodecs } from '#link/codecs'
 import { readMsgpack, unreadable } from '#link/msgpack-values'
-import { DeviceMessage } from '#model/link-message'
 import { propertyTypes } from '#model/property-type'
 import { anyText } from '#test/kit/any-text'
+import { DeviceMessage } from '#test/kit/link-messages'
 import { readMsgpack as readAnyMsgpack } from '#test/link/plain-msgpack'
 
 const { 'link.v1.json': json, 'link.v1.msgpack': msgpack } = linkCodecs

@@ -7,7 +7,6 @@ import {
   functionEntryOf,
   nodeFault,
   type StoredFunction,
-  templatesIn,
 } from '#model/function'
 import type { Graph } from '#model/graph'
 
@@ -54,9 +53,8 @@ test.each([
   expect(FunctionEntry.parse(shown)).toEqual(shown)
 })
 
-test('alarmsIn returns each named alarm with its node, and templatesIn returns each template once', () => {
+test('alarmsIn returns each named alarm with its node', () => {
   expect(alarmsIn(graph)).toEqual([{ node: 'hot', place: 1, alarm: '7Lf2wZs6Dy' }])
-  expect([...templatesIn(graph)]).toEqual(['too-hot'])
 })
 
 test('the error of a node begins with its name', () => {

@@ -1,16 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import {
-  DeviceMessage,
-  HelloMessage,
-  LinkBody,
-  LongDeviceMessage,
-  propertiesMax,
-  ServerMessage,
-  ShortUpdateMessage,
-  servicesMax,
-} from '#model/link-message'
+import { HelloMessage, LinkBody, propertiesMax, ShortUpdateMessage, servicesMax } from '#model/link-message'
 import { detailsMax } from '#model/problem'
+import { DeviceMessage, LongDeviceMessage, ServerMessage } from '#test/kit/link-messages'
 
 const service = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const property = { propId: 8192, type: 'UINT8', value: 7 }
