@@ -1,10 +1,10 @@
 import { isSame, keyOf } from '#firmware/availability'
 import { Problem } from '#model/problem'
 import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import { type Timed, TimeHeap, unplaced } from '#runtime/time-heap'
 import type { World } from '#runtime/world'
 import type { BackOff } from '#workers/back-off'
 import { randomFraction } from '#workers/back-off'
-import { TimeQueue } from '#workers/time-queue'
 
 /** Size of the token bucket and tokens per second: 15 000 devices that reconnect are checked within 13 minutes. */
 const bucketMax = 50
@@ -37,10 +37,9 @@ export type QueuePosition = 'random' | 'next' | 'last'
 
 type Answered = (offered: OfferedFirmware | undefined) => void
 
-interface QueuedCheck {
+/** `at`, the position in the queue, is a World.monotonic time, ms. */
+interface QueuedCheck extends Timed {
   query: UpdateQuery
-  /** The position in the queue: a World.monotonic time, ms. */
-  at: number
   tries: number
   /** The project changed after the query was sent: later callers do not join the query. */
   isOutdated: boolean
@@ -60,11 +59,8 @@ export class CheckQueue {
   readonly #waiting = new Map<string, QueuedCheck>()
   /** Queries that were sent and are not answered yet. */
   readonly #underWay = new Set<QueuedCheck>()
-  /**
-   * The waiting queries by `at`. A query that moved is in this queue twice; only the entry with its current `at`
-   * counts.
-   */
-  readonly #order = new TimeQueue<QueuedCheck>()
+  /** The waiting queries by position. */
+  readonly #order = new TimeHeap<QueuedCheck>()
   /** Number of waiting queries that are not in the last position. */
   #inFront = 0
   #tokens = bucketMax
@@ -110,16 +106,17 @@ export class CheckQueue {
     const { backOff, world } = this.#parts
     this.#cancel?.()
     this.#cancel = undefined
-    while (!this.#isStopped && this.#waiting.size > 0 && this.#underWay.size < (backOff.isFailing ? 1 : atOnceMax)) {
+    while (!this.#isStopped && this.#underWay.size < (backOff.isFailing ? 1 : atOnceMax)) {
+      const next = this.#order.first
+      if (!next) return
       const wait = Math.max(backOff.waitMs(), this.#tokenMs())
       if (wait > 0) {
         this.#cancel = world.after(Math.ceil(wait), () => this.continue())
         return
       }
-      const waiting = this.#take()
-      if (!waiting) return
+      this.#take(next)
       this.#tokens--
-      void this.#ask(waiting)
+      void this.#ask(next)
     }
   }
 
@@ -157,7 +154,7 @@ export class CheckQueue {
       return waiting
     }
     if (this.#waiting.size >= waitingMax) return undefined
-    const created: QueuedCheck = { query, at: Number.POSITIVE_INFINITY, tries: 0, isOutdated: false, waiters: [] }
+    const created: QueuedCheck = { query, tries: 0, isOutdated: false, waiters: [], ...unplaced }
     this.#waiting.set(key, created)
     return created
   }
@@ -172,8 +169,7 @@ export class CheckQueue {
   #move(waiting: QueuedCheck, at: number): void {
     if (at >= waiting.at) return
     if (at < lastPosition && waiting.at >= lastPosition) this.#inFront++
-    waiting.at = at
-    this.#order.add(at, waiting)
+    this.#order.put(waiting, at)
   }
 
   /** Milliseconds until there is a token; 0: there is one now. */
@@ -184,17 +180,10 @@ export class CheckQueue {
     return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) * 1_000) / perSecond
   }
 
-  #take(): QueuedCheck | undefined {
-    for (let first = this.#order.first; first; first = this.#order.first) {
-      const { at, value: waiting } = first
-      this.#order.removeFirst()
-      const key = keyOf(waiting.query)
-      if (waiting.at !== at || this.#waiting.get(key) !== waiting) continue
-      this.#waiting.delete(key)
-      if (at < lastPosition) this.#inFront--
-      return waiting
-    }
-    return undefined
+  #take(waiting: QueuedCheck): void {
+    this.#order.remove(waiting)
+    this.#waiting.delete(keyOf(waiting.query))
+    if (waiting.at < lastPosition) this.#inFront--
   }
 
   async #ask(waiting: QueuedCheck): Promise<void> {

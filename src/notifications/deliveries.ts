@@ -6,7 +6,6 @@ import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
 import { Composer } from '#notifications/composer'
-import { DelayQueue } from '#notifications/delay-queue'
 import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
 import type { Mail } from '#notifications/mail'
 import { OverflowCounts } from '#notifications/overflow-counts'
@@ -15,8 +14,10 @@ import { SubscriberCounts } from '#notifications/subscriber-counts'
 import { TopicEnds } from '#notifications/topic-ends'
 import { TopicPasses } from '#notifications/topic-passes'
 import type { FunctionViews } from '#rules/function-views'
+import { type Due, DueQueue } from '#runtime/due-queue'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
+import { unplaced } from '#runtime/time-heap'
 import { Pace, WorkStopped } from '#workers/pace'
 
 export interface DeliveriesParts {
@@ -38,7 +39,7 @@ export interface DeliveriesParts {
 }
 
 /** A paused subscriber. */
-interface Resting {
+interface Resting extends Due {
   readonly subscriber: Subscriber
   readonly mail: MailState | undefined
 }
@@ -68,7 +69,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   readonly #counts: SubscriberCounts
   readonly #overflows: OverflowCounts
   readonly #ready = new RoundRobin<Subscriber>()
-  readonly #waiting: DelayQueue<Resting>
+  readonly #waiting: DueQueue<Resting>
   readonly #underWay = new Map<string, Subscriber>()
   #isRunning = false
   #isStopped = false
@@ -81,7 +82,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     const { world } = system
     const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `could not ${what}; retrying`)
     this.#pace = new Pace(world, pace)
-    this.#waiting = new DelayQueue(world, ({ subscriber }) => this.#becomesReady(subscriber))
+    this.#waiting = new DueQueue(world, 'monotonic', ({ subscriber }) => this.#becomesReady(subscriber))
     const composer = new Composer({
       ...parts,
       pace: this.#pace,
@@ -296,7 +297,10 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     if (this.#isStopped) return
     if (!isWanted) after = 'nothing'
     if (after === 'again') this.#becomesReady(subscriber)
-    else if (after !== 'nothing') this.#waiting.add(keyOf(subscriber), { subscriber, mail: after.mail }, after.waitMs)
+    else if (after !== 'nothing') {
+      const at = this.#parts.system.world.monotonic() + after.waitMs
+      this.#waiting.put({ key: keyOf(subscriber), subscriber, mail: after.mail, ...unplaced }, at)
+    }
     this.#wake()
   }
 

@@ -14,13 +14,14 @@ import {
   waitingBytesMax,
   waitingWebhooksMax,
 } from '#model/webhook'
-import { DelayQueue } from '#notifications/delay-queue'
 import type { DelivererLog } from '#notifications/deliverer'
 import { nodeOf, type PreparationParts, preparedOf } from '#notifications/prepared-webhook'
 import { type Started, WebhookLanes } from '#notifications/webhook-lanes'
 import type { WebhookSender } from '#notifications/webhook-sender'
+import { type Due, DueQueue } from '#runtime/due-queue'
 import { backgroundSliceMs } from '#runtime/slices'
 import { type Listing, pagesIn } from '#runtime/storage'
+import { unplaced } from '#runtime/time-heap'
 import { LoadLimit } from '#workers/load-limit'
 import { Pace, WorkStopped } from '#workers/pace'
 
@@ -33,8 +34,7 @@ export interface WebhooksParts extends PreparationParts {
 }
 
 /** A stored webhook that is not finished. */
-interface Waiting {
-  readonly key: string
+interface Waiting extends Due {
   readonly tenant: string
   readonly function: string
   readonly id: string
@@ -79,7 +79,7 @@ const gone = 410
 export class Webhooks implements WebhookNotices {
   readonly #parts: WebhooksParts
   readonly #tenants = new Map<string, TenantQueue>()
-  readonly #waiting: DelayQueue<Waiting>
+  readonly #waiting: DueQueue<Waiting>
   readonly #lanes = new WebhookLanes<Waiting>()
   readonly #limit: LoadLimit
   readonly #pace: Pace
@@ -95,7 +95,7 @@ export class Webhooks implements WebhookNotices {
   constructor(parts: WebhooksParts) {
     this.#parts = parts
     const { world } = parts.system
-    this.#waiting = new DelayQueue(world, (waiting) => this.#becomesReady(waiting))
+    this.#waiting = new DueQueue(world, 'monotonic', (waiting) => this.#becomesReady(waiting))
     this.#limit = new LoadLimit(world, sentAtMost)
     this.#pace = new Pace(world, resumePace)
   }
@@ -123,7 +123,7 @@ export class Webhooks implements WebhookNotices {
     if (this.#isStopped || queue.waiting.has(key)) return
     const bytes = JSON.stringify([webhook.value, webhook.previous]).length
     const { id, node } = webhook
-    const added: Waiting = { key, tenant, function: fn, id, node, bytes, receiver: '', isUnderWay: false }
+    const added: Waiting = { key, tenant, function: fn, id, node, bytes, receiver: '', isUnderWay: false, ...unplaced }
     this.#tenants.set(tenant, queue)
     queue.waiting.set(key, added)
     queue.bytes += bytes
@@ -218,7 +218,8 @@ export class Webhooks implements WebhookNotices {
 
   #schedule(waiting: Waiting, waitMs: number): void {
     // A wait longer than that of any retry means that the clock was set back.
-    if (waitMs > 0) this.#waiting.add(waiting.key, waiting, Math.min(waitMs, retryDelayMsMax))
+    const now = this.#parts.system.world.monotonic()
+    if (waitMs > 0) this.#waiting.put(waiting, now + Math.min(waitMs, retryDelayMsMax))
     else this.#becomesReady(waiting)
   }
 

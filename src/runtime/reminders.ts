@@ -1,19 +1,6 @@
 import { type ActorAddress, addressFrom, addressKey } from '#runtime/actor'
+import { type Due, DueQueue } from '#runtime/due-queue'
 import type { World } from '#runtime/world'
-
-/** Kept small (about 160 bytes), because many reminders wait for a day. */
-interface Reminder {
-  /** `addressKey` of the actor. */
-  readonly key: string
-  dueAt: number
-  /** The index in the heap. */
-  place: number
-}
-
-/** The longest delay of a timer. After it, the next reminder is checked again. */
-const timerMsMax = 2 ** 31 - 1
-/** Reminders fired before the loop yields: many may be due after a restart. */
-const batchMax = 64
 
 /**
  * The deadlines at which actors get a `reminder_due` command, one for each actor. Kept in memory in the order of time;
@@ -21,142 +8,47 @@ const batchMax = 64
  * starts.
  */
 export class Reminders {
-  readonly #world: World
-  readonly #fire: (address: ActorAddress, dueAt: number) => void
-  readonly #due = new Map<string, Reminder>()
-  /** The same reminders as a binary heap by time. */
-  readonly #heap: Reminder[] = []
-  #cancel: (() => void) | undefined
-  #timerAt = Number.POSITIVE_INFINITY
-  #isRunning = false
+  /** By `addressKey`. Items are kept small (about 170 bytes), because many reminders wait for a day. */
+  readonly #queue: DueQueue<Due>
 
   constructor(world: World, fire: (address: ActorAddress, dueAt: number) => void) {
-    this.#world = world
-    this.#fire = fire
+    this.#queue = new DueQueue(world, 'now', ({ key, at }) => fire(addressFrom(key), at))
+    this.#queue.stop()
   }
 
   get count(): number {
-    return this.#due.size
+    return this.#queue.size
   }
 
   dueAt(address: ActorAddress): number | undefined {
-    return this.#due.get(addressKey(address))?.dueAt
+    return this.#queue.get(addressKey(address))?.at
   }
 
   set(address: ActorAddress, dueAt: number | null): void {
-    const known = this.#due.get(addressKey(address))
-    if (dueAt === null) {
-      if (known) this.#remove(known)
-      return
-    }
-    const reminder = known ?? this.#added(address, dueAt)
-    reminder.dueAt = dueAt
-    this.#settle(reminder)
-    this.#arm()
+    const key = addressKey(address)
+    if (dueAt === null) this.#queue.delete(key)
+    else this.#queue.put(this.#queue.get(key) ?? reminderOf(address, dueAt), dueAt)
   }
 
   /** Drops all reminders of a tenant in memory. Stored ones stay, and the next start would read them. */
   dropTenant(tenant: string): void {
-    for (const one of this.#due.values()) if (addressFrom(one.key).tenant === tenant) this.#remove(one)
+    for (const { key } of this.#queue) if (addressFrom(key).tenant === tenant) this.#queue.delete(key)
   }
 
   /** Begins to fire. Before this, reminders are only collected. */
   start(): void {
-    this.#isRunning = true
-    this.#arm()
+    this.#queue.start()
   }
 
-  stop(): void {
-    this.#isRunning = false
-    this.#cancel?.()
-    this.#cancel = undefined
-    this.#timerAt = Number.POSITIVE_INFINITY
-  }
-
+  /** Drops all reminders in memory. Later ones are only collected until `start`. */
   clear(): void {
-    this.stop()
-    this.#due.clear()
-    this.#heap.length = 0
-  }
-
-  #arm(): void {
-    const next = this.#heap[0]
-    if (!this.#isRunning || !next || next.dueAt >= this.#timerAt) return
-    this.#cancel?.()
-    this.#timerAt = next.dueAt
-    const delay = Math.min(Math.max(next.dueAt - this.#world.now(), 0), timerMsMax)
-    this.#cancel = this.#world.after(delay, () => this.#run())
-  }
-
-  #run(): void {
-    this.#cancel = undefined
-    this.#timerAt = Number.POSITIVE_INFINITY
-    const now = this.#world.now()
-    for (let count = 0; count < batchMax && this.#isRunning; count++) {
-      const next = this.#heap[0]
-      if (!next || next.dueAt > now) break
-      this.#remove(next)
-      this.#fire(addressFrom(next.key), next.dueAt)
-    }
-    this.#arm()
-  }
-
-  #added(address: ActorAddress, dueAt: number): Reminder {
-    // `join` creates a flat string. A concatenation would keep its parts: 130 bytes more.
-    const key = [address.kind, address.tenant, address.id].join('/')
-    const reminder = { key, dueAt, place: this.#heap.length }
-    this.#due.set(key, reminder)
-    this.#heap.push(reminder)
-    return reminder
-  }
-
-  #remove(reminder: Reminder): void {
-    this.#due.delete(reminder.key)
-    const last = this.#heap.pop()
-    if (!last || last === reminder) return
-    this.#put(last, reminder.place)
-    this.#settle(last)
-  }
-
-  /** Moves a reminder up or down to its place in the heap. */
-  #settle(reminder: Reminder): void {
-    const heap = this.#heap
-    for (let parent = above(reminder.place); reminder.place > 0; parent = above(reminder.place)) {
-      const over = at(heap, parent)
-      if (over.dueAt <= reminder.dueAt) break
-      this.#swap(over, reminder)
-    }
-    for (;;) {
-      const under = this.#earlierUnder(reminder.place)
-      if (!under || under.dueAt >= reminder.dueAt) return
-      this.#swap(reminder, under)
-    }
-  }
-
-  #earlierUnder(place: number): Reminder | undefined {
-    const left = this.#heap[2 * place + 1]
-    const right = this.#heap[2 * place + 2]
-    return left && right && right.dueAt < left.dueAt ? right : left
-  }
-
-  #swap(upper: Reminder, lower: Reminder): void {
-    const { place } = upper
-    this.#put(upper, lower.place)
-    this.#put(lower, place)
-  }
-
-  #put(reminder: Reminder, place: number): void {
-    this.#heap[place] = reminder
-    reminder.place = place
+    this.#queue.stop()
   }
 }
 
-function above(place: number): number {
-  return (place - 1) >> 1
-}
-
-function at(heap: readonly Reminder[], index: number): Reminder {
-  return heap[index] as Reminder
+function reminderOf({ kind, tenant, id }: ActorAddress, at: number): Due {
+  // `join` creates a flat string. A concatenation would keep its parts: 130 bytes more.
+  return { key: [kind, tenant, id].join('/'), at, order: 0, place: -1 }
 }
 
 /** A stored reminder is its deadline, Unix ms. */
