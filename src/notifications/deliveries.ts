@@ -9,12 +9,12 @@ import { Composer } from '#notifications/composer'
 import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
 import type { Mail } from '#notifications/mail'
 import { OverflowCounts } from '#notifications/overflow-counts'
-import { RoundRobin } from '#notifications/round-robin'
 import { SubscriberCounts } from '#notifications/subscriber-counts'
 import { TopicEnds } from '#notifications/topic-ends'
 import { TopicPasses } from '#notifications/topic-passes'
 import type { FunctionViews } from '#rules/function-views'
 import { type Due, DueQueue } from '#runtime/due-queue'
+import { FairQueue } from '#runtime/fair-queue'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { unplaced } from '#runtime/time-heap'
@@ -68,7 +68,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   readonly #ends: TopicEnds
   readonly #counts: SubscriberCounts
   readonly #overflows: OverflowCounts
-  readonly #ready = new RoundRobin<Subscriber>()
+  readonly #ready = new FairQueue<Subscriber>()
   readonly #waiting: DueQueue<Resting>
   readonly #underWay = new Map<string, Subscriber>()
   #isRunning = false
@@ -257,7 +257,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
 
   #becomesReady(subscriber: Subscriber): void {
     if (this.#isStopped || this.#stateOf(subscriber)) return
-    this.#ready.add(subscriber)
+    this.#ready.add(subscriber.tenant, subscriber, subscriber.id)
     this.#wake()
   }
 
@@ -267,7 +267,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
    */
   #stateOf(subscriber: Subscriber): 'busy' | MailState | undefined {
     const key = keyOf(subscriber)
-    if (this.#underWay.has(key) || this.#ready.has(subscriber)) return 'busy'
+    if (this.#underWay.has(key) || this.#ready.has(subscriber.tenant, subscriber.id)) return 'busy'
     const waiting = this.#waiting.get(key)
     return waiting && (waiting.mail ?? 'busy')
   }

@@ -1,4 +1,4 @@
-import { RoundRobin } from '#notifications/round-robin'
+import { FairQueue } from '#runtime/fair-queue'
 
 /** The limit of attempts to one receiver at a time. */
 const windowMax = 8
@@ -43,7 +43,7 @@ export interface Started<T> {
 export class WebhookLanes<T> {
   /** By tenant, and then by receiver. Slow receivers are remembered while the tenant has webhooks. */
   readonly #lanes = new Map<string, Map<string, Lane<T>>>()
-  readonly #queues: Readonly<Record<Pool, RoundRobin<Lane<T>>>> = { fast: new RoundRobin(), slow: new RoundRobin() }
+  readonly #queues: Readonly<Record<Pool, FairQueue<Lane<T>>>> = { fast: new FairQueue(), slow: new FairQueue() }
   /** Attempts under way: by pool, and by pool and tenant. */
   readonly #underWay = new Map<string, number>()
 
@@ -102,7 +102,7 @@ export class WebhookLanes<T> {
     // The lane was removed meanwhile.
     if (lanes?.get(lane.id) !== lane) return
     if (tookMs !== undefined) {
-      this.#queues[lane.pool].remove(lane)
+      this.#queues[lane.pool].remove(lane.tenant, lane)
       lane.pool = tookMs > slowMs ? 'slow' : 'fast'
       lane.window = lane.pool === 'slow' ? 1 : Math.min(lane.window + 1, windowMax)
     }
@@ -117,8 +117,8 @@ export class WebhookLanes<T> {
 
   #enqueue(lane: Lane<T>): void {
     const queue = this.#queues[lane.pool]
-    if (lane.ready.size > 0 && lane.underWay < lane.window) queue.add(lane)
-    else queue.remove(lane)
+    if (lane.ready.size > 0 && lane.underWay < lane.window) queue.add(lane.tenant, lane)
+    else queue.remove(lane.tenant, lane)
   }
 
   #count(key: string): number {

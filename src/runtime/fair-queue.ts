@@ -1,16 +1,17 @@
 /**
- * A queue that serves its groups in rotation: the first item of each group, then the second of each.
+ * A queue that serves its groups in rotation: the first item of each group, then the second of each. So a group with
+ * many items does not delay the items of other groups.
  *
- * Bounded: one group may fill the queue. When it is full, a new item evicts the last item of the largest group, if the
- * group of the new item is smaller by at least two.
+ * With `sizeMax` it is bounded: one group may fill the queue. When it is full, a new item evicts the last item of the
+ * largest group, if the group of the new item is smaller by at least two.
  */
 export class FairQueue<T> {
   readonly #sizeMax: number
   /** In the order of the rotation. No group is empty. */
-  readonly #groups = new Map<string, T[]>()
+  readonly #groups = new Map<string, Map<unknown, T>>()
   #size = 0
 
-  constructor(sizeMax: number) {
+  constructor(sizeMax = Number.POSITIVE_INFINITY) {
     this.#sizeMax = sizeMax
   }
 
@@ -20,50 +21,75 @@ export class FairQueue<T> {
 
   /** Whether `add` may be called for this group. */
   hasRoom(group: string): boolean {
-    return this.#size < this.#sizeMax || this.#largest.length >= this.#waitingOf(group) + 2
+    return this.#size < this.#sizeMax || this.#largest.size >= (this.#groups.get(group)?.size ?? 0) + 2
   }
 
-  /** Call it only if `hasRoom`. Returns the item that was evicted for the new one. */
-  add(group: string, item: T): T | undefined {
-    const evicted = this.#size < this.#sizeMax ? undefined : this.#largest.pop()
-    if (evicted === undefined) this.#size++
+  has(group: string, key: unknown): boolean {
+    return this.#groups.get(group)?.has(key) ?? false
+  }
+
+  /** The items of a group. */
+  of(group: string): Iterable<T> {
+    return this.#groups.get(group)?.values() ?? []
+  }
+
+  /**
+   * Call it only if `hasRoom`. Returns the item that was evicted for the new one. An item that waits under this key
+   * keeps its place, and nothing is added.
+   */
+  add(group: string, item: T, key: unknown = item): T | undefined {
+    if (this.has(group, key)) return undefined
+    const evicted = this.#size < this.#sizeMax ? undefined : this.#removeLast(this.#largest)
+    this.#size++
     const waiting = this.#groups.get(group)
-    if (waiting) waiting.push(item)
-    else this.#groups.set(group, [item])
+    if (waiting) waiting.set(key, item)
+    else this.#groups.set(group, new Map([[key, item]]))
     return evicted
   }
 
-  /** Takes the next item. Its group goes to the end. */
-  take(): T | undefined {
+  /** Takes the next item. Its group goes to the end. Groups for which `mayTake` is false are skipped. */
+  take(mayTake: (group: string) => boolean = () => true): T | undefined {
     for (const [group, waiting] of this.#groups) {
-      const item = waiting.shift()
-      this.#groups.delete(group)
-      if (waiting.length > 0) this.#groups.set(group, waiting)
-      this.#size--
-      return item
+      if (!mayTake(group)) continue
+      for (const [key, item] of waiting) {
+        this.remove(group, key)
+        if (this.#groups.delete(group)) this.#groups.set(group, waiting)
+        return item
+      }
     }
     return undefined
   }
 
   /** Returns whether the item was still waiting. */
-  remove(group: string, item: T): boolean {
+  remove(group: string, key: unknown): boolean {
     const waiting = this.#groups.get(group)
-    const place = waiting?.indexOf(item) ?? -1
-    if (!waiting || place < 0) return false
-    waiting.splice(place, 1)
-    if (waiting.length === 0) this.#groups.delete(group)
+    if (!waiting?.delete(key)) return false
+    if (waiting.size === 0) this.#groups.delete(group)
     this.#size--
     return true
   }
 
-  #waitingOf(group: string): number {
-    return this.#groups.get(group)?.length ?? 0
+  forget(group: string): void {
+    this.#size -= this.#groups.get(group)?.size ?? 0
+    this.#groups.delete(group)
+  }
+
+  clear(): void {
+    this.#groups.clear()
+    this.#size = 0
+  }
+
+  /** The group has more than one item, so it does not become empty. */
+  #removeLast(waiting: Map<unknown, T>): T | undefined {
+    const [key, item] = [...waiting].at(-1) ?? []
+    if (waiting.delete(key)) this.#size--
+    return item
   }
 
   /** The largest group. Of equally large ones, the group whose turn comes last. */
-  get #largest(): T[] {
-    let largest: T[] = []
-    for (const waiting of this.#groups.values()) if (waiting.length >= largest.length) largest = waiting
+  get #largest(): Map<unknown, T> {
+    let largest = new Map<unknown, T>()
+    for (const waiting of this.#groups.values()) if (waiting.size >= largest.size) largest = waiting
     return largest
   }
 }

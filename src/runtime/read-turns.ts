@@ -9,7 +9,7 @@ import type { World } from '#runtime/world'
  */
 export class ReadTurns {
   readonly #world: World
-  readonly #waiting = new FairQueue<() => void>(Number.POSITIVE_INFINITY)
+  readonly #waiting = new FairQueue<() => void>()
 
   constructor(world: World) {
     this.#world = world

@@ -45,6 +45,43 @@ describe('groups take turns', () => {
     queue.add('a', 'a2')
     expect(takeAll(queue)).toEqual(['b1', 'a2'])
   })
+
+  test('a group that is skipped keeps its turn', () => {
+    const queue = queueOf(8, 'a1', 'b1', 'b2', 'c1')
+    expect(queue.take((group) => group !== 'a')).toBe('b1')
+    expect(queue.take(() => false)).toBeUndefined()
+    expect(takeAll(queue)).toEqual(['a1', 'c1', 'b2'])
+  })
+})
+
+test('an item that waits under a key keeps its place; one that is added again after its turn is the last', () => {
+  const queue = new FairQueue<{ readonly id: number }>()
+  const add = (group: string, id: number) => queue.add(group, { id }, id)
+  for (const [group, id] of [
+    ['a', 1],
+    ['a', 2],
+    ['b', 1],
+    ['a', 1],
+  ] as const)
+    add(group, id)
+  expect([queue.size, queue.has('a', 1), queue.has('a', 3)]).toEqual([3, true, false])
+  expect(queue.take()).toEqual({ id: 1 })
+  add('a', 1)
+  add('a', 2)
+  expect(queue.remove('b', 1)).toBe(true)
+  expect([queue.take(), queue.take(), queue.take()]).toEqual([{ id: 2 }, { id: 1 }, undefined])
+})
+
+test('forgetting a group removes its items', () => {
+  const queue = queueOf(8, 'a1', 'a2', 'b1')
+  expect([...queue.of('a')]).toEqual(['a1', 'a2'])
+  queue.forget('a')
+  queue.forget('nowhere')
+  expect([queue.size, [...queue.of('a')], queue.has('a', 'a1')]).toEqual([1, [], false])
+  expect(takeAll(queue)).toEqual(['b1'])
+  queue.add('a', 'a1')
+  queue.clear()
+  expect([queue.size, queue.take()]).toEqual([0, undefined])
 })
 
 describe('a full queue', () => {
