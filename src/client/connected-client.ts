@@ -38,8 +38,8 @@ const iamOffError = 'IAM is off'
 
 const signedOut: Session = { state: 'signed out', permissions: {} }
 
-/** The client over HTTP and websockets; `Client` describes its methods. */
-export class ConnectedClient {
+/** A client of one server: calls, a session and live states. */
+export class Client {
   readonly #options: ConnectOptions
   readonly #platform: Platform
   readonly #transport: Transport
@@ -68,28 +68,46 @@ export class ConnectedClient {
     if (!options.credentials) this.#authority = unauthenticated
   }
 
+  /** The user that is signed in. */
   get session(): Observable<Session> {
     return this.#session
   }
 
+  /**
+   * The server's clock, Unix ms, adjusted with each answer and accurate to one or two seconds. All times of the server
+   * and of this library use this clock. Before the first answer it is the local clock.
+   */
   now(): number {
     return this.#transport.now()
   }
 
+  /**
+   * Calls a route by its method and path, as in the API description: `call('GET /devices', { query: { depth: 2 } })`.
+   * Adds tokens and proofs, and renews them when necessary.
+   * @returns the body of the 2xx answer, `undefined` without a body
+   * @throws Problem for every other answer
+   * @throws ConnectionLost if no answer arrived
+   */
   async call<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<Answer<R>> {
     const answer = await this.#idempotentSend.send(requestOf(route, call as AnyCall))
     return rememberTag(bodyOfSuccess(answer), answer.headers) as Answer<R>
   }
 
+  /** Like `call`, but returns the whole answer with any status. */
   async answer<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<WholeAnswer<R>> {
     return this.#idempotentSend.send(requestOf(route, call as AnyCall))
   }
 
-  async *pages<R extends ListName>(route: R, ...[call]: CallArguments<R>): AsyncGenerator<readonly Item<R>[]> {
+  /** The pages of a list, one after the other, with `limit` entries each. Contract 3.4. */
+  async *pages<R extends ListName>(route: R, ...[call]: CallArguments<R>): AsyncIterable<readonly Item<R>[]> {
     const pages = pagesOf(requestOf(route, call as AnyCall), (request) => this.#exchange(request))
     for await (const { items } of pages) yield items as readonly Item<R>[]
   }
 
+  /**
+   * Continues the stored session, or finds out that authentication is off, or that no user is signed in. A page should
+   * call `restore` when it loads. Clients with `credentials` sign in.
+   */
   restore(): Promise<Session> {
     this.#restoration ??= this.#restore().finally(() => {
       this.#restoration = undefined
@@ -97,6 +115,10 @@ export class ConnectedClient {
     return this.#restoration
   }
 
+  /**
+   * Signs in by the DPoP scheme with a new key. §5.2
+   * @throws Problem 401 when the mail address, name or password is wrong
+   */
   async signIn({ keep = true, ...credentials }: SignIn): Promise<SignInOutcome> {
     const login = await logIn(this.#transport, credentials)
     if ('tenants' in login) return login
@@ -112,6 +134,11 @@ export class ConnectedClient {
     return { secondFactor: { methods, enroll } }
   }
 
+  /**
+   * Completes a sign-in that requires a second factor.
+   * @throws Problem 401 when the factor is wrong, 429 after too many attempts
+   * @throws TypeError for a code if no sign-in is waiting for one
+   */
   async secondFactor(factor: Factor): Promise<'signed in'> {
     if ('webauthn' in factor) await this.#factor('/auth/2fa/webauthn/authenticate/verify', factor.webauthn)
     else if (!this.#pendingSignIn) throw new TypeError('no sign-in is waiting for a code')
@@ -120,14 +147,20 @@ export class ConnectedClient {
     return 'signed in'
   }
 
+  /**
+   * Creates a secret for one-time codes. It is valid after `activateTotp`. If a sign-in requires enrollment,
+   * `activateTotp` or `finishWebauthnRegistration` completes the sign-in. In a session, the methods of enrollment and
+   * registration change the second factors of the user, and need a confirmation.
+   */
   async enrollTotp(confirmation: Confirmation = {}): Promise<Answer<'POST /auth/2fa/totp/enroll'>> {
     return (await this.#factor('/auth/2fa/totp/enroll', confirmation)) as Answer<'POST /auth/2fa/totp/enroll'>
   }
 
+  /** @returns new recovery codes, which are shown only once */
   async activateTotp(
     code: string,
     confirmation: Pick<Confirmation, 'password'> = {},
-  ): Promise<{ recoveryCodes: readonly string[] }> {
+  ): Promise<{ readonly recoveryCodes: readonly string[] }> {
     const { recoveryCodes } = (await this.#factor('/auth/2fa/totp/activate', {
       code,
       ...confirmation,
@@ -135,14 +168,16 @@ export class ConnectedClient {
     return { recoveryCodes }
   }
 
+  /** Returns the `optionsJSON` for `startRegistration` of `@simplewebauthn/browser`. */
   async startWebauthnRegistration(confirmation: Confirmation = {}): Promise<object> {
     return (await this.#factor('/auth/2fa/webauthn/register/options', confirmation)) as object
   }
 
+  /** `response`: the result of `startRegistration`; `name`: a name for the passkey. */
   async finishWebauthnRegistration(
     response: object,
     more: Confirmation & { readonly name?: string } = {},
-  ): Promise<{ id: string; recoveryCodes?: readonly string[] | undefined }> {
+  ): Promise<{ readonly id: string; readonly recoveryCodes?: readonly string[] | undefined }> {
     const body = { ...response, ...more }
     const { id, recoveryCodes } = (await this.#factor(
       '/auth/2fa/webauthn/register/verify',
@@ -151,10 +186,12 @@ export class ConnectedClient {
     return { id, recoveryCodes }
   }
 
+  /** Returns the options for `startAuthentication`; pass its response to `secondFactor({ webauthn })`. */
   async startWebauthnAuthentication(): Promise<object> {
     return (await this.#factor('/auth/2fa/webauthn/authenticate/options', {})) as object
   }
 
+  /** Ends the session here and on the server; with `all`, every session of the user. */
   async signOut({ all = false }: { readonly all?: boolean } = {}): Promise<void> {
     const authority = this.#authority
     this.#pendingSignIn = undefined
@@ -169,6 +206,10 @@ export class ConnectedClient {
     }
   }
 
+  /**
+   * A live state; most clients need only one. Connects at once.
+   * @throws TypeError without a `WebSocket`
+   */
   state(options: StateOptions = {}): State {
     const { WebSocket } = this.#platform
     if (!WebSocket) {
@@ -189,6 +230,7 @@ export class ConnectedClient {
     return state
   }
 
+  /** Closes all live states and their sockets. The session stays stored. */
   close(): void {
     for (const state of [...this.#states]) state.close()
   }
@@ -225,12 +267,12 @@ export class ConnectedClient {
     const { credentials } = this.#options
     if (!credentials) return unauthenticated
     try {
-      return this.#setAuthority(await this.#authorityOf(credentials))
+      this.#authority = await this.#authorityOf(credentials)
     } catch (error) {
-      if (error instanceof Problem && error.status === 404 && error.message === iamOffError)
-        return this.#setAuthority(unauthenticated)
-      throw error
+      if (!(error instanceof Problem && error.status === 404 && error.message === iamOffError)) throw error
+      this.#authority = unauthenticated
     }
+    return this.#authority
   }
 
   async #authorityOf(credentials: Credentials): Promise<Authority> {
@@ -244,11 +286,6 @@ export class ConnectedClient {
     const login = await logIn(this.#transport, account)
     if (!('pair' in login)) throw refusalOf(login)
     return DpopSession.start(this.#transport, this.#platform, this.#store, login.keys, login.pair)
-  }
-
-  #setAuthority(authority: Authority): Authority {
-    this.#authority = authority
-    return authority
   }
 
   /** Called when the session of `authority` has ended. Returns whether another session has begun or can begin. */

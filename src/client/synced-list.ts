@@ -336,7 +336,7 @@ const outdatedPage = new Error()
 
 /**
  * The status after which a repeated request would be refused again. Other statuses may come from a proxy, and
- * `ConnectedClient` handles the end of a session.
+ * `Client` handles the end of a session.
  */
 const badRequest = 400
 
