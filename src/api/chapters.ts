@@ -29,17 +29,10 @@ import * as users from '#api/users'
 import * as webauthn from '#api/webauthn'
 import * as writes from '#api/writes'
 
-/** The entries on one topic, sorted by path. */
-export interface Chapter {
-  readonly name: string
-  readonly description: string
-  readonly entries: readonly RouteEntry[]
-}
-
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** In the order in which a new reader needs the chapters. */
-export const chapters: readonly Chapter[] = [
+export const chapters = [
   chapter('State', 'Devices with their services and properties: by device, and by service.', devices),
   chapter('History', 'Earlier values of properties: each of them, or aggregated over time.', history, historySelection),
   chapter(
@@ -75,9 +68,10 @@ export const chapters: readonly Chapter[] = [
   ),
 ]
 
-function chapter(name: string, description: string, ...modules: readonly object[]): Chapter {
+/** The entries on one topic, sorted by path. The client library takes its types from `modules`. */
+function chapter<Modules extends readonly object[]>(name: string, description: string, ...modules: Modules) {
   const entries = modules.flatMap((module) => Object.values(module).filter(isEntry))
-  return { name, description, entries: entries.sort(byPath) }
+  return { name, description, modules, entries: entries.sort(byPath) }
 }
 
 function isEntry(value: unknown): value is RouteEntry {

@@ -5,36 +5,7 @@ import type { Method, ParametersOf, RouteAnswers, RouteBody } from '#api/route-e
  * The routes that can be called, as types only: at run time `GET /devices` is just method and path. Parameter types are
  * the inputs of the schemas, answer types are their outputs.
  */
-type Entries =
-  | EntriesIn<typeof import('#api/alarms')>
-  | EntriesIn<typeof import('#api/audit')>
-  | EntriesIn<typeof import('#api/backup')>
-  | EntriesIn<typeof import('#api/cluster')>
-  | EntriesIn<typeof import('#api/descriptions')>
-  | EntriesIn<typeof import('#api/desired')>
-  | EntriesIn<typeof import('#api/devices')>
-  | EntriesIn<typeof import('#api/events')>
-  | EntriesIn<typeof import('#api/functions')>
-  | EntriesIn<typeof import('#api/groups')>
-  | EntriesIn<typeof import('#api/health')>
-  | EntriesIn<typeof import('#api/history')>
-  | EntriesIn<typeof import('#api/history-selection')>
-  | EntriesIn<typeof import('#api/keys')>
-  | EntriesIn<typeof import('#api/link')>
-  | EntriesIn<typeof import('#api/meta')>
-  | EntriesIn<typeof import('#api/notifications')>
-  | EntriesIn<typeof import('#api/roles')>
-  | EntriesIn<typeof import('#api/schemas')>
-  | EntriesIn<typeof import('#api/second-factors')>
-  | EntriesIn<typeof import('#api/sessions')>
-  | EntriesIn<typeof import('#api/sign-in')>
-  | EntriesIn<typeof import('#api/templates')>
-  | EntriesIn<typeof import('#api/tenants')>
-  | EntriesIn<typeof import('#api/update-projects')>
-  | EntriesIn<typeof import('#api/updates')>
-  | EntriesIn<typeof import('#api/users')>
-  | EntriesIn<typeof import('#api/webauthn')>
-  | EntriesIn<typeof import('#api/writes')>
+type Entries = EntriesIn<typeof import('#api/chapters').chapters[number]['modules'][number]>
 
 interface AnyEntry {
   readonly method: Method
@@ -44,8 +15,8 @@ interface AnyEntry {
   readonly answers: RouteAnswers
 }
 
-/** The entries among the exports of a module. */
-type EntriesIn<M> = Extract<M[keyof M], AnyEntry>
+/** The entries among the exports of modules. */
+type EntriesIn<M> = M extends unknown ? Extract<M[keyof M], AnyEntry> : never
 
 type Routes = { [E in Entries as `${E['method']} ${E['path']}`]: E }
 

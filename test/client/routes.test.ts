@@ -1,20 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { projectRoot } from '#bench/project-root'
 import type { Answer, Body, Client, Item, ListName, Parameters, Query, RouteName } from '#client/client'
 
 describe('the types of calls', () => {
-  test('include every module that has entries', () => {
-    const folder = join(projectRoot, 'src/api')
-    const source = readFileSync(join(projectRoot, 'src/client/route-table.ts'), 'utf8')
-    const missing = readdirSync(folder)
-      .filter((name) => name !== 'entry.ts' && readFileSync(join(folder, name), 'utf8').includes('= defineRoute('))
-      .map((name) => `#api/${name.replace('.ts', '')}`)
-      .filter((specifier) => !source.includes(`import('${specifier}')`))
-    expect(missing).toEqual([])
-  })
-
   test('equal the types of the entries', () => {
     expectTypeOf<'GET /devices'>().toExtend<RouteName>()
     expectTypeOf<'GET /nothing'>().not.toExtend<RouteName>()
