@@ -1,10 +1,9 @@
-import { pauseMs } from '#client/problem'
-import type { ReleaseEntry } from '#model/release'
+import { Problem, pauseMs } from '#client/problem'
 
 /**
  * Uploads the image of a release in parts, one after the other, each with a `Content-Range`. Continues after a broken
  * connection, a restart of the server or a reload of the page: the server keeps parts for a day. A permanent refusal
- * throws `UploadRefused`. After another failure the part is sent again. Contract 6, RFC 9110 §14.4.
+ * throws `Problem`. After another failure the part is sent again. Contract 6, RFC 9110 §14.4.
  */
 
 /** Small enough that slow connections send a part in the server's time limit, and large enough for few requests. */
@@ -33,39 +32,22 @@ export interface UploadEnvironment {
   readonly signal: AbortSignal
 }
 
-export class UploadRefused extends Error {
-  readonly status: number
-
-  constructor(status: number, message: string) {
-    super(message)
-    this.name = 'UploadRefused'
-    this.status = status
-  }
-}
-
-/**
- * @returns the release; undefined if the server already has the whole image when it is asked for the position
- * @throws UploadRefused for a permanent refusal; the reason of the signal; the last of `failuresMax` failures
- */
-export async function uploadImage(image: Blob, environment: UploadEnvironment): Promise<ReleaseEntry | undefined> {
+/** @throws Problem for a permanent refusal; the reason of the signal; the last of `failuresMax` failures */
+export async function uploadImage(image: Blob, environment: UploadEnvironment): Promise<void> {
   let from: number | undefined
   let furthest = -1
   let failures = 0
   for (;;) {
     environment.signal.throwIfAborted()
     const answer = await sendPart(image, from, environment)
-    const step = answer instanceof Error ? { failed: answer } : stepOf(answer, from)
-    if ('done' in step) {
-      environment.onReceived(image.size)
-      return step.done
-    }
+    const step = answer instanceof Error ? { failed: answer } : stepOf(answer, from, image.size)
     if ('received' in step) {
       if (step.received > furthest) failures = 0
       furthest = Math.max(furthest, step.received)
       from = step.received
       environment.onReceived(from)
       // The server has the whole image: the release exists.
-      if (from >= image.size) return undefined
+      if (from >= image.size) return
       continue
     }
     failures++
@@ -94,33 +76,25 @@ async function sendPart(
 }
 
 type Step =
-  | { readonly done: ReleaseEntry }
   | { readonly received: number }
   /** Another attempt continues at the server's position. */
   | { readonly failed: Error }
 
-/** @throws UploadRefused */
-function stepOf({ status, body }: PartAnswer, from: number | undefined): Step {
+/** @throws Problem */
+function stepOf({ status, body }: PartAnswer, from: number | undefined, size: number): Step {
   switch (status) {
     case 200:
     case 201:
-      return { done: body as ReleaseEntry }
+      return { received: size }
     case 202: {
       const { received } = body as { readonly received: number }
       if (from !== undefined && received <= from) return { failed: new Error('The server received no more bytes') }
       return { received }
     }
   }
-  const message = messageIn(body)
+  const problem = new Problem(status, body)
   // The previous part may still arrive from a broken connection, or its answer was lost.
-  const isTemporary = status === 409 && /already being uploaded|are expected/.test(message)
-  if (isTemporary || status === 408 || status === 429 || status >= 500)
-    return { failed: new Error(message || `HTTP ${status}`) }
-  throw new UploadRefused(status, message)
-}
-
-function messageIn(body: unknown): string {
-  const { error, details } = (body ?? {}) as { error?: unknown; details?: readonly { path: string; message: string }[] }
-  if (Array.isArray(details)) return details.map(({ path, message }) => `${path} ${message}`).join('; ')
-  return typeof error === 'string' ? error : ''
+  const isTemporary = status === 409 && /already being uploaded|are expected/.test(problem.message)
+  if (isTemporary || status === 408 || status === 429 || status >= 500) return { failed: problem }
+  throw problem
 }

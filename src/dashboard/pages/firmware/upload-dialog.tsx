@@ -14,9 +14,9 @@ import { Form } from '#dashboard/components/form'
 import { nameProblem, versionIn, versionProblem } from '#dashboard/components/names'
 import { ExplainedError, problemText, withExplanation } from '#dashboard/components/problem-text'
 import { notify } from '#dashboard/components/toasts'
-import { type UploadEnvironment, UploadRefused, uploadImage } from '#dashboard/pages/firmware/image-upload'
+import { type UploadEnvironment, uploadImage } from '#dashboard/pages/firmware/image-upload'
 import { client } from '#dashboard/session'
-import { pause, runAfter } from '#dashboard/timers'
+import { pause } from '#dashboard/timers'
 import { bytesText } from '#dashboard/values/format-value'
 
 interface UploadButtonProps {
@@ -66,14 +66,25 @@ function UploadForm({ project: fixedProject, projectStatusOf, onDone }: UploadBu
     // Starts the rollout first: without a rollout, the server offers the release to all devices that connect.
     if (rolloutPercent !== undefined) await startRollout(release, rolloutPercent)
     try {
-      await sendImage(file, release, cancellation.current.signal, setProgress)
+      await withExplanation(sendImage(file, release, cancellation.current.signal, setProgress), {
+        400: (error) =>
+          error.includes('SHA-256')
+            ? 'The image is damaged: it contains parts of an earlier upload. Upload it again.'
+            : undefined,
+        403: 'Releases apply to all devices, so they need permission on all devices.',
+        409: (error) =>
+          error.includes('another image')
+            ? `${firmware} exists with another image. A release cannot be changed: choose another version.`
+            : undefined,
+        413: (error) => error,
+      })
     } catch (problem) {
       if (rolloutPercent !== undefined) await endRollout(project)
       if (cancellation.current.signal.aborted) {
         notify(`The upload of ${project} ${firmware} was cancelled: choose the file again to continue`)
         return false
       }
-      throw refusalOf(problem, firmware)
+      throw problem
     } finally {
       setProgress(undefined)
     }
@@ -256,22 +267,15 @@ async function sendImage(
   const query = { ...(hardware !== '' && { hardware }), index: `${index}`, ...(sha256 !== undefined && { sha256 }) }
   const environment: UploadEnvironment = {
     signal,
-    send: async (contentRange, part) => {
-      const timeout = new AbortController()
-      const stop = runAfter(partTimeoutMs, () => timeout.abort(new Error('The server did not answer for a minute.')))
-      try {
-        const { status, body } = await client.answer('PUT /updates/projects/:project/releases/:firmware', {
-          parameters: { project, firmware },
-          query,
-          body: part,
-          headers: { 'Content-Range': contentRange },
-          signal: AbortSignal.any([signal, timeout.signal]),
-        })
-        return { status, body }
-      } finally {
-        stop()
-      }
-    },
+    send: (contentRange, part) =>
+      client.answer('PUT /updates/projects/:project/releases/:firmware', {
+        parameters: { project, firmware },
+        query,
+        body: part,
+        headers: { 'Content-Range': contentRange },
+        signal,
+        silenceMs: partTimeoutMs,
+      }),
     wait: pause,
     onReceived: (bytes) => show({ bytes, pause: undefined }),
     onPause: (why) => show({ pause: problemText(new Error(why)) }),
@@ -287,18 +291,4 @@ async function sha256Of(file: File): Promise<string | undefined> {
   if (!globalThis.crypto?.subtle) return undefined
   const hash = await crypto.subtle.digest('SHA-256', await file.arrayBuffer())
   return [...new Uint8Array(hash)].map((byte) => byte.toString(16).padStart(2, '0')).join('')
-}
-
-function refusalOf(problem: unknown, firmware: string): unknown {
-  if (!(problem instanceof UploadRefused)) return problem
-  const { status, message } = problem
-  const explain = (text: string) => new ExplainedError(text, problem)
-  if (status === 409 && message.includes('another image')) {
-    return explain(`${firmware} exists with another image. A release cannot be changed: choose another version.`)
-  }
-  if (status === 400 && message.includes('SHA-256')) {
-    return explain('The image is damaged: it contains parts of an earlier upload. Upload it again.')
-  }
-  if (status === 403) return explain('Releases apply to all devices, so they need permission on all devices.')
-  return explain(message || `The server refused it (${status}).`)
 }
