@@ -1,17 +1,13 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
+import { type CallState, useCall } from '#dashboard/components/use-call'
 
-export interface PagedList<Row> {
+/** A refresh keeps the current rows until the first page arrives. */
+export interface PagedList<Row> extends Omit<CallState<unknown>, 'value'> {
   /** Undefined until the first page arrives. */
   readonly rows: readonly Row[] | undefined
   readonly hasMore: boolean
-  readonly problem: unknown
-  readonly isLoading: boolean
   readonly loadMore: () => void
-  /** The current rows stay until the first page arrives. */
-  readonly refresh: () => void
 }
-
-const initial = { rows: undefined, hasMore: false, problem: undefined, isLoading: true }
 
 /**
  * Loads the first page when the component appears and when `deps` change, and other pages on demand. A page with fewer
@@ -22,51 +18,27 @@ export function usePagedList<Row>(
   pageSize: number,
   deps: readonly unknown[],
 ): PagedList<Row> {
-  const [list, setList] = useState<Omit<PagedList<Row>, 'loadMore' | 'refresh'>>(initial)
-  const current = useRef<AsyncIterator<readonly Row[]> | undefined>(undefined)
-
-  const fetchPage = useCallback((iterator: AsyncIterator<readonly Row[]>, isFirst: boolean) => {
-    setList((before) => ({ ...before, isLoading: true, problem: undefined }))
-    iterator.next().then(
-      ({ done, value }) => {
-        if (current.current !== iterator) return
-        const page = done ? [] : value
-        setList(({ rows = [] }) => ({
-          rows: isFirst ? page : [...rows, ...page],
-          hasMore: !done && page.length >= pageSize,
-          problem: undefined,
-          isLoading: false,
-        }))
-      },
-      (problem) => {
-        // An iterator ends when it fails, so more rows need a refresh.
-        if (current.current === iterator)
-          setList((before) => ({ ...before, hasMore: false, problem, isLoading: false }))
-      },
-    )
-  }, [])
-
+  const iterator = useRef<AsyncIterator<readonly Row[]> | undefined>(undefined)
+  /** The rows before the page that is loaded next. Undefined: it is the first page. */
+  const before = useRef<readonly Row[] | undefined>(undefined)
   // Stops loading pages ahead, before a refresh and when the list disappears.
-  const stop = useCallback(() => {
-    void current.current?.return?.()
-    current.current = undefined
-  }, [])
-
-  const refresh = useCallback(() => {
-    stop()
-    const iterator = pages()[Symbol.asyncIterator]()
-    current.current = iterator
-    fetchPage(iterator, true)
+  const stop = () => void iterator.current?.return?.()
+  const { value, ...call } = useCall(async () => {
+    const rows = before.current
+    before.current = undefined
+    if (!rows) stop()
+    const source = (rows && iterator.current) ?? pages()[Symbol.asyncIterator]()
+    iterator.current = source
+    const { done, value } = await source.next()
+    const page = done ? [] : value
+    return { rows: [...(rows ?? []), ...page], hasMore: !done && page.length >= pageSize }
   }, deps)
-
-  useEffect(() => {
-    setList(initial)
-    refresh()
-    return stop
-  }, [refresh])
-
-  const loadMore = useCallback(() => {
-    if (current.current) fetchPage(current.current, false)
-  }, [])
-  return { ...list, loadMore, refresh }
+  useEffect(() => stop, [])
+  const loadMore = () => {
+    before.current = value?.rows
+    call.refresh()
+  }
+  // An iterator ends when it fails, so more rows need a refresh.
+  const hasMore = call.problem === undefined && value?.hasMore === true
+  return { ...call, rows: value?.rows, hasMore, loadMore }
 }
