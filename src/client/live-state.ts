@@ -312,7 +312,6 @@ export class LiveState implements State, StreamListener {
     this.ended(new Error('no user is signed in'))
     this.#fleet.devices.clear()
     for (const map of this.#lazyLists.values()) map.clear()
-    for (const list of this.#lists) list.forget()
   }
 
   #halt(): void {

@@ -73,8 +73,6 @@ function queryOf(query: Readonly<Record<string, unknown>>): string {
 export interface Paged {
   readonly items: readonly unknown[]
   readonly headers: Headers
-  /** The answer was 304: the list has not changed since the given `ETag`. Then the first page is also the last. */
-  readonly isUnchanged: boolean
 }
 
 /**
@@ -100,16 +98,15 @@ export async function* pagesOf(
     while (nextPage !== undefined) {
       const answer: RawAnswer = await nextPage
       const { status, headers, body } = answer
-      const isUnchanged = status === 304
-      if (!isUnchanged && status !== 200) throw new Problem(status, body, headers)
+      if (status !== 200) throw new Problem(status, body, headers)
       // A captive portal or proxy has answered.
-      if (!isUnchanged && !Array.isArray(body)) throw new ConnectionLost(`${first.path}: the answer is not a list`)
-      const next = isUnchanged ? undefined : nextOf(headers)
+      if (!Array.isArray(body)) throw new ConnectionLost(`${first.path}: the answer is not a list`)
+      const next = nextOf(headers)
       nextPage =
         next === undefined ? undefined : ask({ method: 'GET', path: withLimit(next, limitOf()), signal, silenceMs })
       // Without this, a failure would be unhandled if the caller stops before it awaits this page.
       nextPage?.catch(() => {})
-      yield { items: isUnchanged ? [] : (body as readonly unknown[]), headers, isUnchanged }
+      yield { items: body, headers }
     }
   } finally {
     first.signal?.removeEventListener('abort', follow)

@@ -75,10 +75,6 @@ export class SyncedList {
   /** The path of the next page. */
   #next: string | undefined
   #limit: number | undefined
-  /** The entity tag of the last complete list. */
-  #etag: string | undefined
-  /** The entity tag of the list that is being read. */
-  #nextEtag: string | undefined
   #seen = new Set<string>()
   #waiting = new Map<string, StreamEvent[]>()
   /** Devices to read again. */
@@ -181,8 +177,8 @@ export class SyncedList {
       const seen = this.#seen.size
       let failed: unknown
       try {
-        const isUnchanged = await (isOfDevices ? this.#readEach(round) : this.#readPages(round))
-        return await this.#finish(round, isUnchanged)
+        await (isOfDevices ? this.#readEach(round) : this.#readPages(round))
+        return await this.#finish(round, !isOfDevices || this.#watched !== undefined)
       } catch (error) {
         failed = error
       }
@@ -196,13 +192,11 @@ export class SyncedList {
     }
   }
 
-  /** Returns whether the list has not changed since it was last read. */
-  async #readPages(round: AbortSignal): Promise<boolean> {
+  async #readPages(round: AbortSignal): Promise<void> {
     const { kind } = this
     for await (const page of this.#reader.pages(this.#request(round), () => this.#limit)) {
-      if (round.aborted) return false
+      if (round.aborted) return
       if (this.#readAt === undefined && !this.#acceptFirstPage(page)) throw outdatedPage
-      if (page.isUnchanged) return true
       const { keys, weight } = kind.store(page.items)
       for (const key of keys) {
         this.#seen.add(key)
@@ -214,17 +208,16 @@ export class SyncedList {
       }
       await this.#reader.platform.yieldToOthers()
     }
-    return false
   }
 
-  /** Reads the devices in `#unread`. Returns whether all other entries stay. */
-  async #readEach(signal: AbortSignal): Promise<boolean> {
+  /** Reads the devices in `#unread`. */
+  async #readEach(signal: AbortSignal): Promise<void> {
     const { kind } = this
     for (;;) {
       // Many devices may get a listener in the same turn.
       await this.#reader.platform.yieldToOthers()
       const devices = this.#unread()
-      if (signal.aborted || devices.length === 0) return !this.#watched
+      if (signal.aborted || devices.length === 0) return
       const floor = this.#floor
       this.#requested = new Set(devices)
       const listed = new Set<string>()
@@ -232,7 +225,7 @@ export class SyncedList {
       const query = { ...kind.query, deviceIdentifier: devices, limit: pageMax }
       const request = requestOf(kind.route, { query, signal })
       for await (const { items, headers } of this.#reader.pages(request, () => pageMax)) {
-        if (signal.aborted) return false
+        if (signal.aborted) return
         offset = Number(headers.get('stream-offset'))
         if (offset < floor) throw outdatedPage
         for (const key of kind.store(items).keys) listed.add(key)
@@ -257,19 +250,14 @@ export class SyncedList {
   #request(signal: AbortSignal): Request {
     const { route, query, firstLimit } = this.kind
     if (this.#next !== undefined) return { method: 'GET', path: this.#next, signal }
-    const ifNoneMatch = this.#etag
-    return requestOf(route, { query: { ...query, limit: firstLimit }, ifNoneMatch, signal })
+    return requestOf(route, { query: { ...query, limit: firstLimit }, signal })
   }
 
-  /** Reads position and entity tag of the first page. Returns whether it is recent enough. */
-  #acceptFirstPage({ headers, isUnchanged }: Paged): boolean {
+  /** Reads the position of the first page. Returns whether it is recent enough. */
+  #acceptFirstPage({ headers }: Paged): boolean {
     const offset = Number(headers.get('stream-offset'))
     if (offset < this.#floor) return false
     this.#readAt = offset
-    if (!isUnchanged) {
-      this.#etag = undefined
-      this.#nextEtag = headers.get('etag') ?? undefined
-    }
     for (const [key, events] of [...this.#waiting]) {
       const later = events.filter((event) => event.offset > offset)
       if (later.length > 0) this.#waiting.set(key, later)
@@ -278,11 +266,15 @@ export class SyncedList {
     return true
   }
 
-  /** Applies waiting events in slices, because many events may wait, and more may arrive meanwhile. */
-  async #finish(round: AbortSignal, isUnchanged: boolean, state: 'synced' | 'refused' = 'synced'): Promise<void> {
+  /**
+   * Applies waiting events in slices, because many events may wait, and more may arrive meanwhile.
+   *
+   * @param isWhole entries that were not read are removed
+   */
+  async #finish(round: AbortSignal, isWhole: boolean, state: 'synced' | 'refused' = 'synced'): Promise<void> {
     if (round.aborted) return
     const { platform } = this.#reader
-    if (!isUnchanged) this.kind.retainOnly((key) => this.#seen.has(key))
+    if (isWhole) this.kind.retainOnly((key) => this.#seen.has(key))
     // The events that are left concern devices that are not watched any more.
     if (this.#watched) this.#waiting.clear()
     let applied = 0
@@ -296,24 +288,16 @@ export class SyncedList {
     this.#next = undefined
     if (!this.#watched) this.#seen = new Set()
     this.#readingDevices = undefined
-    this.#etag = this.#nextEtag
     this.kind.complete(true)
     for (const resolve of this.#waiters.splice(0)) resolve()
     void this.readDevices()
   }
 
-  /** Forgets the entity tags, because a 304 would be useless after the entries are removed. */
-  forget(): void {
-    this.#etag = undefined
-    this.#nextEtag = undefined
-  }
-
   /** The caller may not read the list. Its entries are removed. */
   async #refused(round: AbortSignal): Promise<void> {
-    this.forget()
     this.#readAt = this.#floor
     this.#waiting.clear()
-    await this.#finish(round, false, 'refused')
+    await this.#finish(round, true, 'refused')
   }
 
   #defer(key: string, event: StreamEvent): void {

@@ -61,11 +61,9 @@ export class ListServer {
     this.state.apply(event)
   }
 
-  answer({ path, headers }: Request): RawAnswer {
+  answer({ path }: Request): RawAnswer {
     const query = new URLSearchParams(path.split('?')[1])
-    const etag = `W/"${this.head}"`
-    const fields = { 'stream-epoch': 'e', 'stream-offset': String(this.head), etag }
-    if (headers?.['if-none-match'] === etag) return { status: 304, headers: new Headers(fields), body: undefined }
+    const fields = { 'stream-epoch': 'e', 'stream-offset': String(this.head) }
     const limit = Number(query.get('limit'))
     const named = query.getAll('deviceIdentifier')
     const left = [...this.state.devices]
