@@ -11,13 +11,11 @@ abstract class MapList<Value, Entry = Value> implements ListKind {
   abstract readonly route: ListName
   abstract readonly types: readonly EventType[]
   readonly query: Readonly<Record<string, unknown>> = {}
-  readonly firstLimit: number | undefined
+  readonly firstLimit: number | undefined = undefined
   protected readonly map: LiveMap<string, Value>
 
-  /** @param firstLimit entries of the first page; undefined: the list has no pages */
-  constructor(map: LiveMap<string, Value>, firstLimit?: number) {
+  constructor(map: LiveMap<string, Value>) {
     this.map = map
-    this.firstLimit = firstLimit
   }
 
   store(entries: readonly unknown[]) {
@@ -52,11 +50,8 @@ abstract class MapList<Value, Entry = Value> implements ListKind {
 export class SchemaList extends MapList<Schema, Item<'GET /schemas'>> {
   readonly route = 'GET /schemas'
   override readonly query = { depth: 1 }
+  override readonly firstLimit = 50
   readonly types = ['SCHEMA_ADD', 'SCHEMA_UPDATE', 'SCHEMA_DELETE'] as const
-
-  constructor(schemas: LiveMap<string, Schema>) {
-    super(schemas, 50)
-  }
 
   keyOfEvent(event: StreamEvent): string {
     return (event as EventOf<'SCHEMA_DELETE'>).serviceIdentifier
@@ -79,6 +74,7 @@ export class SchemaList extends MapList<Schema, Item<'GET /schemas'>> {
 /** The status of alarms, by `GET /alarms/status`. Contract 5.3 */
 export class AlarmList extends MapList<AlarmStatus> {
   readonly route = 'GET /alarms/status'
+  override readonly firstLimit = 2_000
   readonly types = [
     'ALARM_STATUS_ACTIVE',
     'ALARM_STATUS_INACTIVE',
@@ -88,10 +84,6 @@ export class AlarmList extends MapList<AlarmStatus> {
   ] as const
   /** The severities that the caller may read, by resource name of the alarm. Status events do not contain them. */
   readonly #severities = new Map<string, Severity>()
-
-  constructor(alarms: LiveMap<string, AlarmStatus>) {
-    super(alarms, 2_000)
-  }
 
   /** Always '': the deletion of an alarm or a device changes several entries. */
   keyOfEvent(): string {
@@ -153,11 +145,8 @@ export class AlarmList extends MapList<AlarmStatus> {
 export class UpdateList extends MapList<FirmwareView> {
   readonly route = 'GET /updates'
   override readonly query = { depth: 2 }
+  override readonly firstLimit = 1_000
   readonly types = ['UPDATE_STATUS', 'DEVICE_DISCOVERY', 'DEVICE_DELETE'] as const
-
-  constructor(updates: LiveMap<string, FirmwareView>) {
-    super(updates, 1_000)
-  }
 
   keyOfEvent(event: StreamEvent): string {
     return (event as EventOf<'DEVICE_DELETE'>).deviceIdentifier
@@ -220,10 +209,6 @@ function withDiscovery(before: FirmwareView, { updates }: EventOf<'DEVICE_DISCOV
 export class SubscriptionList extends MapList<Subscription> {
   readonly route = 'GET /notifications/subscribe'
   readonly types = ['NOTIFICATION_SUBSCRIBE', 'NOTIFICATION_SUBSCRIPTION_UPDATE', 'NOTIFICATION_UNSUBSCRIBE'] as const
-
-  constructor(subscriptions: LiveMap<string, Subscription>) {
-    super(subscriptions)
-  }
 
   keyOfEvent(event: StreamEvent): string {
     return (event as EventOf<'NOTIFICATION_UNSUBSCRIBE'>).resourceIdentifier
