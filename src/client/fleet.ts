@@ -1,6 +1,7 @@
 import { LiveMap, type Scheduler } from '#client/observable'
 import type { DeviceView, ServiceView } from '#client/state'
 import type { DeviceStatus } from '#model/meta'
+import { deviceIdentifierOf } from '#model/name-forms'
 
 /** Status and metadata of a device, from `GET /meta` and its events. */
 export interface DeviceMeta {
@@ -10,9 +11,6 @@ export interface DeviceMeta {
   readonly numConnects: number
   readonly meta: Readonly<Record<string, unknown>>
 }
-
-/** The form of device identifiers, contract 1.8. A copy, because a page cannot load the schemas of the server. */
-const identifierPattern = /^(?!.*[#%*,/:?\\]|.{65})([!-~][ -~])?[A-Z0-9=-]+$/
 
 const noServices: ReadonlyMap<string, ServiceView> = new Map()
 
@@ -80,7 +78,7 @@ export class Fleet {
 
   /** The watched devices, without invalid identifiers (perhaps half typed), because the server would refuse them. */
   watched(): readonly string[] {
-    return [...this.#devices.watched()].filter((device) => identifierPattern.test(device))
+    return [...this.#devices.watched()].filter((device) => deviceIdentifierOf(device) === device)
   }
 
   /** The services of a device by identifier. Undefined: the list of devices does not contain the device. */

@@ -1,3 +1,4 @@
+import { actions, resources } from '#model/name-forms'
 import type { Action, Grant, Resource } from '#model/scope'
 
 /**
@@ -99,22 +100,3 @@ function permits(grant: Grant, resource: Resource, action: Action): boolean {
 function covers(names: readonly string[], name: string | undefined): boolean {
   return name === undefined || names.includes('*') || names.includes(name)
 }
-
-const actions: readonly Action[] = ['create', 'read', 'update', 'delete']
-
-/** A copy, because the model's file contains schemas, which must not be bundled. The type checker finds omissions. */
-const resources = Object.keys({
-  service: 0,
-  device: 0,
-  schemas: 0,
-  meta: 0,
-  alarms: 0,
-  notifications: 0,
-  functions: 0,
-  updates: 0,
-  users: 0,
-  roles: 0,
-  tenants: 0,
-  health: 0,
-  audit: 0,
-} satisfies Record<Resource, 0>) as readonly Resource[]

@@ -1,4 +1,13 @@
 import { z } from 'zod'
+import {
+  devicePattern,
+  firmwareCharactersMax,
+  identifierCharactersMax,
+  semverPattern,
+  shortNamePattern,
+} from '#model/name-forms'
+
+export { deviceIdentifierOf, isShortName } from '#model/name-forms'
 
 /**
  * Identifiers: their patterns and their normal forms.
@@ -6,11 +15,6 @@ import { z } from 'zod'
  * Each has a zod schema for requests. Those that are checked often also have a plain function with the same result.
  * Both return the one normal form, so later code compares identifiers with `===`.
  */
-
-/**
- * Maximum length of a device, service, role, template, project or hardware name: names become keys and path segments.
- */
-export const identifierCharactersMax = 64
 
 /** The limit of a DNS label, so that a tenant can become a host name. */
 export const tenantIdentifierCharactersMax = 63
@@ -21,30 +25,14 @@ export const uint32Max = 0xffff_ffff
 /** The last instant of a `Date`, ECMA-262 §21.4.1.1. Milliseconds since 1970. */
 export const timestampMsMax = 8_640_000_000_000_000
 
-/** Semantic versions have no length limit of their own; 128 holds a version, a commit hash and a build name. */
-export const firmwareCharactersMax = 128
-
-/**
- * §2.1 as contract 1.8 reads it: an optional prefix of two printable ASCII characters, the first not a space, none of
- * `: , / % ? # * \`, and then letters, digits, `=` and `-`. The `*` of §2.1 exists in scopes only.
- */
-const devicePattern = /^(?:(?![#%*,/:?\\])[!-~](?![#%*,/:?\\])[ -~])?[a-zA-Z0-9=-]+$/
-
 /** Contract 1.8. */
 const servicePattern = /^(?!(?:__proto__|\.{1,2})$)[A-Za-z0-9._:-]+$/
-
-/** Contract 1.8: names of roles, templates, projects and hardware. */
-const shortNamePattern = /^(?!(?:__proto__|\.{1,2})$)[A-Za-z0-9._-]+$/
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const tenantPattern = /^[a-z0-9-]+$/
 
 /** The form of all ids that the server makes. §2.1, subscriptionId. */
 const serverMadeIdPattern = /^[0-9A-HJ-NP-Za-km-z]{9,16}$/
-
-/** The strict form, https://semver.org. */
-const semverPattern =
-  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$/
 
 const decimalKeyPattern = /^[0-9]{1,10}$/
 const hexKeyPattern = /^0[xX][0-9a-fA-F]{1,8}$/
@@ -57,12 +45,6 @@ export const DeviceIdentifier = z
   .regex(devicePattern, 'must be an optional two-character prefix followed by letters, digits, = and -')
   .toUpperCase()
 export type DeviceIdentifier = z.infer<typeof DeviceIdentifier>
-
-/** The upper-case form, or undefined if the text is not a device identifier. Same result as `DeviceIdentifier`. */
-export function deviceIdentifierOf(text: string): string | undefined {
-  if (text.length > identifierCharactersMax || !devicePattern.test(text)) return undefined
-  return text.toUpperCase()
-}
 
 /**
  * Whether a text can be the token of a device: printable ASCII without spaces, because ThingsBoard lets people choose
@@ -114,11 +96,6 @@ export const ShortName = z
   .max(identifierCharactersMax)
   .regex(shortNamePattern, 'must consist of letters, digits and . _ -')
 export type ShortName = z.infer<typeof ShortName>
-
-/** Whether a text is the name of a role, template, project or hardware. Same result as `ShortName`. */
-export function isShortName(text: string): boolean {
-  return text.length <= identifierCharactersMax && shortNamePattern.test(text)
-}
 
 /** A semantic version in its strict form, at most 128 characters. §2.7, contract 1.8. */
 export const FirmwareVersion = z

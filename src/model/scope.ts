@@ -14,26 +14,10 @@ import { faultBoundedArray } from '#model/fault-bounded-array'
 import { GroupReference } from '#model/group'
 import { serviceIdentifierOf } from '#model/identifier'
 import { entriesWithin } from '#model/json-value'
+import { actions, resources } from '#model/name-forms'
 
-/** The resources of grants. Contract 2. */
-export const resources = [
-  'service',
-  'device',
-  'schemas',
-  'meta',
-  'alarms',
-  'notifications',
-  'functions',
-  'updates',
-  'users',
-  'roles',
-  'tenants',
-  'health',
-  'audit',
-] as const
+export { actions, resources }
 export type Resource = (typeof resources)[number]
-
-export const actions = ['create', 'read', 'update', 'delete'] as const
 export type Action = (typeof actions)[number]
 
 /** Maximum number of devices and prefixes of one grant: enough for a site; a larger set is `*` or several grants. */

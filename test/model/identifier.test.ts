@@ -23,6 +23,7 @@ import {
   timestampMsMax,
   uint32Max,
 } from '#model/identifier'
+import { isFirmwareVersion } from '#model/name-forms'
 import { forAll } from '#test/kit/for-all'
 
 function parsed<T>(
@@ -97,13 +98,12 @@ const noVersions = ['1', '1.2', '01.2.3', 'v1.2.3', '1.2.3-', '1.2.3-01', '1.2.3
 const notMade = ['z'.repeat(17), 'z'.repeat(8), 'IIIIIIIIII', 'OOOOOOOOOO', 'llllllllll', '*********']
 const notTenants = ['x'.repeat(64), '', 'A', 'a_b', 'a.b', 'a\n']
 const notShort = ['x'.repeat(65), '', '.', '..', '__proto__', 'a:b', 'a/b']
-const isVersion = (text: string) => FirmwareVersion.safeParse(text).success
 
 test.each<[string, z.ZodType, (text: string) => boolean, good: string[], bad: string[]]>([
   ['tenant', TenantIdentifier, isTenantIdentifier, ['default', 'a-1', 'x'.repeat(63)], notTenants],
   ['generated id', ServerMadeId, isServerMadeId, ['123456789', '0ABCDEFGHJ', 'z'.repeat(16)], notMade],
   ['short name', ShortName, isShortName, ['Rev._-B2', 'x'.repeat(64)], notShort],
-  ['firmware', FirmwareVersion, isVersion, versions, noVersions],
+  ['firmware', FirmwareVersion, isFirmwareVersion, versions, noVersions],
 ])('a %s has a valid text', (_, schema, isValid, good, bad) => {
   for (const text of [...good, ...bad]) {
     const isGood = good.includes(text)

@@ -5,7 +5,7 @@ import { Command } from '#dashboard/components/copy-button'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
 import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { isShortName, nameProblem, shortNameRule } from '#dashboard/components/names'
+import { nameProblem, shortNameRule } from '#dashboard/components/names'
 import { Section } from '#dashboard/components/page'
 import { ExplainedError, serverErrorOf, statusOf, withExplanation } from '#dashboard/components/problem-text'
 import { Badge } from '#dashboard/components/status'
@@ -21,6 +21,7 @@ import {
   tenantQuery,
 } from '#dashboard/pages/administration/tenant-choice'
 import { client } from '#dashboard/session'
+import { isShortName } from '#model/name-forms'
 import type { RoleEntry } from '#model/role'
 import type { Grant } from '#model/scope'
 

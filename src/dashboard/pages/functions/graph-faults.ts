@@ -1,7 +1,7 @@
 import type { ProblemDetail } from '#client/problem'
-import { isShortName } from '#dashboard/components/names'
 import { type Draft, graphOf } from '#dashboard/pages/functions/graph-draft'
 import { edgeFaults } from '#model/graph-edges'
+import { isShortName } from '#model/name-forms'
 
 /** The faults of a graph, by node. */
 

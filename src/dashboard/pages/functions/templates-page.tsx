@@ -2,13 +2,14 @@ import type { Item } from '#client/client'
 import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link, navigateTo, pathOf } from '#dashboard/components/link'
-import { isShortName, nameProblem, shortNameRule } from '#dashboard/components/names'
+import { nameProblem, shortNameRule } from '#dashboard/components/names'
 import { Section } from '#dashboard/components/page'
 import type { Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useCall } from '#dashboard/components/use-call'
 import { ListPage } from '#dashboard/pages/functions/list-page'
 import { client, mayUser } from '#dashboard/session'
+import { isShortName } from '#model/name-forms'
 
 type Template = Item<'GET /templates'>
 
