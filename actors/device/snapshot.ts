@@ -110,8 +110,8 @@ function writeService(service: ServiceState, writer: ValueWriter): void {
 }
 
 /**
- * Reads the output of `writeSnapshot`. Undefined for any other form, such as another type of a field. Fields that a
- * newer release appended are ignored.
+ * Reads the output of `writeSnapshot`. Undefined if a field has another type. Fields that a newer release appended are
+ * ignored.
  */
 export function readSnapshot(
   device: string,
@@ -223,7 +223,7 @@ function readThrottles(reader: ValueReader): DeviceThrottles | undefined {
   return throttles
 }
 
-/** Adds acknowledgements to their alarms. Returns false if the bytes have another form, or an alarm is missing. */
+/** Adds acknowledgements to their alarms. Returns false if the list has a wrong length, or an alarm is missing. */
 function readAcknowledgements(reader: ValueReader, alarms: DeviceAlarms): boolean {
   const states = alarms as AlarmStates
   const length = reader.array()
@@ -244,7 +244,9 @@ function readDesired(reader: ValueReader): DeviceDesired | undefined {
   for (let index = 0; index < length; index++) {
     if (reader.array() !== 2) return undefined
     const service = reader.text()
-    desired.set(service, unpackDesired(reader.any() as PackedDesired))
+    const packed = reader.any()
+    if (!Array.isArray(packed)) return undefined
+    desired.set(service, unpackDesired(packed as PackedDesired))
   }
   return desired
 }

@@ -47,5 +47,5 @@ export function decideDeleteGroup(state: TenantState, { id }: DeleteGroup): Deci
   if (!state.groups.has(id)) return refuse(new Problem('not_found'))
   if (state.bindings.uses.has(id) || rolesNaming(state, id).length > 0)
     return refuse(new Problem('conflict', 'the group is in use'))
-  return recordsWithoutEntry([{ name: `${groupPrefix}${id}`, value: null }], {})
+  return recordsWithoutEntry([{ name: `${groupPrefix}${id}`, value: null }])
 }

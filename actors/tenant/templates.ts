@@ -34,7 +34,7 @@ export function decidePutTemplate(
  */
 export function decideDeleteTemplate({ templates }: TenantState, { name }: DeleteTemplate): Decision<Entry> {
   if (!templates.has(name)) return refuse(new Problem('not_found'))
-  return recordsWithoutEntry([{ name: `${templatePrefix}${name}`, value: null }], {})
+  return recordsWithoutEntry([{ name: `${templatePrefix}${name}`, value: null }])
 }
 
 /** Sets or replaces a template; null: deletes it. */

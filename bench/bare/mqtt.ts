@@ -3,8 +3,8 @@ import { serveFunctions } from '#bench/harness/remote-functions'
 import { packetTypes } from '#mqtt/packet'
 
 /**
- * An MQTT server that does only the minimum: it finds the packets and answers each. It shows what `node:net` can do,
- * because our server and aedes use it too.
+ * An MQTT server that does only the minimum: it finds the packets and answers them. It shows the limit of `node:net`,
+ * which this server and aedes use too.
  */
 
 function answerTo(first: number, body: Buffer): readonly number[] {

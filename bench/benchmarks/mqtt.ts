@@ -44,7 +44,7 @@ const storing: readonly System[] = [
   ...storingSystems.filter(({ protocol, isThere }) => isThere && protocol === 'mqtt stored'),
   ...brokers.filter(({ name }) => name === 'aedes').map((aedes): System => ({ ...aedes, protocol: 'mqtt stored' })),
 ]
-/** Shows the limit of any server on `node:net`. */
+/** Shows the limit of any server on `node:net`. It acknowledges messages without storing them. */
 const bare: System = { name: 'node:net alone', start: listening('bare/mqtt'), protocol: 'mqtt stored' }
 const delivering: readonly System[] = [
   byMqtt('own mqtt', 'MQTT, events'),

@@ -6,7 +6,7 @@ import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
 import { freePort, type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 
-/** What a load gets of a `RunningServer`: messages between processes contain no functions. */
+/** The fields of a `RunningServer` that a load receives. Functions are lost in messages between processes. */
 export interface ServerTarget {
   readonly port: number
   readonly processId: number
@@ -59,7 +59,7 @@ export interface OwnServer extends RunningServer {
   ask: ServerProcess['ask']
 }
 
-/** Starts this server on a new data folder, which is deleted with the server. `before`: see `loadedBefore`. */
+/** Starts this server on a new data folder, which is deleted with the server. `before`: see `loadedBefore`. `more`: further Node arguments. */
 export function ownServer(
   environment: Readonly<Record<string, string>> = {},
   before?: string,

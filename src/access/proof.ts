@@ -244,8 +244,9 @@ const headerCharactersMax = 1_024
 const keyGenerationMs = 5 * 60_000
 
 /**
- * Caches keys by the exact text of the proof's header. A client sends the same header each time. So its key is
- * imported, and the thumbprint computed, only once while the client is active. Only headers of valid proofs are cached.
+ * Makes a cache of keys by the exact text of the proof's header. A client sends the same header each time. So its key is
+ * imported, and the thumbprint computed, only once while the client is active. `Proofs.use` adds only headers of valid
+ * proofs.
  */
 export function proofKeys(): RecentMap<string, ProofKey> {
   return new RecentMap({ generationMs: keyGenerationMs, sizeMax: keysMax })

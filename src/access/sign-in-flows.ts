@@ -38,11 +38,11 @@ export function loginsOf(parts: SignInParts, counts: SignInCounts) {
 /** The flows of second factors. Each use of a factor is counted. Contract 2, Second factor. */
 export function secondFactorsOf(parts: SignInParts, webauthn: Webauthn, counts: SignInCounts) {
   const confirmations = new FactorConfirmations(parts)
-  const { useTotp, useRecovery, ...totp } = totpFlowsOf(parts, confirmations)
-  const { authenticateWebauthn, ...keys } = webauthnFlowsOf(parts, confirmations, webauthn)
+  const { useTotp, useRecovery, ...totpFlows } = totpFlowsOf(parts, confirmations)
+  const { authenticateWebauthn, ...webauthnFlows } = webauthnFlowsOf(parts, confirmations, webauthn)
   return {
-    ...totp,
-    ...keys,
+    ...totpFlows,
+    ...webauthnFlows,
     useTotp: counts.countOutcomes('totp', useTotp),
     useRecovery: counts.countOutcomes('recovery', useRecovery),
     authenticateWebauthn: counts.countOutcomes('webauthn', authenticateWebauthn),

@@ -95,7 +95,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const listing = new StoreListing(() => journal.storage)
   const messages = new LogMessages(log)
 
-  const localTopics = new LocalTopics(world, publisher)
+  const localTopics = new LocalTopics(world, publisher, (error) => messages.bug(error, 'sending events'))
   const hub = new Hub({
     world,
     publisher: localTopics,

@@ -269,12 +269,12 @@ export class SyncedList {
   /**
    * Applies waiting events in slices, because many events may wait, and more may arrive meanwhile.
    *
-   * @param isWhole entries that were not read are removed
+   * @param removesOthers whether entries that were not read are removed
    */
-  async #finish(round: AbortSignal, isWhole: boolean, state: 'synced' | 'refused' = 'synced'): Promise<void> {
+  async #finish(round: AbortSignal, removesOthers: boolean, state: 'synced' | 'refused' = 'synced'): Promise<void> {
     if (round.aborted) return
     const { platform } = this.#reader
-    if (isWhole) this.kind.retainOnly((key) => this.#seen.has(key))
+    if (removesOthers) this.kind.retainOnly((key) => this.#seen.has(key))
     // The events that are left concern devices that are not watched any more.
     if (this.#watched) this.#waiting.clear()
     let applied = 0

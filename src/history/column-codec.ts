@@ -19,7 +19,7 @@ import type { Points } from '#history/points'
  * | 4 | single precision: the value is the float nearest to the decimal number |
  * | 5 | the numbers themselves are packed, not their differences |
  * | 6 | the times are doubles, because a difference is too large, or they are not whole |
- * | 7 | there is one point, and its number is left out |
+ * | 7 | there is one point, and the number of points is left out |
  */
 const digitsMax = 6
 const singlesForm = 13
@@ -48,7 +48,7 @@ const doubleBytes = new Uint8Array(double.buffer)
 const single = new Float32Array(1)
 const singleBits = new Int32Array(single.buffer)
 
-/** `baseTime`: a whole number of ms, close to the first time. `decodeColumn` needs it too. */
+/** `baseTime`: a whole number of ms, close to the first time. `decodeColumn` needs the same number. */
 export function encodeColumn(points: Points, from: number, to: number, writer: ByteWriter, baseTime = 0): void {
   const count = to - from
   if (count > numbers.length) {

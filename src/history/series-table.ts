@@ -42,7 +42,7 @@ export function idsIn(row: Uint8Array): number[] {
 class ShapeSeries {
   readonly shape: Shape
   readonly #firstId: number
-  /** Only if the ids do not follow each other, because most of the time for a report goes into finding such lists. */
+  /** Set only if the ids are not consecutive. Most of the time for a report would go into reading such a list. */
   readonly #ids: Int32Array | undefined
 
   constructor(shape: Shape, ids: readonly number[]) {
@@ -68,8 +68,8 @@ export class SeriesOfDevice {
   readonly ids: number[] = []
   /** One for each declared service. A device has few services. */
   readonly shapes: ShapeSeries[] = []
-  /** The shape of the last report. */
-  reported: ShapeSeries | undefined
+  /** The shape that `SeriesTable.seriesOf` returned last. */
+  latest: ShapeSeries | undefined
 
   constructor(tenant: string, name: string) {
     this.tenant = tenant
@@ -169,10 +169,10 @@ export class SeriesTable {
 
   /** The series of each property of a shape. Creates missing series. */
   seriesOf(device: SeriesOfDevice, shape: Shape): ShapeSeries {
-    if (device.reported?.shape !== shape) {
-      device.reported = device.shapes.find((known) => known.shape === shape) ?? this.#declare(device, shape)
+    if (device.latest?.shape !== shape) {
+      device.latest = device.shapes.find((known) => known.shape === shape) ?? this.#declare(device, shape)
     }
-    return device.reported
+    return device.latest
   }
 
   #declare(device: SeriesOfDevice, shape: Shape): ShapeSeries {

@@ -113,11 +113,11 @@ export type TokenFault = 'invalid token' | 'token expired' | 'token replaced' | 
 const algorithms = 'algs="ES256"'
 
 /**
- * The error for a fault of a proof. A client that follows RFC 9449 needs only the error in `WWW-Authenticate`. Makes a
- * new Problem each time, because a Problem contains the stack of its caller. Contract 2, DPoP; §7; RFC 9449 §7.1.
+ * The error for a fault of a proof. `WWW-Authenticate` names the error of RFC 9449, and the message names the fault.
+ * Makes a new Problem each time, because a Problem contains the stack of its caller. Contract 2, DPoP; §7; RFC 9449 §7.1.
  */
 export function proofProblem(fault: ProofFault): Problem {
-  // 400 instead of RFC 9449's 401: §5.2.4.
+  // A missing or old nonce has status 400, not the 401 of RFC 9449: §5.2.4.
   const [code, error] =
     fault === 'use_dpop_nonce' ? (['bad_request', fault] as const) : (['unauthorized', 'invalid_dpop_proof'] as const)
   return new Problem(code, fault, { headers: { 'WWW-Authenticate': dpopChallenge(error) } })

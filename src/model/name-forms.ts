@@ -1,6 +1,6 @@
 /**
- * What clients check too: the names of permissions, and the forms of some identifiers. No schemas, because they would
- * be bundled into pages.
+ * The names of permissions, and the forms of some identifiers, which clients check too. This module must not import
+ * schemas, because pages would bundle them.
  */
 
 /** The resources of grants. Contract 2. */

@@ -131,7 +131,10 @@ export class OutgoingMessages {
     if (this.queuedBytes > queuedBytesMax) this.#client.endUnread()
   }
 
-  /** A packet that is too large for the client counts as acknowledged. MQTT-3.1.2-25. */
+  /**
+   * A packet that is too large for the client counts as acknowledged (MQTT-3.1.2-25). A message to a closed client stays
+   * unacknowledged, so that its session sends the message again.
+   */
   #transmit(message: Unacknowledged): void {
     const packetId = this.#nextIdentifier()
     const isSent = this.#client.deliver({ ...message.delivery, packetId })

@@ -4,6 +4,7 @@ import type { Hub } from '#events/hub'
 import type { DevicePort } from '#link/device-port'
 import type { Caller } from '#model/caller'
 import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import type { Client } from '#mqtt/client'
 import type { Delivery, Subscription } from '#mqtt/control-packets'
@@ -47,9 +48,11 @@ interface Reader {
   scans: Promise<void>
   /** The number of scans that have not ended. */
   scanCount: number
+  /** Whether an event could not be sent, so that the next connection must not continue after it. */
+  hasMissed: boolean
 }
 
-/** A delivery of an event with its offset in the stream, or the message of the hub about a gap. */
+/** A delivery of an event, with the offset of the event in the stream; or a message of the hub that reports a gap. */
 type EventDelivery = { readonly delivery: Delivery; readonly offset: number | undefined } | { readonly gap: string }
 
 /** Successive messages of the hub, and their deliveries by the keys of readers. */
@@ -116,7 +119,7 @@ export class ReaderTopics {
     this.#parts.localTopics.flush()
     const reader = this.#readers.get(client)
     const position = reader && this.#parts.hub.positionOf(client.socket)
-    if (!position || reader.scanCount > 0 || client.outgoing.hasOthers) return undefined
+    if (!position || reader.scanCount > 0 || reader.hasMissed || client.outgoing.hasOthers) return undefined
     const { firstOffset } = client.outgoing
     return firstOffset === undefined ? position : { ...position, offset: Math.min(position.offset, firstOffset - 1) }
   }
@@ -139,6 +142,7 @@ export class ReaderTopics {
         isListening: false,
         scans: Promise.resolve(),
         scanCount: 0,
+        hasMissed: false,
       }
       this.#readers.set(client, reader)
       const { hub, localTopics } = this.#parts
@@ -186,10 +190,20 @@ export class ReaderTopics {
 
   #receive(reader: Reader, messages: readonly string[]): void {
     if (this.#last?.messages !== messages) this.#last = { messages, byKey: new Map() }
-    const { outgoing } = reader.client
-    for (const each of this.#deliveriesOf(reader, this.#last)) {
+    const { client } = reader
+    let deliveries: readonly EventDelivery[]
+    try {
+      deliveries = this.#deliveriesOf(reader, this.#last)
+    } catch (error) {
+      // After a failed commit, the rights of the reader cannot be read for a time.
+      reader.hasMissed = true
+      client.end(reasons.serverBusy, 'the store is not available')
+      if (error instanceof Problem) return
+      throw error
+    }
+    for (const each of deliveries) {
       if ('gap' in each) this.#resync(reader, each.gap)
-      else outgoing.send(each.delivery, each.offset)
+      else client.outgoing.send(each.delivery, each.offset)
     }
   }
 

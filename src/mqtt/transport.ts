@@ -36,7 +36,7 @@ const flushedAtOnce = 16
 
 /**
  * Sends packets that may wait, for all connections together. A write costs as much as several hundred packets in it. So
- * the next packets wait half as long again as the last writes took, up to `waitMsMax`. With few connections this wait
+ * the next packets wait 1.5 times as long as the last writes took, up to `waitMsMax`. With few connections this wait
  * is negligible.
  */
 export class PacketFlush {

@@ -86,7 +86,7 @@ export function readableService(
   return { service, text }
 }
 
-/** Devices named by the query, in the order of a listing, existing or not; without names: all devices of `listed`. */
+/** The devices that the query names, sorted, existing or not. If it names none: those that `listed` returns. */
 export function deviceNames(
   { listing }: RouteContext,
   tenant: string,

@@ -57,7 +57,7 @@ export function resourceListReply<Thing>(
   return listReply(context, call, {
     ...list,
     names: namesOf([...things.keys()].filter((name) => name > after).sort()),
-    // Each object is read when its text is made: it may have changed or been deleted by then.
+    // Each object is looked up again: it may have changed or been deleted since the names were listed.
     isShown: (name) => {
       const thing = things.get(name)
       return thing !== undefined && isShown(thing, name)

@@ -46,10 +46,10 @@ function list(context: RouteContext, call: Call<unknown, ListQuery>): Promise<Re
   const { tenant } = caller
   const depth = query.depth ?? 0
   const known = (device: string) => knownDevice(context, tenant, device)
-  const firmwareKnown = (after: string) => context.listing.entries(firmwareIndex, tenant, '', after)
+  const devicesWithFirmware = (after: string) => context.listing.entries(firmwareIndex, tenant, '', after)
   return listReply(context, call, {
     headers: streamHeaders(context, tenant),
-    names: deviceNames(context, tenant, query, firmwareKnown),
+    names: deviceNames(context, tenant, query, devicesWithFirmware),
     isShown: devicesWithin(caller.scope, 'updates', 'read'),
     isMatching: query.deviceIdentifier && ((device) => known(device) !== undefined),
     textOf: (device) => {

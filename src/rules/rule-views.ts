@@ -10,7 +10,8 @@ interface RuleViewsParts extends TenantViewsParts {
 }
 
 /**
- * The rules of all tenants: every published evaluation is based on stored rules.
+ * The alarms of all tenants. Device turns read only committed alarms, so every published evaluation is based on stored
+ * ones.
  *
  * `sweep` is called for every alarm whose evaluations may have changed. The first loading does not call it, because the
  * sweeper then compares `digestOf` with its stored progress.

@@ -33,9 +33,10 @@ interface TenantView<Stored> {
 
 /** The words of one kind of rules in the log. */
 interface RuleWords {
-  /** The fields with an id, and with several ids. */
+  /** The names of the log fields with one id, and with several ids. */
   readonly one: string
   readonly many: string
+  /** The log messages. */
   readonly skipped: string
   readonly silenced: string
 }
@@ -45,7 +46,7 @@ interface RuleWords {
  * each commit in the order of commits, so that device turns read only committed state.
  */
 export abstract class TenantViews<Stored, View extends TenantView<Stored>> {
-  /** The views of tenants that are not idle. */
+  /** The views that are not idle, by tenant. */
   protected readonly active = new Map<string, View>()
   readonly #parts: TenantViewsParts
   readonly #words: RuleWords
@@ -66,7 +67,7 @@ export abstract class TenantViews<Stored, View extends TenantView<Stored>> {
 
   protected abstract newView(parts: TenantViewParts): View
 
-  /** False until the first `load`; no rule is evaluated or run before. */
+  /** False until the first `load`; no rule is evaluated or run before that. */
   get isLoaded(): boolean {
     return this.#isLoaded
   }
@@ -117,7 +118,7 @@ export abstract class TenantViews<Stored, View extends TenantView<Stored>> {
     return this.#entries.get(tenant)?.view
   }
 
-  /** Changes before the first loading are part of the loaded state: they return undefined. */
+  /** Does nothing before the first loading, because the loaded state contains the change. */
   protected change<Result>(tenant: string, change: (view: View) => Result): Result | undefined {
     if (!this.#isLoaded) return undefined
     const { view, reaches } = this.#entryOf(tenant)

@@ -21,7 +21,7 @@ export interface ActorDefinition<State, Command, Event> {
    * events.
    */
   readonly persistence: 'redo' | 'write_through'
-  /** Creates the state from the stored records by name; without records for a `redo` actor that has no snapshot. */
+  /** Creates the state from the stored records by name. A `redo` actor has none: it wakes so if it has no snapshot. */
   wake(address: ActorAddress, records: ReadonlyMap<string, unknown>): State
   decide(state: State, command: Command, turn: Turn): Decision<Event>
   /**
@@ -29,7 +29,7 @@ export interface ActorDefinition<State, Command, Event> {
    */
   apply(state: State, event: Event, offset: number): void
   /**
-   * For `redo` actors: writes the state to store. Returns false, and writes nothing, if the object of the actor does
+   * For `redo` actors: writes the snapshot of the state. Returns false, and writes nothing, if the object of the actor does
    * not exist.
    */
   writeSnapshot?(state: State, writer: ValueWriter): boolean
@@ -127,7 +127,7 @@ export interface Recorded<Event> {
    * crash before it loses them.
    */
   readonly changes?: readonly unknown[]
-  /** For a written-through actor, they are also its changes, applied before the events. */
+  /** The records to store. For a written-through actor, they are also the changes of its state, applied before the events. */
   readonly records?: readonly RecordChange[]
   readonly indexes?: readonly IndexChange[]
   readonly shared?: readonly SharedRecord[]

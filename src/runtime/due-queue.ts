@@ -8,7 +8,7 @@ export interface Due extends Timed {
 
 /** The longest delay of a timer. After it, the next item is checked again. */
 const timerMsMax = 2 ** 31 - 1
-/** Items passed on before the loop yields: many may be due after a restart. */
+/** The most items in one run, because many may be due after a restart. The event loop continues before the next run. */
 const batchMax = 64
 
 /** Passes each item to `due` once, at its time. All items share one timer. */
@@ -23,7 +23,7 @@ export class DueQueue<T extends Due> {
   #timerAt = Number.POSITIVE_INFINITY
   #isRunning = true
 
-  /** Times are those of this clock of the world. */
+  /** `clock`: the clock of the world to which the times of items refer. */
   constructor(world: World, clock: 'now' | 'monotonic', due: (item: T) => void) {
     this.#world = world
     this.#clock = clock

@@ -34,8 +34,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * Call it only if `hasRoom`. Returns the item that was evicted for the new one. An item that waits under this key
-   * keeps its place, and nothing is added.
+   * Adds an item under a key, by default the item itself. Call it only if `hasRoom`. Returns the item that was evicted
+   * for it. If an item waits under the key already, that item keeps its place, and nothing is added.
    */
   add(group: string, item: T, key: unknown = item): T | undefined {
     if (this.has(group, key)) return undefined

@@ -1,9 +1,9 @@
 import type { SocketPublisher } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** More UTF-16 units do not wait, so that a slow socket is noticed in time. */
+/** If more UTF-16 units than this wait for a topic, they are sent at once, so that a slow socket is noticed in time. */
 const waitingUnitsMax = 64 * 1024
-/** More deliveries (messages × sockets) do not wait. They take about 10 ms. */
+/** If more deliveries (messages × sockets) than this wait in all, they are sent at once. This takes about 10 ms. */
 const waitingDeliveriesMax = 128 * 1024
 
 /** A socket of this process that the websocket server does not know. */
@@ -21,18 +21,22 @@ interface Topic {
 
 /**
  * Publishes to websockets and to local sockets. Messages for local sockets wait until the end of the cycle of the event
- * loop, so that each socket gets all of them at once: with many sockets this takes half of the time.
+ * loop, so that each socket gets all of them at once: with many sockets this takes half as long.
  */
 export class LocalTopics implements SocketPublisher {
   readonly #world: World
   readonly #websockets: SocketPublisher
   readonly #topics = new Map<string, Topic>()
+  readonly #failed: (error: unknown) => void
   /** Topics with waiting messages. */
-  #due: Topic[] = []
+  readonly #due: Topic[] = []
+  #waitingDeliveries = 0
 
-  constructor(world: World, websockets: SocketPublisher) {
+  /** `failed`: called if a local socket throws. The other sockets get their messages all the same. */
+  constructor(world: World, websockets: SocketPublisher, failed: (error: unknown) => void) {
     this.#world = world
     this.#websockets = websockets
+    this.#failed = failed
   }
 
   subscribe(topic: string, socket: LocalSocket): void {
@@ -55,18 +59,27 @@ export class LocalTopics implements SocketPublisher {
     // The bytes may change after this call.
     const text = typeof message === 'string' ? message : Buffer.from(message).toString()
     known.units += text.length
-    const count = known.waiting.push(text)
-    if (count === 1 && this.#due.push(known) === 1) this.#world.soon(() => this.flush())
-    if (known.units > waitingUnitsMax || count * known.sockets.size > waitingDeliveriesMax) this.flush()
+    this.#waitingDeliveries += known.sockets.size
+    if (known.waiting.push(text) === 1 && this.#due.push(known) === 1) this.#world.soon(() => this.flush())
+    if (known.units > waitingUnitsMax || this.#waitingDeliveries > waitingDeliveriesMax) this.flush()
   }
 
-  /** Sends waiting messages now. Call it before anything that must come after them. */
+  /** Sends waiting messages now. Call it before sending anything that must come after them. */
   flush(): void {
-    for (const topic of this.#due.splice(0)) {
+    this.#waitingDeliveries = 0
+    for (let topic = this.#due.shift(); topic; topic = this.#due.shift()) {
       const messages = topic.waiting
       topic.waiting = []
       topic.units = 0
-      for (const socket of topic.sockets) socket.receive(messages)
+      for (const socket of topic.sockets) this.#give(socket, messages)
+    }
+  }
+
+  #give(socket: LocalSocket, messages: readonly string[]): void {
+    try {
+      socket.receive(messages)
+    } catch (error) {
+      this.#failed(error)
     }
   }
 }

@@ -223,8 +223,8 @@ export class Registry<Event> {
   }
 
   /**
-   * Ends an activation of a brief kind, or of a `redo` actor without a state to store: commands for unknown names must
-   * leave nothing in memory.
+   * Ends an activation of a brief kind, or of a `redo` actor whose object does not exist: commands for unknown names
+   * must leave nothing in memory.
    */
   releaseIfEmpty(activation: Activation<Event>): void {
     const { definition, state } = activation
@@ -260,7 +260,7 @@ export class Registry<Event> {
 
   #reviveFrom(definition: AnyDefinition<Event>, address: ActorAddress, snapshot: Bytes): Activation<Event> {
     const activation = snapshot
-      ? (this.#readSnapshot(definition, address, snapshot) ?? this.#readOldSnapshot(definition, address, snapshot))
+      ? (this.#readSnapshot(definition, address, snapshot) ?? this.#readUnpacked(definition, address, snapshot))
       : new Activation(definition, address, definition.wake(address, new Map()), 0)
     this.#redo(activation)
     return activation
@@ -280,8 +280,11 @@ export class Registry<Event> {
     })
   }
 
-  /** Upgrades a snapshot, then reads it. @throws StorageFailure `damaged` */
-  #readOldSnapshot(definition: AnyDefinition<Event>, address: ActorAddress, bytes: Uint8Array): Activation<Event> {
+  /**
+   * Reads a snapshot of an older version, or in a form that only `unpack` reads: packs it again first.
+   * @throws StorageFailure `damaged`
+   */
+  #readUnpacked(definition: AnyDefinition<Event>, address: ActorAddress, bytes: Uint8Array): Activation<Event> {
     const format = formatOf(definition, '')
     const upgraded = this.#journal.pack(format, this.#journal.unpack(format, bytes))
     const activation = this.#readSnapshot(definition, address, upgraded)

@@ -1,5 +1,6 @@
 import { type ActorAddress, addressFrom, addressKey } from '#runtime/actor'
 import { type Due, DueQueue } from '#runtime/due-queue'
+import { unplaced } from '#runtime/time-heap'
 import type { World } from '#runtime/world'
 
 /**
@@ -13,6 +14,7 @@ export class Reminders {
 
   constructor(world: World, fire: (address: ActorAddress, dueAt: number) => void) {
     this.#queue = new DueQueue(world, 'now', ({ key, at }) => fire(addressFrom(key), at))
+    // Reminders are only collected until `start`.
     this.#queue.stop()
   }
 
@@ -27,7 +29,7 @@ export class Reminders {
   set(address: ActorAddress, dueAt: number | null): void {
     const key = addressKey(address)
     if (dueAt === null) this.#queue.delete(key)
-    else this.#queue.put(this.#queue.get(key) ?? reminderOf(address, dueAt), dueAt)
+    else this.#queue.put(this.#queue.get(key) ?? reminderOf(address), dueAt)
   }
 
   /** Drops all reminders of a tenant in memory. Stored ones stay, and the next start would read them. */
@@ -46,9 +48,9 @@ export class Reminders {
   }
 }
 
-function reminderOf({ kind, tenant, id }: ActorAddress, at: number): Due {
+function reminderOf({ kind, tenant, id }: ActorAddress): Due {
   // `join` creates a flat string. A concatenation would keep its parts: 130 bytes more.
-  return { key: [kind, tenant, id].join('/'), at, order: 0, place: -1 }
+  return { key: [kind, tenant, id].join('/'), ...unplaced }
 }
 
 /** A stored reminder is its deadline, Unix ms. */

@@ -1,4 +1,4 @@
-/** An item of a `TimeHeap`. Only the heap changes these fields. */
+/** An item of a `TimeHeap`. While an item is in a heap, only the heap changes these fields. */
 export interface Timed {
   at: number
   /** Items with the same time stay in the order in which they were put. */

@@ -2,7 +2,8 @@
  * Reads a stored value piece by piece, in the order in which a `ValueWriter` wrote it. Only objects that are kept are
  * created.
  *
- * If the bytes have another form, reading ends. So code that uses a reader need not handle other forms.
+ * If the bytes have another form, the method throws, and `Journal.readRecord` returns undefined. Code that uses a reader
+ * need not handle this.
  */
 export interface ValueReader {
   /** The number of values that follow. */

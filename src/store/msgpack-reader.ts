@@ -235,7 +235,7 @@ const noBytes = Buffer.alloc(0)
 
 /**
  * For tags from 0xc0 to 0xdf: the size in bytes of the tag and the number or length after it; 0 for tags that are never
- * written. 0xd4 is `undefined` in a list or an object, if the two bytes after it are 0.
+ * written. 0xd4 is `undefined` in a list or an object, if the byte after it is 0.
  * nil, –, false, true · bin 8, 16, 32 · ext 8, 16, 32 · float 32, 64 · uint 8 to 64 · int 8 to 64 · fixext · str 8, 16,
  * 32 · array 16, 32 · map 16, 32
  */

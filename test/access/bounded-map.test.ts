@@ -51,7 +51,7 @@ describe('a map of recently used entries', () => {
     [100 * generationMs, undefined],
     [-1, 1],
     [-2 * generationMs, undefined],
-  ])('still has an entry that was not used again, or not, after %i ms', (ms, expected) => {
+  ])('an entry that is not used again has, after %i ms, the value %s', (ms, expected) => {
     const map = make()
     map.set('a', 1, 0)
     expect(map.get('a', ms)).toBe(expected)

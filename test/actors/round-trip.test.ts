@@ -257,7 +257,7 @@ const [notices, bus] = [new RecordingNotices(), noticeBus()]
 const definitions = [tenantActor(bus), signingKeysActor(notices), directoryActor(notices)] as AnyDefinition<Entry>[]
 const awake = definitions.map(acting)
 
-test('an entry for another kind of actor than a device is a bug', () => {
+test('a device throws on an entry of another kind of actor', () => {
   const { definition, state } = ActingDevice.added()
   const entry: Entry = { kind: 'unsubscribed', at: 1, user: 'u', subscription: 'S' }
   expect(() => definition.apply(state, entry, 1)).toThrow('unsubscribed')

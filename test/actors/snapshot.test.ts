@@ -215,7 +215,7 @@ test.each<[unknown[]]>([
   expect([after?.alarms, after?.throttles, after?.desired]).toEqual([noAlarms, noThrottles, noDesired])
 })
 
-test('a snapshot with no more than the fields that are always stored has the same bytes as ever', () => {
+test('a snapshot without optional fields has the bytes of earlier commits', () => {
   expect(written(plain).toString('hex')).toBe('9c07a76f66666c696e65000000a000c090c38090')
 })
 

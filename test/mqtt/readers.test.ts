@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { Problem } from '#model/problem'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
 
 /** Events, values and the status of devices by subscription. */
@@ -226,6 +227,28 @@ describe('a persistent session', () => {
     const second = await fixture.connected(lasting)
     await fixture.settle()
     expect(valuesOf(second)).toEqual([1])
+  })
+
+  test('to which an event could not be sent, because the store was not available, reads its values again', async () => {
+    await report({ a: 0 })
+    const first = await fixture.connected(lasting)
+    await subscribe('v1/state/#', { qos: 1, rh: 2 }, first)
+    const { system } = fixture.assembly.context
+    device.onSent = () => {
+      device.onSent = () => {}
+      vi.spyOn(system, 'wake').mockImplementationOnce(() => {
+        throw new Problem('storage')
+      })
+    }
+    device.publish('v1/devices/me/telemetry', '{"a":1}', { qos: 1, messageId: 5 })
+    await fixture.settle()
+    expect(first.isClosed).toBe(true)
+    const second = await fixture.connected(lasting)
+    await fixture.settle()
+    const value = 'v1/state/PUMP-1/telemetry/a 1'
+    expect([...messages(first), ...messages(second)].filter((text) => text.startsWith(value))).toEqual([
+      `${value} QoS 1 retained`,
+    ])
   })
 
   test('after a kill of the process nothing is missing; the last ten seconds may come twice', async () => {

@@ -72,7 +72,7 @@ test('an item that waits under a key keeps its place; one that is added again af
   expect([queue.take(), queue.take(), queue.take()]).toEqual([{ id: 2 }, { id: 1 }, undefined])
 })
 
-test('forgetting a group removes its items', () => {
+test('forgetting a group removes its items, and clearing removes all', () => {
   const queue = queueOf(8, 'a1', 'a2', 'b1')
   expect([...queue.of('a')]).toEqual(['a1', 'a2'])
   queue.forget('a')

@@ -5,10 +5,13 @@ import { ManualWorld } from '#test/runtime/manual-world'
 let world: ManualWorld
 let topics: LocalTopics
 let published: string[]
+let errors: unknown[]
 beforeEach(() => {
   world = new ManualWorld()
   published = []
-  topics = new LocalTopics(world, { publish: (topic, message) => published.push(`${topic} ${message}`) })
+  errors = []
+  const websockets = { publish: (topic: string, message: string | Uint8Array) => published.push(`${topic} ${message}`) }
+  topics = new LocalTopics(world, websockets, (error) => errors.push(error))
 })
 
 function socket() {
@@ -48,10 +51,28 @@ test('a socket gets exactly the messages that were published while it was subscr
   ])
 })
 
+test('a socket that throws keeps no other socket from its messages', async () => {
+  const bug = new Error('bug')
+  const broken = {
+    receive: () => {
+      throw bug
+    },
+  }
+  const sockets = [socket(), socket(), socket()]
+  topics.subscribe('a', broken)
+  for (const [place, each] of sockets.entries()) topics.subscribe(place === 2 ? 'b' : 'a', each)
+  for (const message of ['1', '2']) {
+    for (const topic of ['a', 'b']) topics.publish(topic, message)
+    await world.settle()
+  }
+  expect(sockets.map(({ lists }) => lists.flat())).toEqual(Array(3).fill(['1', '2']))
+  expect(errors).toEqual([bug, bug])
+})
+
 test.each([
   ['bytes', 1, 'x'.repeat(1024), 64],
   ['sockets', 10_000, 'x', 13],
-])('of many %s, few messages wait', (_, socketCount, message, waitingMax) => {
+])('messages are sent at once if there are many %s', (_, socketCount, message, waitingMax) => {
   const sockets = Array.from({ length: socketCount }, socket)
   for (const each of sockets) topics.subscribe('a', each)
   for (let count = 0; count < waitingMax; count++) topics.publish('a', message)

@@ -73,7 +73,7 @@ class HistoryRun {
   readonly #declared = new Map<string, readonly string[]>()
   /** Imported points, and the offset of the stream after which each was imported. */
   readonly #imported: { readonly after: number; readonly add: (model: HistoryModel) => void }[] = []
-  readonly counts = { imports: 0, crashes: 0, powerLosses: 0, failedWrites: 0, checks: 0, points: 0 }
+  checks = 0
   step = 0
 
   constructor(seed: number) {
@@ -85,7 +85,6 @@ class HistoryRun {
     const beforeWrite = () => {
       const fault = this.#fault
       this.#fault = undefined
-      if (fault) this.counts.failedWrites++
       return fault
     }
     this.#backend = memoryStorage({ world, delayMsMax, faults: { beforeWrite } })
@@ -133,7 +132,6 @@ class HistoryRun {
     else if (tried < 0.91) this.#fault = { fail: random.next() < 0.5 ? 'full' : 'io', reachedDisk: random.next() < 0.5 }
     else if (tried < 0.95) await this.#die(() => this.#backend.crash(random.below(3)))
     else {
-      this.counts.powerLosses++
       await this.#die(() => {
         this.#store.losePower()
         // Each database has the writes that reached the disk.
@@ -147,7 +145,6 @@ class HistoryRun {
   }
 
   async #die(place: () => void): Promise<void> {
-    this.counts.crashes++
     for (let left = this.#world.random.below(4); left > 0; left--) await this.#world.step()
     this.#server.die()
     this.#fault = undefined
@@ -197,7 +194,6 @@ class HistoryRun {
     // An earlier write failed: the point is in memory only.
     if (answer === undefined) await this.#die(() => this.#backend.crash())
     if (answer === undefined || JSON.parse(answer).stored !== 1) return
-    this.counts.imports++
     const after = (await this.#pumped(this.#server.stream())).at(-1)?.offset ?? 0
     const name = nameOf(device, service, propId, type.toLowerCase())
     this.#imported.push({ after, add: (model) => model.set(name, time, storedOf(value)) })
@@ -233,7 +229,7 @@ class HistoryRun {
 
   async #check(): Promise<void> {
     this.#allowWrites()
-    this.counts.checks++
+    this.checks++
     const now = Math.floor(this.#world.now()) + 1
     const from = hourOf(now - oldestMs)
     const span = { from: { at: from }, to: { at: now } }
@@ -359,8 +355,6 @@ class HistoryRun {
       const isOfService = name.split(' ')[1] !== ''
       if (recent.length > 0) (isOfService ? points : status)[name] = recent
     }
-    const count = Object.values(points).reduce((sum, each) => sum + each.length, 0)
-    this.counts.points = Math.max(this.counts.points, count)
     return { points, status }
   }
 
@@ -437,7 +431,7 @@ export async function runHistory(seed: number) {
   try {
     await run.begin()
     for (run.step = 1; run.step <= steps; run.step++) await run.act()
-    return run.counts
+    return run.checks
   } catch (error) {
     const what = error instanceof Error ? error.message : String(error)
     const again = `HISTORY_SEED=${seed} npm test -- test/simulation/history-seeds`

@@ -18,7 +18,7 @@ process.on('unhandledRejection', (error) => {
 })
 process.once('disconnect', () => process.exit())
 
-/** Runs a failing seed again with stack traces. */
+/** The fault of a seed; undefined if there is none. A failing seed runs again with stack traces. */
 async function faultOf(seed: number, isTraced = false): Promise<string | undefined> {
   try {
     await (isHistoryOnly ? runHistory(seed) : run(seed, { isTraced }))

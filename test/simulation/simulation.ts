@@ -18,7 +18,7 @@ import { UpdatesAtRest } from '#test/simulation/updates-at-rest'
 import { Witness } from '#test/simulation/witness'
 import { type MemoryBackend, memoryStorage, type WriteFault } from '#test/store/memory'
 
-/** Statistics of a run for reports. */
+/** The result of a run. Two runs with the same seed have the same result. */
 export interface RunSummary {
   readonly acknowledged: number
   readonly crashes: number
@@ -39,7 +39,7 @@ const clusterEvery = 5
 /** One life of the server from a seed: its steps, and the checks at rest. */
 export class Simulation {
   step = 0
-  /** The present process. */
+  /** The server that runs now. After a crash it is another one. */
   server: SimulatedServer
   readonly #world: SimulatedWorld
   readonly #backend: MemoryBackend

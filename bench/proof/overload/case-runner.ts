@@ -246,8 +246,9 @@ function askRegularly({ port, authorizations }: ServerTarget): () => Promise<End
 }
 
 /**
- * Reads the memory of a process regularly, and ignores that the process ends, which other checks report. The returned
- * function stops this, and returns the maximum of private memory, and of all memory with mapped files since the start.
+ * Reads the memory of a process regularly until the returned function is called. That function returns the maximum of
+ * private memory meanwhile, and of all memory (with mapped files) since the process started. Other checks report it if
+ * the process has ended.
  */
 function watchMemory(processId: number): () => { readonly ownMib: number; readonly allMib: number } {
   const peak = { ownMib: 0, allMib: 0 }

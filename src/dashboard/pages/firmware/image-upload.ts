@@ -2,8 +2,8 @@ import { Problem, pauseMs } from '#client/problem'
 
 /**
  * Uploads the image of a release in parts, one after the other, each with a `Content-Range`. Continues after a broken
- * connection, a restart of the server or a reload of the page: the server keeps parts for a day. A permanent refusal
- * throws `Problem`. After another failure the part is sent again. Contract 6, RFC 9110 §14.4.
+ * connection, a restart of the server or a reload of the page: the server keeps parts for a day. After a permanent
+ * refusal it throws a `Problem`; after another failure it sends the part again. Contract 6, RFC 9110 §14.4.
  */
 
 /** Small enough that slow connections send a part in the server's time limit, and large enough for few requests. */
