@@ -98,7 +98,7 @@ export class Proofs {
   }
 
   /**
-   * Marks the proof as used, and caches its key. Call last, when nothing else can refuse the request.
+   * Marks the proof as used, and caches its key. Call it after all checks that may refuse the request.
    *
    * @throws Problem `overloaded` when no more proofs can be remembered now
    */

@@ -313,7 +313,7 @@ export class Broker {
     const expiry = Number.isFinite(leftS) ? { messageExpiryInterval: leftS } : {}
     const properties = { ...delivery.properties, ...expiry }
     const isPlain = Object.keys(properties).length === 0
-    client.outgoing.send(isPlain ? delivery : { ...delivery, properties }, undefined, true)
+    client.outgoing.send({ delivery: isPlain ? delivery : { ...delivery, properties }, isKept: true })
   }
 
   #subscriberOf(key: string, client: Client): Subscriber {

@@ -3,7 +3,7 @@ import type { Caller } from '#model/caller'
 import type { Delivery, Subscription } from '#mqtt/control-packets'
 import { OutgoingMessages } from '#mqtt/outgoing-messages'
 import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
-import { type Publication, writeAcknowledgement, writeDelivery, writeSharedDelivery } from '#mqtt/publish-packet'
+import { deliveryPacket, type Publication, writeAcknowledgement, writeDelivery } from '#mqtt/publish-packet'
 import { type Reason, reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
 import type { CloseReason } from '#runtime/close-codes'
@@ -108,7 +108,7 @@ export class Client {
   deliver(message: Delivery): boolean {
     const { topicAliasMaximum } = this.#parts
     if (topicAliasMaximum === 0) {
-      return this.send(writeSharedDelivery(message, this.version), true)
+      return this.send(deliveryPacket(message, this.version), true)
     }
     const known = this.#aliases.get(message.topic)
     const topicAlias = known ?? this.#aliases.size + 1
@@ -164,7 +164,7 @@ export class ClientSocket implements Socket, LocalSocket {
   readonly #client: Client
   /** Set by the module that uses the socket. */
   onMessage: (message: string | Uint8Array) => void = () => {}
-  onPublished: (messages: readonly string[]) => void = () => {}
+  receive: (messages: readonly string[]) => void = () => {}
   onPing: () => void = () => {}
   /** The topics of events. Undefined for a socket that receives no events. */
   topics: LocalTopics | undefined
@@ -181,10 +181,6 @@ export class ClientSocket implements Socket, LocalSocket {
   send(message: string | Uint8Array): boolean {
     this.onMessage(message)
     return true
-  }
-
-  receive(messages: readonly string[]): void {
-    this.onPublished(messages)
   }
 
   cork(task: () => void): void {

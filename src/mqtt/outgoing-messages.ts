@@ -60,10 +60,10 @@ export class OutgoingMessages {
     this.#windowMax = windowMax
   }
 
-  /** `offset`, `isKept`: see `Unacknowledged`. */
-  send(delivery: Delivery, offset?: number, isKept = false): void {
-    if (delivery.qos === 0) this.#client.deliver(delivery)
-    else this.#enqueue({ delivery, offset, isKept })
+  /** The message may be shared by several clients. */
+  send(message: Omit<Unacknowledged, 'isReleased'>): void {
+    if (message.delivery.qos === 0) this.#client.deliver(message.delivery)
+    else this.#enqueue({ ...message })
   }
 
   /** PUBACK, PUBREC or PUBCOMP was received. */

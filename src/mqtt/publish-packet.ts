@@ -125,8 +125,8 @@ export function writeDelivery(message: Delivery, version: ProtocolVersion): Uint
   return packet
 }
 
-/** Like `writeDelivery`. All clients of a version share the packet of a message with `packets`. */
-export function writeSharedDelivery(message: Delivery, version: ProtocolVersion): Uint8Array {
+/** The packet of a message. If the message has `packets`, it is written only once for each protocol version. */
+export function deliveryPacket(message: Delivery, version: ProtocolVersion): Uint8Array {
   const { packets } = message
   if (!packets) return writeDelivery(message, version)
   packets[version] ??= writeDelivery(message, version)

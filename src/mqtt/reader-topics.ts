@@ -152,7 +152,7 @@ export class ReaderTopics {
         localTopics.flush()
         this.#receive(known, [String(message)])
       }
-      client.socket.onPublished = (messages) => this.#receive(known, messages)
+      client.socket.receive = (messages) => this.#receive(known, messages)
       client.onDrained = () => hub.drained(client.socket)
     }
     return reader
@@ -203,7 +203,7 @@ export class ReaderTopics {
     }
     for (const each of deliveries) {
       if ('gap' in each) this.#resync(reader, each.gap)
-      else client.outgoing.send(each.delivery, each.offset)
+      else client.outgoing.send(each)
     }
   }
 
@@ -234,7 +234,7 @@ export class ReaderTopics {
     const ofEvents = filters.filter(({ text: filter }) => readerKindOf(filter) === 'events')
     if (ofEvents.length > 0) {
       const qos = Math.max(...ofEvents.map(({ subscription }) => Math.min(subscription.qos, 1))) as Qos
-      reader.client.outgoing.send({ topic: resyncLevels.join('/'), payload: text, qos })
+      reader.client.outgoing.send({ delivery: { topic: resyncLevels.join('/'), payload: text, qos } })
     }
     const others = filters.filter((filter) => !ofEvents.includes(filter))
     if (others.length > 0) this.#scan(reader, others)
@@ -283,7 +283,7 @@ export class ReaderTopics {
           port.whenStored(() => {
             this.#parts.localTopics.flush()
             for (const delivery of messages.flatMap((message) => deliveryTo(reader, message, true) ?? []))
-              client.outgoing.send(delivery)
+              client.outgoing.send({ delivery })
           })
         }
       }

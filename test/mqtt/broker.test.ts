@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Broker } from '#mqtt/broker'
 import type { Client } from '#mqtt/client'
+import type { Delivery } from '#mqtt/control-packets'
 import { bytesOf } from '#mqtt/outgoing-messages'
 import { isMatching, isTopicFilter } from '#mqtt/topic'
 import { TopicTree } from '#mqtt/topic-tree'
@@ -37,7 +38,7 @@ test('messages that wait for their receivers are limited by their memory', async
   const broker = new Broker({ world, mayReceive })
   const sent: string[] = []
   const subscriptions = new Map()
-  const outgoing = { send: ({ topic }: { topic: string }) => sent.push(topic) }
+  const outgoing = { send: ({ delivery: { topic } }: { delivery: Delivery }) => sent.push(topic) }
   const client = { unsentBytes: () => 0, outgoing, subscriptions } as unknown as Client
   broker.subscribe('a session', client, { topic: 'a', qos: 0 })
   const message = { topic: 'a', payload: new Uint8Array(250_000), qos: 0, expiresAt: Number.POSITIVE_INFINITY } as const
@@ -85,7 +86,7 @@ test.each([
   }
   const outgoing = {
     kept: () => kept,
-    send: ({ topic }: { topic: string }) => sent.push(topic),
+    send: ({ delivery: { topic } }: { delivery: Delivery }) => sent.push(topic),
     resume: ({ sent: again, queue }: typeof kept) =>
       sent.push(
         `resumed: ${[...again.map(([, each]) => each), ...queue].map((each) => each.delivery.topic).join(', ')}`,

@@ -69,6 +69,16 @@ test('a socket that throws keeps no other socket from its messages', async () =>
   expect(errors).toEqual([bug, bug])
 })
 
+test('the waiting deliveries of all topics count together', () => {
+  const sockets = Array.from({ length: 10_000 }, socket)
+  for (const [place, each] of sockets.entries()) topics.subscribe(place % 2 ? 'a' : 'b', each)
+  for (let count = 0; count < 13; count++) for (const topic of ['a', 'b']) topics.publish(topic, 'x')
+  expect(sockets[0]?.lists).toEqual([])
+  topics.publish('a', 'x')
+  topics.publish('b', 'x')
+  expect(sockets.map(({ lists }) => lists.flat().length).slice(0, 2)).toEqual([13, 14])
+})
+
 test.each([
   ['bytes', 1, 'x'.repeat(1024), 64],
   ['sockets', 10_000, 'x', 13],
