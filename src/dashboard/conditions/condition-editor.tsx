@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { ChoiceField } from '#dashboard/components/choice-field'
 import { Field, Select, TextField, type TextFieldProps } from '#dashboard/components/fields'
@@ -46,7 +46,8 @@ export function ConditionEditor(props: ConditionEditorProps) {
     setChanged(next)
     onChange(parseDraft(next, operands).condition)
   }
-  useEffect(() => {
+  // An effect after the paint could run after newer input, and replace its condition by an older one.
+  useLayoutEffect(() => {
     if (changed) onChange(parseDraft(changed, operands).condition)
   }, [operands])
   const input = parseDraft(draft, operands)
