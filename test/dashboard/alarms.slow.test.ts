@@ -189,7 +189,7 @@ describe('alarms in a browser', () => {
   test('deleting asks for confirmation, and other browsers update their list', async () => {
     const bob = await Visitor.open(browser, server)
     const release = await bob.holdRequests('**/alarms/status*')
-    await bob.goTo('/alarms')
+    await bob.visit('/alarms')
     // The status is still unknown.
     await bob.row('Theirs').getByText('…').waitFor()
     await bob.goTo(pathOf(await only()))
