@@ -57,7 +57,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   'mqtt-packet': ['src/mqtt'],
   xstate: ['actors'],
   'json-logic-engine': ['src/rules'],
-  semver: ['src/model/firmware-order'],
+  semver: ['src/model/release'],
   mustache: ['src/model/mustache'],
   nodemailer: ['src/notifications'],
   croner: ['src/firmware/schedule'],

@@ -1,7 +1,9 @@
 import type { AcknowledgeAlarm } from '#actors/device/commands'
 import { type AlarmState, AlarmStates, type DeviceState, neverActive, noAlarms } from '#actors/device/state'
+import { logEntry, textOfEntry } from '#actors/tenant/log'
 import type { Acknowledgement } from '#model/alarm'
 import type { AlarmAcknowledged, AlarmChanged, AlarmWaits, Entry } from '#model/entry'
+import type { JsonValue } from '#model/json-value'
 import { Problem } from '#model/problem'
 import { answer, type Decision, type IndexChange, record, refuse, type Turn } from '#runtime/actor'
 
@@ -72,4 +74,43 @@ function put(state: DeviceState, alarm: string, current: AlarmState): void {
   if (current.since > 0 || current.waitingSince > 0) alarms.set(alarm, current)
   else alarms.delete(alarm)
   if (alarms.size === 0) state.alarms = noAlarms
+}
+
+/** A log of what happened to the alarms of a tenant, with texts `<alarm>/<device>/<JSON>`. Contract 12, Alarms. */
+export const alarmLogIndex = 'alarm-log'
+
+/** The JSON of a row. The API returns it with the alarm and the device. */
+export interface AlarmLogRow {
+  readonly type: 'ACTIVE' | 'INACTIVE' | 'ACKNOWLEDGED'
+  /** Unix ms. */
+  readonly at: number
+  readonly by?: string
+  readonly comment?: string
+  readonly value?: JsonValue
+}
+
+/** The row for an entry of a device; undefined if the entry is not about an alarm. */
+export function alarmLogRow(entry: Entry, offset: number): IndexChange | undefined {
+  if (entry.kind !== 'alarm_changed' && entry.kind !== 'alarm_acknowledged') return undefined
+  const row = entry.kind === 'alarm_changed' ? changeOf(entry) : acknowledgedRow(entry)
+  const text = `${entry.alarm}/${entry.device}/${JSON.stringify(row)}`
+  return { index: alarmLogIndex, entry: logEntry(row.at, offset, text), isPresent: true }
+}
+
+function changeOf({ isActive, since, value }: AlarmChanged): AlarmLogRow {
+  return { type: isActive ? 'ACTIVE' : 'INACTIVE', at: since, ...(value !== undefined && { value }) }
+}
+
+function acknowledgedRow({ at, by, comment }: AlarmAcknowledged): AlarmLogRow {
+  return { type: 'ACKNOWLEDGED', at, by, ...(comment !== undefined && { comment }) }
+}
+
+/** The alarm and the device that an entry of the index names. */
+export function alarmLogNames(entry: string): { readonly alarm: string; readonly device: string } {
+  const [alarm = '', device = ''] = textOfEntry(entry).split('/', 2)
+  return { alarm, device }
+}
+
+export function alarmLogRowOf(entry: string): AlarmLogRow {
+  return JSON.parse(textOfEntry(entry).split('/').slice(2).join('/'))
 }

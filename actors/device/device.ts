@@ -1,7 +1,17 @@
-import { alarmLogRow } from '#actors/device/alarm-log'
-import { decideAcknowledge } from '#actors/device/alarms'
-import type { AddDevice, DeviceCommand, RemoveDevice, SetSecret, SetToken } from '#actors/device/commands'
-import { serviceIndex, undeclaredEntry } from '#actors/device/declaration'
+import { isDeepStrictEqual } from 'node:util'
+import { alarmLogRow, decideAcknowledge } from '#actors/device/alarms'
+import type {
+  AddDevice,
+  DeleteMetaKey,
+  DeviceCommand,
+  Hello,
+  PatchMeta,
+  RemoveDevice,
+  SetSecret,
+  SetToken,
+  Welcome,
+} from '#actors/device/commands'
+import { declare, serviceIndex, undeclaredEntry } from '#actors/device/declaration'
 import {
   decideDesiredResult,
   decideSendDesired,
@@ -12,9 +22,7 @@ import {
 import { endingsMax, evaluateAllAlarms } from '#actors/device/evaluation'
 import { firmwareRows } from '#actors/device/firmware-index'
 import { withRuns } from '#actors/device/function-runs'
-import { decideHello } from '#actors/device/hello'
 import { limitMemory, type MemoryLimits, unlimitedMemory } from '#actors/device/memory'
-import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport, isRepeated } from '#actors/device/report'
 import {
   type DeviceRules,
@@ -26,13 +34,14 @@ import {
 import { deviceFormat, readSnapshot, shapeIdsOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { applyChange, applyEntry, type DeviceChange } from '#actors/device/state-changes'
-import { decideStatus, presenceChange } from '#actors/device/status'
+import { decideStatus, markOnline, presenceChange } from '#actors/device/status'
 import type { DeviceFunctions } from '#actors/device/turn-runs'
 import { decideWrite } from '#actors/device/writes'
 import { deviceTokenAddress } from '#actors/device-token/device-token'
 import { type DeviceGone, tenantAddress } from '#actors/tenant/commands'
 import { updateAddress } from '#actors/update/state'
-import type { Entry } from '#model/entry'
+import type { Discovered, Entry } from '#model/entry'
+import { changeMeta } from '#model/meta'
 import { Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
 import {
@@ -254,4 +263,56 @@ function decideRemove(
   const where = { tenant: turn.tenant, device }
   const evaluated = withEvaluation(removal, { ...ended, waiting: [], forgotten: [] }, where, rules)
   return { ...evaluated, events: [...ended.entries, ...removal.events] }
+}
+
+/** The device identifies itself and declares its services. Contract 7, HELLO; 4.6; DEVICE_DISCOVERY of contract 4. */
+function decideHello(state: DeviceState, hello: Hello, turn: Turn, startedAt: number): Decision<Entry> {
+  if (!state.exists) return refuse(new Problem('device_unknown'))
+  const declaration = declare(state, hello.services, turn.now)
+  const online = markOnline(state, turn.now, startedAt, hello.isConnect)
+  const discovered = discover(state, hello, turn.now)
+  const welcome: Welcome = {
+    flakeAddress: state.flakeAddress,
+    seq: hello.session === state.session ? state.seq : 0,
+  }
+  const entries: Entry[] = [...declaration.entries, ...(discovered ? [discovered] : []), ...online.entries]
+  return record(entries, {
+    changes: [...declaration.changes, ...online.changes],
+    shared: declaration.shared,
+    isCheckpointed: declaration.changes.length > 0,
+    indexes: [
+      ...declaration.indexes,
+      ...(discovered ? firmwareRows(state.device, state, discovered) : []),
+      ...online.indexes,
+    ],
+    answer: welcome,
+  })
+}
+
+function discover(state: DeviceState, hello: Hello, now: number): Discovered | undefined {
+  const { device, flakeAddress } = state
+  const project = hello.project ?? state.project
+  const firmwares = hello.firmwares ?? state.firmwares
+  const { isAutoUpdated } = hello
+  const isSame =
+    project === state.project && isAutoUpdated === state.isAutoUpdated && isDeepStrictEqual(firmwares, state.firmwares)
+  const isAnnounced = hello.firmwares !== undefined || state.firmwares.length === 0
+  if (isSame && !isAnnounced) return undefined
+  return { kind: 'discovered', device, flakeAddress, at: now, project, firmwares, isAutoUpdated }
+}
+
+/** Contract 3.10: a merge patch. Without a change there is no event. Answered with the resulting metadata. */
+function decidePatchMeta(state: DeviceState, { patch }: PatchMeta, turn: Turn): Decision<Entry> {
+  if (!state.exists) return refuse(new Problem('not_found'))
+  const change = changeMeta(state.meta, patch)
+  if ('refusal' in change) {
+    return refuse(new Problem('invalid', undefined, { details: [{ path: '', message: change.refusal }] }))
+  }
+  if (JSON.stringify(change.meta) === JSON.stringify(state.meta)) return answer(state.meta)
+  return record([{ kind: 'meta_set', device: state.device, at: turn.now, meta: change.meta }], { answer: change.meta })
+}
+
+function decideDeleteMetaKey(state: DeviceState, { key }: DeleteMetaKey, turn: Turn): Decision<Entry> {
+  if (!state.exists || !Object.hasOwn(state.meta, key)) return refuse(new Problem('not_found'))
+  return record([{ kind: 'meta_deleted', device: state.device, at: turn.now, key }])
 }

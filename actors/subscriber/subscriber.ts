@@ -1,18 +1,29 @@
 import type { SubscriberNotices } from '#actors/notice-bus'
-import { recordActor } from '#actors/record-actor'
-import type { SubscriberCommand } from '#actors/subscriber/commands'
-import { decideAdvanceMail, decideMailFailed, noMail } from '#actors/subscriber/mail'
-import { type MailState, mailRecord, type SubscriberState, subscriptionsRecord } from '#actors/subscriber/state'
+import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import type { SetLocale, Subscribe, SubscriberCommand, TopicEnded, Unsubscribe } from '#actors/subscriber/commands'
+import { decideAdvanceMail, decideMailFailed, mailAfter, noMail } from '#actors/subscriber/mail'
 import {
-  decideEraseSubscriber,
-  decideSetLocale,
-  decideSubscribe,
-  decideTopicEnded,
-  decideUnsubscribe,
-} from '#actors/subscriber/subscriptions'
-import type { Entry } from '#model/entry'
-import type { StoredSubscription } from '#model/subscription'
-import type { ActorDefinition, RecordChange } from '#runtime/actor'
+  type MailState,
+  mailRecord,
+  type SubscriberState,
+  subscriptionsRecord,
+  topicIndex,
+  topicRow,
+} from '#actors/subscriber/state'
+import type { Entry, Unsubscribed } from '#model/entry'
+import { Problem } from '#model/problem'
+import { type StoredSubscription, subscriptionsMax } from '#model/subscription'
+import {
+  type ActorDefinition,
+  answer,
+  type Decision,
+  type IndexChange,
+  type RecordChange,
+  type Recorded,
+  record,
+  refuse,
+  type Turn,
+} from '#runtime/actor'
 
 /**
  * A user with subscriptions, and the progress of their mails. One actor for all subscriptions of a user, so that
@@ -45,4 +56,133 @@ export function subscriberActor(
 function put(state: SubscriberState, { name, value }: RecordChange): void {
   if (name === subscriptionsRecord) state.subscriptions = (value as readonly StoredSubscription[] | null) ?? []
   else state.mail = (value as MailState | null) ?? noMail
+}
+
+/** §3.1. A repeated subscribe request with the same id gets the same answer. */
+function decideSubscribe(
+  state: SubscriberState,
+  { subscription, from }: Subscribe,
+  { now }: Turn,
+  notices: SubscriberNotices,
+): Decision<Entry> {
+  const { tenant, subscriptions, mail } = state
+  const known = subscriptions.find(({ id }) => id === subscription.id)
+  // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
+  if (known && isSame(known, subscription)) return record([], { answer: known })
+  if (subscriptions.some((other) => isOfSame(other, subscription))) return refuse(new Problem('conflict_empty'))
+  if (known) return refuse(new Problem('conflict', 'the id is taken'))
+  if (subscriptions.length >= subscriptionsMax) {
+    return refuse(new Problem('bad_request_message', `a user has at most ${subscriptionsMax} subscriptions`))
+  }
+  const cursors = { ...mail.cursors, [subscription.id]: from }
+  return record([{ kind: 'subscribed', at: now, user: subscription.createdBy, stored: subscription }], {
+    records: [
+      { name: subscriptionsRecord, value: [...subscriptions, subscription] },
+      { name: mailRecord, value: { ...mail, cursors } },
+    ],
+    indexes: [rowOf(state, subscription, true)],
+    effects: [() => notices.subscribed(tenant, subscription.function)],
+    answer: subscription,
+  })
+}
+
+/** §3.1. Setting the same locale causes an event again, except for a repeated request. */
+function decideSetLocale(
+  { subscriptions }: SubscriberState,
+  { id, locale, isRepeated }: SetLocale,
+  { now }: Turn,
+): Decision<Entry> {
+  const before = subscriptions.find((each) => each.id === id)
+  if (!before) return refuse(new Problem('not_found_empty'))
+  if (isRepeated && before.locale === locale) return record([], { answer: before })
+  const stored = { ...before, locale }
+  const all = subscriptions.map((each) => (each === before ? stored : each))
+  return record([{ kind: 'subscription_updated', at: now, user: stored.createdBy, stored }], {
+    records: [{ name: subscriptionsRecord, value: all }],
+    answer: stored,
+  })
+}
+
+/** §3.1. */
+function decideUnsubscribe(
+  state: SubscriberState,
+  { id, isByLink }: Unsubscribe,
+  turn: Turn,
+  notices: SubscriberNotices,
+): Decision<Entry> {
+  const ended = state.subscriptions.filter((each) => each.id === id)
+  if (ended.length > 0) return decideEnd(state, ended, turn, notices)
+  return isByLink ? answer(undefined) : refuse(new Problem('not_found_empty'))
+}
+
+/** §3.1. If the command comes twice, the second one changes nothing. */
+function decideTopicEnded(
+  state: SubscriberState,
+  topic: TopicEnded,
+  turn: Turn,
+  notices: SubscriberNotices,
+): Decision<Entry> {
+  const ended = state.subscriptions.filter((each) => each.function === topic.function)
+  return ended.length > 0 ? decideEnd(state, ended, turn, notices) : answer(undefined)
+}
+
+/** Contract 5.6. Causes no event, because the only receiver of the event is gone. */
+function decideEraseSubscriber(state: SubscriberState, notices: SubscriberNotices): Decision<Entry> {
+  if (state.subscriptions.length === 0 && state.mail === noMail) return answer(undefined)
+  return recordsWithoutEntry(
+    [
+      { name: subscriptionsRecord, value: null },
+      { name: mailRecord, value: null },
+    ],
+    removalOf(state, state.subscriptions, notices),
+  )
+}
+
+function decideEnd(
+  state: SubscriberState,
+  ended: readonly StoredSubscription[],
+  { now }: Turn,
+  notices: SubscriberNotices,
+): Recorded<Entry> {
+  const left = state.subscriptions.filter((each) => !ended.includes(each))
+  const entries = ended.map(
+    ({ id, createdBy }): Unsubscribed => ({ kind: 'unsubscribed', at: now, user: createdBy, subscription: id }),
+  )
+  return record(entries, {
+    records: [
+      { name: subscriptionsRecord, value: left.length === 0 ? null : left },
+      { name: mailRecord, value: mailAfter(state.mail, left, now) },
+    ],
+    ...removalOf(state, ended, notices),
+  })
+}
+
+/** The index rows to remove, and the notices. */
+function removalOf(
+  state: SubscriberState,
+  ended: readonly StoredSubscription[],
+  notices: SubscriberNotices,
+): Pick<Recorded<Entry>, 'indexes' | 'effects'> {
+  return {
+    indexes: ended.map((each) => rowOf(state, each, false)),
+    effects: ended.map(
+      ({ function: fn }) =>
+        () =>
+          notices.unsubscribed(state.tenant, fn, state.id),
+    ),
+  }
+}
+
+function rowOf({ id }: SubscriberState, stored: StoredSubscription, isPresent: boolean): IndexChange {
+  return { index: topicIndex, entry: topicRow(stored.function, id, stored.id), isPresent }
+}
+
+/** The key of a subscription: a user has at most one subscription for each key. §2.6 */
+function isOfSame(one: StoredSubscription, other: StoredSubscription): boolean {
+  return one.function === other.function && one.type === other.type
+}
+
+/** The creation time and origin may differ between repetitions. */
+function isSame(one: StoredSubscription, other: StoredSubscription): boolean {
+  return isOfSame(one, other) && one.locale === other.locale && one.createdBy === other.createdBy
 }

@@ -2,7 +2,7 @@ import { assign, setup } from 'xstate'
 import type { UpdateEvent } from '#actors/update/events'
 import type { FailureReason, UpdateContext } from '#actors/update/state'
 import type { TriggerStatus, UpdateState } from '#model/firmware'
-import { hasFallenBack, hasReachedVersion } from '#model/firmware-order'
+import { hasFallenBack, hasReachedVersion } from '#model/release'
 
 /**
  * Version of everything that decides how a stored update continues. Each change of this must raise the version and add

@@ -5,9 +5,8 @@ import { countFailed, noAuthCounts, SignInCounts } from '#access/auth-counts'
 import { authenticatorOf } from '#access/authenticator'
 import { Authors } from '#access/authors'
 import { type FileKeys, fileKeysOf } from '#access/file-keys'
-import { firstAdministrator } from '#access/first-administrator'
 import { type LinkCaller, LinkCredentials } from '#access/link-credentials'
-import type { IdentityOptions, Lifetimes } from '#access/options'
+import type { Administrator, IdentityOptions, IdentitySettings, Lifetimes } from '#access/options'
 import { Passwords } from '#access/passwords'
 import { Nonces, Proofs, proofKeys } from '#access/proof'
 import { ReplayCache } from '#access/replay-cache'
@@ -21,8 +20,12 @@ import { TenantRemoval } from '#access/tenant-removal'
 import { Tokens } from '#access/tokens'
 import { relyingPartyOf, Webauthn } from '#access/webauthn'
 import { directoryAddress } from '#actors/directory/commands'
+import { rowByName } from '#actors/directory/queries'
+import { administratorRole } from '#actors/directory/rows'
 import { signingKeysAddress } from '#actors/signing-keys/state'
+import { defaultTenant } from '#actors/tenant/state'
 import type { SessionKey } from '#model/caller'
+import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
 
 /** All parts of authentication and access, assembled. */
@@ -211,4 +214,39 @@ export function openIdentity(options: IdentityOptions) {
 
 function livesOf({ tokenMs, accessMs, refreshMs }: Lifetimes): readonly number[] {
   return [tokenMs, accessMs, refreshMs, secondFactorMsMax]
+}
+
+/** The name of an administrator that was not configured. Contract 2. */
+const defaultName = 'admin'
+/** 20 Base58 characters have 117 bits. */
+const passwordCharacters = 20
+
+/**
+ * Creates the configured administrator unless the name is taken; an existing account is never changed. If no
+ * administrator is configured and there is no account at all, creates one with a random password, which can only be
+ * shown now. Contract 2, First administrator.
+ */
+async function firstAdministrator(
+  parts: SignInParts,
+  { administrator, administratorExists, administratorGenerated }: IdentitySettings,
+): Promise<void> {
+  const { system, world } = parts
+  const directory = system.wake(directoryAddress)
+  if (administrator) {
+    if (rowByName(directory, administrator.name)) administratorExists?.(administrator.name)
+    else await add(parts, administrator)
+    return
+  }
+  if (directory.users.size > 0) return
+  const password = randomId((byteCount) => world.random(byteCount), passwordCharacters)
+  const generated = { name: defaultName, password }
+  if (await add(parts, generated)) administratorGenerated?.(generated)
+}
+
+/** False when the name is taken. */
+async function add({ system, passwords, world }: SignInParts, { name, password }: Administrator): Promise<boolean> {
+  const passwordHash = await passwords.hash(password, { address: '' })
+  const id = randomId((byteCount) => world.random(byteCount))
+  const user = { id, tenant: defaultTenant, name, email: null, roles: [administratorRole] }
+  return (await system.ask(directoryAddress, { type: 'add_administrator', user, passwordHash })) === true
 }

@@ -1,12 +1,29 @@
+import { z } from 'zod'
 import { createAlarm } from '#api/alarms'
 import { updateSubscription } from '#api/notifications'
 import { putSchema } from '#api/schemas'
 import type { SocketMessage } from '#api/socket-message'
 import { exampleDevice, exampleProperty, exampleService } from '#api/state-shape'
 import { type EventType, eventKinds } from '#model/event'
-import { PingMessage, PongMessage, ResyncMessage, StreamMessage } from '#model/stream-message'
+import { Offset } from '#model/identifier'
 
 /** Messages on an event socket. §6, contract 4. */
+
+const position = { epoch: z.string(), offset: Offset }
+
+/**
+ * The first message to a client that asked for a position: either all events since then follow, or the client must read
+ * the full state.
+ */
+const StreamMessage = z.object({ type: z.literal('STREAM'), ...position, recovered: z.boolean() })
+
+/** Events before this position were missed: the client must read the full state. */
+const ResyncMessage = z.object({ type: z.literal('RESYNC'), ...position })
+
+/** Asks for the position, and whether the server is alive. */
+const PingMessage = z.object({ type: z.literal('PING') })
+
+const PongMessage = z.object({ type: z.literal('PONG'), ...position })
 
 const timestamp = 1_790_000_000_000
 const epoch = 'NekQiTGmUDJb42SF'

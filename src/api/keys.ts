@@ -4,7 +4,7 @@ import { keyLifetimeField, TenantQuery } from '#api/fields'
 import { defineRoute } from '#api/route-entry'
 import { ResourceIdentifier } from '#model/crn'
 import { ServerMadeId, Timestamp, uint32Max } from '#model/identifier'
-import { printable } from '#model/printable-text'
+import { printable } from '#model/text'
 import { RoleNames } from '#model/user'
 
 /** API keys: a program sends one as `X-API-Key`, and has the roles of the key. Contract 2. */

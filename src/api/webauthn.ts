@@ -4,7 +4,7 @@ import { defineRoute } from '#api/route-entry'
 import { confirmationFields, RecoveryCodes } from '#api/second-factors'
 import { examplePair, TokenPair, tokenField } from '#api/sign-in'
 import { Timestamp } from '#model/identifier'
-import { printable } from '#model/printable-text'
+import { printable } from '#model/text'
 
 /**
  * Second factors: security keys and phones, by WebAuthn. Options are in the form that browsers take, answers in the

@@ -1,6 +1,9 @@
 import type { Writable } from 'node:stream'
 import type { Config, ConfigReading } from '#app/config'
-import { basePath, type Connection } from '#cli/connection'
+import { createLog } from '#app/log'
+import { isPlainFailure, type RunningServer, serve } from '#app/running-server'
+import { realWorld } from '#app/world'
+import { basePath, type Connection, connectionTo } from '#cli/connection'
 import { Misuse, Refusal } from '#cli/exit-codes'
 import { type Credentials, connectToServer } from '#cli/running-server'
 import { localHostOf, missingProofOf } from '#cli/server-proof'
@@ -31,7 +34,7 @@ export async function connect(target: ConnectTarget): Promise<Connection> {
     )
   }
   // Loads the whole server, which is slow.
-  const { startPrivateServer } = await import('#cli/stopped-server')
+  const { startPrivateServer } = await import('#cli/server-lookup')
   return startPrivateServer(found, target.notes)
 }
 
@@ -85,4 +88,33 @@ export function addressOf({ host, port }: Config): string | undefined {
   if (port === 0) return undefined
   const near = localHostOf(host)
   return `http://${near.includes(':') ? `[${near}]` : near}:${port}${basePath}`
+}
+
+/** 256 bits. */
+const tokenBytes = 32
+
+/**
+ * Starts a server on the data folder in this process, on loopback and a random port, with a token that only this
+ * process has. This grants nothing new: a user with write access to the folder may change everything.
+ *
+ * @throws Refusal if the folder is in use or can't be opened
+ */
+export async function startPrivateServer({ config, offlineReason }: NoServer, notes: Writable): Promise<Connection> {
+  notes.write(`${offlineReason}: working on the data folder ${config.dataDirectory} of the stopped server\n`)
+  const token = Buffer.from(realWorld.random(tokenBytes)).toString('base64url')
+  const running = await startServer(config, token, notes)
+  return { ...connectionTo(running.url, { token }), close: () => running.stop() }
+}
+
+async function startServer(config: Config, operatorToken: string, notes: Writable): Promise<RunningServer> {
+  // Standard output is for results only.
+  const log = createLog({ level: 'warn', isPretty: true, stream: notes })
+  // History is off here: the next start of the server adds what is missing from the stream.
+  const privateConfig = { ...config, host: '127.0.0.1', port: 0, isProxyTrusted: false, isHistoryOn: false }
+  try {
+    return await serve(privateConfig, log, { operatorToken })
+  } catch (error) {
+    if (!isPlainFailure(error)) throw error
+    throw new Refusal(`${error.message}\nIf the server runs on another address, use --url.`)
+  }
 }

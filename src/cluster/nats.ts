@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto'
-import { JetStreamApiError, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
+import {
+  JetStreamApiError,
+  type JetStreamClient,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+} from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
+import { Objm } from '@nats-io/obj'
 import { type NatsConnection, TimeoutError } from '@nats-io/transport-node'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import type { LogTrimOptions } from '#cluster/log-trim'
@@ -8,9 +15,9 @@ import { checkSync, checkVersion, connectToNats, type NatsServers } from '#clust
 import { leaseMs, NatsLease } from '#cluster/nats-lease'
 import { natsLog } from '#cluster/nats-log'
 import { NatsNodes } from '#cluster/nats-nodes'
-import { natsObjects } from '#cluster/nats-objects'
 import type { ObjectBucket } from '#cluster/shared-blobs'
 import type { SharedLog } from '#cluster/shared-log'
+import { Problem } from '#model/problem'
 import type { World } from '#runtime/world'
 
 export interface NatsSettings extends NatsServers {
@@ -173,4 +180,40 @@ function isNotFound(error: unknown): boolean {
 function failureOf(error: unknown): unknown {
   if (error instanceof ClusterFailure || !(error instanceof Error)) return error
   return new ClusterFailure(`NATS JetStream can't be used: ${error.message}`, { cause: error })
+}
+
+/** A bucket of the object store of NATS JetStream. A failure of NATS is a Problem `storage`. */
+export async function natsObjects(client: JetStreamClient, bucket: string, replicas: number): Promise<ObjectBucket> {
+  const store = await new Objm(client).create(bucket, { replicas })
+  return {
+    put: (name, pieces) =>
+      answered(async () => {
+        await store.put({ name }, ReadableStream.from(copied(pieces)))
+      }),
+    get: (name) => answered(async () => (await store.get(name))?.data),
+    find: (name) =>
+      answered(async () => {
+        const info = await store.info(name)
+        return info && !info.deleted ? { size: info.size, storedAt: Date.parse(info.mtime) } : undefined
+      }),
+    names: () => answered(async () => (await store.list()).map(({ name }) => name)),
+    remove: (name) =>
+      answered(async () => {
+        if (await store.info(name)) await store.delete(name)
+      }),
+  }
+}
+
+async function answered<Value>(ask: () => Promise<Value>): Promise<Value> {
+  try {
+    return await ask()
+  } catch (error) {
+    throw error instanceof Problem
+      ? error
+      : new Problem('storage', error instanceof Error ? `NATS: ${error.message}` : undefined)
+  }
+}
+
+async function* copied(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  for await (const piece of pieces) yield Uint8Array.from(piece)
 }

@@ -1,10 +1,9 @@
 import { isSame, keyOf } from '#firmware/availability'
 import { Problem } from '#model/problem'
 import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import { type Timed, TimeHeap, unplaced } from '#runtime/time-heap'
+import { type Timed, TimeHeap, unplaced } from '#runtime/due-queue'
 import type { World } from '#runtime/world'
-import type { BackOff } from '#workers/back-off'
-import { randomFraction } from '#workers/back-off'
+import { type BackOff, randomFraction } from '#workers/back-off'
 
 /** Size of the token bucket and tokens per second: 15 000 devices that reconnect are checked within 13 minutes. */
 const bucketMax = 50

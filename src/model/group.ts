@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { formatCrn, idOfCrn, ResourceIdentifier } from '#model/crn'
 import { faultBoundedArray } from '#model/fault-bounded-array'
 import { DeviceIdentifier, isServerMadeId, Timestamp } from '#model/identifier'
-import { printable } from '#model/printable-text'
+import { printable } from '#model/text'
 
 /** Groups: named sets of devices, for alarms, functions, actions, roles and rollouts. Contract 5.1. */
 

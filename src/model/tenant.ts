@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { idOfCrn, ResourceIdentifier } from '#model/crn'
 import { isTenantIdentifier, TenantIdentifier, Timestamp } from '#model/identifier'
-import { printable } from '#model/printable-text'
+import { printable } from '#model/text'
 
 /** A tenant owns users, roles, devices and all other resources. Contract 2, Model. */
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ResourceIdentifier } from '#model/crn'
 import { ShortName, Timestamp } from '#model/identifier'
-import { printable } from '#model/printable-text'
+import { printable } from '#model/text'
 
 /** Users. Contract 2. */
 

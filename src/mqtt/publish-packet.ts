@@ -1,7 +1,6 @@
 import { type Delivery, type Properties, readPublishProperties, writePublish } from '#mqtt/control-packets'
 import { type ProtocolVersion, packetTypes, type Qos } from '#mqtt/packet'
 import { malformed, protocolError, type Reason, reasons } from '#mqtt/reason-codes'
-import { readUtf8 } from '#mqtt/utf8'
 
 /** A message of a client. The payload is valid as long as the bytes of its packet. */
 export interface Publication {
@@ -147,4 +146,25 @@ function variableLength(length: number): Buffer {
 function wordAt(body: Uint8Array, at: number): number {
   if (at + 2 > body.length) throw malformed('the packet is too short')
   return ((body[at] as number) << 8) | (body[at + 1] as number)
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Reads a UTF-8 string without U+0000. MQTT 5.0 §1.5.4.
+ * @throws PacketFault
+ */
+function readUtf8(bytes: Uint8Array, from: number, end: number): string {
+  let isAscii = true
+  for (let at = from; at < end; at++) {
+    const byte = bytes[at] as number
+    if (byte === 0) throw malformed('a string contains U+0000')
+    if (byte >= 0x80) isAscii = false
+  }
+  if (isAscii) return Buffer.from(bytes.buffer, bytes.byteOffset + from, end - from).toString('latin1')
+  try {
+    return decoder.decode(bytes.subarray(from, end))
+  } catch {
+    throw malformed('a string is not valid UTF-8')
+  }
 }

@@ -8,13 +8,6 @@ import { isMailable } from '#model/mail-address'
 import { type RenderedText, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import type { StoredSubscription } from '#model/subscription'
-import {
-  type DigestLine,
-  type DigestSection,
-  digestCharactersMax,
-  digestLinesMax,
-  digestOf,
-} from '#notifications/digest'
 import type { Mail, MailMessage } from '#notifications/mail'
 import { gapUpTo, type MailChoice, type PendingSubscription } from '#notifications/mail-choice'
 import { dataOf } from '#notifications/mail-data'
@@ -306,4 +299,47 @@ export function moveTo(pending: PendingSubscription, to: number): CursorMove {
   const gap = gapUpTo(pending, to)
   const move = { subscription: pending.subscription.id, to }
   return gap === 0 ? move : { ...move, missed: pending.missed + gap }
+}
+
+/** One mail about many events. Contract 5.7. */
+
+/** The limit of lines of one function. The newest lines are shown. */
+const digestLinesMax = 100
+
+/** The limit of all lines together, in UTF-16 units. With headings the mail stays under 256 KiB, in any script. */
+const digestCharactersMax = 64_000
+
+interface DigestLine {
+  /** Unix ms. */
+  readonly at: number
+  /** The subject of a mail about this event alone. */
+  readonly subject: string
+}
+
+/** The events of one function. */
+export interface DigestSection {
+  /** The function's name. */
+  readonly name: string
+  /** In order of time. */
+  readonly lines: readonly DigestLine[]
+  /** The number of further events without a line. */
+  readonly more: number
+}
+
+/** `origin`: where subscriptions can be ended, `https://host`, or '' if unknown. Sections are ordered by name. */
+function digestOf(
+  sections: readonly DigestSection[],
+  origin: string,
+): { readonly subject: string; readonly text: string } {
+  const count = sections.reduce((sum, { lines, more }) => sum + lines.length + more, 0)
+  const ended =
+    origin === '' ? [] : [`You get this mail because you subscribed at ${origin}, where you can unsubscribe.\n`]
+  const texts = [...sections].sort((a, b) => (a.name < b.name ? -1 : 1)).map(textOf)
+  return { subject: count === 1 ? '1 notification' : `${count} notifications`, text: [...texts, ...ended].join('\n') }
+}
+
+function textOf({ name, lines, more }: DigestSection): string {
+  const listed = lines.map(({ at, subject }) => `  ${new Date(at).toISOString()} ${subject}`)
+  const others = more === 0 ? [] : [lines.length === 0 ? `  ${more}, not listed` : `  and ${more} more`]
+  return [name, ...listed, ...others, ''].join('\n')
 }

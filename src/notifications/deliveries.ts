@@ -13,11 +13,10 @@ import { SubscriberCounts } from '#notifications/subscriber-counts'
 import { TopicEnds } from '#notifications/topic-ends'
 import { TopicPasses } from '#notifications/topic-passes'
 import type { FunctionViews } from '#rules/function-views'
-import { type Due, DueQueue } from '#runtime/due-queue'
+import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { FairQueue } from '#runtime/fair-queue'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { unplaced } from '#runtime/time-heap'
 import { Pace, WorkStopped } from '#workers/pace'
 
 export interface DeliveriesParts {

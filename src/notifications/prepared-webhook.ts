@@ -1,11 +1,13 @@
+import { createHmac } from 'node:crypto'
 import type { Entry } from '#model/entry'
 import type { StoredFunction } from '#model/function'
 import type { WebhookNode } from '#model/graph'
 import type { Scope } from '#model/scope'
-import type { StoredWebhook, WebhookFault } from '#model/webhook'
+import { version } from '#model/version'
+import { keyOfWebhookSecret, type StoredWebhook, type WebhookFault } from '#model/webhook'
+import { type RunContext, webhookDataOf } from '#notifications/mail-data'
 import { maySend } from '#notifications/recipient-access'
 import { runContextOf } from '#notifications/run-context'
-import { webhookPostOf } from '#notifications/webhook-message'
 import type { WebhookPost } from '#notifications/webhook-sender'
 import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
@@ -57,4 +59,34 @@ export function preparedOf(
 
 export function nodeOf(stored: StoredFunction | undefined, id: string): WebhookNode | undefined {
   return stored?.graph.nodes.find((node): node is WebhookNode => node.type === 'webhook' && node.id === id)
+}
+
+/**
+ * The request of one attempt, in the form of https://www.standardwebhooks.com: the signature covers the id, the time of
+ * the attempt and the body. `now` in Unix ms. Contract 12.
+ */
+export function webhookPostOf(
+  webhook: StoredWebhook,
+  surroundings: RunContext,
+  to: { readonly url: string; readonly secret: string },
+  now: number,
+): WebhookPost {
+  const { id, at, cause } = webhook
+  const body = JSON.stringify({
+    type: `${cause.on}.changed`,
+    timestamp: new Date(at).toISOString(),
+    data: webhookDataOf(webhook, surroundings),
+  })
+  const seconds = Math.floor(now / 1_000)
+  const signature = createHmac('sha256', keyOfWebhookSecret(to.secret))
+    .update(`${id}.${seconds}.${body}`)
+    .digest('base64')
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': `device-data-backend/${version}`,
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': `v1,${signature}`,
+  }
+  return { url: to.url, headers, body }
 }

@@ -1,5 +1,4 @@
-import { alarmLogIndex, alarmLogNames, alarmLogRowOf } from '#actors/device/alarm-log'
-import { alarmIndex } from '#actors/device/alarms'
+import { alarmIndex, alarmLogIndex, alarmLogNames, alarmLogRowOf } from '#actors/device/alarms'
 import { deviceAddress } from '#actors/device/device'
 import type { AlarmState } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'

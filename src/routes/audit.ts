@@ -1,5 +1,4 @@
-import { type AuditRow, auditIndex } from '#actors/tenant/audit'
-import { textOfEntry } from '#actors/tenant/log'
+import { type AuditRow, auditIndex, textOfEntry } from '#actors/tenant/log'
 import * as api from '#api/audit'
 import { type Binding, bind } from '#http/call'
 import { foldName } from '#model/user'

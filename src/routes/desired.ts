@@ -9,7 +9,7 @@ import { reachesService, servicesWithin } from '#model/scope'
 import { withoutNames } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { existingDevice } from '#routes/devices'
-import { textReply } from '#routes/streamed-reply'
+import { textReply } from '#routes/list-reply'
 
 interface ServicePath {
   readonly deviceIdentifier: string

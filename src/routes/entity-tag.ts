@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Call, Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { textReply } from '#routes/streamed-reply'
+import { textReply } from '#routes/list-reply'
 
 /** Whether `If-Match` or `If-None-Match` contains this tag, or is `*`. Weak comparison: RFC 9110 §8.8.3.2. */
 export function matchesEtag(header: string, etag: string): boolean {

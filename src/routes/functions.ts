@@ -25,8 +25,7 @@ import { authorOf, checkBindings, isVisible, membersIn, replyToChange } from '#r
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
-import { resourceListReply } from '#routes/list-reply'
-import { textReply } from '#routes/streamed-reply'
+import { resourceListReply, textReply } from '#routes/list-reply'
 
 /** Routes for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {

@@ -19,8 +19,8 @@ import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { authorOf } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
+import { textReply } from '#routes/list-reply'
 import { checkMayGive, mustCover } from '#routes/roles'
-import { textReply } from '#routes/streamed-reply'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
 /** The visible fields of both kinds of keys. */

@@ -7,8 +7,7 @@ import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { deviceNames, existingDevice } from '#routes/devices'
 import { mustMatch, tagOf } from '#routes/entity-tag'
-import { listReply, streamHeaders } from '#routes/list-reply'
-import { textReply } from '#routes/streamed-reply'
+import { listReply, streamHeaders, textReply } from '#routes/list-reply'
 
 /** Routes for device metadata and device records. */
 export function metaRoutes(context: RouteContext): Binding[] {

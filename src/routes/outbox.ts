@@ -7,7 +7,7 @@ import { Problem } from '#model/problem'
 import type { BuiltInRole } from '#model/role'
 import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { textReply } from '#routes/streamed-reply'
+import { textReply } from '#routes/list-reply'
 
 /** Routes for the state of outgoing mail. Contract 5.7. */
 export function outboxRoutes(context: RouteContext): Binding[] {

@@ -14,7 +14,7 @@ import { seededRandom } from '#model/seeded-random'
 import { isVisible, membersIn, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { checkProjectLimit, mustReachAll, requireEmbeddedServer } from '#routes/embedded-projects'
-import { textReply } from '#routes/streamed-reply'
+import { textReply } from '#routes/list-reply'
 
 /** Routes for rollouts. Contract 6. */
 export function rolloutRoutes(context: RouteContext): Binding[] {

@@ -7,8 +7,7 @@ import { servicesWithin } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
-import { etagOf, notModified, resourceListReply, streamHeaders } from '#routes/list-reply'
-import { textReply } from '#routes/streamed-reply'
+import { etagOf, notModified, resourceListReply, streamHeaders, textReply } from '#routes/list-reply'
 
 /** Routes for schemas. They are few and in memory. */
 export function schemaRoutes(context: RouteContext): Binding[] {

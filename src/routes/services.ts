@@ -9,10 +9,9 @@ import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { readableService } from '#routes/devices'
-import { etagOf, notModified, pageOf, streamHeaders } from '#routes/list-reply'
+import { etagOf, notModified, pageOf, partsReply, streamHeaders, streamObjects } from '#routes/list-reply'
 import { checkCurrent } from '#routes/read-slices'
 import { formOf, fullDepth, type StateForm, StateText, type TextOrParts } from '#routes/state-text'
-import { partsReply, streamObjects } from '#routes/streamed-reply'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for services: the same state as for devices, grouped by service. */

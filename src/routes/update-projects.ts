@@ -10,8 +10,7 @@ import { rolloutEntryOf } from '#model/rollout'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { checkProjectLimit, existingProject, requireEmbeddedServer } from '#routes/embedded-projects'
-import { listReply } from '#routes/list-reply'
-import { textReply } from '#routes/streamed-reply'
+import { listReply, textReply } from '#routes/list-reply'
 import { namesOf } from '#runtime/storage'
 
 /** Routes for projects of the embedded update server and for pinned devices. Contract 6. */

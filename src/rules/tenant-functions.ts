@@ -2,7 +2,6 @@ import type { StoredFunction } from '#model/function'
 import type { GraphNode } from '#model/graph'
 import type { StoredGroup } from '#model/group'
 import type { StoredTemplate } from '#model/template'
-import type { AuthorReach } from '#rules/author-reach'
 import type { Profile } from '#rules/bindings'
 import { FunctionGraph } from '#rules/function-graph'
 import {
@@ -15,7 +14,7 @@ import {
 } from '#rules/function-list'
 import { RuleBindings } from '#rules/rule-bindings'
 import { InternedLists } from '#rules/rule-list'
-import type { TenantViewParts } from '#rules/tenant-views'
+import type { AuthorReach, TenantViewParts } from '#rules/tenant-views'
 
 /** A tenant's stored functions and their inputs. */
 export interface StoredFunctions {

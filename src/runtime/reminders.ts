@@ -1,6 +1,5 @@
 import { type ActorAddress, addressFrom, addressKey } from '#runtime/actor'
-import { type Due, DueQueue } from '#runtime/due-queue'
-import { unplaced } from '#runtime/time-heap'
+import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import type { World } from '#runtime/world'
 
 /**

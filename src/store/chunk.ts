@@ -2,9 +2,16 @@ import type { Entry } from '#model/entry'
 import type { Shape } from '#model/shape'
 import type { Chunk, EventPacker } from '#runtime/journal'
 import { StorageFailure } from '#runtime/storage'
-import { packEntry, readEntry, readKnownReport, type ShapePlaces, skipEntry, unpackEntry } from '#store/entry-codec'
+import {
+  EntryWriter,
+  packEntry,
+  readEntry,
+  readKnownReport,
+  type ShapePlaces,
+  skipEntry,
+  unpackEntry,
+} from '#store/entry-codec'
 import { EntryReader, type KnownDevice, type ReportSearch } from '#store/entry-reader'
-import { EntryWriter } from '#store/entry-writer'
 import { pack, unpack } from '#store/record-codec'
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LagClock } from '#cluster/lag-clock'
+import { LagClock } from '#cluster/nats-nodes'
 
 test('a node that has everything has no lag', () => {
   const clock = new LagClock()

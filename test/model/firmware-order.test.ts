@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { byPrecedence, hasReachedVersion, isNewer } from '#model/firmware-order'
 import { FirmwareVersion } from '#model/identifier'
+import { byPrecedence, hasReachedVersion, isNewer } from '#model/release'
 import { forAll } from '#test/kit/for-all'
 
 /** Semantic Versioning §11 with its examples: each version follows the one before. */

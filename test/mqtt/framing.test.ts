@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { PacketFraming } from '#mqtt/framing'
+import { PacketFraming } from '#mqtt/packet-reader'
 import { PacketFault } from '#mqtt/reason-codes'
 
 const bytesMax = 40_000

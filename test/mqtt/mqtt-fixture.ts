@@ -1,7 +1,6 @@
 import { generate, type Packet, parser } from 'mqtt-packet'
 import { onTestFinished } from 'vitest'
-import { auditIndex } from '#actors/tenant/audit'
-import { textOfEntry } from '#actors/tenant/log'
+import { auditIndex, textOfEntry } from '#actors/tenant/log'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Connection } from '#mqtt/connection'
 import { Connections } from '#mqtt/connections'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { smtpOptionsOf } from '#notifications/smtp-options'
+import { smtpOptionsOf } from '#notifications/smtp-mail'
 
 const usual = { port: 587, secure: false, requireTLS: false, tls: { rejectUnauthorized: true } }
 const secure = { port: 465, secure: true }

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Due, DueQueue } from '#runtime/due-queue'
-import { unplaced } from '#runtime/time-heap'
+import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { forAllAsync } from '#test/kit/for-all'
 import { ManualWorld } from '#test/runtime/manual-world'
 

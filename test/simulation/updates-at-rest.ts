@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ProjectState, projectAddress, scanningIndex } from '#actors/project/state'
-import { waitingAttempts } from '#actors/update/attempts'
 import { type StoredUpdate, updateAddress, updateRecord, updatingIndex } from '#actors/update/state'
+import { waitingAttempts } from '#actors/update/transition'
 import type { SeededRandom } from '#bench/random'
 import type { UpdateOptions } from '#firmware/options'
 import { releaseName } from '#model/release'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { alarmLogIndex } from '#actors/device/alarm-log'
+import { alarmLogIndex } from '#actors/device/alarms'
 import {
   answerRecord,
   idempotencyAddress,
@@ -8,9 +8,8 @@ import {
   idOfExpiry,
   keyLifetimeMs,
 } from '#actors/idempotency/state'
-import { auditIndex } from '#actors/tenant/audit'
 import { tenantAddress } from '#actors/tenant/commands'
-import { logDays, logEntry, timeOfEntry } from '#actors/tenant/log'
+import { auditIndex, logDays, logEntry, timeOfEntry } from '#actors/tenant/log'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { listedRows } from '#test/workers/listed-rows'
 import { expireKeysEveryMs as expireEveryMs, expireLogs, expireLogsEveryMs } from '#workers/expiry'

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { isHeldBack, rememberedMax, retryMsMax, retryMsMin } from '#actors/update/attempts'
 import type { BeginUpdate } from '#actors/update/commands'
 import { stayMsMin } from '#actors/update/machine'
+import { isHeldBack, rememberedMax, retryMsMax, retryMsMin } from '#actors/update/transition'
 import { defaultAttempts } from '#model/rollout'
 import { now } from '#test/actors/acting-actor'
 import { ActingUpdate, foundOf, offerOf, updateEventsOf } from '#test/actors/update/acting-update'
