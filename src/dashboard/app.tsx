@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type Connection, type Observable, Problem } from '#client/client'
 import { address } from '#dashboard/address'
 import { Button } from '#dashboard/components/button'
+import { UnsavedGuard } from '#dashboard/components/dialog'
 import { ErrorBoundary } from '#dashboard/components/error-boundary'
 import { Link } from '#dashboard/components/link'
 import { Failure, Loading } from '#dashboard/components/page'
@@ -10,17 +11,24 @@ import { problemText } from '#dashboard/components/problem-text'
 import { Status, type Tone } from '#dashboard/components/status'
 import { clock } from '#dashboard/components/time'
 import { Toasts } from '#dashboard/components/toasts'
-import { UnsavedGuard } from '#dashboard/components/unsaved-guard'
 import { confirmLeave } from '#dashboard/components/unsaved-input'
 import { type CallState, useCall } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
 import { Brand, Icon } from '#dashboard/icons'
-import { Navigation } from '#dashboard/navigation'
-import { Outlet } from '#dashboard/outlet'
+import { Navigation, Outlet } from '#dashboard/navigation'
 import SignInPage from '#dashboard/pages/sign-in/page'
-import { newRecoveryCodes, RecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
-import { client, currentSession, hasAccess, isPageKept, session, shellKey, signOut } from '#dashboard/session'
-import { closeState, liveState } from '#dashboard/state'
+import { newRecoveryCodes, RecoveryCodes } from '#dashboard/pages/sign-in/second-factor'
+import {
+  client,
+  closeState,
+  currentSession,
+  hasAccess,
+  isPageKept,
+  liveState,
+  session,
+  shellKey,
+  signOut,
+} from '#dashboard/session'
 import { ThemeSwitch } from '#dashboard/theme'
 import { runAfter } from '#dashboard/timers'
 import { duration } from '#dashboard/values/format-value'

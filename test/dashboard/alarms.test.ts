@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { operandsOf } from '#dashboard/conditions/operands'
+import { operandsOf } from '#dashboard/conditions/rows'
 import { watchedProperty } from '#dashboard/pages/alarms/watched-property'
 import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
 

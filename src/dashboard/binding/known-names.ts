@@ -4,8 +4,7 @@ import { findTarget, namedMax, type Target, type TargetMatch } from '#dashboard/
 import { useDevices } from '#dashboard/binding/use-devices'
 import { useCall } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
-import { client, mayUser } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
+import { client, liveState, mayUser } from '#dashboard/session'
 import { runAfter } from '#dashboard/timers'
 import type { ServiceSchema } from '#model/service-schema'
 

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useIsComplete } from '#dashboard/components/use-observable'
-import { liveState } from '#dashboard/state'
+import { liveState } from '#dashboard/session'
 import { runAfter } from '#dashboard/timers'
 
 /** The largest number of devices that a component reads. Further devices are left out. */

@@ -10,11 +10,11 @@ import { Form } from '#dashboard/components/form'
 import { OneTimeSecret } from '#dashboard/components/one-time-secret'
 import { Empty, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
+import { Status } from '#dashboard/components/status'
 import { actionsColumn, CallTable, type Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useCall } from '#dashboard/components/use-call'
-import { expiresIn, keyLifetimes } from '#dashboard/pages/administration/lifetimes'
-import { RoleChoice } from '#dashboard/pages/administration/role-choice'
+import { expiresIn, keyLifetimes, RoleChoice } from '#dashboard/pages/administration/credential-fields'
 import {
   mayInTenant,
   missingPermissions,
@@ -23,7 +23,7 @@ import {
   tenantQuery,
 } from '#dashboard/pages/administration/tenant-choice'
 import { RoleNames } from '#dashboard/pages/administration/users'
-import { client, defaultTenant } from '#dashboard/session'
+import { client, defaultTenant, mayUser } from '#dashboard/session'
 import { countText } from '#dashboard/values/format-value'
 
 type ApiKey = Item<'GET /iam/api-keys'>
@@ -265,5 +265,54 @@ export function ProvisioningKeys() {
         `All connections that use ${name} are closed at once, and its ${countText(devices, 'device')} cannot reconnect with it. The devices and their values stay.`
       }
     />
+  )
+}
+
+/** The keys that sign tokens: replaced automatically after 90 days, or by hand. Contract 2, Tokens. */
+export function SigningKeys() {
+  const keys = useCall(() => client.call('GET /iam/signing-keys'), [])
+  const tooEarly = 'The signing key was replaced less than a minute ago.'
+  return (
+    <Section
+      title="Signing keys"
+      actions={
+        mayUser('tenants', 'create') && (
+          <ConfirmButton
+            button="Replace the signing key"
+            confirm="Replace"
+            kind="primary"
+            onConfirm={() => withExplanation(client.call('POST /iam/signing-keys'), { 409: tooEarly })}
+            done="Tokens are signed with a new key from now on"
+            onDone={keys.refresh}
+          >
+            <p>
+              Tokens of all tenants are signed with a new key from now on. The previous key stays valid until its last
+              token has expired, so no user is signed out.
+            </p>
+          </ConfirmButton>
+        )
+      }
+    >
+      <CallTable
+        caption="List of signing keys"
+        call={keys}
+        rowKey={({ kid }) => kid}
+        columns={[
+          { title: 'Key', cell: ({ kid }) => <code>{kid}</code> },
+          {
+            title: 'State',
+            cell: ({ retiresAt }) =>
+              retiresAt === undefined ? (
+                <Status state="current" />
+              ) : (
+                <Status state="inactive">
+                  still valid, retires <Time at={retiresAt} />
+                </Status>
+              ),
+          },
+          { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+        ]}
+      />
+    </Section>
   )
 }

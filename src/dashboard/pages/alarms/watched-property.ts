@@ -1,5 +1,4 @@
-import { type Operand, operandOf } from '#dashboard/conditions/operands'
-import { type Row, rowsOf } from '#dashboard/conditions/rows'
+import { type Operand, operandOf, type Row, rowsOf } from '#dashboard/conditions/rows'
 import { withUnit } from '#dashboard/values/format-value'
 import type { Condition } from '#model/condition'
 

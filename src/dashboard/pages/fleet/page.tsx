@@ -1,25 +1,27 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { fleetCommand } from '#dashboard/commands'
+import type { Answer } from '#client/client'
+import { firstMessage, fleetCommand } from '#dashboard/commands'
 import { Button } from '#dashboard/components/button'
-import { Command } from '#dashboard/components/copy-button'
+import { Command, Secret } from '#dashboard/components/copy-button'
+import { Dialog } from '#dashboard/components/dialog'
+import { TextField, useField } from '#dashboard/components/fields'
+import { Form } from '#dashboard/components/form'
+import { navigateTo, pathOf } from '#dashboard/components/link'
 import { Empty, Loading, NotLoaded, Page } from '#dashboard/components/page'
 import { problemText } from '#dashboard/components/problem-text'
 import { notify } from '#dashboard/components/toasts'
 import { useLazy } from '#dashboard/components/use-lazy'
 import { useObservable } from '#dashboard/components/use-observable'
-import { AddDevice } from '#dashboard/pages/fleet/add-device'
 import { columnOf, columnsOf, defaultColumnKeys } from '#dashboard/pages/fleet/columns'
-import { ColumnsButton, storeColumns, storedColumns } from '#dashboard/pages/fleet/columns-dialog'
 import { fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
 import { identifiersMax } from '#dashboard/pages/fleet/fleet-search'
 import { FleetGrid } from '#dashboard/pages/fleet/grid'
 import { type Selection, toggleSelection } from '#dashboard/pages/fleet/selection'
 import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
-import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
+import { ColumnsButton, FleetToolbar, storeColumns, storedColumns } from '#dashboard/pages/fleet/toolbar'
 import { type ScrollHold, useFleet, useOffers } from '#dashboard/pages/fleet/use-fleet'
 import { defaultView, type FleetView, parseConditionValue, queryOf, viewOf } from '#dashboard/pages/fleet/view'
-import { client, mayUser, session } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
+import { client, liveState, mayUser, session } from '#dashboard/session'
 import { now } from '#dashboard/timers'
 import { countText, schemaOfProperty } from '#dashboard/values/format-value'
 import '#dashboard/pages/fleet/fleet.css'
@@ -245,4 +247,48 @@ async function createSchemas(): Promise<void> {
       client.call('PUT /schemas/:serviceIdentifier', { parameters: { serviceIdentifier }, body }),
     )
   await Promise.all(puts)
+}
+
+/** Creates a device before its first contact, and shows its secret once. */
+function AddDevice({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) {
+  return (
+    <Dialog title="Add device" isOpen={isOpen} onClose={onClose}>
+      <AddDeviceForm />
+    </Dialog>
+  )
+}
+
+function AddDeviceForm() {
+  const identifier = useField('')
+  const [created, setCreated] = useState<Answer<'POST /devices'>>()
+  if (created) {
+    const { deviceIdentifier, secret } = created
+    return (
+      <Form submit="Open device" onSubmit={() => navigateTo(pathOf('devices', deviceIdentifier))} onCancel={false}>
+        <Secret label={`Secret of ${deviceIdentifier}`} text={secret} />
+        <p>To send its first message by hand:</p>
+        <Command command={firstMessage(deviceIdentifier, secret)} />
+      </Form>
+    )
+  }
+  const add = async () => {
+    const device = await client.call('POST /devices', { body: { deviceIdentifier: identifier.value.trim() } })
+    setCreated(device)
+    notify(`${device.deviceIdentifier} is added`)
+    return false
+  }
+  return (
+    <Form submit="Add" isDisabled={identifier.value.trim() === ''} onSubmit={add}>
+      <TextField
+        label="Identifier"
+        hint="Letters, digits, - and =; stored in upper case. The device connects with this name."
+        {...identifier}
+        path="deviceIdentifier"
+        autocomplete="off"
+        maxLength={64}
+        isCode
+        hasFocus
+      />
+    </Form>
+  )
 }

@@ -6,8 +6,7 @@ import { deviceToCheck, fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
 import { type FetchFleetPage, type FleetResult, FleetSearch } from '#dashboard/pages/fleet/fleet-search'
 import { isSameOrder, type SortKey, sortedBy } from '#dashboard/pages/fleet/sort-order'
 import type { FleetView } from '#dashboard/pages/fleet/view'
-import { client, mayUser } from '#dashboard/session'
-import { liveState, onReconnect } from '#dashboard/state'
+import { client, liveState, mayUser, onReconnect } from '#dashboard/session'
 import { delayed, measureMs, now, runAfter } from '#dashboard/timers'
 
 /**

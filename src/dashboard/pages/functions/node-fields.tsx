@@ -1,15 +1,14 @@
 import type { ComponentType } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Names } from '#dashboard/binding/binding'
+import { ServiceField } from '#dashboard/binding/binding-fields'
 import { useTarget } from '#dashboard/binding/known-names'
-import { ServiceField } from '#dashboard/binding/service-field'
 import { propertyOptions } from '#dashboard/binding/target'
 import { ChoiceField } from '#dashboard/components/choice-field'
 import { Checkbox, NumberField, Select, TextField } from '#dashboard/components/fields'
 import { Link, pathOf } from '#dashboard/components/link'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
-import { operandsOf, runOperands } from '#dashboard/conditions/operands'
-import { literalOf } from '#dashboard/conditions/rows'
+import { literalOf, operandsOf, runOperands } from '#dashboard/conditions/rows'
 import type { Draft, DraftNode, To } from '#dashboard/pages/functions/graph-draft'
 
 export interface NodeProps {

@@ -8,9 +8,8 @@ import { actionsColumn, type Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
-import { draftOf } from '#dashboard/pages/functions/graph-draft'
+import { draftOf, graphInWords } from '#dashboard/pages/functions/graph-draft'
 import { ListPage } from '#dashboard/pages/functions/list-page'
-import { graphInWords } from '#dashboard/pages/functions/node-words'
 import { client, mayUser } from '#dashboard/session'
 
 type Fn = Item<'GET /functions'>

@@ -1,12 +1,86 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
-import { devicesIn } from '#dashboard/binding/binding'
-import { nameOfDevice, useSuggestedDevices } from '#dashboard/binding/known-names'
-import { Warning } from '#dashboard/binding/service-field'
+import {
+  type Binding,
+  coversAllDevices,
+  devicesIn,
+  type GroupOption,
+  idOf,
+  nameOfGroup,
+} from '#dashboard/binding/binding'
+import { nameOfDevice, useKnownServices, useSuggestedDevices } from '#dashboard/binding/known-names'
 import { devicesMax, useDevices } from '#dashboard/binding/use-devices'
 import { Button } from '#dashboard/components/button'
-import { SuggestField, type SuggestFieldProps, useFault } from '#dashboard/components/fields'
-import { liveState } from '#dashboard/state'
+import { ChoiceField, type ChoiceFieldProps } from '#dashboard/components/choice-field'
+import { Checkboxes, Field, Radio, SuggestField, type SuggestFieldProps, useFault } from '#dashboard/components/fields'
+import { liveState } from '#dashboard/session'
 import '#dashboard/binding/binding.css'
+
+export interface BindingEditorProps {
+  readonly label: string
+  readonly value: Binding
+  readonly onChange: (binding: Binding) => void
+  /** The groups to choose from; undefined if the user may not read groups. */
+  readonly groups: readonly GroupOption[] | undefined
+  /** The path of the binding in the request. */
+  readonly path?: string | undefined
+}
+
+/** All devices, or devices and groups by name. Contract 5.3, 5.4. */
+export function BindingEditor({ label, value, onChange, groups, path }: BindingEditorProps) {
+  const { devices = [], groups: chosen = [] } = value
+  const pathOf = (field: string) => (path === undefined ? field : `${path}.${field}`)
+  const some = (
+    <div class="binding-some">
+      <DevicePicker
+        label="Devices"
+        value={devices}
+        onChange={(next) => onChange({ ...value, devices: next })}
+        path={pathOf('devices')}
+      />
+      <GroupCheckboxes
+        groups={groups}
+        value={chosen}
+        onChange={(next) => onChange({ ...value, groups: next })}
+        path={pathOf('groups')}
+      />
+      {devices.length + chosen.length === 0 && <p class="hint">Choose at least one device or group.</p>}
+    </div>
+  )
+  return (
+    <Field label={label}>
+      <Radio
+        value={coversAllDevices(value)}
+        onChange={(isAll) => onChange(isAll ? {} : { devices: [], groups: [] })}
+        options={[
+          { value: true, label: 'All devices, including future ones' },
+          { value: false, label: 'Some devices and groups', content: some },
+        ]}
+      />
+    </Field>
+  )
+}
+
+interface GroupCheckboxesProps extends Pick<BindingEditorProps, 'groups' | 'path'> {
+  /** The ids of the chosen groups. */
+  readonly value: readonly string[]
+  readonly onChange: (chosen: string[]) => void
+}
+
+export function GroupCheckboxes({ groups = [], value, onChange, path }: GroupCheckboxesProps) {
+  const options = groups.map(({ resourceIdentifier }) => idOf(resourceIdentifier))
+  // Groups that the user may not see stay until the user removes them.
+  const ids = [...options, ...value.filter((id) => !options.includes(id))]
+  if (ids.length === 0) return null
+  return (
+    <Field label="Groups" path={path}>
+      <Checkboxes
+        options={ids.map((id) => ({ value: id, label: nameOfGroup(id, groups) }))}
+        value={value}
+        onChange={onChange}
+      />
+    </Field>
+  )
+}
 
 export interface DevicePickerProps {
   readonly label: string
@@ -113,4 +187,34 @@ function focusBeside(frame: HTMLElement | null, place: number): void {
   const buttons = frame?.querySelectorAll<HTMLElement>('.chip button')
   const beside = buttons?.[place + 1] ?? buttons?.[place - 1] ?? frame?.querySelector('input')
   beside?.focus()
+}
+
+export interface ServiceFieldProps extends Pick<ChoiceFieldProps, 'hint' | 'path' | 'value' | 'onChange'> {
+  readonly warning: string | undefined
+}
+
+/** A field to choose a service by the name of its schema, and below it a warning of the caller. */
+export function ServiceField({ warning, ...field }: ServiceFieldProps) {
+  return (
+    <>
+      <ChoiceField
+        {...field}
+        label="Service"
+        options={useKnownServices()}
+        other={{ label: 'Service identifier', placeholder: 'climate' }}
+        maxLength={64}
+      />
+      <Warning text={warning} />
+    </>
+  )
+}
+
+/** A warning, which does not prevent saving. */
+export function Warning({ text }: { readonly text: string | undefined }) {
+  if (text === undefined) return null
+  return (
+    <p class="notice warning" role="status">
+      {text}
+    </p>
+  )
 }
