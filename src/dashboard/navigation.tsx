@@ -5,7 +5,7 @@ import { Button } from '#dashboard/components/button'
 import { ErrorBoundary } from '#dashboard/components/error-boundary'
 import { Link } from '#dashboard/components/link'
 import { Empty, Loading, Page } from '#dashboard/components/page'
-import { useLazy } from '#dashboard/components/use-lazy'
+import { useCall } from '#dashboard/components/use-call'
 import { Icon } from '#dashboard/icons'
 import { type PageProps, type Route, routes } from '#dashboard/routes'
 import { mayUser, onReconnect } from '#dashboard/session'
@@ -70,12 +70,12 @@ export function Outlet({ location }: { readonly location: string }) {
 }
 
 function LazyPage({ route, params }: { readonly route: Route; readonly params: PageProps['params'] }) {
-  const page = useLazy(route.load)
+  const { value: page, problem } = useCall(route.load, [])
   const key = JSON.stringify(params)
-  useNavigationFocus(page !== undefined, key)
-  if (page === undefined) return <Loading />
-  if (page === 'failed') return <LoadFailure />
-  const { default: PageComponent } = page.loaded
+  useNavigationFocus(page !== undefined || problem !== undefined, key)
+  if (problem !== undefined) return <LoadFailure />
+  if (!page) return <Loading />
+  const { default: PageComponent } = page
   return (
     <ErrorBoundary key={key}>
       <PageComponent params={params} />

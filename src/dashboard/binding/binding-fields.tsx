@@ -1,3 +1,4 @@
+import '#dashboard/binding/binding.css'
 import { useMemo, useRef, useState } from 'preact/hooks'
 import {
   type Binding,
@@ -10,10 +11,17 @@ import {
 import { nameOfDevice, useKnownServices, useSuggestedDevices } from '#dashboard/binding/known-names'
 import { devicesMax, useDevices } from '#dashboard/binding/use-devices'
 import { Button } from '#dashboard/components/button'
-import { ChoiceField, type ChoiceFieldProps } from '#dashboard/components/choice-field'
-import { Checkboxes, Field, Radio, SuggestField, type SuggestFieldProps, useFault } from '#dashboard/components/fields'
+import {
+  Checkboxes,
+  ChoiceField,
+  type ChoiceFieldProps,
+  Field,
+  Radio,
+  TextField,
+  type TextFieldProps,
+  useFault,
+} from '#dashboard/components/fields'
 import { liveState } from '#dashboard/session'
-import '#dashboard/binding/binding.css'
 
 export interface BindingEditorProps {
   readonly label: string
@@ -116,7 +124,7 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
   return (
     <div class="device-picker" ref={frame}>
       <div class="field-row">
-        <SuggestField
+        <TextField
           label={label}
           hint="One or more, separated by commas or spaces. They need not exist yet."
           value={text}
@@ -170,9 +178,9 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
 }
 
 /** One device, which need not exist yet. */
-export function DeviceField(props: Pick<SuggestFieldProps, 'hint' | 'problem' | 'path' | 'value' | 'onChange'>) {
+export function DeviceField(props: Pick<TextFieldProps, 'hint' | 'problem' | 'path' | 'value' | 'onChange'>) {
   return (
-    <SuggestField
+    <TextField
       label="Device"
       {...props}
       suggestions={useSuggestedDevices(props.value.trim())}

@@ -89,7 +89,10 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
 }
 
 interface ConfirmProps extends Pick<DialogProps, 'title' | 'children'> {
-  /** Runs on confirmation; then the dialog closes. If it fails, the dialog stays open and shows the failure. */
+  /**
+   * Runs on confirmation; then the dialog closes, unless the result is false. If it fails, the dialog stays open and
+   * shows the failure.
+   */
   readonly onConfirm: () => unknown
   /** The text of a toast about the success. */
   readonly done?: string | undefined
@@ -141,13 +144,14 @@ export function ConfirmButton({ button, buttonKind, label, title, ...confirm }: 
   )
 }
 
-function ConfirmForm(props: Omit<ConfirmProps, 'title'>) {
+export function ConfirmForm(props: Omit<ConfirmProps, 'title'>) {
   const { onConfirm, done, onDone, confirm, kind = 'danger', typed, children } = props
   const text = useField('')
   const submit = async () => {
-    await onConfirm()
+    const result = await onConfirm()
     if (done !== undefined) notify(done)
     onDone?.()
+    return result
   }
   const isTyped = typed === undefined || text.value.trim().toLowerCase() === typed.toLowerCase()
   return (

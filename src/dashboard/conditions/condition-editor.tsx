@@ -1,7 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
-import { ChoiceField } from '#dashboard/components/choice-field'
-import { Field, Select, TextField, type TextFieldProps } from '#dashboard/components/fields'
+import { ChoiceField, Field, Select, TextField, type TextFieldProps } from '#dashboard/components/fields'
 import { readJson, writeJson } from '#dashboard/conditions/json-text'
 import {
   type ComparisonId,

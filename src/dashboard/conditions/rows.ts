@@ -1,7 +1,7 @@
 import type { ServiceView } from '#client/client'
 import { valueNow } from '#dashboard/binding/target'
 import { isObject, writeJson } from '#dashboard/conditions/json-text'
-import { hexOf } from '#dashboard/values/format-value'
+import { hexOf, withUnit } from '#dashboard/values/format-value'
 import type { Condition } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
@@ -263,4 +263,29 @@ export function literalOf(text: string, kind: ValueKind): Literal | undefined {
   if (plain === 'true') return true
   if (plain === 'false') return false
   return plain === 'null' ? null : text
+}
+
+/** The property that an alarm compares with numbers. */
+interface WatchedProperty {
+  readonly propId: number
+  readonly thresholds: readonly { readonly value: number; readonly label: string }[]
+}
+
+/**
+ * The first property in the condition that is compared with a number, and all of its thresholds. Undefined if there is
+ * no such property, or if rows cannot express the condition.
+ */
+export function watchedProperty(condition: Condition, operands: readonly Operand[]): WatchedProperty | undefined {
+  const numeric = (rowsOf(condition, operands)?.rows ?? []).flatMap(({ name, comparison, values }) => {
+    const { id = name, unit, choices } = operandOf(operands, name)
+    const propId = /^(0x[0-9a-f]+|\d+)$/i.test(id) ? Number(id) : Number.NaN
+    const isCompared = comparison in operators || comparison === 'between'
+    const numbers = isCompared && !choices ? values.map(Number) : []
+    if (Number.isNaN(propId) || numbers.length === 0 || numbers.some(Number.isNaN)) return []
+    return [{ propId, thresholds: numbers.map((value) => ({ value, label: withUnit(String(value), unit) })) }]
+  })
+  const [first] = numeric
+  if (!first) return undefined
+  const { propId } = first
+  return { propId, thresholds: numeric.filter((each) => each.propId === propId).flatMap((each) => each.thresholds) }
 }

@@ -2,7 +2,7 @@ import { useSuggestedDevices } from '#dashboard/binding/known-names'
 import { useDevices } from '#dashboard/binding/use-devices'
 import { Button } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
-import { Select, SuggestField, TextField, useField } from '#dashboard/components/fields'
+import { Select, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { type ChartSeries, numericSeries, seriesKey } from '#dashboard/history/chart-series'
 import {
@@ -89,21 +89,13 @@ function RangeForm({ span, onChoose }: Omit<SpanButtonsProps, 'onBack'>) {
   )
 }
 
-export interface CompareProps {
+interface CompareProps {
   readonly series: readonly ChartSeries[]
   readonly onAdd: (series: ChartSeries) => void
 }
 
 /** Adds another property, of the same or of another device, to a chart. */
-export function CompareButton(props: CompareProps) {
-  return (
-    <DialogButton button="Compare…" title="Add a property to the chart">
-      <CompareForm {...props} />
-    </DialogButton>
-  )
-}
-
-function CompareForm({ series, onAdd }: CompareProps) {
+export function CompareForm({ series, onAdd }: CompareProps) {
   const [first] = series
   const device = useField(first?.deviceIdentifier ?? '')
   const { devices, schemas } = liveState()
@@ -125,7 +117,7 @@ function CompareForm({ series, onAdd }: CompareProps) {
   const chosen = offered.find((each) => seriesKey(each) === choice.value) ?? same ?? offered[0]
   return (
     <Form submit="Add" isDisabled={!chosen} onSubmit={() => chosen && onAdd(chosen)}>
-      <SuggestField
+      <TextField
         label="Device"
         {...device}
         suggestions={suggestions}

@@ -1,11 +1,12 @@
 import { useMemo, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
+import { DialogButton } from '#dashboard/components/dialog'
 import { Failure, Loading } from '#dashboard/components/page'
 import { problemText } from '#dashboard/components/problem-text'
-import { type Column, Table, TableFrame } from '#dashboard/components/table'
+import { actionsColumn, type Column, Table } from '#dashboard/components/table'
 import { clock, dateTimeText } from '#dashboard/components/time'
 import { useObservable } from '#dashboard/components/use-observable'
-import { CompareButton, SpanButtons } from '#dashboard/history/chart-controls'
+import { CompareForm, SpanButtons } from '#dashboard/history/chart-controls'
 import { type ChartData, chartData, joinedGaps, type Summary, summaryOf } from '#dashboard/history/chart-data'
 import { type ChartSeries, seriesByService, seriesKey, seriesLabels, seriesMax } from '#dashboard/history/chart-series'
 import { Plot, type Threshold } from '#dashboard/history/plot'
@@ -64,7 +65,11 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
       <div class="actions">
         <SpanButtons span={span} onChoose={choose} onBack={earlier.length > 0 ? back : undefined} />
         <div class="actions">
-          {series.length < seriesMax && <CompareButton series={series} onAdd={add} />}
+          {series.length < seriesMax && (
+            <DialogButton button="Compare…" title="Add a property to the chart">
+              <CompareForm series={series} onAdd={add} />
+            </DialogButton>
+          )}
           <Button onPress={() => downloadCsv(series, edges, histories.intervalMs)} isDisabled={!histories.intervalMs}>
             Download CSV
           </Button>
@@ -145,7 +150,8 @@ const marksShown = 5
 function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemove }: ContentProps) {
   const [place, setPlace] = useState<number>()
   const { intervalMs, isLoading } = histories
-  const columns = series.map((each) => histories.series.get(seriesKey(each)))
+  const keys = series.map(seriesKey)
+  const columns = keys.map((key) => histories.series.get(key))
   const gaps = useMemo(() => joinedGaps(histories.gaps, edges), [...histories.gaps, edges])
   const data = useMemo(() => chartData(columns, gaps), [...columns, gaps])
   const labels = seriesLabels(series)
@@ -163,6 +169,19 @@ function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemov
   const summaries = columns.map((column) => column && summaryOf(column, edges))
   if (intervalMs === undefined) return <Loading text="Loading the history…" />
   const at = place === undefined ? undefined : data.times[place]
+  const valueColumn = (title: string, numberAt: (index: number) => number | null | undefined): Column<number> => ({
+    title,
+    align: 'end',
+    cell: (index) => {
+      const value = numberAt(index)
+      return value == null ? '–' : withUnit(numberText(value), series[index]?.unit)
+    },
+  })
+  const removeButton = (index: number) => (
+    <Button kind="quiet" label={`Remove ${labels[index]}`} onPress={() => onRemove(keys[index] ?? '')}>
+      ×
+    </Button>
+  )
   return (
     <>
       {summaries.every((summary) => !summary) && !isLoading && <NoValues edges={edges} />}
@@ -171,49 +190,29 @@ function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemov
         label={labelOf(series, summaries)}
         onPoint={setPlace}
       />
-      <TableFrame caption="Values in the chart" class="history-legend">
-        <thead>
-          <tr>
-            <th scope="col">Property</th>
-            {[at === undefined ? 'Latest' : dateTimeText(at * 1_000), 'Minimum', 'Average', 'Maximum'].map((title) => (
-              <th key={title} scope="col" class="end">
-                {title}
-              </th>
-            ))}
-            {series.length > 1 && (
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {series.map((each, index) => {
-            const { last, min, avg, max } = summaries[index] ?? {}
-            const pointed = place === undefined ? last : data.series[index]?.avg[place]
-            const label = labels[index] ?? ''
-            return (
-              <tr key={seriesKey(each)}>
-                <th scope="row">
-                  <span class="history-colour" style={{ background: `var(--chart-${index + 1})` }} /> {label}
-                </th>
-                {[pointed, min, avg, max].map((value, column) => (
-                  <td key={column} class="end">
-                    {value == null ? '–' : withUnit(numberText(value), each.unit)}
-                  </td>
-                ))}
-                {series.length > 1 && (
-                  <td class="end">
-                    <Button kind="quiet" label={`Remove ${label}`} onPress={() => onRemove(seriesKey(each))}>
-                      ×
-                    </Button>
-                  </td>
-                )}
-              </tr>
-            )
-          })}
-        </tbody>
-      </TableFrame>
+      <Table
+        caption="Values in the chart"
+        class="history-legend"
+        columns={[
+          {
+            title: 'Property',
+            cell: (index) => (
+              <>
+                <span class="history-colour" style={{ background: `var(--chart-${index + 1})` }} /> {labels[index]}
+              </>
+            ),
+          },
+          valueColumn(at === undefined ? 'Latest' : dateTimeText(at * 1_000), (index) =>
+            place === undefined ? summaries[index]?.last : data.series[index]?.avg[place],
+          ),
+          valueColumn('Minimum', (index) => summaries[index]?.min),
+          valueColumn('Average', (index) => summaries[index]?.avg),
+          valueColumn('Maximum', (index) => summaries[index]?.max),
+          ...(series.length > 1 ? [{ ...actionsColumn(removeButton), align: 'end' as const }] : []),
+        ]}
+        rows={[...series.keys()]}
+        rowKey={(index) => keys[index] ?? ''}
+      />
       <p class="hint" role="status">
         {isLoading ? 'Loading… ' : `Each point is the average of ${exactDuration(intervalMs)}. `}
         {thresholds.length > 0 &&

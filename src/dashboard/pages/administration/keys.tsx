@@ -54,6 +54,8 @@ interface KeysSectionProps<Listed extends ApiKey | ProvisioningKey, More> {
   /** Explains how to use a created key. */
   readonly usage: (created: CreatedKey) => ComponentChildren
   readonly remove: (key: Listed) => Promise<unknown>
+  /** The text for a refusal to create or delete a key. */
+  readonly forbidden: string
   /** The connections that the server closes when the key is deleted: `its sockets`. */
   readonly closes: string
   readonly deleteEffect: (key: Listed) => ComponentChildren
@@ -81,7 +83,7 @@ function KeysSection<Listed extends ApiKey | ProvisioningKey, More>(props: KeysS
             label={`Delete ${key.name}`}
             title={`Delete the key ${key.name}?`}
             confirm="Delete the key"
-            onConfirm={() => props.remove(key)}
+            onConfirm={() => withExplanation(props.remove(key), { 403: props.forbidden })}
             done={`The key ${key.name} is deleted, and ${closes} are closed`}
             onDone={keys.refresh}
           >
@@ -123,16 +125,19 @@ function KeysSection<Listed extends ApiKey | ProvisioningKey, More>(props: KeysS
 }
 
 interface KeyFormProps<More>
-  extends Pick<KeysSectionProps<ApiKey, More>, 'kind' | 'nameHint' | 'first' | 'fields' | 'create'> {
+  extends Pick<KeysSectionProps<ApiKey, More>, 'kind' | 'nameHint' | 'first' | 'fields' | 'create' | 'forbidden'> {
   readonly onCreated: (created: CreatedKey) => void
 }
 
-function KeyForm<More>({ kind, nameHint, first, fields, create, onCreated }: KeyFormProps<More>) {
+function KeyForm<More>({ kind, nameHint, first, fields, create, forbidden, onCreated }: KeyFormProps<More>) {
   const nameField = useField('')
   const [more, setMore] = useState(first)
   const lifetime = useField('')
   const name = nameField.value.trim()
-  const submit = async () => onCreated({ name, ...(await create({ name, ...expiresIn(lifetime.value) }, more)) })
+  const submit = async () => {
+    const created = create({ name, ...expiresIn(lifetime.value) }, more)
+    onCreated({ name, ...(await withExplanation(created, { 403: forbidden })) })
+  }
   return (
     <Form label={`New ${kind}`} submit="Create key" onSubmit={submit} isUnsaved="touched">
       <TextField label="Name" hint={nameHint} {...nameField} maxLength={64} isRequired hasFocus />
@@ -168,21 +173,17 @@ export function ApiKeys() {
       nameHint="The name of the program."
       first={noRoles}
       fields={(roles, change) => <RoleChoice value={roles} onChange={change} />}
-      create={(key, roles) => {
-        const body = { ...key, roles: [...roles] }
-        const call = client.call('POST /iam/api-keys', { query: tenantQuery(), body })
-        return withExplanation(call, { 403: missingPermissions })
-      }}
+      create={(key, roles) =>
+        client.call('POST /iam/api-keys', { query: tenantQuery(), body: { ...key, roles: [...roles] } })
+      }
       usage={({ key }) => (
         <>
           <p>Programs send it with every request:</p>
           <Command command={`curl -H 'X-API-Key: ${key}' ${apiUrl()}/devices`} />
         </>
       )}
-      remove={({ id }) => {
-        const call = client.call('DELETE /iam/api-keys/:id', { parameters: { id }, query: tenantQuery() })
-        return withExplanation(call, { 403: missingPermissions })
-      }}
+      remove={({ id }) => client.call('DELETE /iam/api-keys/:id', { parameters: { id }, query: tenantQuery() })}
+      forbidden={missingPermissions}
       closes="its sockets"
       deleteEffect={({ name, roles }) =>
         `Programs that use ${name} are refused from now on, and their sockets are closed. Roles of the key: ${
@@ -242,11 +243,9 @@ export function ProvisioningKeys() {
           step={1}
         />
       )}
-      create={(key, limits) => {
-        const body = { ...key, ...limits }
-        const call = client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body })
-        return withExplanation(call, { 403: allDevicesNeeded })
-      }}
+      create={(key, limits) =>
+        client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body: { ...key, ...limits } })
+      }
       usage={({ key }) => (
         <>
           <p>
@@ -256,10 +255,10 @@ export function ProvisioningKeys() {
           <Command command={fleetCommand({ key, tenant })} />
         </>
       )}
-      remove={({ id }) => {
-        const call = client.call('DELETE /iam/provisioning-keys/:id', { parameters: { id }, query: tenantQuery() })
-        return withExplanation(call, { 403: allDevicesNeeded })
-      }}
+      remove={({ id }) =>
+        client.call('DELETE /iam/provisioning-keys/:id', { parameters: { id }, query: tenantQuery() })
+      }
+      forbidden={allDevicesNeeded}
       closes="its connections"
       deleteEffect={({ name, devices }) =>
         `All connections that use ${name} are closed at once, and its ${countText(devices, 'device')} cannot reconnect with it. The devices and their values stay.`

@@ -1,3 +1,4 @@
+import '#dashboard/pages/device/device.css'
 import { useMemo, useRef, useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
@@ -15,15 +16,13 @@ import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
 import { useIsComplete, useObservable } from '#dashboard/components/use-observable'
-import { isObject, readJson } from '#dashboard/conditions/json-text'
-import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
+import { containsNull, isObject, mergePatchOf, readJson } from '#dashboard/conditions/json-text'
 import { ServiceSection } from '#dashboard/pages/device/service-section'
 import { DeviceFirmware } from '#dashboard/pages/firmware/device-firmware'
 import type { PageProps } from '#dashboard/routes'
 import { client, liveState, mayUser } from '#dashboard/session'
 import { lastMessageAt } from '#dashboard/values/last-message'
 import type { JsonObject } from '#model/json-value'
-import '#dashboard/pages/device/device.css'
 
 export default function DevicePage({ params }: PageProps) {
   const identifier = (params.id ?? '').toUpperCase()

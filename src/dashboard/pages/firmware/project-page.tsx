@@ -1,3 +1,4 @@
+import '#dashboard/pages/firmware/firmware.css'
 import { useMemo, useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
 import { fleetCommand } from '#dashboard/commands'
@@ -22,12 +23,10 @@ import {
 } from '#dashboard/pages/firmware/project-data'
 import { Releases } from '#dashboard/pages/firmware/releases'
 import { Rollout } from '#dashboard/pages/firmware/rollout'
-import { updateText } from '#dashboard/pages/firmware/update-words'
-import { emptyTally, isUpdating, type ProjectTally, tallyOf } from '#dashboard/pages/firmware/version-tally'
+import { emptyTally, isUpdating, type ProjectTally, tallyOf, updateText } from '#dashboard/pages/firmware/update-status'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayUser } from '#dashboard/session'
 import { countText } from '#dashboard/values/format-value'
-import '#dashboard/pages/firmware/firmware.css'
 
 /** One project: firmware of its devices, releases, pins and rollout. Contract 6. */
 

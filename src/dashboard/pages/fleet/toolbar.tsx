@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
@@ -25,11 +24,15 @@ export interface FleetToolbarProps {
   readonly change: (part: Partial<FleetView>) => void
   readonly offers: ReadonlyMap<string, readonly number[]>
   readonly schemas: Schemas
-  readonly children: ComponentChildren
+  /** The keys of the shown columns. */
+  readonly columns: readonly string[]
+  /** Called with the keys of the chosen columns; undefined: the default columns. */
+  readonly onColumns: (keys: readonly string[] | undefined) => void
 }
 
 /** Search, filters and columns. `/` focuses the search from anywhere on the page. */
-export function FleetToolbar({ view, change, offers, schemas, children }: FleetToolbarProps) {
+export function FleetToolbar(props: FleetToolbarProps) {
+  const { view, change, offers, schemas } = props
   const search = useRef<HTMLInputElement>(null)
   useSearchKey(() => search.current?.focus())
   const services = [...offers.keys()]
@@ -84,7 +87,9 @@ export function FleetToolbar({ view, change, offers, schemas, children }: FleetT
             />
           </DialogButton>
         )}
-        {children}
+        <DialogButton button="Columns…" title="Columns" isWide>
+          <ColumnsForm {...props} />
+        </DialogButton>
       </div>
     </search>
   )
@@ -176,26 +181,10 @@ function propertiesOf(offers: ConditionFormProps['offers'], schemas: Schemas, se
     })
 }
 
-export interface ColumnsProps {
-  readonly chosen: readonly string[]
-  readonly service: string
-  readonly offers: ReadonlyMap<string, readonly number[]>
-  /** Undefined: the default columns. */
-  readonly onChoose: (keys: readonly string[] | undefined) => void
-}
-
 /** Chooses the columns of the fleet, which are stored in this browser. */
-export function ColumnsButton(props: ColumnsProps) {
-  return (
-    <DialogButton button="Columns…" title="Columns" isWide>
-      <ColumnsForm {...props} />
-    </DialogButton>
-  )
-}
-
-function ColumnsForm({ chosen, service, offers, onChoose }: ColumnsProps) {
+function ColumnsForm({ view: { service }, offers, schemas, columns, onColumns }: FleetToolbarProps) {
   const close = useContext(CloseDialogContext)
-  const [keys, setKeys] = useState(chosen)
+  const [keys, setKeys] = useState(columns)
   const group = (title: string, options: readonly Option[]) =>
     options.length > 0 && (
       <Field key={title} label={title}>
@@ -206,7 +195,7 @@ function ColumnsForm({ chosen, service, offers, onChoose }: ColumnsProps) {
     <Form
       submit="Apply"
       isDisabled={keys.length === 0}
-      onSubmit={() => onChoose(['device', ...keys.filter((key) => key !== 'device')])}
+      onSubmit={() => onColumns(['device', ...keys.filter((key) => key !== 'device')])}
     >
       {group(
         'Every device',
@@ -216,7 +205,7 @@ function ColumnsForm({ chosen, service, offers, onChoose }: ColumnsProps) {
       {[...offers]
         .filter(([serviceIdentifier]) => service === '' || service === serviceIdentifier)
         .map(([serviceIdentifier, propIds]) => {
-          const schema = liveState().schemas.get(serviceIdentifier)
+          const schema = schemas.get(serviceIdentifier)
           const options = propIds.map((propId) => ({
             value: propertyKey(serviceIdentifier, propId),
             label: nameOf(propId, schemaOfProperty(schema, propId)),
@@ -227,7 +216,7 @@ function ColumnsForm({ chosen, service, offers, onChoose }: ColumnsProps) {
         <Button
           kind="quiet"
           onPress={() => {
-            onChoose(undefined)
+            onColumns(undefined)
             close?.()
           }}
         >
@@ -256,8 +245,7 @@ function metaOptions(): readonly Option[] {
     .map((name) => ({ value: `meta:${name}`, label: name }))
 }
 
-/** The chosen columns, stored in this browser: by service, because each service has its own properties. */
-
+/** Columns are stored by service, because each service has its own properties. */
 const preferenceKey = 'fleet-columns'
 
 export function storedColumns(service: string): readonly string[] | undefined {

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { Button } from '#dashboard/components/button'
 import { type Editing, EditPage } from '#dashboard/components/edit-page'
-import { Checkbox, Select, SuggestField, TextField, useFault, useFields } from '#dashboard/components/fields'
+import { Checkbox, Select, TextField, useFault, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { isLocale, likelyLocales, localeProblem } from '#dashboard/components/locale'
 import { Facts, Section } from '#dashboard/components/page'
@@ -173,7 +173,7 @@ function NewLocale({ known, onLocale }: NewLocaleProps) {
   }
   return (
     <div class="field-row">
-      <SuggestField
+      <TextField
         label="Add a locale"
         hint="Starts with a copy of the texts above. A reader of de-CH gets de-CH, or de, or en, whichever exists."
         value={typed}

@@ -5,7 +5,7 @@ import { Warning } from '#dashboard/binding/binding-fields'
 import { useGroups, useKnownServices, useSchemas, useTarget } from '#dashboard/binding/known-names'
 import { propertyOptions } from '#dashboard/binding/target'
 import { Button } from '#dashboard/components/button'
-import { DialogButton } from '#dashboard/components/dialog'
+import { ConfirmForm, DialogButton } from '#dashboard/components/dialog'
 import { Checkbox, Select, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { problemText } from '#dashboard/components/problem-text'
@@ -13,7 +13,7 @@ import { CloseDialogContext, useLockedDialog } from '#dashboard/components/unsav
 import { VirtualList } from '#dashboard/components/virtual-list'
 import { ValueField } from '#dashboard/pages/device/value-field'
 import { isWritable, parseValue, textOf } from '#dashboard/pages/device/written-value'
-import { isSuccess, outcomeText } from '#dashboard/pages/firmware/update-words'
+import { isSuccess, outcomeText } from '#dashboard/pages/firmware/update-status'
 import {
   changeGroup,
   changeTag,
@@ -88,31 +88,24 @@ function Steps({ plan: fixedPlan, form: PlanForm, selected }: Omit<ActionProps, 
   const [devices] = useState(() => [...selected].sort())
   const [plan, setPlan] = useState(fixedPlan)
   const [isConfirmed, setConfirmed] = useState(false)
-  const typed = useField('')
   if (!plan) return PlanForm ? <PlanForm devices={devices} onPlan={setPlan} /> : null
   if (isConfirmed) return <Run devices={devices} work={plan.work} />
-  const count = String(devices.length)
   const confirm = () => {
     setConfirmed(true)
     return false
   }
   return (
-    <Form
-      submit={`${plan.isDanger ? 'Delete' : 'Apply to'} ${countText(devices.length, 'device')}`}
+    <ConfirmForm
+      confirm={`${plan.isDanger ? 'Delete' : 'Apply to'} ${countText(devices.length, 'device')}`}
       kind={plan.isDanger ? 'danger' : 'primary'}
-      isDisabled={plan.isDanger === true && typed.value.trim() !== count}
-      onSubmit={confirm}
+      typed={plan.isDanger ? String(devices.length) : undefined}
+      onConfirm={confirm}
     >
       <p>
         {plan.text} <strong>{countText(devices.length, 'device')}</strong>?
       </p>
-      {plan.isDanger && (
-        <>
-          <p>Their values, metadata and secrets are deleted. This cannot be undone.</p>
-          <TextField label={`Type ${count} to confirm`} {...typed} autocomplete="off" hasFocus />
-        </>
-      )}
-    </Form>
+      {plan.isDanger && <p>Their values, metadata and secrets are deleted. This cannot be undone.</p>}
+    </ConfirmForm>
   )
 }
 
