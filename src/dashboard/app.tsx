@@ -4,11 +4,10 @@ import { type Connection, type Observable, Problem } from '#client/client'
 import { address } from '#dashboard/address'
 import { Button } from '#dashboard/components/button'
 import { UnsavedGuard } from '#dashboard/components/dialog'
-import { ErrorBoundary } from '#dashboard/components/error-boundary'
 import { Link } from '#dashboard/components/link'
-import { Failure, Loading } from '#dashboard/components/page'
+import { ErrorBoundary, Failure, Loading } from '#dashboard/components/page'
 import { problemText } from '#dashboard/components/problem-text'
-import { Status, type Tone } from '#dashboard/components/status'
+import { Status } from '#dashboard/components/status'
 import { clock } from '#dashboard/components/time'
 import { Toasts } from '#dashboard/components/toasts'
 import { confirmLeave } from '#dashboard/components/unsaved-input'
@@ -154,21 +153,12 @@ interface ConnectionProps {
   readonly connection: Observable<Connection>
 }
 
-const tones: Readonly<Record<Connection['state'], Tone>> = {
-  connecting: 'busy',
-  'catching up': 'busy',
-  live: 'good',
-  reconnecting: 'warning',
-  stale: 'warning',
-  closed: 'quiet',
-}
-
 /** In the header of every page: the state of the connection, announced to screen readers when it changes. */
 function ConnectionStatus({ connection }: ConnectionProps) {
   const { state } = useObservable(connection)
   return (
     <span class="connection" role="status">
-      <Status state={state} tone={tones[state]} />
+      <Status state={state} />
     </span>
   )
 }
@@ -181,9 +171,10 @@ function ConnectionBanner({ connection }: ConnectionProps) {
   const current = useObservable(connection)
   const { state, problem } = current
   const text = bannerTexts[state](current, useObservable(clock))
+  const isBusy = state === 'connecting' || state === 'catching up'
   if (text === undefined) return null
   return (
-    <div class={`banner ${tones[state] === 'busy' ? 'busy' : 'warning'}`}>
+    <div class={`banner ${isBusy ? 'busy' : 'warning'}`}>
       <span>{text}</span>
       {problem instanceof Problem && <span>{problemText(problem)}</span>}
       {state === 'closed' && <Button onPress={() => location.reload()}>Reconnect</Button>}

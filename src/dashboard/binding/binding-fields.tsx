@@ -8,8 +8,13 @@ import {
   idOf,
   nameOfGroup,
 } from '#dashboard/binding/binding'
-import { nameOfDevice, useKnownServices, useSuggestedDevices } from '#dashboard/binding/known-names'
-import { devicesMax, useDevices } from '#dashboard/binding/use-devices'
+import {
+  devicesMax,
+  nameOfDevice,
+  useDevices,
+  useKnownServices,
+  useSuggestedDevices,
+} from '#dashboard/binding/known-devices'
 import { Button } from '#dashboard/components/button'
 import {
   Checkboxes,

@@ -1,7 +1,7 @@
 import type { ServiceView } from '#client/client'
 import { valueNow } from '#dashboard/binding/target'
 import { isObject, writeJson } from '#dashboard/conditions/json-text'
-import { hexOf, withUnit } from '#dashboard/values/format-value'
+import { enumOptions, hexOf, withUnit } from '#dashboard/values/format-value'
 import type { Condition } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
@@ -33,14 +33,14 @@ const textTypes: ReadonlySet<string> = new Set(['string', 'uuid', 'binary'])
  * cannot be compared.
  */
 export function operandsOf(schema: ServiceSchema | undefined, sample?: ServiceView): readonly Operand[] {
-  const named = Object.entries(schema?.properties ?? {}).map(([id, { name, type, unit, enum: entries }]) => ({
-    name,
+  const named = Object.entries(schema?.properties ?? {}).map(([id, about]) => ({
+    name: about.name,
     id,
-    label: name,
-    type,
+    label: about.name,
+    type: about.type,
     example: valueNow(sample, Number(id), schema),
-    ...(unit !== undefined && { unit }),
-    ...(entries && type !== 'bool' && { choices: choicesOf(entries) }),
+    ...(about.unit !== undefined && { unit: about.unit }),
+    ...(about.enum && about.type !== 'bool' && { choices: enumOptions(about) }),
   }))
   const others = [...(sample?.values() ?? [])]
     .filter(({ propId }) => schema?.properties[hexOf(propId)] === undefined)
@@ -76,10 +76,6 @@ function kindOf(type: string | undefined): ValueKind {
   if (type === undefined) return 'unknown'
   if (type === 'bool') return 'switch'
   return textTypes.has(type) ? 'text' : 'number'
-}
-
-function choicesOf(entries: Readonly<Record<string, { readonly name: string }>>) {
-  return Object.entries(entries).map(([value, { name }]) => ({ value, label: name }))
 }
 
 export interface Row {

@@ -1,5 +1,4 @@
-import { useSuggestedDevices } from '#dashboard/binding/known-names'
-import { useDevices } from '#dashboard/binding/use-devices'
+import { useDevices, useSuggestedDevices } from '#dashboard/binding/known-devices'
 import { Button } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
 import { Select, TextField, useField } from '#dashboard/components/fields'

@@ -129,7 +129,14 @@ function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
       {mayUpdate && (
         <>
           <DialogButton button="Change" kind="quiet" label={`Change ${name}`} title={`Change ${name}`}>
-            <EditForm user={user} onDone={onChanged} />
+            <ConcurrentEdit
+              current={user}
+              subject="this user"
+              edited={({ email, roles }) => ({ email, roles })}
+              isAlwaysDirty
+            >
+              {({ initial, check }) => <UserForm user={initial} check={check} onDone={onChanged} />}
+            </ConcurrentEdit>
           </DialogButton>
           <CodeButton user={user} onInvited={onInvited} />
         </>
@@ -273,20 +280,12 @@ function InvitationCode({ invitation: { name, code, expiresAt, mailed }, onDismi
   )
 }
 
-interface EditFormProps {
+interface UserFormProps extends Pick<Edit<UserEntry>, 'check'> {
   readonly user: UserEntry
   readonly onDone: () => void
 }
 
-function EditForm({ user, onDone }: EditFormProps) {
-  return (
-    <ConcurrentEdit current={user} subject="this user" edited={({ email, roles }) => ({ email, roles })} isAlwaysDirty>
-      {({ initial, check }) => <UserForm user={initial} check={check} onDone={onDone} />}
-    </ConcurrentEdit>
-  )
-}
-
-function UserForm({ user, check, onDone }: EditFormProps & Pick<Edit<UserEntry>, 'check'>) {
+function UserForm({ user, check, onDone }: UserFormProps) {
   const email = useField(user.email ?? '')
   const roles = useField<readonly string[]>(user.roles)
   const { name } = user

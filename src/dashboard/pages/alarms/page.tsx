@@ -1,6 +1,6 @@
+import '#dashboard/pages/alarms/alarms.css'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
-import { siteOfDevice, useGroups, useSchemas } from '#dashboard/binding/known-names'
-import { useDevices } from '#dashboard/binding/use-devices'
+import { siteOfDevice, useDevices, useGroups, useSchemas } from '#dashboard/binding/known-devices'
 import { apiCommand } from '#dashboard/commands'
 import { Checkbox, Select, TextField, useField } from '#dashboard/components/fields'
 import { Link, navigateTo, pathOf } from '#dashboard/components/link'
@@ -16,7 +16,6 @@ import { client, liveState, mayUser } from '#dashboard/session'
 import { type Alarm, bySeverityAndAge, type StatusRow, severityOrder } from '#dashboard/values/alarm-order'
 import { countText } from '#dashboard/values/format-value'
 import { groupBy } from '#dashboard/values/group-by'
-import '#dashboard/pages/alarms/alarms.css'
 
 /** All alarms, and where they are active now. */
 export default function AlarmsPage() {

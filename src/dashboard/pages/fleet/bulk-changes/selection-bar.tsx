@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import { idOf } from '#dashboard/binding/binding'
 import { Warning } from '#dashboard/binding/binding-fields'
-import { useGroups, useKnownServices, useSchemas, useTarget } from '#dashboard/binding/known-names'
+import { useGroups, useKnownServices, useSchemas, useTarget } from '#dashboard/binding/known-devices'
 import { propertyOptions } from '#dashboard/binding/target'
 import { Button } from '#dashboard/components/button'
 import { ConfirmForm, DialogButton } from '#dashboard/components/dialog'
@@ -274,10 +274,11 @@ function Run({ devices, work }: RunProps) {
     return () => rendering.cancel()
   }, [])
   useEffect(() => () => running?.abort(), [running])
+  // Closing the dialog by accident would stop the remaining changes, and hide the outcomes.
+  useLockedDialog(running !== undefined)
   const failed = rows.filter(({ fault }) => fault)
   return (
     <div class="form">
-      {running && <Lock />}
       <progress aria-label="Devices" max={devices.length} value={rows.length} />
       <p role="status">
         {rows.length - failed.length} of {countText(devices.length, 'device')} done
@@ -307,10 +308,4 @@ function Run({ devices, work }: RunProps) {
       </div>
     </div>
   )
-}
-
-/** Locks the dialog: closing it by accident would stop the remaining changes, and hide the outcomes. */
-function Lock() {
-  useLockedDialog()
-  return null
 }
