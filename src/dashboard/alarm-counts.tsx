@@ -1,7 +1,6 @@
 import { Badge, Status } from '#dashboard/components/status'
 import { useObservable } from '#dashboard/components/use-observable'
-import { mayUser } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
+import { liveState, mayUser } from '#dashboard/session'
 import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
 import { groupBy } from '#dashboard/values/group-by'
 

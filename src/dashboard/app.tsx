@@ -3,24 +3,31 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type Connection, type Observable, Problem } from '#client/client'
 import { address } from '#dashboard/address'
 import { Button } from '#dashboard/components/button'
-import { ErrorBoundary } from '#dashboard/components/error-boundary'
+import { UnsavedGuard } from '#dashboard/components/dialog'
 import { Link } from '#dashboard/components/link'
-import { Failure, Loading } from '#dashboard/components/page'
+import { ErrorBoundary, Failure, Loading } from '#dashboard/components/page'
 import { problemText } from '#dashboard/components/problem-text'
-import { Status, type Tone } from '#dashboard/components/status'
+import { Status } from '#dashboard/components/status'
 import { clock } from '#dashboard/components/time'
 import { Toasts } from '#dashboard/components/toasts'
-import { UnsavedGuard } from '#dashboard/components/unsaved-guard'
 import { confirmLeave } from '#dashboard/components/unsaved-input'
 import { type CallState, useCall } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
 import { Brand, Icon } from '#dashboard/icons'
-import { Navigation } from '#dashboard/navigation'
-import { Outlet } from '#dashboard/outlet'
+import { Navigation, Outlet } from '#dashboard/navigation'
 import SignInPage from '#dashboard/pages/sign-in/page'
-import { newRecoveryCodes, RecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
-import { client, currentSession, hasAccess, isPageKept, session, shellKey, signOut } from '#dashboard/session'
-import { closeState, liveState } from '#dashboard/state'
+import { newRecoveryCodes, RecoveryCodes } from '#dashboard/pages/sign-in/second-factor'
+import {
+  client,
+  closeState,
+  currentSession,
+  hasAccess,
+  isPageKept,
+  liveState,
+  session,
+  shellKey,
+  signOut,
+} from '#dashboard/session'
 import { ThemeSwitch } from '#dashboard/theme'
 import { runAfter } from '#dashboard/timers'
 import { duration } from '#dashboard/values/format-value'
@@ -146,21 +153,12 @@ interface ConnectionProps {
   readonly connection: Observable<Connection>
 }
 
-const tones: Readonly<Record<Connection['state'], Tone>> = {
-  connecting: 'busy',
-  'catching up': 'busy',
-  live: 'good',
-  reconnecting: 'warning',
-  stale: 'warning',
-  closed: 'quiet',
-}
-
 /** In the header of every page: the state of the connection, announced to screen readers when it changes. */
 function ConnectionStatus({ connection }: ConnectionProps) {
   const { state } = useObservable(connection)
   return (
     <span class="connection" role="status">
-      <Status state={state} tone={tones[state]} />
+      <Status state={state} />
     </span>
   )
 }
@@ -173,9 +171,10 @@ function ConnectionBanner({ connection }: ConnectionProps) {
   const current = useObservable(connection)
   const { state, problem } = current
   const text = bannerTexts[state](current, useObservable(clock))
+  const isBusy = state === 'connecting' || state === 'catching up'
   if (text === undefined) return null
   return (
-    <div class={`banner ${tones[state] === 'busy' ? 'busy' : 'warning'}`}>
+    <div class={`banner ${isBusy ? 'busy' : 'warning'}`}>
       <span>{text}</span>
       {problem instanceof Problem && <span>{problemText(problem)}</span>}
       {state === 'closed' && <Button onPress={() => location.reload()}>Reconnect</Button>}

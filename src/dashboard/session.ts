@@ -5,7 +5,10 @@ import { hasKeptInput } from '#dashboard/components/unsaved-input'
 import { observable } from '#dashboard/components/use-observable'
 import type { Action, Resource } from '#model/scope'
 
-/** One client for the whole page, and its session. The root follows the session, and renders everything again. */
+/**
+ * One client for the whole page, its session, and its live state. The root follows the session, and renders everything
+ * again.
+ */
 
 export const client = connect({
   url: serverUrl(),
@@ -73,4 +76,29 @@ export const defaultTenant = 'default'
  */
 export function mayUser(resource: Resource, action: Action, where?: Parameters<typeof may>[3]): boolean {
   return may(session.value, resource, action, where)
+}
+
+let current: ReturnType<typeof client.state> | undefined
+
+/** The live state of what the page shows. Created on first use, by pages of a signed-in user. */
+export function liveState(): ReturnType<typeof client.state> {
+  current ??= client.state({ devices: 'watched' })
+  return current
+}
+
+/** Calls the listener when the connection is live again, until the returned function is called. */
+export function onReconnect(listener: () => void): () => void {
+  const { connection } = liveState()
+  let wasLive = connection.value.state === 'live'
+  return connection.subscribe(() => {
+    const isLive = connection.value.state === 'live'
+    if (isLive && !wasLive) listener()
+    wasLive = isLive
+  })
+}
+
+/** Drops all data, which the next user may not see. */
+export function closeState(): void {
+  current?.close()
+  current = undefined
 }

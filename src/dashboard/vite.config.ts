@@ -35,7 +35,7 @@ export default defineConfig({
           groups: [
             {
               name: 'core',
-              test: /src[\\/](client|dashboard[\\/](address|alarm-counts|binding|commands|conditions|pages[\\/](sign-in|fleet[\\/](?!bulk-changes)|device)|components|preferences|session|state|theme|timers|values|history[\\/](chart-series|lazy-chart|sparkline|use-sparklines)))/,
+              test: /src[\\/](client|dashboard[\\/](address|alarm-counts|binding|commands|conditions|pages[\\/](sign-in|fleet[\\/](?!bulk-changes)|device)|components|preferences|session|theme|timers|values|history[\\/](chart-series|lazy-chart|sparkline|use-sparklines)))/,
             },
             // Loaded when the first chart appears.
             { name: 'chart', test: /node_modules[\\/]uplot|dashboard[\\/]history/ },

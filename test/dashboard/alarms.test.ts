@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { operandsOf } from '#dashboard/conditions/operands'
-import { watchedProperty } from '#dashboard/pages/alarms/watched-property'
+import { operandsOf, watchedProperty } from '#dashboard/conditions/rows'
 import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
 
 const operands = operandsOf({

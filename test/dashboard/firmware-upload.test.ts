@@ -71,6 +71,16 @@ function environmentOf(receiver: Pick<PartReceiver, 'take'>, more: Partial<Uploa
   return { environment, seen }
 }
 
+/** Answers each part by its `Content-Range`, and notes these. */
+function answering(answerOf: (range: string) => PartAnswer) {
+  const sent: string[] = []
+  const take = async (range: string) => {
+    sent.push(range)
+    return answerOf(range)
+  }
+  return { sent, environment: environmentOf({ take }).environment }
+}
+
 const imageOf = (bytes: number) => new Blob([Uint8Array.from({ length: bytes }, (_, place) => place % 251)])
 const content = async (image: Blob) => Buffer.from(await image.arrayBuffer())
 
@@ -97,12 +107,8 @@ test('an upload continues an earlier one, and sends nothing if all bytes were re
   await uploadImage(image, environmentOf(receiver).environment)
   expect(receiver.isStored).toBe(true)
   expect(receiver.sent[1]).toBe(`bytes 10-${partBytes + 9 < image.size ? partBytes + 9 : image.size - 1}/${image.size}`)
-  const sent: string[] = []
-  const take = async (range: string) => {
-    sent.push(range)
-    return { status: 202, body: { received: image.size, size: image.size } }
-  }
-  await uploadImage(image, environmentOf({ take }).environment)
+  const { sent, environment } = answering(() => ({ status: 202, body: { received: image.size, size: image.size } }))
+  await uploadImage(image, environment)
   expect(sent).toEqual([`bytes */${image.size}`])
 })
 
@@ -138,12 +144,10 @@ test('an upload fails after eight failures in a row with growing pauses', async 
 })
 
 test('an upload fails if the received size does not grow', async () => {
-  const sent: string[] = []
-  const take = async (range: string) => {
-    sent.push(range)
+  const { sent, environment } = answering((range) => {
     return { status: range.includes('*') ? 202 : 503, body: { received: 0, error: 'STORAGE' } }
-  }
-  await expect(uploadImage(imageOf(9), environmentOf({ take }).environment)).rejects.toThrow('STORAGE')
+  })
+  await expect(uploadImage(imageOf(9), environment)).rejects.toThrow('STORAGE')
   expect(sent.filter((range) => range === 'bytes 0-8/9')).toHaveLength(8)
 })
 
@@ -157,12 +161,8 @@ test.each([
   ],
   [403, undefined, ''],
 ])('an upload is not repeated after a refusal: %s', async (status, body, text) => {
-  const sent: string[] = []
-  const take = async (range: string) => {
-    sent.push(range)
-    return { status, body }
-  }
-  const refused = await uploadImage(imageOf(9), environmentOf({ take }).environment).catch((error: unknown) => error)
+  const { sent, environment } = answering(() => ({ status, body }))
+  const refused = await uploadImage(imageOf(9), environment).catch((error: unknown) => error)
   expect(refused).toBeInstanceOf(Problem)
   expect(refused).toMatchObject({ status, message: expect.stringContaining(text) })
   expect(sent).toHaveLength(1)

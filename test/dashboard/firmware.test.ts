@@ -6,9 +6,10 @@ import {
   messageText,
   outcomeText,
   rolloutParts,
+  tallyOf,
   updateText,
-} from '#dashboard/pages/firmware/update-words'
-import { tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
+  withoutProject,
+} from '#dashboard/pages/firmware/update-status'
 import { bytesText } from '#dashboard/values/format-value'
 import { type FirmwareInformation, triggerStatuses, updateStates } from '#model/firmware'
 

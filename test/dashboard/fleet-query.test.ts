@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { deviceToCheck, fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
-import { type Condition, defaultView, type FleetView } from '#dashboard/pages/fleet/view'
+import { type Condition, defaultView, deviceToCheck, type FleetView, fleetQueryOf } from '#dashboard/pages/fleet/view'
 import type { StreamEvent } from '#model/event'
 
 const condition: Condition = { serviceIdentifier: 'heat', propId: 0x2000, operator: '≠', value: '20' }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceView } from '#client/client'
+import { isSameOrder, sortedBy } from '#dashboard/pages/fleet/columns'
 import { toggleSelection } from '#dashboard/pages/fleet/selection'
-import { isSameOrder, sortedBy } from '#dashboard/pages/fleet/sort-order'
 import { defaultView, operatorsFor, parseConditionValue, queryOf, viewOf } from '#dashboard/pages/fleet/view'
 import { deviceView, propertyView, serviceView } from '#test/dashboard/device-view'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
+import { containsNull, mergePatchOf } from '#dashboard/conditions/json-text'
 import { isWritable, parseValue, textOf, writeKindOf } from '#dashboard/pages/device/written-value'
 import { enumName, exactDuration, nameOf, numberOf, schemaOfProperty, valueText } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'

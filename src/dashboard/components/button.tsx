@@ -23,7 +23,7 @@ export interface ButtonProps {
 
 export function Button(props: ButtonProps) {
   const { onPress, kind, isBusy, isDisabled, type = 'button', label, isPressed, isExpanded, children } = props
-  const { isRunning, isSlow, problem, run } = useAction(onPress)
+  const { isRunning, outcome, run } = useAction(onPress)
   const isWaiting = isRunning || isBusy === true
   return (
     <>
@@ -44,21 +44,8 @@ export function Button(props: ButtonProps) {
         {isWaiting && <span class="spinner" aria-hidden="true" />}
         {children}
       </button>
-      {isSlow && <SlowHint />}
-      {problem !== undefined && (
-        <span class="problem" role="alert">
-          {problemText(problem)}
-        </span>
-      )}
+      {outcome}
     </>
-  )
-}
-
-export function SlowHint() {
-  return (
-    <span class="hint" role="status">
-      Still waiting for an answer.
-    </span>
   )
 }
 
@@ -67,9 +54,10 @@ const slowMs = 5_000
 
 /**
  * Runs an action of the user, and keeps its failure until the next run. Callers must not run it while `isRunning`. If
- * the component is gone, the failure is shown as a toast.
+ * the component is gone, the failure is shown as a toast. `outcome` shows the failure, and that a run takes long, unless
+ * the caller shows its progress (`isLong`).
  */
-export function useAction(action: (() => unknown) | undefined) {
+export function useAction(action: (() => unknown) | undefined, isLong = false) {
   const [isRunning, setRunning] = useState(false)
   const [isSlow, setSlow] = useState(false)
   const [problem, setProblem] = useState<unknown>(undefined)
@@ -104,5 +92,19 @@ export function useAction(action: (() => unknown) | undefined) {
     if (isMounted.current) setProblem(thrown)
     else notify(problemText(thrown), 'failed')
   }
-  return { isRunning, isSlow, problem, run }
+  const outcome = (
+    <>
+      {isSlow && !isLong && (
+        <span class="hint" role="status">
+          Still waiting for an answer.
+        </span>
+      )}
+      {problem !== undefined && (
+        <span class="problem" role="alert">
+          {problemText(problem)}
+        </span>
+      )}
+    </>
+  )
+  return { isRunning, problem, outcome, run }
 }

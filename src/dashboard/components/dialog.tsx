@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button, type ButtonProps } from '#dashboard/components/button'
 import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
@@ -9,7 +9,10 @@ import {
   confirmLeave,
   type InputScope,
   InputScopeContext,
+  pendingLeave,
+  unsavedAddress,
 } from '#dashboard/components/unsaved-input'
+import { useObservable } from '#dashboard/components/use-observable'
 
 export interface DialogProps {
   readonly title: string
@@ -85,8 +88,11 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
   )
 }
 
-export interface ConfirmProps extends Pick<DialogProps, 'title' | 'children'> {
-  /** Runs on confirmation; then the dialog closes. If it fails, the dialog stays open and shows the failure. */
+interface ConfirmProps extends Pick<DialogProps, 'title' | 'children'> {
+  /**
+   * Runs on confirmation; then the dialog closes, unless the result is false. If it fails, the dialog stays open and
+   * shows the failure.
+   */
   readonly onConfirm: () => unknown
   /** The text of a toast about the success. */
   readonly done?: string | undefined
@@ -97,19 +103,6 @@ export interface ConfirmProps extends Pick<DialogProps, 'title' | 'children'> {
   readonly kind?: 'primary' | 'danger' | undefined
   /** A text to type first, for actions that cannot be undone. */
   readonly typed?: string | undefined
-}
-
-export function Confirm({
-  title,
-  isOpen,
-  onClose,
-  ...confirm
-}: ConfirmProps & Pick<DialogProps, 'isOpen' | 'onClose'>) {
-  return (
-    <Dialog title={title} isOpen={isOpen} onClose={onClose}>
-      <ConfirmForm {...confirm} />
-    </Dialog>
-  )
 }
 
 interface DialogButtonProps
@@ -151,13 +144,14 @@ export function ConfirmButton({ button, buttonKind, label, title, ...confirm }: 
   )
 }
 
-function ConfirmForm(props: Omit<ConfirmProps, 'title'>) {
+export function ConfirmForm(props: Omit<ConfirmProps, 'title'>) {
   const { onConfirm, done, onDone, confirm, kind = 'danger', typed, children } = props
   const text = useField('')
   const submit = async () => {
-    await onConfirm()
+    const result = await onConfirm()
     if (done !== undefined) notify(done)
     onDone?.()
+    return result
   }
   const isTyped = typed === undefined || text.value.trim().toLowerCase() === typed.toLowerCase()
   return (
@@ -168,4 +162,55 @@ function ConfirmForm(props: Omit<ConfirmProps, 'title'>) {
       )}
     </Form>
   )
+}
+
+/** Asks before unsaved input is lost, for every way to leave. Rendered once for the whole page. */
+export function UnsavedGuard() {
+  useEffect(() => {
+    const listeners = new AbortController()
+    const { signal } = listeners
+    addEventListener('click', onClick, { capture: true, signal })
+    addEventListener('popstate', onPopState, { signal })
+    addEventListener('beforeunload', onBeforeUnload, { signal })
+    return () => listeners.abort()
+  }, [])
+  const action = useObservable(pendingLeave)
+  const stay = () => pendingLeave.set(undefined)
+  return (
+    <Dialog title="Leave without saving?" isOpen={action !== undefined} onClose={stay}>
+      <ConfirmForm
+        confirm="Leave"
+        onConfirm={() => {
+          // Close this dialog first, because the dialog below it restores the focus.
+          stay()
+          return action?.()
+        }}
+      >
+        <p>Your input is not saved and will be lost.</p>
+      </ConfirmForm>
+    </Dialog>
+  )
+}
+
+/** Asks before a link opens another page in this window. */
+function onClick(event: MouseEvent): void {
+  const link = (event.target as Element).closest<HTMLElement>('a[href^="#"]')
+  const isElsewhere = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey
+  if (!link || isElsewhere || unsavedAddress() === undefined) return
+  event.preventDefault()
+  event.stopPropagation()
+  confirmLeave(() => link.click())
+}
+
+/** The browser has already gone back, forward, or to another address: undoes this until the user confirms it. */
+function onPopState(): void {
+  const address = unsavedAddress()
+  if (address === undefined || location.href === address) return
+  history.pushState(null, '', address)
+  confirmLeave(() => history.back())
+}
+
+/** The browser shows its own text. */
+function onBeforeUnload(event: BeforeUnloadEvent): void {
+  if (unsavedAddress() !== undefined) event.preventDefault()
 }

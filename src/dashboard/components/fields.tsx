@@ -111,17 +111,24 @@ export interface TextFieldProps extends InputProps<string> {
   readonly maxLength?: number | undefined
   /** The number of lines of a text area; absent: an input field. */
   readonly rows?: number | undefined
-  /** For monospaced text: code, identifiers. */
+  /** For monospaced text: code, identifiers; by default only for a field with suggestions. */
   readonly isCode?: boolean | undefined
+  /** Likely values, which the browser offers in a list; others may be entered too. */
+  readonly suggestions?: readonly { readonly value: string; readonly label?: string | undefined }[] | undefined
+  /** Called for the Enter key, which then does not send the form. */
+  readonly onEnter?: (() => void) | undefined
+  readonly onBlur?: (() => void) | undefined
 }
 
 export function TextField(props: TextFieldProps) {
   const control = useControl(props)
-  const { value, onChange, type = 'text', autocomplete, inputMode, rows, isCode } = props
+  const { value, onChange, type = 'text', inputMode, rows, suggestions, onEnter, onBlur } = props
+  const { autocomplete = suggestions && 'off', isCode = suggestions !== undefined } = props
   const { minLength, maxLength, placeholder, isRequired, isReadOnly, hasFocus } = props
+  const list = suggestions && `${control.id}-list`
   const shared = {
     ...control,
-    ...{ value, minLength, maxLength, placeholder, required: isRequired, readOnly: isReadOnly },
+    ...{ value, minLength, maxLength, placeholder, required: isRequired, readOnly: isReadOnly, onBlur },
     class: isCode ? 'input code' : 'input',
     ref: hasFocus ? focusOnce : null,
     spellcheck: !isCode,
@@ -130,9 +137,27 @@ export function TextField(props: TextFieldProps) {
   return (
     <Field {...props} id={control.id}>
       {rows === undefined ? (
-        <input {...shared} {...{ type, autocomplete, inputMode }} step={type === 'datetime-local' ? 1 : undefined} />
+        <input
+          {...shared}
+          {...{ type, autocomplete, inputMode, list }}
+          step={type === 'datetime-local' ? 1 : undefined}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' || !onEnter) return
+            event.preventDefault()
+            onEnter()
+          }}
+        />
       ) : (
         <textarea {...shared} rows={rows} />
+      )}
+      {suggestions && (
+        <datalist id={list}>
+          {suggestions.map((suggestion) => (
+            <option key={suggestion.value} value={suggestion.value}>
+              {suggestion.label}
+            </option>
+          ))}
+        </datalist>
       )}
     </Field>
   )
@@ -306,42 +331,54 @@ function focusOnce(element: HTMLElement | null): void {
   element.focus()
 }
 
-export interface SuggestFieldProps extends InputProps<string> {
-  /** Likely values; others may be entered too. */
-  readonly suggestions: readonly { readonly value: string; readonly label?: string | undefined }[]
-  readonly placeholder?: string | undefined
+export interface ChoiceFieldProps extends SelectProps<string> {
+  /** The field behind "Other…": any text. */
+  readonly other: Pick<TextFieldProps, 'label' | 'placeholder' | 'problem'>
   readonly maxLength?: number | undefined
-  /** Called for the Enter key, which then does not send the form. */
-  readonly onEnter?: (() => void) | undefined
-  readonly onBlur?: (() => void) | undefined
 }
 
-/** A text field with the browser's suggestion list. */
-export function SuggestField(props: SuggestFieldProps) {
-  const control = useControl(props)
-  const { value, onChange, suggestions, placeholder, maxLength, onEnter, onBlur } = props
+/** No option has this value: identifiers and names do not begin with a space. */
+const otherValue = ' other'
+
+/** A choice by name, and free text behind "Other…"; only free text if there is nothing to choose from. */
+export function ChoiceField(props: ChoiceFieldProps) {
+  const { label, hint, value, options, onChange, other, maxLength, isRequired } = props
+  const problem = useFault(props)
+  const [isOther, setOther] = useState(false)
+  const hasOptions = options.length > 0
+  const isTyped = isOther || !hasOptions || (value !== '' && options.every((option) => option.value !== value))
   return (
-    <Field {...props} id={control.id}>
-      <input
-        {...{ ...control, value, placeholder, maxLength, onBlur }}
-        class="input code"
-        list={`${control.id}-list`}
-        autocomplete="off"
-        spellcheck={false}
-        onInput={({ currentTarget }) => onChange(currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key !== 'Enter' || !onEnter) return
-          event.preventDefault()
-          onEnter()
-        }}
-      />
-      <datalist id={`${control.id}-list`}>
-        {suggestions.map((suggestion) => (
-          <option key={suggestion.value} value={suggestion.value}>
-            {suggestion.label}
-          </option>
-        ))}
-      </datalist>
-    </Field>
+    <>
+      {hasOptions && (
+        <Select
+          label={label}
+          hint={isTyped ? undefined : hint}
+          problem={isTyped ? undefined : problem}
+          value={isTyped ? otherValue : value}
+          options={[
+            ...(value === '' && !isTyped ? [{ value: '', label: 'Choose' }] : []),
+            ...options,
+            { value: otherValue, label: 'Other…' },
+          ]}
+          onChange={(next) => {
+            setOther(next === otherValue)
+            onChange(next === otherValue ? '' : next)
+          }}
+        />
+      )}
+      {isTyped && (
+        <TextField
+          label={hasOptions ? other.label : label}
+          hint={hint}
+          problem={problem ?? other.problem}
+          value={value}
+          onChange={onChange}
+          placeholder={other.placeholder}
+          maxLength={maxLength}
+          isRequired={isRequired}
+          isCode
+        />
+      )}
+    </>
   )
 }

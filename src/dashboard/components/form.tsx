@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useContext, useState } from 'preact/hooks'
-import { Button, SlowHint, useAction } from '#dashboard/components/button'
+import { Button, useAction } from '#dashboard/components/button'
 import { FormProblem } from '#dashboard/components/fields'
-import { problemText } from '#dashboard/components/problem-text'
 import { CloseDialogContext, useKeptInput, useUnsaved } from '#dashboard/components/unsaved-input'
 
 export interface FormProps {
@@ -31,7 +30,7 @@ export function Form(props: FormProps) {
   const submitAndClose = async () => {
     if ((await onSubmit()) !== false) close?.()
   }
-  const { isRunning, isSlow, problem, run } = useAction(close ? submitAndClose : onSubmit)
+  const { isRunning, problem, outcome, run } = useAction(close ? submitAndClose : onSubmit, isLong)
   const [isTouched, setTouched] = useState(false)
   useUnsaved(isUnsaved === 'touched' ? isTouched : isUnsaved === true)
   useKeptInput(typeof isUnsaved === 'boolean' ? isUnsaved : isTouched)
@@ -46,12 +45,7 @@ export function Form(props: FormProps) {
       }}
     >
       <FormProblem.Provider value={problem}>{children}</FormProblem.Provider>
-      {isSlow && !isLong && <SlowHint />}
-      {problem !== undefined && (
-        <p class="problem" role="alert">
-          {problemText(problem)}
-        </p>
-      )}
+      {outcome}
       <div class="actions">
         <Button type="submit" kind={kind} isBusy={isRunning} isDisabled={isDisabled}>
           {submit}

@@ -1,4 +1,4 @@
-import { SuggestField, type SuggestFieldProps } from '#dashboard/components/fields'
+import { TextField, type TextFieldProps } from '#dashboard/components/fields'
 
 /** Languages, optionally with a region. §2.1 */
 
@@ -13,9 +13,9 @@ export function localeProblem(text: string): string | undefined {
   return text === '' || isLocale(text) ? undefined : 'Must be a language such as de, or with a region: de-CH.'
 }
 
-export function LocaleField(field: Pick<SuggestFieldProps, 'value' | 'onChange'>) {
+export function LocaleField(field: Pick<TextFieldProps, 'value' | 'onChange'>) {
   return (
-    <SuggestField
+    <TextField
       label="Locale"
       hint="The language of the mails, or English if a template does not have it."
       {...field}

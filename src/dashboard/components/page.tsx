@@ -1,4 +1,4 @@
-import { type ComponentChildren, Fragment } from 'preact'
+import { Component, type ComponentChildren, Fragment } from 'preact'
 import { useEffect, useId } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { Command } from '#dashboard/components/copy-button'
@@ -136,4 +136,28 @@ export function CallResult<Value>({ call: { value, problem, isLoading, refresh }
       {value !== undefined && children(value)}
     </>
   )
+}
+
+/** Catches the failure of its content, so that the rest of the page works, and offers another attempt. */
+export class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, { readonly problem?: unknown }> {
+  override state: { readonly problem?: unknown } = {}
+
+  override componentDidCatch(problem: unknown): void {
+    console.error(problem)
+    this.setState({ problem })
+  }
+
+  override render() {
+    if (this.state.problem === undefined) return this.props.children
+    return (
+      <Page title="This page failed">
+        <Empty title="An error occurred in the dashboard">
+          <p class="code">{String(this.state.problem)}</p>
+          <Button kind="primary" onPress={() => this.setState({ problem: undefined })}>
+            Try again
+          </Button>
+        </Empty>
+      </Page>
+    )
+  }
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 
 /** The tone of a status, shown by colour and shape. */
-export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet'
+type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet'
 
 const marks: Readonly<Record<Tone, string>> = { good: '●', busy: '◐', warning: '▲', bad: '✕', quiet: '○' }
 
@@ -17,7 +17,10 @@ const tones: Readonly<Record<string, Tone>> = {
   idle: 'warning',
   warning: 'warning',
   paused: 'warning',
+  reconnecting: 'warning',
+  stale: 'warning',
   offline: 'quiet',
+  closed: 'quiet',
   inactive: 'quiet',
   disabled: 'quiet',
   critical: 'bad',

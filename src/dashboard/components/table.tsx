@@ -2,8 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { CallResult } from '#dashboard/components/page'
-import type { CallState } from '#dashboard/components/use-call'
-import type { PagedList } from '#dashboard/components/use-paged-list'
+import type { CallState, PagedList } from '#dashboard/components/use-call'
 
 export interface Column<Row> {
   readonly title: ComponentChildren

@@ -56,15 +56,15 @@ export function hasKeptInput(): boolean {
   return keptInputCount > 0
 }
 
-/** Only a button closes the dialog, not Escape or a click outside. */
-export function useLockedDialog(): void {
+/** While `isLocked`, only a button closes the dialog, not Escape or a click outside. */
+export function useLockedDialog(isLocked = true): void {
   const scope = useContext(InputScopeContext)
   useLayoutEffect(() => {
-    scope.isLocked = true
+    scope.isLocked = isLocked
     return () => {
       scope.isLocked = false
     }
-  }, [scope])
+  }, [scope, isLocked])
 }
 
 export function unsavedAddress(): string | undefined {

@@ -1,14 +1,14 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
-import { ChoiceField } from '#dashboard/components/choice-field'
-import { Field, Select, TextField, type TextFieldProps } from '#dashboard/components/fields'
+import { ChoiceField, Field, Select, TextField, type TextFieldProps } from '#dashboard/components/fields'
 import { readJson, writeJson } from '#dashboard/conditions/json-text'
-import { type Operand, operandOf } from '#dashboard/conditions/operands'
 import {
   type ComparisonId,
   comparisons,
   comparisonsFor,
   conditionOf,
+  type Operand,
+  operandOf,
   type Row,
   type RowFault,
   type Rows,

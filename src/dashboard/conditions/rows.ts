@@ -1,12 +1,82 @@
+import type { ServiceView } from '#client/client'
+import { valueNow } from '#dashboard/binding/target'
 import { isObject, writeJson } from '#dashboard/conditions/json-text'
-import { type Operand, operandOf, type ValueKind } from '#dashboard/conditions/operands'
+import { enumOptions, hexOf, withUnit } from '#dashboard/values/format-value'
 import type { Condition } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
+import type { ServiceSchema } from '#model/service-schema'
 
 /**
  * Conditions as rows of name, comparison and value, joined by "and" or "or". Other conditions stay JSON: a condition
  * becomes rows only if the rows produce exactly the same condition again. Contract 5.2.
  */
+
+export type ValueKind = 'number' | 'text' | 'switch' | 'unknown'
+
+export interface Operand {
+  /** The name in `var`. */
+  readonly name: string
+  /** `0x2000`: the other name of a property of a schema. */
+  readonly id?: string
+  readonly label: string
+  readonly kind: ValueKind
+  readonly unit?: string
+  readonly example?: string
+  /** The only possible values, with their labels. */
+  readonly choices?: readonly { readonly value: string; readonly label: string }[]
+}
+
+const textTypes: ReadonlySet<string> = new Set(['string', 'uuid', 'binary'])
+
+/**
+ * The comparable properties of a service: those of its schema by name, and others of a device by id. Lists of values
+ * cannot be compared.
+ */
+export function operandsOf(schema: ServiceSchema | undefined, sample?: ServiceView): readonly Operand[] {
+  const named = Object.entries(schema?.properties ?? {}).map(([id, about]) => ({
+    name: about.name,
+    id,
+    label: about.name,
+    type: about.type,
+    example: valueNow(sample, Number(id), schema),
+    ...(about.unit !== undefined && { unit: about.unit }),
+    ...(about.enum && about.type !== 'bool' && { choices: enumOptions(about) }),
+  }))
+  const others = [...(sample?.values() ?? [])]
+    .filter(({ propId }) => schema?.properties[hexOf(propId)] === undefined)
+    .map(({ propId, type }) => {
+      const name = hexOf(propId)
+      return { name, label: name, type: type.toLowerCase(), example: valueNow(sample, propId, schema) }
+    })
+  return [...named, ...others]
+    .filter(({ type = '' }) => !/-array$|-stream$/.test(type))
+    .map(({ type, example, ...operand }) => ({
+      ...operand,
+      kind: kindOf(type),
+      ...(example !== undefined && { example }),
+    }))
+}
+
+export const runOperands: readonly Operand[] = [
+  { name: 'value', label: 'the value', kind: 'unknown' },
+  { name: 'previous', label: 'the previous value', kind: 'unknown' },
+  { name: 'device', label: 'the device', kind: 'text' },
+  { name: 'time', label: 'the time (Unix ms)', kind: 'number' },
+]
+
+/**
+ * The operand of this name or id. Of a property without a schema, and of a field of the metadata, only the name is known.
+ */
+export function operandOf(operands: readonly Operand[], name: string): Operand {
+  const known = operands.find((operand) => operand.name === name || operand.id === name)
+  return known ?? { name, label: name, kind: 'unknown' }
+}
+
+function kindOf(type: string | undefined): ValueKind {
+  if (type === undefined) return 'unknown'
+  if (type === 'bool') return 'switch'
+  return textTypes.has(type) ? 'text' : 'number'
+}
 
 export interface Row {
   readonly name: string
@@ -189,4 +259,29 @@ export function literalOf(text: string, kind: ValueKind): Literal | undefined {
   if (plain === 'true') return true
   if (plain === 'false') return false
   return plain === 'null' ? null : text
+}
+
+/** The property that an alarm compares with numbers. */
+interface WatchedProperty {
+  readonly propId: number
+  readonly thresholds: readonly { readonly value: number; readonly label: string }[]
+}
+
+/**
+ * The first property in the condition that is compared with a number, and all of its thresholds. Undefined if there is
+ * no such property, or if rows cannot express the condition.
+ */
+export function watchedProperty(condition: Condition, operands: readonly Operand[]): WatchedProperty | undefined {
+  const numeric = (rowsOf(condition, operands)?.rows ?? []).flatMap(({ name, comparison, values }) => {
+    const { id = name, unit, choices } = operandOf(operands, name)
+    const propId = /^(0x[0-9a-f]+|\d+)$/i.test(id) ? Number(id) : Number.NaN
+    const isCompared = comparison in operators || comparison === 'between'
+    const numbers = isCompared && !choices ? values.map(Number) : []
+    if (Number.isNaN(propId) || numbers.length === 0 || numbers.some(Number.isNaN)) return []
+    return [{ propId, thresholds: numbers.map((value) => ({ value, label: withUnit(String(value), unit) })) }]
+  })
+  const [first] = numeric
+  if (!first) return undefined
+  const { propId } = first
+  return { propId, thresholds: numeric.filter((each) => each.propId === propId).flatMap((each) => each.thresholds) }
 }

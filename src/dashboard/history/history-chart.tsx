@@ -1,17 +1,16 @@
 import { useMemo, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
+import { DialogButton } from '#dashboard/components/dialog'
 import { Failure, Loading } from '#dashboard/components/page'
 import { problemText } from '#dashboard/components/problem-text'
-import { TableFrame } from '#dashboard/components/table'
+import { actionsColumn, type Column, Table } from '#dashboard/components/table'
 import { clock, dateTimeText } from '#dashboard/components/time'
 import { useObservable } from '#dashboard/components/use-observable'
-import { chartData, joinedGaps, type Summary, summaryOf } from '#dashboard/history/chart-data'
+import { CompareForm, SpanButtons } from '#dashboard/history/chart-controls'
+import { type ChartData, chartData, joinedGaps, type Summary, summaryOf } from '#dashboard/history/chart-data'
 import { type ChartSeries, seriesByService, seriesKey, seriesLabels, seriesMax } from '#dashboard/history/chart-series'
-import { CompareButton } from '#dashboard/history/compare-button'
-import { DataTable } from '#dashboard/history/data-table'
 import { Plot, type Threshold } from '#dashboard/history/plot'
 import { type Edges, edgesOf, fixedSpan, type Span } from '#dashboard/history/span'
-import { SpanButtons } from '#dashboard/history/span-buttons'
 import { type Histories, isBehind, isHistoryOff, useHistories } from '#dashboard/history/use-histories'
 import { readPreference, storePreference } from '#dashboard/preferences'
 import { client } from '#dashboard/session'
@@ -66,7 +65,11 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
       <div class="actions">
         <SpanButtons span={span} onChoose={choose} onBack={earlier.length > 0 ? back : undefined} />
         <div class="actions">
-          {series.length < seriesMax && <CompareButton series={series} onAdd={add} />}
+          {series.length < seriesMax && (
+            <DialogButton button="Compare…" title="Add a property to the chart">
+              <CompareForm series={series} onAdd={add} />
+            </DialogButton>
+          )}
           <Button onPress={() => downloadCsv(series, edges, histories.intervalMs)} isDisabled={!histories.intervalMs}>
             Download CSV
           </Button>
@@ -147,7 +150,8 @@ const marksShown = 5
 function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemove }: ContentProps) {
   const [place, setPlace] = useState<number>()
   const { intervalMs, isLoading } = histories
-  const columns = series.map((each) => histories.series.get(seriesKey(each)))
+  const keys = series.map(seriesKey)
+  const columns = keys.map((key) => histories.series.get(key))
   const gaps = useMemo(() => joinedGaps(histories.gaps, edges), [...histories.gaps, edges])
   const data = useMemo(() => chartData(columns, gaps), [...columns, gaps])
   const labels = seriesLabels(series)
@@ -165,6 +169,19 @@ function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemov
   const summaries = columns.map((column) => column && summaryOf(column, edges))
   if (intervalMs === undefined) return <Loading text="Loading the history…" />
   const at = place === undefined ? undefined : data.times[place]
+  const valueColumn = (title: string, numberAt: (index: number) => number | null | undefined): Column<number> => ({
+    title,
+    align: 'end',
+    cell: (index) => {
+      const value = numberAt(index)
+      return value == null ? '–' : withUnit(numberText(value), series[index]?.unit)
+    },
+  })
+  const removeButton = (index: number) => (
+    <Button kind="quiet" label={`Remove ${labels[index]}`} onPress={() => onRemove(keys[index] ?? '')}>
+      ×
+    </Button>
+  )
   return (
     <>
       {summaries.every((summary) => !summary) && !isLoading && <NoValues edges={edges} />}
@@ -173,49 +190,29 @@ function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemov
         label={labelOf(series, summaries)}
         onPoint={setPlace}
       />
-      <TableFrame caption="Values in the chart" class="history-legend">
-        <thead>
-          <tr>
-            <th scope="col">Property</th>
-            {[at === undefined ? 'Latest' : dateTimeText(at * 1_000), 'Minimum', 'Average', 'Maximum'].map((title) => (
-              <th key={title} scope="col" class="end">
-                {title}
-              </th>
-            ))}
-            {series.length > 1 && (
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {series.map((each, index) => {
-            const { last, min, avg, max } = summaries[index] ?? {}
-            const pointed = place === undefined ? last : data.series[index]?.avg[place]
-            const label = labels[index] ?? ''
-            return (
-              <tr key={seriesKey(each)}>
-                <th scope="row">
-                  <span class="history-colour" style={{ background: `var(--chart-${index + 1})` }} /> {label}
-                </th>
-                {[pointed, min, avg, max].map((value, column) => (
-                  <td key={column} class="end">
-                    {value == null ? '–' : withUnit(numberText(value), each.unit)}
-                  </td>
-                ))}
-                {series.length > 1 && (
-                  <td class="end">
-                    <Button kind="quiet" label={`Remove ${label}`} onPress={() => onRemove(seriesKey(each))}>
-                      ×
-                    </Button>
-                  </td>
-                )}
-              </tr>
-            )
-          })}
-        </tbody>
-      </TableFrame>
+      <Table
+        caption="Values in the chart"
+        class="history-legend"
+        columns={[
+          {
+            title: 'Property',
+            cell: (index) => (
+              <>
+                <span class="history-colour" style={{ background: `var(--chart-${index + 1})` }} /> {labels[index]}
+              </>
+            ),
+          },
+          valueColumn(at === undefined ? 'Latest' : dateTimeText(at * 1_000), (index) =>
+            place === undefined ? summaries[index]?.last : data.series[index]?.avg[place],
+          ),
+          valueColumn('Minimum', (index) => summaries[index]?.min),
+          valueColumn('Average', (index) => summaries[index]?.avg),
+          valueColumn('Maximum', (index) => summaries[index]?.max),
+          ...(series.length > 1 ? [{ ...actionsColumn(removeButton), align: 'end' as const }] : []),
+        ]}
+        rows={[...series.keys()]}
+        rowKey={(index) => keys[index] ?? ''}
+      />
       <p class="hint" role="status">
         {isLoading ? 'Loading… ' : `Each point is the average of ${exactDuration(intervalMs)}. `}
         {thresholds.length > 0 &&
@@ -258,4 +255,60 @@ function labelOf(series: readonly ChartSeries[], summaries: readonly (Summary | 
     return `${label}: from ${numberText(summary.min)} to ${withUnit(numberText(summary.max), unit)}, ${numberText(summary.last)} at the end`
   })
   return `Chart. ${texts.join('. ')}`
+}
+
+interface DataTableProps {
+  readonly series: readonly ChartSeries[]
+  readonly labels: readonly string[]
+  readonly data: ChartData
+  readonly edges: Edges
+}
+
+const rowsMax = 100
+
+/** The points of a chart as a table, the newest first. */
+function DataTable({ series, labels, data, edges }: DataTableProps) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Show as table</summary>
+      {isOpen && <Rows {...{ series, labels, data, edges }} />}
+    </details>
+  )
+}
+
+function Rows({ series, labels, data, edges }: DataTableProps) {
+  const places = [...data.times.keys()].filter((place) => {
+    const at = (data.times[place] ?? 0) * 1_000
+    return at >= edges.from && at < edges.to && data.series.some(({ avg }) => avg[place] != null)
+  })
+  const rows = places.slice(-rowsMax).reverse()
+  const columns: readonly Column<number>[] = [
+    { title: 'Time', cell: (place) => dateTimeText((data.times[place] ?? 0) * 1_000) },
+    ...series.map(({ unit }, index): Column<number> => {
+      const label = labels[index] ?? ''
+      return {
+        title: unit ? `${label}, ${unit}` : label,
+        align: 'end',
+        cell: (place) => cellText(data.series[index], place),
+      }
+    }),
+  ]
+  return (
+    <>
+      <Table caption="Points of the chart, the newest first" columns={columns} rows={rows} rowKey={(place) => place} />
+      {places.length > rows.length && (
+        <p class="hint">
+          The newest {rows.length} of {places.length} rows. The CSV file has all of them.
+        </p>
+      )}
+    </>
+  )
+}
+
+/** `21.3 (20.9–21.7)`: the average, minimum and maximum. */
+function cellText(columns: ChartData['series'][number] | undefined, place: number): string {
+  const [avg, min, max] = [columns?.avg[place], columns?.min[place], columns?.max[place]]
+  if (avg == null || min == null || max == null) return ''
+  return min === max ? numberText(avg) : `${numberText(avg)} (${numberText(min)}–${numberText(max)})`
 }

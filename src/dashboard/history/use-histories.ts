@@ -4,8 +4,7 @@ import { statusOf } from '#dashboard/components/problem-text'
 import type { HistorySeries } from '#dashboard/history/chart-data'
 import { type ChartSeries, seriesByService, seriesKey } from '#dashboard/history/chart-series'
 import { edgesOf, type Span } from '#dashboard/history/span'
-import { client } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
+import { client, liveState } from '#dashboard/session'
 import { runAfter } from '#dashboard/timers'
 
 export interface Histories {

@@ -52,6 +52,11 @@ export function enumName(value: string | number | boolean, about: PropertySchema
   return about?.enum?.[String(typeof value === 'boolean' ? Number(value) : value)]?.name
 }
 
+/** The values of an enumeration, to choose from by name. */
+export function enumOptions(about: PropertySchema | undefined) {
+  return Object.entries(about?.enum ?? {}).map(([value, { name }]) => ({ value, label: name }))
+}
+
 /** A value as a number if it can be drawn and compared; not for enumerations. */
 export function numberOf(value: PropertyView['value']): number | undefined {
   if (typeof value === 'number') return value

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Operand, operandsOf } from '#dashboard/conditions/operands'
 import {
   type ComparisonId,
   comparisons,
   comparisonsFor,
   conditionInWords,
   conditionOf,
+  type Operand,
+  operandsOf,
   type Row,
   rowsOf,
   withComparison,

@@ -4,15 +4,17 @@ import {
   type DraftNode,
   draftOf,
   emptyDraft,
+  faultsIn,
+  faultsOfDetails,
+  graphInWords,
   graphOf,
+  hasFaults,
   mayLead,
   withChangedNode,
   withEdge,
   withNode,
   withoutNode,
 } from '#dashboard/pages/functions/graph-draft'
-import { faultsIn, faultsOfDetails, hasFaults } from '#dashboard/pages/functions/graph-faults'
-import { graphInWords } from '#dashboard/pages/functions/node-words'
 import { Graph } from '#model/graph'
 
 const graph: Graph = {

@@ -6,7 +6,7 @@ import { Empty, Section } from '#dashboard/components/page'
 import { Status } from '#dashboard/components/status'
 import { type Column, PagedTable } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
-import { usePagedList } from '#dashboard/components/use-paged-list'
+import { usePagedList } from '#dashboard/components/use-call'
 import { client } from '#dashboard/session'
 
 const pageSize = 100

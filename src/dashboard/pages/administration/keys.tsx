@@ -10,11 +10,11 @@ import { Form } from '#dashboard/components/form'
 import { OneTimeSecret } from '#dashboard/components/one-time-secret'
 import { Empty, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
+import { Status } from '#dashboard/components/status'
 import { actionsColumn, CallTable, type Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useCall } from '#dashboard/components/use-call'
-import { expiresIn, keyLifetimes } from '#dashboard/pages/administration/lifetimes'
-import { RoleChoice } from '#dashboard/pages/administration/role-choice'
+import { expiresIn, keyLifetimes, RoleChoice } from '#dashboard/pages/administration/credential-fields'
 import {
   mayInTenant,
   missingPermissions,
@@ -23,7 +23,7 @@ import {
   tenantQuery,
 } from '#dashboard/pages/administration/tenant-choice'
 import { RoleNames } from '#dashboard/pages/administration/users'
-import { client, defaultTenant } from '#dashboard/session'
+import { client, defaultTenant, mayUser } from '#dashboard/session'
 import { countText } from '#dashboard/values/format-value'
 
 type ApiKey = Item<'GET /iam/api-keys'>
@@ -54,6 +54,8 @@ interface KeysSectionProps<Listed extends ApiKey | ProvisioningKey, More> {
   /** Explains how to use a created key. */
   readonly usage: (created: CreatedKey) => ComponentChildren
   readonly remove: (key: Listed) => Promise<unknown>
+  /** The text for a refusal to create or delete a key. */
+  readonly forbidden: string
   /** The connections that the server closes when the key is deleted: `its sockets`. */
   readonly closes: string
   readonly deleteEffect: (key: Listed) => ComponentChildren
@@ -81,7 +83,7 @@ function KeysSection<Listed extends ApiKey | ProvisioningKey, More>(props: KeysS
             label={`Delete ${key.name}`}
             title={`Delete the key ${key.name}?`}
             confirm="Delete the key"
-            onConfirm={() => props.remove(key)}
+            onConfirm={() => withExplanation(props.remove(key), { 403: props.forbidden })}
             done={`The key ${key.name} is deleted, and ${closes} are closed`}
             onDone={keys.refresh}
           >
@@ -123,16 +125,19 @@ function KeysSection<Listed extends ApiKey | ProvisioningKey, More>(props: KeysS
 }
 
 interface KeyFormProps<More>
-  extends Pick<KeysSectionProps<ApiKey, More>, 'kind' | 'nameHint' | 'first' | 'fields' | 'create'> {
+  extends Pick<KeysSectionProps<ApiKey, More>, 'kind' | 'nameHint' | 'first' | 'fields' | 'create' | 'forbidden'> {
   readonly onCreated: (created: CreatedKey) => void
 }
 
-function KeyForm<More>({ kind, nameHint, first, fields, create, onCreated }: KeyFormProps<More>) {
+function KeyForm<More>({ kind, nameHint, first, fields, create, forbidden, onCreated }: KeyFormProps<More>) {
   const nameField = useField('')
   const [more, setMore] = useState(first)
   const lifetime = useField('')
   const name = nameField.value.trim()
-  const submit = async () => onCreated({ name, ...(await create({ name, ...expiresIn(lifetime.value) }, more)) })
+  const submit = async () => {
+    const created = create({ name, ...expiresIn(lifetime.value) }, more)
+    onCreated({ name, ...(await withExplanation(created, { 403: forbidden })) })
+  }
   return (
     <Form label={`New ${kind}`} submit="Create key" onSubmit={submit} isUnsaved="touched">
       <TextField label="Name" hint={nameHint} {...nameField} maxLength={64} isRequired hasFocus />
@@ -168,21 +173,17 @@ export function ApiKeys() {
       nameHint="The name of the program."
       first={noRoles}
       fields={(roles, change) => <RoleChoice value={roles} onChange={change} />}
-      create={(key, roles) => {
-        const body = { ...key, roles: [...roles] }
-        const call = client.call('POST /iam/api-keys', { query: tenantQuery(), body })
-        return withExplanation(call, { 403: missingPermissions })
-      }}
+      create={(key, roles) =>
+        client.call('POST /iam/api-keys', { query: tenantQuery(), body: { ...key, roles: [...roles] } })
+      }
       usage={({ key }) => (
         <>
           <p>Programs send it with every request:</p>
           <Command command={`curl -H 'X-API-Key: ${key}' ${apiUrl()}/devices`} />
         </>
       )}
-      remove={({ id }) => {
-        const call = client.call('DELETE /iam/api-keys/:id', { parameters: { id }, query: tenantQuery() })
-        return withExplanation(call, { 403: missingPermissions })
-      }}
+      remove={({ id }) => client.call('DELETE /iam/api-keys/:id', { parameters: { id }, query: tenantQuery() })}
+      forbidden={missingPermissions}
       closes="its sockets"
       deleteEffect={({ name, roles }) =>
         `Programs that use ${name} are refused from now on, and their sockets are closed. Roles of the key: ${
@@ -242,11 +243,9 @@ export function ProvisioningKeys() {
           step={1}
         />
       )}
-      create={(key, limits) => {
-        const body = { ...key, ...limits }
-        const call = client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body })
-        return withExplanation(call, { 403: allDevicesNeeded })
-      }}
+      create={(key, limits) =>
+        client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body: { ...key, ...limits } })
+      }
       usage={({ key }) => (
         <>
           <p>
@@ -256,14 +255,63 @@ export function ProvisioningKeys() {
           <Command command={fleetCommand({ key, tenant })} />
         </>
       )}
-      remove={({ id }) => {
-        const call = client.call('DELETE /iam/provisioning-keys/:id', { parameters: { id }, query: tenantQuery() })
-        return withExplanation(call, { 403: allDevicesNeeded })
-      }}
+      remove={({ id }) =>
+        client.call('DELETE /iam/provisioning-keys/:id', { parameters: { id }, query: tenantQuery() })
+      }
+      forbidden={allDevicesNeeded}
       closes="its connections"
       deleteEffect={({ name, devices }) =>
         `All connections that use ${name} are closed at once, and its ${countText(devices, 'device')} cannot reconnect with it. The devices and their values stay.`
       }
     />
+  )
+}
+
+/** The keys that sign tokens: replaced automatically after 90 days, or by hand. Contract 2, Tokens. */
+export function SigningKeys() {
+  const keys = useCall(() => client.call('GET /iam/signing-keys'), [])
+  const tooEarly = 'The signing key was replaced less than a minute ago.'
+  return (
+    <Section
+      title="Signing keys"
+      actions={
+        mayUser('tenants', 'create') && (
+          <ConfirmButton
+            button="Replace the signing key"
+            confirm="Replace"
+            kind="primary"
+            onConfirm={() => withExplanation(client.call('POST /iam/signing-keys'), { 409: tooEarly })}
+            done="Tokens are signed with a new key from now on"
+            onDone={keys.refresh}
+          >
+            <p>
+              Tokens of all tenants are signed with a new key from now on. The previous key stays valid until its last
+              token has expired, so no user is signed out.
+            </p>
+          </ConfirmButton>
+        )
+      }
+    >
+      <CallTable
+        caption="List of signing keys"
+        call={keys}
+        rowKey={({ kid }) => kid}
+        columns={[
+          { title: 'Key', cell: ({ kid }) => <code>{kid}</code> },
+          {
+            title: 'State',
+            cell: ({ retiresAt }) =>
+              retiresAt === undefined ? (
+                <Status state="current" />
+              ) : (
+                <Status state="inactive">
+                  still valid, retires <Time at={retiresAt} />
+                </Status>
+              ),
+          },
+          { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+        ]}
+      />
+    </Section>
   )
 }

@@ -22,7 +22,15 @@ export function Tenants() {
   const tenants = useCall(() => client.call('GET /iam/tenants'), [])
 
   const columns: readonly Column<TenantEntry>[] = [
-    { title: 'Tenant', cell: (tenant) => <TenantName tenant={tenant} /> },
+    {
+      title: 'Tenant',
+      cell: ({ tenantIdentifier, name }) => (
+        <>
+          {name} <code class="soft">{tenantIdentifier}</code>{' '}
+          {tenantIdentifier === session.value.tenant && <Badge tone="good">your tenant</Badge>}
+        </>
+      ),
+    },
     {
       title: 'Hosts',
       cell: ({ hosts = [] }) => hosts.join(', ') || <span class="soft">any host</span>,
@@ -59,15 +67,6 @@ async function deleteTenant({ tenantIdentifier }: TenantEntry): Promise<void> {
   if (selectedTenant.value === tenantIdentifier) selectedTenant.set(undefined)
 }
 
-function TenantName({ tenant: { tenantIdentifier, name } }: { readonly tenant: TenantEntry }) {
-  return (
-    <>
-      {name} <code class="soft">{tenantIdentifier}</code>{' '}
-      {tenantIdentifier === session.value.tenant && <Badge tone="good">your tenant</Badge>}
-    </>
-  )
-}
-
 function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; readonly onChanged: () => void }) {
   const { tenantIdentifier, name } = tenant
   const isOwn = tenantIdentifier === session.value.tenant
@@ -87,7 +86,9 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
       )}
       {mayUser('tenants', 'update') && (
         <DialogButton button="Change" kind="quiet" label={`Change ${name}`} title={`Change ${name}`}>
-          <TenantForm tenant={tenant} onSaved={onChanged} />
+          <ConcurrentEdit current={tenant} subject="this tenant" isAlwaysDirty>
+            {({ initial, check }) => <TenantForm tenant={initial} check={check} onSaved={onChanged} />}
+          </ConcurrentEdit>
         </DialogButton>
       )}
       {mayUser('tenants', 'delete') && !isOwn && (
@@ -126,21 +127,13 @@ function FirstTenantHint() {
 
 const policies = (['optional', 'required'] as const).map((value) => ({ value, label: value }))
 
-interface TenantFormProps {
-  readonly tenant?: TenantEntry | undefined
+interface TenantFormProps extends Partial<Pick<Edit<TenantEntry>, 'check'>> {
+  readonly tenant?: TenantEntry
   readonly onSaved: () => void
 }
 
-function TenantForm(props: TenantFormProps) {
-  if (!props.tenant) return <TenantFields {...props} />
-  return (
-    <ConcurrentEdit current={props.tenant} subject="this tenant" isAlwaysDirty>
-      {({ initial, check }) => <TenantFields {...props} tenant={initial} check={check} />}
-    </ConcurrentEdit>
-  )
-}
-
-function TenantFields({ tenant, check, onSaved }: TenantFormProps & Partial<Pick<Edit<TenantEntry>, 'check'>>) {
+/** Changes a tenant, or creates one. */
+function TenantForm({ tenant, check, onSaved }: TenantFormProps) {
   const identifier = useField(tenant?.tenantIdentifier ?? '')
   const name = useField(tenant?.name ?? '')
   const hosts = useField((tenant?.hosts ?? []).join('\n'))

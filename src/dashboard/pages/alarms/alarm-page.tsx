@@ -1,29 +1,27 @@
-import { useMemo, useState } from 'preact/hooks'
-import type { Body } from '#client/client'
-import { type Binding, bindingInWords, bodyOfBinding } from '#dashboard/binding/binding'
-import { BindingEditor } from '#dashboard/binding/binding-editor'
-import { useGroups, useSchemas, useTarget } from '#dashboard/binding/known-names'
-import { ServiceField } from '#dashboard/binding/service-field'
+import { useMemo, useRef, useState } from 'preact/hooks'
+import type { Body, Item } from '#client/client'
+import { type Binding, bindingInWords, bodyOfBinding, idOf } from '#dashboard/binding/binding'
+import { BindingEditor, ServiceField } from '#dashboard/binding/binding-fields'
+import { useDevices, useGroups, useSchemas, useTarget } from '#dashboard/binding/known-devices'
 import { boundDevices } from '#dashboard/binding/target'
 import { type Editing, EditPage } from '#dashboard/components/edit-page'
 import { NumberField, Select, TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Empty, Facts, Loading, Section } from '#dashboard/components/page'
 import { Badge, Status } from '#dashboard/components/status'
-import { type Column, Table } from '#dashboard/components/table'
+import { type Column, PagedTable, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
+import { useCall, usePagedList, useRefreshOnEvents } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
-import { operandsOf } from '#dashboard/conditions/operands'
-import { conditionInWords } from '#dashboard/conditions/rows'
-import { useAcknowledgedColumn } from '#dashboard/pages/alarms/acknowledged-column'
-import { DeviceLink } from '#dashboard/pages/alarms/active-alarms'
-import { AlarmChart } from '#dashboard/pages/alarms/alarm-chart'
-import { AlarmHistory } from '#dashboard/pages/alarms/alarm-history'
+import { conditionInWords, operandsOf, watchedProperty } from '#dashboard/conditions/rows'
+import { type ChartSeries, isNumeric, seriesOf } from '#dashboard/history/chart-series'
+import { LazyChart } from '#dashboard/history/lazy-chart'
+import { deviceColumn, useAcknowledgedColumn, usePrincipalNames } from '#dashboard/pages/alarms/status-columns'
 import type { PageProps } from '#dashboard/routes'
-import { client, mayUser } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
+import { client, liveState, mayUser } from '#dashboard/session'
 import type { Alarm, StatusRow } from '#dashboard/values/alarm-order'
+import { schemaOfProperty } from '#dashboard/values/format-value'
 import type { Condition } from '#model/condition'
 
 /** An alarm, or a new alarm if the id is `new`. */
@@ -61,8 +59,8 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
   )
 }
 
-const columns: readonly Column<StatusRow>[] = [
-  { title: 'Device', cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} /> },
+const statusColumns: readonly Column<StatusRow>[] = [
+  deviceColumn,
   {
     title: 'Status',
     cell: ({ active }) => <Status state={active ? 'active' : 'inactive'} tone={active ? 'bad' : 'quiet'} />,
@@ -89,12 +87,13 @@ function rowsOfAlarm(rows: Iterable<StatusRow>, resourceIdentifier: string): rea
     .sort((a, b) => Number(b.active) - Number(a.active) || b.since - a.since)
 }
 
-interface DeviceStatusProps {
+interface LiveStatusProps {
   readonly alarm: Alarm
+  /** The devices on which the alarm is or was active; first the devices on which it is active. */
   readonly rows: readonly StatusRow[]
 }
 
-function DeviceStatusSection({ alarm, rows }: DeviceStatusProps) {
+function DeviceStatusSection({ alarm, rows }: LiveStatusProps) {
   const { alarms, schemas } = liveState()
   const acknowledged = useAcknowledgedColumn()
   const active = rows.filter((row) => row.active).length
@@ -107,7 +106,7 @@ function DeviceStatusSection({ alarm, rows }: DeviceStatusProps) {
     >
       <Table
         caption={`Devices on which ${alarm.name} is or was active`}
-        columns={[...columns, acknowledged]}
+        columns={[...statusColumns, acknowledged]}
         rows={rows}
         pageRows={100}
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
@@ -217,4 +216,89 @@ function draftOf(alarm: Alarm | undefined): Draft {
   const { name = '', severity = 'warning', serviceIdentifier = '', condition, devices, groups } = alarm ?? {}
   const forSeconds = alarm?.forSeconds || undefined
   return { name, severity, serviceIdentifier, condition, forSeconds, binding: { devices, groups } }
+}
+
+/** The initial number of devices; the user may add others. */
+const devicesShown = 3
+/** More devices are read than shown, because some have no number in the property. */
+const devicesTried = 20
+
+/** A chart of the property of an alarm, with its thresholds. It begins with devices on which the alarm is active. */
+function AlarmChart({ alarm, rows }: LiveStatusProps) {
+  const { devices, alarms } = liveState()
+  const schema = useSchemas().get(alarm.serviceIdentifier)
+  const groups = useGroups() ?? []
+  const { serviceIdentifier } = alarm
+  const some = useCall(() => {
+    const filter = JSON.stringify({ var: `services.${serviceIdentifier}` })
+    return client.call('GET /devices', { query: { filter, limit: devicesTried } })
+  }, [serviceIdentifier])
+  const active = rows.slice(0, devicesTried).map(({ deviceIdentifier }) => deviceIdentifier)
+  const bound = boundDevices(alarm, groups)?.slice(0, devicesTried)
+  const others = bound ?? some.value?.map(({ deviceIdentifier }) => deviceIdentifier)
+  const isRead = useDevices([...active, ...(others ?? [])]) && others !== undefined && alarms.isComplete
+  const watched = watchedProperty(alarm.condition, operandsOf(schema))
+  // The chart keeps its devices when the alarm becomes active or inactive on other devices.
+  const shown = useRef<readonly ChartSeries[]>([])
+  if (watched && isRead && shown.current[0]?.propId !== watched.propId) {
+    shown.current = seriesAmong(active)
+    if (shown.current.length === 0) shown.current = seriesAmong(others)
+  }
+  if (!watched || shown.current.length === 0) return null
+  return (
+    <Section title="History">
+      <LazyChart series={shown.current} thresholds={watched.thresholds} />
+    </Section>
+  )
+
+  function seriesAmong(identifiers: readonly string[]): readonly ChartSeries[] {
+    const found: ChartSeries[] = []
+    for (const deviceIdentifier of identifiers) {
+      const propId = watched?.propId ?? 0
+      const property = devices.get(deviceIdentifier)?.services.get(serviceIdentifier)?.get(propId)
+      if (!property || !isNumeric(property, schemaOfProperty(schema, propId))) continue
+      found.push(seriesOf({ deviceIdentifier, serviceIdentifier }, propId, schema))
+      if (found.length === devicesShown) break
+    }
+    return found
+  }
+}
+
+type HistoryRow = Item<'GET /alarms/history'>
+
+const pageSize = 50
+
+/** What happened to an alarm, newest first. */
+function AlarmHistory({ alarm: { resourceIdentifier } }: { readonly alarm: Alarm }) {
+  const alarmId = idOf(resourceIdentifier)
+  const nameOf = usePrincipalNames()
+  const history = usePagedList(
+    () => client.pages('GET /alarms/history', { query: { alarmId, limit: `${pageSize}` } }),
+    pageSize,
+    [alarmId],
+  )
+  useRefreshOnEvents(history, 'ALARM_STATUS')
+  const columns: readonly Column<HistoryRow>[] = [
+    { title: 'Time', cell: ({ at }) => <Time at={at} /> },
+    deviceColumn,
+    {
+      title: 'Change',
+      cell: ({ type }) => <Status state={type} tone={type === 'ACTIVE' ? 'bad' : 'quiet'} />,
+    },
+    {
+      title: 'Value or comment',
+      cell: ({ by, comment, value }) => (by === undefined ? value?.toString() : `${nameOf(by)}: ${comment ?? ''}`),
+    },
+  ]
+  return (
+    <Section title="Changes in the last 90 days">
+      <PagedTable
+        caption="Changes of the alarm, newest first"
+        columns={columns}
+        paged={history}
+        rowKey={({ at, deviceIdentifier, type }) => `${at} ${deviceIdentifier} ${type}`}
+        empty={<p>No changes</p>}
+      />
+    </Section>
+  )
 }

@@ -1,7 +1,8 @@
+import '#dashboard/pages/alarms/alarms.css'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
-import { useGroups, useSchemas } from '#dashboard/binding/known-names'
+import { siteOfDevice, useDevices, useGroups, useSchemas } from '#dashboard/binding/known-devices'
 import { apiCommand } from '#dashboard/commands'
-import { Checkbox, TextField, useField } from '#dashboard/components/fields'
+import { Checkbox, Select, TextField, useField } from '#dashboard/components/fields'
 import { Link, navigateTo, pathOf } from '#dashboard/components/link'
 import { CallResult, Empty, Loading, Page, Section } from '#dashboard/components/page'
 import { Badge, Status } from '#dashboard/components/status'
@@ -9,15 +10,12 @@ import { type Column, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useCall, useRefreshOnEvents } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
-import { operandsOf } from '#dashboard/conditions/operands'
-import { conditionInWords } from '#dashboard/conditions/rows'
-import { ActiveAlarms } from '#dashboard/pages/alarms/active-alarms'
-import { client, mayUser } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
-import { type Alarm, type StatusRow, severityOrder } from '#dashboard/values/alarm-order'
+import { conditionInWords, operandsOf } from '#dashboard/conditions/rows'
+import { deviceColumn, useAcknowledgedColumn } from '#dashboard/pages/alarms/status-columns'
+import { client, liveState, mayUser } from '#dashboard/session'
+import { type Alarm, bySeverityAndAge, type StatusRow, severityOrder } from '#dashboard/values/alarm-order'
 import { countText } from '#dashboard/values/format-value'
 import { groupBy } from '#dashboard/values/group-by'
-import '#dashboard/pages/alarms/alarms.css'
 
 /** All alarms, and where they are active now. */
 export default function AlarmsPage() {
@@ -48,6 +46,63 @@ export default function AlarmsPage() {
         )}
       </CallResult>
     </Page>
+  )
+}
+
+interface ActiveAlarmsProps {
+  readonly alarms: readonly Alarm[]
+  readonly rows: readonly StatusRow[]
+}
+
+/** Every device on which an alarm is active: the most severe alarms first, then the oldest. */
+function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
+  const siteField = useField('')
+  const openOnly = useField(false)
+  const acknowledged = useAcknowledgedColumn()
+  useDevices(rows.map(({ deviceIdentifier }) => deviceIdentifier))
+  if (rows.length === 0) return null
+  const names = new Map(alarms.map((alarm) => [alarm.resourceIdentifier, alarm.name]))
+  const { value: site } = siteField
+  const sites = [...new Set(rows.flatMap(({ deviceIdentifier }) => siteOfDevice(deviceIdentifier) ?? []))].sort()
+  const selected = rows
+    .filter((row) => site === '' || siteOfDevice(row.deviceIdentifier) === site)
+    .filter((row) => !(openOnly.value && row.acknowledged))
+    .sort(bySeverityAndAge)
+  const columns: readonly Column<StatusRow>[] = [
+    { title: 'Severity', cell: ({ severity = '–' }) => <Status state={severity} /> },
+    {
+      title: 'Alarm',
+      isHeading: true,
+      cell: ({ resourceIdentifier }) => {
+        const id = idOf(resourceIdentifier)
+        return <Link to={pathOf('alarms', id)}>{names.get(resourceIdentifier) ?? id}</Link>
+      },
+    },
+    deviceColumn,
+    { title: 'Site', cell: ({ deviceIdentifier }) => siteOfDevice(deviceIdentifier) },
+    { title: 'Since', cell: ({ since }) => <Time at={since} /> },
+    acknowledged,
+  ]
+  return (
+    <Section title={`Active on ${countText(selected.length, 'device')}`}>
+      <div class="alarm-filters">
+        {sites.length > 0 && (
+          <Select
+            label="Site"
+            {...siteField}
+            options={[{ value: '', label: 'All sites' }, ...sites.map((value) => ({ value, label: value }))]}
+          />
+        )}
+        <Checkbox label="Only not acknowledged" {...openOnly} />
+      </div>
+      <Table
+        caption="Active alarms by device, the most severe first"
+        columns={columns}
+        rows={selected}
+        pageRows={50}
+        rowKey={({ resourceIdentifier, deviceIdentifier }) => `${resourceIdentifier} ${deviceIdentifier}`}
+      />
+    </Section>
   )
 }
 

@@ -1,25 +1,27 @@
+import '#dashboard/pages/device/device.css'
 import { useMemo, useRef, useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
-import { nameOfDevice } from '#dashboard/binding/known-names'
-import { useDevices } from '#dashboard/binding/use-devices'
+import { nameOfDevice, useDevices } from '#dashboard/binding/known-devices'
 import { firstMessage } from '#dashboard/commands'
 import { Command, Secret } from '#dashboard/components/copy-button'
-import { ConfirmButton, Dialog } from '#dashboard/components/dialog'
+import { ConfirmButton, Dialog, DialogButton } from '#dashboard/components/dialog'
+import { TextField } from '#dashboard/components/fields'
+import { Form } from '#dashboard/components/form'
 import { Link, pathOf } from '#dashboard/components/link'
 import { Empty, Facts, Loading, NotLoaded, Page, Section } from '#dashboard/components/page'
 import { Status } from '#dashboard/components/status'
 import { Time } from '#dashboard/components/time'
+import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
 import { useIsComplete, useObservable } from '#dashboard/components/use-observable'
-import { MetaSection } from '#dashboard/pages/device/meta-section'
+import { containsNull, isObject, mergePatchOf, readJson } from '#dashboard/conditions/json-text'
 import { ServiceSection } from '#dashboard/pages/device/service-section'
 import { DeviceFirmware } from '#dashboard/pages/firmware/device-firmware'
 import type { PageProps } from '#dashboard/routes'
-import { client, mayUser } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
+import { client, liveState, mayUser } from '#dashboard/session'
 import { lastMessageAt } from '#dashboard/values/last-message'
-import '#dashboard/pages/device/device.css'
+import type { JsonObject } from '#model/json-value'
 
 export default function DevicePage({ params }: PageProps) {
   const identifier = (params.id ?? '').toUpperCase()
@@ -224,4 +226,85 @@ function useDevice(identifier: string): DeviceView | undefined {
   else if (!device && known.current) isReloading.current = true
   if (!isReloading.current) known.current = device
   return known.current
+}
+
+interface MetaSectionProps {
+  readonly identifier: string
+  readonly meta: DeviceView['meta']
+}
+
+/** Metadata of the device; edited as a whole, sent as a patch. §2.5 */
+function MetaSection({ identifier, meta }: MetaSectionProps) {
+  const entries = Object.entries(meta)
+  return (
+    <Section
+      title="Metadata"
+      actions={
+        mayUser('meta', 'update', { deviceIdentifier: identifier }) && (
+          <DialogButton button="Change…" title={`Metadata of ${identifier}`}>
+            <MetaForm identifier={identifier} meta={meta} />
+          </DialogButton>
+        )
+      }
+    >
+      {entries.length === 0 ? (
+        <p class="soft">No metadata, such as location or owner.</p>
+      ) : (
+        <Facts facts={Object.fromEntries(entries.map(([key, value]) => [key, metaText(value)]))} />
+      )}
+    </Section>
+  )
+}
+
+/** `a, b` for a list, and `lat: 47.4, lon: 8.5` for an object. */
+function metaText(value: unknown): string {
+  if (Array.isArray(value)) return value.map(metaText).join(', ')
+  if (typeof value !== 'object' || value === null) return String(value)
+  return Object.entries(value)
+    .map(([key, each]) => `${key}: ${metaText(each)}`)
+    .join(', ')
+}
+
+function MetaForm({ identifier, meta }: MetaSectionProps) {
+  // The patch is made from the metadata at the time the form was opened, so that changes by other users stay.
+  const [before] = useState(meta as JsonObject)
+  const [text, setText] = useState(() => JSON.stringify(meta, null, 2))
+  const [fault, setFault] = useState<string>()
+  const save = async () => {
+    const after = parseMetadata(text)
+    if (typeof after === 'string') {
+      setFault(after)
+      return false
+    }
+    const body = mergePatchOf(before, after) as Record<string, never> | undefined
+    if (body) {
+      await client.call('PATCH /meta/:deviceIdentifier', { parameters: { deviceIdentifier: identifier }, body })
+      notify(`The metadata of ${identifier} is saved`)
+    }
+    return true
+  }
+  return (
+    <Form submit="Save" onSubmit={save} isUnsaved="touched">
+      <TextField
+        label="Metadata as JSON"
+        hint='For example {"location": "Hall 3", "owner": "Ann"}'
+        value={text}
+        onChange={(next) => {
+          setText(next)
+          setFault(undefined)
+        }}
+        problem={fault}
+        rows={12}
+        isCode
+        hasFocus
+      />
+    </Form>
+  )
+}
+
+function parseMetadata(text: string): JsonObject | string {
+  const read = readJson(text.trim() || '{}')
+  if ('fault' in read) return read.fault
+  if (!isObject(read.value)) return 'Must be an object: { … }.'
+  return containsNull(read.value) ? 'null cannot be stored: remove the key.' : read.value
 }

@@ -1,14 +1,29 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Desired, Schema, ServiceView } from '#client/client'
+import type { Answer, Desired, PropertyView, Schema, ServiceView } from '#client/client'
 import { Button } from '#dashboard/components/button'
+import { Form } from '#dashboard/components/form'
 import { Section } from '#dashboard/components/page'
+import { Badge, Status } from '#dashboard/components/status'
 import { TableFrame } from '#dashboard/components/table'
-import { isNumeric, seriesKey } from '#dashboard/history/chart-series'
+import { Time } from '#dashboard/components/time'
+import { notify } from '#dashboard/components/toasts'
+import { isNumeric, seriesKey, seriesOf } from '#dashboard/history/chart-series'
+import { LazyChart } from '#dashboard/history/lazy-chart'
+import { Sparkline } from '#dashboard/history/sparkline'
+import type { SparklinePoints } from '#dashboard/history/sparkline-points'
 import { useSparklines } from '#dashboard/history/use-sparklines'
-import { PropertyRow } from '#dashboard/pages/device/property-row'
-import { mayUser } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
-import { schemaOfProperty } from '#dashboard/values/format-value'
+import { ValueField } from '#dashboard/pages/device/value-field'
+import { isTrigger, isWritable, parseValue, textOf } from '#dashboard/pages/device/written-value'
+import { client, liveState, mayUser } from '#dashboard/session'
+import {
+  hexOf,
+  nameOf,
+  numberOf,
+  type PropertySchema,
+  schemaOfProperty,
+  valueText,
+  withUnit,
+} from '#dashboard/values/format-value'
 
 export interface ServiceSectionProps {
   readonly deviceIdentifier: string
@@ -73,5 +88,172 @@ export function ServiceSection(props: ServiceSectionProps) {
         </p>
       )}
     </Section>
+  )
+}
+
+interface PropertyRowProps {
+  readonly place: { readonly deviceIdentifier: string; readonly serviceIdentifier: string }
+  readonly property: PropertyView
+  readonly schema: Schema | undefined
+  /** The value that the device should have. */
+  readonly desired: Desired[string] | undefined
+  /** The points of the last hour, if the property has a chart. */
+  readonly points: SparklinePoints | undefined
+  readonly mayWrite: boolean
+  readonly isConnected: boolean
+}
+
+const columns = 5
+
+/** One property. Below it a chart, if it is a number, and a form, if it may be written. */
+function PropertyRow(props: PropertyRowProps) {
+  const { place, property, schema, desired, points, mayWrite, isConnected } = props
+  const [isWriting, setWriting] = useState(false)
+  const [isCharted, setCharted] = useState(false)
+  const { propId, type, timestamp, tag } = property
+  const about = schemaOfProperty(schema, propId)
+  const name = nameOf(propId, about)
+  const unit = about?.unit
+  const canWrite = mayWrite && isWritable(property, about)
+  const verb = isTrigger(property, about) ? 'Trigger' : 'Change'
+  const title = `${hexOf(propId)} · ${type}${about?.description ? ` · ${about.description}` : ''}`
+  return (
+    <>
+      <tr data-property={propId}>
+        <th scope="row" title={title}>
+          {name} {property.modifier.isVolatile && <Badge>volatile</Badge>}
+        </th>
+        <td class="end value">
+          {tag === 'error' ? (
+            <Status state="failed">{valueText(property, about)}</Status>
+          ) : (
+            <>
+              <strong>{valueText(property, about)}</strong>
+              {unit && <span class="unit"> {unit}</span>}
+            </>
+          )}
+          {desired && (
+            <div>
+              <small>
+                desired {withUnit(valueText({ ...property, ...desired, tag: 'value' }, about), unit)}{' '}
+                <Status state={desired.status}>{desired.message}</Status>
+              </small>{' '}
+              {mayWrite && (
+                <Button
+                  kind="quiet"
+                  label={`Remove the desired value of ${name}`}
+                  onPress={() => setDesired(place, propId, null)}
+                >
+                  ×
+                </Button>
+              )}
+            </div>
+          )}
+        </td>
+        <td>
+          {isNumeric(property, about) && (
+            <button
+              type="button"
+              class="spark"
+              aria-label={`Chart of ${name}`}
+              title={`Chart of ${name}`}
+              aria-expanded={isCharted}
+              onClick={() => setCharted(!isCharted)}
+            >
+              <Sparkline points={points} current={numberOf(property.value)} />
+            </button>
+          )}
+        </td>
+        <td>{timestamp === undefined ? <span class="soft">not yet</span> : <Time at={timestamp} />}</td>
+        <td class="end">
+          {canWrite && (
+            <Button isExpanded={isWriting} label={`${verb} ${name}`} onPress={() => setWriting(!isWriting)}>
+              {verb}…
+            </Button>
+          )}
+        </td>
+      </tr>
+      {isCharted && (
+        <tr class="detail-row">
+          <td colSpan={columns}>
+            <LazyChart series={[seriesOf(place, propId, schema)]} />
+          </td>
+        </tr>
+      )}
+      {isWriting && canWrite && (
+        <tr class="detail-row">
+          <td colSpan={columns}>
+            <WriteForm
+              place={place}
+              property={property}
+              about={about}
+              isConnected={isConnected}
+              onClose={() => setWriting(false)}
+            />
+          </td>
+        </tr>
+      )}
+    </>
+  )
+}
+
+/** Sets the desired value of a property; null removes it. */
+function setDesired(place: PropertyRowProps['place'], propId: number, value: unknown): Promise<unknown> {
+  return client.call('PATCH /devices/:deviceIdentifier/services/:serviceIdentifier/desired', {
+    parameters: place,
+    body: { [String(propId)]: value },
+  })
+}
+
+interface WriteFormProps extends Pick<PropertyRowProps, 'place' | 'property' | 'isConnected'> {
+  readonly about: PropertySchema | undefined
+  readonly onClose: () => void
+}
+
+const writeRoute = 'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties'
+
+/** Sends a write to the device and shows its answer; the value changes when the device reports it. */
+function WriteForm({ place, property, about, isConnected, onClose }: WriteFormProps) {
+  const [text, setText] = useState(() => textOf(property, about))
+  const [fault, setFault] = useState<string>()
+  const [outcome, setOutcome] = useState<Answer<typeof writeRoute>['updates'][number]>()
+  const name = nameOf(property.propId, about)
+  const change = (next: string) => {
+    setText(next)
+    setFault(undefined)
+    setOutcome(undefined)
+  }
+  const write = async () => {
+    setOutcome(undefined)
+    const read = parseValue(text, property, about)
+    setFault('fault' in read ? read.fault : undefined)
+    if ('fault' in read) return
+    if (!isConnected) {
+      await setDesired(place, property.propId, read.value)
+      notify(`${place.deviceIdentifier} gets ${name} when it connects`)
+      onClose()
+      return
+    }
+    const answer = await client.call(writeRoute, { parameters: place, body: { [String(property.propId)]: read.value } })
+    const update = answer.updates[0]
+    if (!update) return
+    setOutcome(update)
+    if (update.status === 'OK') notify(`${place.deviceIdentifier} accepted ${name}`)
+    else notify(`${place.deviceIdentifier} refused ${name}${update.message ? `: ${update.message}` : ''}`, 'failed')
+  }
+  return (
+    <Form submit={isConnected ? 'Write' : 'Write later'} onSubmit={write} onCancel={onClose} label={`Change ${name}`}>
+      {!isConnected && <p class="notice warning">The device is offline: it gets the value when it connects.</p>}
+      <ValueField label={name} property={property} about={about} text={text} onText={change} problem={fault} />
+      {outcome && (
+        <p class="outcome" role="status">
+          <Status state={outcome.status === 'OK' ? 'done' : 'rejected'}>
+            {outcome.status === 'OK'
+              ? 'The device accepted the value.'
+              : `The device refused${outcome.message ? `: ${outcome.message}` : ' it.'}`}
+          </Status>
+        </p>
+      )}
+    </Form>
   )
 }

@@ -1,7 +1,7 @@
 import type { PropertyView } from '#client/client'
 import { NumberField, Select, TextField } from '#dashboard/components/fields'
 import { limitsOf, writeKindOf } from '#dashboard/pages/device/written-value'
-import type { PropertySchema } from '#dashboard/values/format-value'
+import { enumOptions, type PropertySchema } from '#dashboard/values/format-value'
 
 interface ValueFieldProps {
   readonly label: string
@@ -31,7 +31,7 @@ export function ValueField({ label, property, about, text, onText, problem }: Va
     )
   }
   if (kind === 'boolean' || kind === 'enumeration') {
-    const options = kind === 'boolean' ? booleans : namesOf(about)
+    const options = kind === 'boolean' ? booleans : enumOptions(about)
     return <Select {...shared} value={text} options={options} onChange={onText} hasFocus />
   }
   return <TextField {...shared} hint={hints[kind] ?? shared.hint} value={text} onChange={onText} isCode hasFocus />
@@ -45,10 +45,6 @@ const booleans = [
 const hints: Readonly<Record<string, string>> = {
   time: 'For example 2026-01-31T12:00:00, in local time',
   list: 'For example [1, 2, 3]',
-}
-
-function namesOf(about: PropertySchema | undefined) {
-  return Object.entries(about?.enum ?? {}).map(([value, { name }]) => ({ value, label: name }))
 }
 
 function rangeText(min: number | undefined, below: number | undefined, max: number | undefined): string | undefined {

@@ -7,9 +7,8 @@ import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
 import { useCall, usePolling } from '#dashboard/components/use-call'
 import { useIsComplete, useKey } from '#dashboard/components/use-observable'
-import { isFinalStatus, isSuccess, messageText, outcomeText } from '#dashboard/pages/firmware/update-words'
-import { client, mayUser } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
+import { isFinalStatus, isSuccess, messageText, outcomeText } from '#dashboard/pages/firmware/update-status'
+import { client, liveState, mayUser } from '#dashboard/session'
 import type { FirmwareEntry } from '#model/firmware'
 
 /** Other users may upload a release at any time. */

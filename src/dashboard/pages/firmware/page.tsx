@@ -1,3 +1,4 @@
+import '#dashboard/pages/firmware/firmware.css'
 import { useMemo } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { fleetCommand, uploadCommand } from '#dashboard/commands'
@@ -8,10 +9,9 @@ import { Status } from '#dashboard/components/status'
 import { type Column, Table } from '#dashboard/components/table'
 import { useCall } from '#dashboard/components/use-call'
 import { isExternalServer, mayForAll, useFleetFirmware } from '#dashboard/pages/firmware/project-data'
+import { emptyTally, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/update-status'
 import { UploadButton } from '#dashboard/pages/firmware/upload-dialog'
-import { emptyTally, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
 import { client } from '#dashboard/session'
-import '#dashboard/pages/firmware/firmware.css'
 
 /** Projects: the firmware of their devices, and the available releases. §2.7, contract 6. */
 

@@ -1,4 +1,4 @@
-import { DeviceField } from '#dashboard/binding/device-picker'
+import { DeviceField } from '#dashboard/binding/binding-fields'
 import { apiCommand } from '#dashboard/commands'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
 import { useField } from '#dashboard/components/fields'

@@ -1,5 +1,4 @@
-import { ChoiceField } from '#dashboard/components/choice-field'
-import type { TextFieldProps } from '#dashboard/components/fields'
+import { ChoiceField, type TextFieldProps } from '#dashboard/components/fields'
 import { versionProblem } from '#dashboard/components/names'
 
 interface VersionFieldProps extends Pick<TextFieldProps, 'hint' | 'value' | 'onChange'> {

@@ -1,5 +1,5 @@
 import { Problem } from '#client/client'
-import type { FleetQuery } from '#dashboard/pages/fleet/fleet-query'
+import type { FleetQuery } from '#dashboard/pages/fleet/view'
 import { now, runAfter } from '#dashboard/timers'
 
 export interface FleetResult {

@@ -1,28 +1,36 @@
+import '#dashboard/pages/fleet/fleet.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { fleetCommand } from '#dashboard/commands'
+import type { Answer } from '#client/client'
+import { firstMessage, fleetCommand } from '#dashboard/commands'
 import { Button } from '#dashboard/components/button'
-import { Command } from '#dashboard/components/copy-button'
+import { Command, Secret } from '#dashboard/components/copy-button'
+import { Dialog } from '#dashboard/components/dialog'
+import { TextField, useField } from '#dashboard/components/fields'
+import { Form } from '#dashboard/components/form'
+import { navigateTo, pathOf } from '#dashboard/components/link'
 import { Empty, Loading, NotLoaded, Page } from '#dashboard/components/page'
 import { problemText } from '#dashboard/components/problem-text'
 import { notify } from '#dashboard/components/toasts'
-import { useLazy } from '#dashboard/components/use-lazy'
+import { useCall } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
-import { AddDevice } from '#dashboard/pages/fleet/add-device'
 import { columnOf, columnsOf, defaultColumnKeys } from '#dashboard/pages/fleet/columns'
-import { ColumnsButton, storeColumns, storedColumns } from '#dashboard/pages/fleet/columns-dialog'
-import { fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
 import { identifiersMax } from '#dashboard/pages/fleet/fleet-search'
 import { FleetGrid } from '#dashboard/pages/fleet/grid'
 import { type Selection, toggleSelection } from '#dashboard/pages/fleet/selection'
 import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
-import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
+import { FleetToolbar, storeColumns, storedColumns } from '#dashboard/pages/fleet/toolbar'
 import { type ScrollHold, useFleet, useOffers } from '#dashboard/pages/fleet/use-fleet'
-import { defaultView, type FleetView, parseConditionValue, queryOf, viewOf } from '#dashboard/pages/fleet/view'
-import { client, mayUser, session } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
+import {
+  defaultView,
+  type FleetView,
+  fleetQueryOf,
+  parseConditionValue,
+  queryOf,
+  viewOf,
+} from '#dashboard/pages/fleet/view'
+import { client, liveState, mayUser, session } from '#dashboard/session'
 import { now } from '#dashboard/timers'
 import { countText, schemaOfProperty } from '#dashboard/values/format-value'
-import '#dashboard/pages/fleet/fleet.css'
 
 /** While the user points at rows, they do not move, so that a click hits the intended row. */
 const holdMs = 1_000
@@ -64,17 +72,14 @@ export default function FleetPage() {
       actions={mayUser('device', 'create') && <Button onPress={() => setAdding(true)}>Add device</Button>}
     >
       {hasDevices && (
-        <FleetToolbar view={view} change={change} offers={offers} schemas={schemas}>
-          <ColumnsButton
-            chosen={columns.map(({ key }) => key)}
-            service={view.service}
-            offers={offers}
-            onChoose={(keys) => {
-              storeColumns(view.service, keys)
-              setChoice(choice + 1)
-            }}
-          />
-        </FleetToolbar>
+        <FleetToolbar
+          {...{ view, change, offers, schemas }}
+          columns={columns.map(({ key }) => key)}
+          onColumns={(keys) => {
+            storeColumns(view.service, keys)
+            setChoice(choice + 1)
+          }}
+        />
       )}
       {selection.selected.size > 0 && <LazySelectionBar {...selection} />}
       {problem !== undefined && <p class="problem">{problemText(problem)}</p>}
@@ -104,7 +109,9 @@ export default function FleetPage() {
           onSort={(key) => change({ sort: key, isDescending: key === view.sort && !view.isDescending })}
         />
       )}
-      <AddDevice isOpen={isAdding} onClose={() => setAdding(false)} />
+      <Dialog title="Add device" isOpen={isAdding} onClose={() => setAdding(false)}>
+        <AddDeviceForm />
+      </Dialog>
     </Page>
   )
 }
@@ -141,12 +148,12 @@ function mayChangeMany(): boolean {
 
 /** The actions for selected devices, whose code is loaded with the first selection. */
 function LazySelectionBar(props: Selection) {
-  const bar = useLazy(() => import('#dashboard/pages/fleet/bulk-changes/selection-bar'))
+  const { value: bar, problem } = useCall(() => import('#dashboard/pages/fleet/bulk-changes/selection-bar'), [])
   useEffect(() => {
-    if (bar !== 'failed') return
+    if (problem === undefined) return
     notify('The actions could not be loaded: the server cannot be reached, or was updated.', 'failed')
-  }, [bar])
-  return typeof bar === 'object' ? <bar.loaded.default {...props} /> : <Loading />
+  }, [problem])
+  return bar ? <bar.default {...props} /> : <Loading />
 }
 
 interface CountProps {
@@ -245,4 +252,40 @@ async function createSchemas(): Promise<void> {
       client.call('PUT /schemas/:serviceIdentifier', { parameters: { serviceIdentifier }, body }),
     )
   await Promise.all(puts)
+}
+
+/** Creates a device before its first contact, and shows its secret once. */
+function AddDeviceForm() {
+  const identifier = useField('')
+  const [created, setCreated] = useState<Answer<'POST /devices'>>()
+  if (created) {
+    const { deviceIdentifier, secret } = created
+    return (
+      <Form submit="Open device" onSubmit={() => navigateTo(pathOf('devices', deviceIdentifier))} onCancel={false}>
+        <Secret label={`Secret of ${deviceIdentifier}`} text={secret} />
+        <p>To send its first message by hand:</p>
+        <Command command={firstMessage(deviceIdentifier, secret)} />
+      </Form>
+    )
+  }
+  const add = async () => {
+    const device = await client.call('POST /devices', { body: { deviceIdentifier: identifier.value.trim() } })
+    setCreated(device)
+    notify(`${device.deviceIdentifier} is added`)
+    return false
+  }
+  return (
+    <Form submit="Add" isDisabled={identifier.value.trim() === ''} onSubmit={add}>
+      <TextField
+        label="Identifier"
+        hint="Letters, digits, - and =; stored in upper case. The device connects with this name."
+        {...identifier}
+        path="deviceIdentifier"
+        autocomplete="off"
+        maxLength={64}
+        isCode
+        hasFocus
+      />
+    </Form>
+  )
 }

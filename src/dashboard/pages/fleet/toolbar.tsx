@@ -1,10 +1,11 @@
-import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
-import { Select, TextField, useField } from '#dashboard/components/fields'
+import { Checkboxes, Field, type Option, Select, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { propertyKey, type Schemas } from '#dashboard/pages/fleet/columns'
+import { CloseDialogContext } from '#dashboard/components/unsaved-input'
+import { isObject, readJson } from '#dashboard/conditions/json-text'
+import { fixedColumns, propertyKey, type Schemas } from '#dashboard/pages/fleet/columns'
 import {
   type Condition,
   type FleetView,
@@ -13,18 +14,25 @@ import {
   operatorsFor,
   statusFilters,
 } from '#dashboard/pages/fleet/view'
+import { readPreference, storePreference } from '#dashboard/preferences'
+import { liveState } from '#dashboard/session'
 import { nameOf, schemaOfProperty, withUnit } from '#dashboard/values/format-value'
+import type { JsonObject } from '#model/json-value'
 
 export interface FleetToolbarProps {
   readonly view: FleetView
   readonly change: (part: Partial<FleetView>) => void
   readonly offers: ReadonlyMap<string, readonly number[]>
   readonly schemas: Schemas
-  readonly children: ComponentChildren
+  /** The keys of the shown columns. */
+  readonly columns: readonly string[]
+  /** Called with the keys of the chosen columns; undefined: the default columns. */
+  readonly onColumns: (keys: readonly string[] | undefined) => void
 }
 
 /** Search, filters and columns. `/` focuses the search from anywhere on the page. */
-export function FleetToolbar({ view, change, offers, schemas, children }: FleetToolbarProps) {
+export function FleetToolbar(props: FleetToolbarProps) {
+  const { view, change, offers, schemas } = props
   const search = useRef<HTMLInputElement>(null)
   useSearchKey(() => search.current?.focus())
   const services = [...offers.keys()]
@@ -79,7 +87,9 @@ export function FleetToolbar({ view, change, offers, schemas, children }: FleetT
             />
           </DialogButton>
         )}
-        {children}
+        <DialogButton button="Columns…" title="Columns" isWide>
+          <ColumnsForm {...props} />
+        </DialogButton>
       </div>
     </search>
   )
@@ -169,4 +179,87 @@ function propertiesOf(offers: ConditionFormProps['offers'], schemas: Schemas, se
         label: `${schema?.name ?? serviceIdentifier} · ${nameOf(propId, schemaOfProperty(schema, propId))}`,
       }))
     })
+}
+
+/** Chooses the columns of the fleet, which are stored in this browser. */
+function ColumnsForm({ view: { service }, offers, schemas, columns, onColumns }: FleetToolbarProps) {
+  const close = useContext(CloseDialogContext)
+  const [keys, setKeys] = useState(columns)
+  const group = (title: string, options: readonly Option[]) =>
+    options.length > 0 && (
+      <Field key={title} label={title}>
+        <Checkboxes options={options} value={keys} onChange={setKeys} />
+      </Field>
+    )
+  return (
+    <Form
+      submit="Apply"
+      isDisabled={keys.length === 0}
+      onSubmit={() => onColumns(['device', ...keys.filter((key) => key !== 'device')])}
+    >
+      {group(
+        'Every device',
+        fixedColumns.slice(1).map(({ key, title }) => ({ value: key, label: title })),
+      )}
+      {group('Metadata', metaOptions())}
+      {[...offers]
+        .filter(([serviceIdentifier]) => service === '' || service === serviceIdentifier)
+        .map(([serviceIdentifier, propIds]) => {
+          const schema = schemas.get(serviceIdentifier)
+          const options = propIds.map((propId) => ({
+            value: propertyKey(serviceIdentifier, propId),
+            label: nameOf(propId, schemaOfProperty(schema, propId)),
+          }))
+          return group(schema?.name ?? serviceIdentifier, options)
+        })}
+      <p>
+        <Button
+          kind="quiet"
+          onPress={() => {
+            onColumns(undefined)
+            close?.()
+          }}
+        >
+          Reset
+        </Button>
+      </p>
+    </Form>
+  )
+}
+
+/** The largest number of devices to scan, so that the user notices no delay. */
+const scannedMax = 1_000
+const metaKeysMax = 50
+
+function metaOptions(): readonly Option[] {
+  const names = new Set<string>()
+  let scanned = 0
+  for (const { meta } of liveState().devices.values()) {
+    for (const name of Object.keys(meta)) names.add(name)
+    scanned += 1
+    if (scanned === scannedMax) break
+  }
+  return [...names]
+    .sort()
+    .slice(0, metaKeysMax)
+    .map((name) => ({ value: `meta:${name}`, label: name }))
+}
+
+/** Columns are stored by service, because each service has its own properties. */
+const preferenceKey = 'fleet-columns'
+
+export function storedColumns(service: string): readonly string[] | undefined {
+  const stored = readColumns()[service]
+  return Array.isArray(stored) && stored.every((each) => typeof each === 'string') ? stored : undefined
+}
+
+/** Undefined: the default columns. */
+export function storeColumns(service: string, keys: readonly string[] | undefined): void {
+  const { [service]: _, ...others } = readColumns()
+  storePreference(preferenceKey, JSON.stringify(keys ? { ...others, [service]: keys } : others))
+}
+
+function readColumns(): JsonObject {
+  const read = readJson(readPreference(preferenceKey) ?? '')
+  return 'value' in read && isObject(read.value) ? read.value : {}
 }

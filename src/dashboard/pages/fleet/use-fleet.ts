@@ -1,13 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Problem } from '#client/client'
-import { useDevices, useReadVersion } from '#dashboard/binding/use-devices'
+import { useDevices, useReadVersion } from '#dashboard/binding/known-devices'
 import { useObservable } from '#dashboard/components/use-observable'
-import { deviceToCheck, fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
+import { isSameOrder, type SortKey, sortedBy } from '#dashboard/pages/fleet/columns'
 import { type FetchFleetPage, type FleetResult, FleetSearch } from '#dashboard/pages/fleet/fleet-search'
-import { isSameOrder, type SortKey, sortedBy } from '#dashboard/pages/fleet/sort-order'
-import type { FleetView } from '#dashboard/pages/fleet/view'
-import { client, mayUser } from '#dashboard/session'
-import { liveState, onReconnect } from '#dashboard/state'
+import { deviceToCheck, type FleetView, fleetQueryOf } from '#dashboard/pages/fleet/view'
+import { client, liveState, mayUser, onReconnect } from '#dashboard/session'
 import { delayed, measureMs, now, runAfter } from '#dashboard/timers'
 
 /**

@@ -1,28 +1,34 @@
 import { useMemo, useState } from 'preact/hooks'
-import type { Body, Item } from '#client/client'
-import { type Binding, bindingInWords, bodyOfBinding } from '#dashboard/binding/binding'
-import { BindingEditor } from '#dashboard/binding/binding-editor'
-import { useGroups } from '#dashboard/binding/known-names'
+import type { Answer, Body, Item } from '#client/client'
+import { type Binding, bindingInWords, bodyOfBinding, idOf } from '#dashboard/binding/binding'
+import { BindingEditor } from '#dashboard/binding/binding-fields'
+import { useGroups } from '#dashboard/binding/known-devices'
 import { boundDevices } from '#dashboard/binding/target'
+import { Button } from '#dashboard/components/button'
 import { type Editing, EditPage } from '#dashboard/components/edit-page'
 import { Checkbox, TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link } from '#dashboard/components/link'
+import { OneTimeSecret } from '#dashboard/components/one-time-secret'
 import { Section } from '#dashboard/components/page'
 import { detailsOf } from '#dashboard/components/problem-text'
 import { Status } from '#dashboard/components/status'
-import { Deliveries } from '#dashboard/pages/functions/deliveries'
+import { CallTable, type Column } from '#dashboard/components/table'
+import { Time } from '#dashboard/components/time'
+import { useCall } from '#dashboard/components/use-call'
+import { observable, useObservable } from '#dashboard/components/use-observable'
 import { FunctionTest } from '#dashboard/pages/functions/function-test'
-import { draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
 import {
+  draftOf,
+  emptyDraft,
   faultsIn,
   faultsOfDetails,
   type GraphFaults,
+  graphOf,
   hasFaults,
   noFaults,
-} from '#dashboard/pages/functions/graph-faults'
+} from '#dashboard/pages/functions/graph-draft'
 import { GraphEditor } from '#dashboard/pages/functions/node-card'
-import { WebhookSecrets, withSecretsKept } from '#dashboard/pages/functions/webhook-secrets'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayUser } from '#dashboard/session'
 import '#dashboard/pages/functions/functions.css'
@@ -144,4 +150,104 @@ function FunctionForm({ start, touch, save, form, isReadOnly }: FunctionFormProp
       </p>
     </Form>
   )
+}
+
+type Delivery = Answer<'GET /functions/:functionId/deliveries'>[number]
+
+const reasons: Readonly<Record<NonNullable<Delivery['reason']>, string>> = {
+  timeout: 'no answer in 15 s',
+  connection: 'no connection',
+  dns: 'unknown host',
+  tls: 'no valid certificate',
+  address: 'the address is not public',
+  unbound: 'the function is disabled, or not bound to the device',
+  disabled: 'the step is disabled',
+  forbidden: 'the author may not read the trigger',
+  secret: 'the secret cannot be read: remove the step and add it again',
+  overflow: 'too many were waiting',
+  rate: 'too many were requested',
+}
+
+const columns: readonly Column<Delivery>[] = [
+  { title: 'Time', cell: ({ time }) => <Time at={time} /> },
+  { title: 'Step', cell: ({ node }) => <span class="code">{node}</span> },
+  {
+    title: 'Status',
+    cell: ({ status, count }) => (
+      <>
+        <Status state={status} tone={status === 'DELIVERED' ? 'good' : undefined} /> {count}
+      </>
+    ),
+  },
+  { title: 'Answer', cell: ({ httpStatus, reason }) => httpStatus ?? (reason && reasons[reason]) },
+  { title: 'Attempts', align: 'end', cell: ({ attempts }) => attempts },
+  { title: 'Next attempt', cell: ({ nextAt }) => nextAt !== undefined && <Time at={nextAt} /> },
+]
+
+/** The last webhooks of a function. Contract 12. */
+function Deliveries({ functionId }: { readonly functionId: string }) {
+  const parameters = { functionId }
+  const called = useCall(() => client.call('GET /functions/:functionId/deliveries', { parameters }), [functionId])
+  return (
+    <Section
+      title="Webhooks"
+      actions={
+        <Button kind="quiet" onPress={called.refresh}>
+          Refresh
+        </Button>
+      }
+    >
+      <CallTable
+        caption="Last webhooks"
+        columns={columns}
+        call={called}
+        rowKey={({ id }) => id}
+        empty={<p class="hint">Nothing was sent yet.</p>}
+      />
+    </Section>
+  )
+}
+
+/** A secret that the server made for a webhook when the function was saved. */
+interface MadeSecret {
+  readonly functionId: string
+  readonly node: string
+  readonly secret: string
+}
+
+/** Outlives the page, because creating a function opens another page. */
+const madeSecrets = observable<readonly MadeSecret[]>([])
+
+/** Keeps the secrets of the answer to a save, and returns the answer without secrets, as later reads return it. */
+function withSecretsKept<Saved extends Answer<'POST /functions'> | { readonly resourceIdentifier: string }>(
+  saved: Saved,
+): Saved {
+  if (!('graph' in saved)) return saved
+  const functionId = idOf(saved.resourceIdentifier)
+  const made: MadeSecret[] = []
+  const nodes = saved.graph.nodes.map((node) => {
+    if (node.type !== 'webhook' || node.secret === undefined) return node
+    const { secret, ...rest } = node
+    made.push({ functionId, node: node.id, secret })
+    return rest
+  })
+  madeSecrets.set([...madeSecrets.value, ...made])
+  return { ...saved, graph: { ...saved.graph, nodes } }
+}
+
+function WebhookSecrets({ functionId }: { readonly functionId: string }) {
+  const made = useObservable(madeSecrets)
+  return made
+    .filter((each) => each.functionId === functionId)
+    .map((each) => (
+      <OneTimeSecret
+        key={each.secret}
+        title={`The secret of ${each.node}`}
+        secret={each.secret}
+        label="Copy the secret"
+        onDismiss={() => madeSecrets.set(madeSecrets.value.filter((other) => other !== each))}
+      >
+        <p>The receiver needs it to check the signature of each call, as Standard Webhooks describes it.</p>
+      </OneTimeSecret>
+    ))
 }

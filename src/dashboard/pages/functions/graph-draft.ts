@@ -1,6 +1,11 @@
-import { hexOf } from '#dashboard/values/format-value'
+import type { ProblemDetail } from '#client/problem'
+import type { Names } from '#dashboard/binding/binding'
+import { conditionInWords, runOperands } from '#dashboard/conditions/rows'
+import { exactDuration, hexOf } from '#dashboard/values/format-value'
 import type { Condition } from '#model/condition'
 import type { Graph, GraphNode } from '#model/graph'
+import { edgeFaults } from '#model/graph-edges'
+import { isShortName } from '#model/name-forms'
 
 /**
  * A graph in the editor: its nodes may be incomplete, and have their own keys, because ids can change. A node has the
@@ -167,4 +172,107 @@ function graphNodeOf({ key: _, kind, ...fields }: DraftNode): GraphNode {
   const type = triggerKinds.includes(kind) ? { type: 'trigger', on: kind } : { type: kind }
   // Property ids may be sent in the form of schemas.
   return { ...fields, ...type } as unknown as GraphNode
+}
+
+/** A short description of a node: for the picture and for lists. */
+export function nodeInWords(node: DraftNode, names: Names): string {
+  switch (node.kind) {
+    case 'property':
+      return `${propertyName(node.serviceIdentifier, node.propId, names) || 'a value'} ${becomesText(node.to, 'changes')}`
+    case 'alarm':
+      return `${names.alarms.get(node.alarmId) ?? 'an alarm'} ${becomesText(node.to, 'changes state')}`
+    case 'status':
+      return `device ${becomesText(node.to, 'changes status')}`
+    case 'condition':
+      return node.logic === undefined ? 'if …' : `if ${conditionInWords(node.logic, runOperands)}`
+    case 'throttle':
+      return `at most every ${node.seconds === undefined ? '…' : exactDuration(node.seconds * 1_000)}`
+    case 'email':
+      return `mail ${node.template || '…'}`
+    case 'webhook':
+      return `call ${/^https?:\/\/([^/?]+)/.exec(node.url)?.[1] ?? '…'}`
+  }
+}
+
+/** `temperature changes → mail too-hot`: the triggers, mails and webhooks of a graph. */
+export function graphInWords({ nodes }: Draft, names: Names): string {
+  const triggers = nodes.filter(isTrigger).map((node) => nodeInWords(node, names))
+  const ends = nodes.filter(isEnd).map((node) => nodeInWords(node, names))
+  return `${triggers.join(' or ')} → ${ends.join(', ') || 'nothing'}`
+}
+
+/** The name in the schema, or the id. `property`: `0x2000`. */
+function propertyName(service: string, property: string, { schemas }: Names): string {
+  return schemas.get(service)?.properties[property]?.name ?? property
+}
+
+function becomesText(to: To | undefined, otherwise: string): string {
+  return to === undefined ? otherwise : `becomes ${to === null ? 'nothing' : String(to)}`
+}
+
+export interface GraphFaults {
+  /** By the key of the node. */
+  readonly byNode: ReadonlyMap<number, readonly string[]>
+  readonly others: readonly string[]
+}
+
+export const noFaults: GraphFaults = { byNode: new Map(), others: [] }
+
+const nodeMessage = /^node "([^"]*)": (.*)$/s
+const atNode = /^nodes\.(\d+)(?:\.(.+))?$/
+
+/** Faults that can be found without the server: incomplete nodes first, then wrong edges. */
+export function faultsIn(draft: Draft): GraphFaults {
+  if (draft.nodes.length === 0) return { byNode: new Map(), others: ['Add a trigger first'] }
+  const incomplete = draft.nodes.flatMap((node, place) => {
+    const message = faultOfNode(node)
+    return message === undefined ? [] : [{ path: `graph.nodes.${place}`, message }]
+  })
+  const wrongEdges = edgeFaults(graphOf(draft))
+  return faultsOfDetails(draft, [
+    ...incomplete,
+    ...wrongEdges.map(({ path, message }) => ({ path: ['graph', ...path].join('.'), message })),
+  ])
+}
+
+/** Assigns the server's faults, such as at `graph.nodes.1.logic.>.0`, to the nodes of the sent draft. */
+export function faultsOfDetails(draft: Draft, details: readonly ProblemDetail[]): GraphFaults {
+  const byNode = new Map<number, string[]>()
+  const others: string[] = []
+  for (const { path, message } of details) {
+    const inGraph = path === 'graph' ? '' : path.startsWith('graph.') ? path.slice('graph.'.length) : undefined
+    if (inGraph === undefined) continue
+    const [, named, fault = message] = nodeMessage.exec(message) ?? []
+    const [, place, inside] = atNode.exec(inGraph) ?? []
+    const node = place === undefined ? draft.nodes.find(({ id }) => id === named) : draft.nodes[Number(place)]
+    const text = inside === undefined || inside === 'id' ? fault : `${fault} (at ${inside})`
+    if (!node) others.push(text)
+    else byNode.set(node.key, [...(byNode.get(node.key) ?? []), text])
+  }
+  return { byNode, others }
+}
+
+export function hasFaults({ byNode, others }: GraphFaults): boolean {
+  return byNode.size > 0 || others.length > 0
+}
+
+function faultOfNode(node: Draft['nodes'][number]): string | undefined {
+  if (!isShortName(node.id)) return 'needs a name of letters, digits and . _ -'
+  switch (node.kind) {
+    case 'property':
+      if (node.serviceIdentifier === '') return 'needs a service'
+      return node.propId === '' ? 'needs a property' : undefined
+    case 'alarm':
+      return node.alarmId === '' ? 'needs an alarm' : undefined
+    case 'condition':
+      return node.logic === undefined ? 'needs a condition' : undefined
+    case 'throttle':
+      return node.seconds === undefined ? 'needs a time' : undefined
+    case 'email':
+      return node.template === '' ? 'needs a template' : undefined
+    case 'webhook':
+      return node.url === '' ? 'needs a URL' : undefined
+    case 'status':
+      return undefined
+  }
 }

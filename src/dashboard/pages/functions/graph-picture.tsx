@@ -1,9 +1,13 @@
 import { useId, useMemo } from 'preact/hooks'
 import type { Names } from '#dashboard/binding/binding'
-import { type Draft, type DraftNode, isTrigger } from '#dashboard/pages/functions/graph-draft'
-import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
+import {
+  type Draft,
+  type DraftNode,
+  type GraphFaults,
+  isTrigger,
+  nodeInWords,
+} from '#dashboard/pages/functions/graph-draft'
 import { boxHeight, boxWidth, type DrawnEdge, layoutOf, type PlacedNode } from '#dashboard/pages/functions/graph-layout'
-import { nodeInWords } from '#dashboard/pages/functions/node-words'
 
 /** The path of a test: the nodes that were entered, and the nodes where it stopped. */
 interface Trail {

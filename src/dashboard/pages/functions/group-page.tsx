@@ -1,5 +1,5 @@
 import type { Body, Item } from '#client/client'
-import { DevicePicker } from '#dashboard/binding/device-picker'
+import { DevicePicker } from '#dashboard/binding/binding-fields'
 import { type Editing, EditPage } from '#dashboard/components/edit-page'
 import { TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'

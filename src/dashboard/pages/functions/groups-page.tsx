@@ -1,7 +1,6 @@
 import type { Item } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
-import { nameOfDevice } from '#dashboard/binding/known-names'
-import { useDevices } from '#dashboard/binding/use-devices'
+import { nameOfDevice, useDevices } from '#dashboard/binding/known-devices'
 import { Link, pathOf } from '#dashboard/components/link'
 import type { Column } from '#dashboard/components/table'
 import { useCall } from '#dashboard/components/use-call'

@@ -1,15 +1,17 @@
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { useNames } from '#dashboard/binding/known-names'
+import { useNames } from '#dashboard/binding/known-devices'
 import { Button } from '#dashboard/components/button'
 import { Checkbox, Field, TextField } from '#dashboard/components/fields'
 import { useCall } from '#dashboard/components/use-call'
 import {
   type Draft,
   type DraftNode,
+  type GraphFaults,
   isEnd,
   isTrigger,
   kindWords,
   mayLead,
+  nodeInWords,
   stepKinds,
   triggerKinds,
   withChangedNode,
@@ -17,10 +19,8 @@ import {
   withNode,
   withoutNode,
 } from '#dashboard/pages/functions/graph-draft'
-import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
 import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
 import { NodeFields, type NodeProps } from '#dashboard/pages/functions/node-fields'
-import { nodeInWords } from '#dashboard/pages/functions/node-words'
 import { client } from '#dashboard/session'
 
 /** The element id for clicks in the picture. */

@@ -1,6 +1,6 @@
 import type { Item } from '#client/client'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
-import { useGroups, useNames } from '#dashboard/binding/known-names'
+import { useGroups, useNames } from '#dashboard/binding/known-devices'
 import { Button } from '#dashboard/components/button'
 import { Link, pathOf } from '#dashboard/components/link'
 import { Status } from '#dashboard/components/status'
@@ -8,9 +8,8 @@ import { actionsColumn, type Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
-import { draftOf } from '#dashboard/pages/functions/graph-draft'
+import { draftOf, graphInWords } from '#dashboard/pages/functions/graph-draft'
 import { ListPage } from '#dashboard/pages/functions/list-page'
-import { graphInWords } from '#dashboard/pages/functions/node-words'
 import { client, mayUser } from '#dashboard/session'
 
 type Fn = Item<'GET /functions'>

@@ -1,21 +1,22 @@
 import { useMemo } from 'preact/hooks'
-import type { Item, Subscription } from '#client/client'
+import type { Answer, Item, Subscription } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
+import { Button } from '#dashboard/components/button'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
 import { Select, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link, pathOf } from '#dashboard/components/link'
 import { browserLocale, isLocale, LocaleField } from '#dashboard/components/locale'
-import { CallResult, Empty, Loading, Page, Section } from '#dashboard/components/page'
+import { CallResult, Empty, Facts, Loading, Page, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
+import { Status } from '#dashboard/components/status'
 import { actionsColumn, type Column, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
-import { type CallState, useCall } from '#dashboard/components/use-call'
+import { type CallState, useCall, usePolling } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
-import { Outbox } from '#dashboard/pages/notifications/outbox'
-import { client, mayUser, session } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
+import { client, liveState, mayUser, session } from '#dashboard/session'
+import { countText } from '#dashboard/values/format-value'
 
 type Fn = Item<'GET /functions'>
 
@@ -234,4 +235,77 @@ function LocaleForm({ subscription }: { readonly subscription: Subscription }) {
 function endSubscription({ resourceIdentifier }: Subscription): Promise<unknown> {
   const parameters = { subscriptionId: idOf(resourceIdentifier) }
   return client.call('DELETE /notifications/subscribe/:subscriptionId', { parameters })
+}
+
+type OutboxCounts = Answer<'GET /notifications/outbox'>
+type Failure = OutboxCounts['failures'][number]
+
+/** No event reports the outbox, so it is polled. */
+const pollEveryMs = 15_000
+
+const reasons: Readonly<Record<Failure['reason'], string>> = {
+  unbound: 'the function was deleted or disabled, or is no longer bound to the device',
+  disabled: 'the user was deleted or disabled',
+  forbidden: 'the user no longer has the permissions',
+  no_address: 'the user has no address',
+  bad_address: 'the address of the user does not receive mail',
+  resting: 'the address refused several mails in a row',
+  no_template: 'the template does not exist',
+  too_large: 'the mail would be too large',
+  rejected: 'the mail server refused the mail permanently',
+  expired: 'the mail could not be sent for a day',
+}
+
+const failureColumns: readonly Column<Failure>[] = [
+  { title: 'Reason', cell: ({ reason }) => reasons[reason] ?? reason },
+  { title: 'Count', align: 'end', cell: ({ count }) => count },
+  { title: 'Last', cell: ({ lastAt }) => <Time at={lastAt} /> },
+]
+
+/** Counts of mails by state. Contract 5.7. */
+function Outbox() {
+  const called = useCall(() => client.call('GET /notifications/outbox'), [])
+  usePolling(called.refresh, pollEveryMs)
+  return (
+    <Section
+      title="Mails of this tenant"
+      actions={
+        <Button kind="quiet" onPress={called.refresh}>
+          Refresh
+        </Button>
+      }
+    >
+      <CallResult call={called}>{(counts) => <OutboxFacts counts={counts} />}</CallResult>
+    </Section>
+  )
+}
+
+function OutboxFacts({ counts }: { readonly counts: OutboxCounts }) {
+  const { waiting, sent, digests, digested, failures, transport } = counts
+  const isResting = transport.state === 'resting'
+  return (
+    <div class="form">
+      <Facts
+        facts={{
+          'Sent by': (
+            <>
+              {transport.kind === 'smtp' ? 'a mail server' : 'files below the data folder (SMTP_URL is not set)'}{' '}
+              <Status state={transport.state} tone={isResting ? 'warning' : 'good'} />
+              {transport.lastError && <span class="problem"> {transport.lastError}</span>}
+            </>
+          ),
+          Waiting: `${countText(waiting.requests, 'message')}, for ${countText(waiting.subscribers, 'person', 'people')}`,
+          Sent: sent,
+          Digests: `${digests}, of ${countText(digested, 'message')}`,
+        }}
+      />
+      <Table
+        caption="Mails that were not sent"
+        columns={failureColumns}
+        rows={failures}
+        rowKey={({ reason }) => reason}
+        empty={<p class="soft">No failures so far.</p>}
+      />
+    </div>
+  )
 }

@@ -1,17 +1,31 @@
 import type { ComponentType } from 'preact'
-import { useState } from 'preact/hooks'
+import { useContext, useEffect, useState } from 'preact/hooks'
+import { idOf } from '#dashboard/binding/binding'
+import { Warning } from '#dashboard/binding/binding-fields'
+import { useGroups, useKnownServices, useSchemas, useTarget } from '#dashboard/binding/known-devices'
+import { propertyOptions } from '#dashboard/binding/target'
 import { Button } from '#dashboard/components/button'
-import { DialogButton } from '#dashboard/components/dialog'
-import { TextField, useField } from '#dashboard/components/fields'
+import { ConfirmForm, DialogButton } from '#dashboard/components/dialog'
+import { Checkbox, Select, TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { isSuccess, outcomeText } from '#dashboard/pages/firmware/update-words'
-import type { Plan } from '#dashboard/pages/fleet/bulk-changes/bulk-change'
-import { forEachDevice } from '#dashboard/pages/fleet/bulk-changes/each-device'
-import { GroupForm, type PlanFormProps, TagForm, WriteForm } from '#dashboard/pages/fleet/bulk-changes/forms'
-import { Run } from '#dashboard/pages/fleet/bulk-changes/run'
+import { problemText } from '#dashboard/components/problem-text'
+import { CloseDialogContext, useLockedDialog } from '#dashboard/components/unsaved-input'
+import { VirtualList } from '#dashboard/components/virtual-list'
+import { ValueField } from '#dashboard/pages/device/value-field'
+import { isWritable, parseValue, textOf } from '#dashboard/pages/device/written-value'
+import { isSuccess, outcomeText } from '#dashboard/pages/firmware/update-status'
+import {
+  changeGroup,
+  changeTag,
+  createGroup,
+  type Plan,
+  writeValue,
+} from '#dashboard/pages/fleet/bulk-changes/bulk-change'
+import { forEachDevice, type Outcome, type Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
 import type { Selection } from '#dashboard/pages/fleet/selection'
 import { client, mayUser } from '#dashboard/session'
-import { countText } from '#dashboard/values/format-value'
+import { delayed } from '#dashboard/timers'
+import { countText, hexOf, nameOf, schemaOfProperty, valueText, withUnit } from '#dashboard/values/format-value'
 
 type SelectionBarProps = Pick<Selection, 'selected' | 'onClear'>
 
@@ -74,30 +88,224 @@ function Steps({ plan: fixedPlan, form: PlanForm, selected }: Omit<ActionProps, 
   const [devices] = useState(() => [...selected].sort())
   const [plan, setPlan] = useState(fixedPlan)
   const [isConfirmed, setConfirmed] = useState(false)
-  const typed = useField('')
   if (!plan) return PlanForm ? <PlanForm devices={devices} onPlan={setPlan} /> : null
   if (isConfirmed) return <Run devices={devices} work={plan.work} />
-  const count = String(devices.length)
   const confirm = () => {
     setConfirmed(true)
     return false
   }
   return (
-    <Form
-      submit={`${plan.isDanger ? 'Delete' : 'Apply to'} ${countText(devices.length, 'device')}`}
+    <ConfirmForm
+      confirm={`${plan.isDanger ? 'Delete' : 'Apply to'} ${countText(devices.length, 'device')}`}
       kind={plan.isDanger ? 'danger' : 'primary'}
-      isDisabled={plan.isDanger === true && typed.value.trim() !== count}
-      onSubmit={confirm}
+      typed={plan.isDanger ? String(devices.length) : undefined}
+      onConfirm={confirm}
     >
       <p>
         {plan.text} <strong>{countText(devices.length, 'device')}</strong>?
       </p>
-      {plan.isDanger && (
+      {plan.isDanger && <p>Their values, metadata and secrets are deleted. This cannot be undone.</p>}
+    </ConfirmForm>
+  )
+}
+
+interface PlanFormProps {
+  readonly devices: readonly string[]
+  readonly onPlan: (plan: Plan) => void
+}
+
+const choose = { value: '', label: 'Choose' }
+
+function WriteForm({ devices, onPlan }: PlanFormProps) {
+  const [service, setService] = useState('')
+  const [key, setKey] = useState('')
+  const [text, setText] = useState<string>()
+  const [fault, setFault] = useState<string>()
+  const desired = useField(false)
+  const schema = useSchemas().get(service)
+  const { sample, warning } = useTarget({ service, devices })
+  const property = sample?.get(Number(key))
+  const about = property && schemaOfProperty(schema, property.propId)
+  const writable = [...(sample?.values() ?? [])].filter((each) =>
+    isWritable(each, schemaOfProperty(schema, each.propId)),
+  )
+  const ids = writable.map(({ propId }) => hexOf(propId))
+  const shownText = property ? (text ?? textOf(property, about)) : ''
+  const plan = () => {
+    if (!property) return false
+    const parsed = parseValue(shownText, property, about)
+    setFault('fault' in parsed ? parsed.fault : undefined)
+    if ('fault' in parsed) return false
+    const value = withUnit(valueText({ ...property, tag: 'value', value: parsed.value }, about), about?.unit)
+    const updates = { [key]: parsed.value }
+    onPlan({
+      text: `Write ${nameOf(property.propId, about)} = ${value} to`,
+      work: writeValue({ serviceIdentifier: service, updates, ...(desired.value && { desired: true }) }),
+    })
+    return false
+  }
+  return (
+    <Form submit="Continue" onSubmit={plan} isDisabled={!property}>
+      <Select
+        label="Service"
+        value={service}
+        options={[choose, ...useKnownServices()]}
+        onChange={(next) => {
+          setService(next)
+          setKey('')
+        }}
+        hasFocus
+      />
+      <Warning text={warning} />
+      {sample && (
+        <Select
+          label="Property"
+          value={key}
+          options={[choose, ...propertyOptions(schema, sample).filter(({ value }) => ids.includes(value))]}
+          onChange={(next) => {
+            setKey(next)
+            setText(undefined)
+          }}
+        />
+      )}
+      {property && (
         <>
-          <p>Their values, metadata and secrets are deleted. This cannot be undone.</p>
-          <TextField label={`Type ${count} to confirm`} {...typed} autocomplete="off" hasFocus />
+          <ValueField label="Value" text={shownText} onText={setText} problem={fault} {...{ property, about }} />
+          <Checkbox
+            label="Also for devices that are offline"
+            hint="They get the value when they connect."
+            {...desired}
+          />
         </>
       )}
     </Form>
+  )
+}
+
+type Direction = 'add' | 'remove'
+
+const directions = [
+  { value: 'add', label: 'Add' },
+  { value: 'remove', label: 'Remove' },
+] as const
+
+const newGroup = { value: 'new', label: 'New group' }
+
+/** Adds the devices to a group, which may be new, or removes them from a group. */
+function GroupForm({ onPlan }: PlanFormProps) {
+  const groups = useGroups() ?? []
+  const group = useField('')
+  const direction = useField<Direction>('add')
+  const newName = useField('')
+  const id = group.value
+  const isAdded = direction.value === 'add'
+  const known = groups.map(({ resourceIdentifier, name }) => ({ value: idOf(resourceIdentifier), label: name }))
+  const options = isAdded && mayUser('functions', 'create') ? [choose, newGroup, ...known] : [choose, ...known]
+  const isNew = isAdded && id === newGroup.value
+  const name = isNew ? newName.value.trim() : known.find(({ value }) => value === id)?.label
+  const plan = () => {
+    const text = isAdded ? `Add to the group ${name}:` : `Remove from the group ${name}:`
+    onPlan({ text, work: isNew && name ? createGroup(name) : changeGroup(id, isAdded) })
+    return false
+  }
+  return (
+    <Form submit="Continue" onSubmit={plan} isDisabled={!name}>
+      <Select label="Change" {...direction} options={directions} />
+      <Select label="Group" {...group} options={options} />
+      {isNew && <TextField label="Name" {...newName} maxLength={128} hasFocus />}
+    </Form>
+  )
+}
+
+function TagForm({ onPlan }: PlanFormProps) {
+  const field = useField('')
+  const direction = useField<Direction>('add')
+  const tag = field.value.trim()
+  const isAdded = direction.value === 'add'
+  const plan = () => {
+    onPlan({ text: isAdded ? `Add the tag ${tag} to` : `Remove the tag ${tag} from`, work: changeTag(tag, isAdded) })
+    return false
+  }
+  return (
+    <Form submit="Continue" onSubmit={plan} isDisabled={tag === ''}>
+      <Select label="Change" {...direction} options={directions} />
+      <TextField label="Tag" {...field} maxLength={64} hasFocus />
+    </Form>
+  )
+}
+
+/** The pause between renderings, because there may be hundreds of outcomes a second. */
+const renderMs = 200
+const rowHeightPx = 40
+
+interface RunProps {
+  readonly devices: readonly string[]
+  readonly work: Work
+}
+
+/** Runs an action, and shows its progress and the outcome for each device, failed devices first. */
+function Run({ devices, work }: RunProps) {
+  const close = useContext(CloseDialogContext)
+  const [faults] = useState(() => new Map<string, string | undefined>())
+  const [rows, setRows] = useState<readonly Outcome[]>([])
+  const [running, setRunning] = useState<AbortController>()
+  const show = () => {
+    const all = [...faults].map(([device, fault]) => ({ device, fault }))
+    setRows([...all.filter(({ fault }) => fault), ...all.filter(({ fault }) => !fault)])
+  }
+  const [rendering] = useState(() => delayed(renderMs, show))
+  const start = async (on: readonly string[]) => {
+    const stop = new AbortController()
+    setRunning(stop)
+    for (const device of on) faults.delete(device)
+    const report = (outcomes: readonly Outcome[]) => {
+      for (const { device, fault } of outcomes) faults.set(device, fault)
+      rendering.start()
+    }
+    await work(on, report, stop.signal).catch((problem) => {
+      const fault = problemText(problem)
+      for (const device of on) if (!faults.has(device)) faults.set(device, fault)
+    })
+    show()
+    setRunning(undefined)
+  }
+  useEffect(() => {
+    void start(devices)
+    return () => rendering.cancel()
+  }, [])
+  useEffect(() => () => running?.abort(), [running])
+  // Closing the dialog by accident would stop the remaining changes, and hide the outcomes.
+  useLockedDialog(running !== undefined)
+  const failed = rows.filter(({ fault }) => fault)
+  return (
+    <div class="form">
+      <progress aria-label="Devices" max={devices.length} value={rows.length} />
+      <p role="status">
+        {rows.length - failed.length} of {countText(devices.length, 'device')} done
+        {failed.length > 0 && `, ${failed.length} failed`}
+      </p>
+      <div class="many-outcomes">
+        <VirtualList
+          label="Outcomes"
+          rows={rows}
+          rowHeight={rowHeightPx}
+          rowKey={({ device }) => device}
+          render={({ device, fault }) => (
+            <span>
+              <code>{device}</code> {fault ? <span class="problem">{fault}</span> : 'done'}
+            </span>
+          )}
+        />
+      </div>
+      <div class="actions">
+        {running && <Button onPress={() => running.abort()}>Stop</Button>}
+        {!running && failed.length > 0 && (
+          <Button kind="primary" onPress={() => void start(failed.map(({ device }) => device))}>
+            Try {failed.length} failed again
+          </Button>
+        )}
+        {!running && <Button onPress={close}>Close</Button>}
+      </div>
+    </div>
   )
 }

@@ -1,4 +1,4 @@
-import { Checkboxes, Field, TextField } from '#dashboard/components/fields'
+import { Checkboxes, Field, type Option, TextField } from '#dashboard/components/fields'
 import { CallResult } from '#dashboard/components/page'
 import { useCall } from '#dashboard/components/use-call'
 import { parseNames } from '#dashboard/pages/administration/grants'
@@ -35,4 +35,27 @@ function RoleCheckboxes(field: RoleChoiceProps) {
       </CallResult>
     </Field>
   )
+}
+
+const dayS = 86_400
+
+/** Lifetimes of codes, in seconds; empty: the default of the server. Contract 2. */
+export const codeLifetimes: readonly Option[] = [
+  { value: '3600', label: 'an hour' },
+  { value: `${dayS}`, label: 'a day' },
+  { value: '', label: '7 days' },
+  { value: `${30 * dayS}`, label: '30 days' },
+]
+
+export const keyLifetimes: readonly Option[] = [
+  { value: '', label: 'until it is deleted' },
+  { value: `${dayS}`, label: 'a day' },
+  { value: `${30 * dayS}`, label: '30 days' },
+  { value: `${365 * dayS}`, label: 'a year' },
+  { value: `${10 * 365 * dayS}`, label: '10 years' },
+]
+
+/** `{expiresIn}` for a body, or an empty object. */
+export function expiresIn(lifetime: string): { readonly expiresIn?: number } {
+  return lifetime === '' ? {} : { expiresIn: Number(lifetime) }
 }

@@ -1,15 +1,16 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { type GroupOption, idOf, type Names } from '#dashboard/binding/binding'
 import { findTarget, namedMax, type Target, type TargetMatch } from '#dashboard/binding/target'
-import { useDevices } from '#dashboard/binding/use-devices'
 import { useCall } from '#dashboard/components/use-call'
-import { useObservable } from '#dashboard/components/use-observable'
-import { client, mayUser } from '#dashboard/session'
-import { liveState } from '#dashboard/state'
+import { useIsComplete, useObservable } from '#dashboard/components/use-observable'
+import { client, liveState, mayUser } from '#dashboard/session'
 import { runAfter } from '#dashboard/timers'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** Names of devices, services and groups that fields suggest. Users may also enter other names. */
+/**
+ * The devices that a component reads, and the names of devices, services and groups that fields suggest. Users may also
+ * enter other names.
+ */
 
 /** A fleet has few kinds of services: the first few hundred devices have nearly all of them. */
 const scannedMax = 500
@@ -100,4 +101,53 @@ export function siteOfDevice(device: string): string | undefined {
 function textInMeta(device: string, key: string): string | undefined {
   const text = liveState().devices.get(device)?.meta[key]
   return typeof text === 'string' ? text : undefined
+}
+
+/** The largest number of devices that a component reads. Further devices are left out. */
+export const devicesMax = 1_000
+
+/** The pause before rendering, so that the component does not render while the user scrolls. */
+const restMs = 150
+
+/**
+ * A number that changes when the page begins to read devices, and when all of them are read. The change follows after a
+ * pause.
+ */
+export function useReadVersion(): number {
+  const { devices } = liveState()
+  const [version, setVersion] = useState(0)
+  useEffect(() => {
+    let cancel: (() => void) | undefined
+    let wasComplete = devices.isComplete
+    const unsubscribe = devices.subscribe(() => {
+      if (devices.isComplete === wasComplete) return
+      wasComplete = devices.isComplete
+      cancel?.()
+      cancel = runAfter(restMs, () => setVersion((before) => before + 1))
+    })
+    return () => {
+      unsubscribe()
+      cancel?.()
+    }
+  }, [devices])
+  return version
+}
+
+/**
+ * Watches the first `devicesMax` of these devices while the component is shown, so that `liveState().devices` contains
+ * them. Returns whether all watched devices of the page are read; the component renders again when this changes.
+ */
+export function useDevices(identifiers: readonly string[]): boolean {
+  const { devices } = liveState()
+  const [read, setRead] = useState<string>()
+  const key = identifiers.join('\n')
+  const isComplete = useIsComplete(devices)
+  useEffect(() => {
+    const ends = identifiers.slice(0, devicesMax).map((identifier) => devices.subscribeKey(identifier, () => {}))
+    setRead(key)
+    return () => {
+      for (const end of ends) end()
+    }
+  }, [devices, key])
+  return isComplete && read === key
 }

@@ -1,12 +1,29 @@
 import { idOf } from '#dashboard/binding/binding'
+import { nameOfDevice, useDevices } from '#dashboard/binding/known-devices'
 import { DialogButton } from '#dashboard/components/dialog'
 import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
+import { Link, pathOf } from '#dashboard/components/link'
 import type { Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useCall } from '#dashboard/components/use-call'
 import { client, mayUser } from '#dashboard/session'
 import type { StatusRow } from '#dashboard/values/alarm-order'
+
+/** The column with the link to a device, and its name. */
+export const deviceColumn: Column<{ readonly deviceIdentifier: string }> = {
+  title: 'Device',
+  cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} />,
+}
+
+function DeviceLink({ device }: { readonly device: string }) {
+  useDevices([device])
+  return (
+    <>
+      <Link to={pathOf('devices', device)}>{device}</Link> <span class="soft">{nameOfDevice(device)}</span>
+    </>
+  )
+}
 
 /** The column with the user that acknowledged an alarm on a device, or with the button to acknowledge it. */
 export function useAcknowledgedColumn(): Column<StatusRow> {
