@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '#model/problem'
 import { type BlobPart, type BlobReceived, type BlobStore, type OwnBlob, pieceBytesMax } from '#runtime/blobs'
@@ -14,7 +14,7 @@ import {
 } from '#store/blob-limits'
 import { BlobParts, type OpenPart } from '#store/blob-parts'
 import { failureFrom } from '#store/failure'
-import { isMissing, syncFolder } from '#store/file-system'
+import { isMissing, statOf, syncFolder } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
 
 /** Free space required in addition to the headroom, because the database grows during uploads. */
@@ -123,13 +123,8 @@ class FileBlobs implements BlobStore {
 
   sizeOf(sha256: string): Promise<number | undefined> {
     return this.#withDiskErrors(async () => {
-      try {
-        const found = await stat(this.#fileOf(sha256))
-        return found.isFile() ? found.size : undefined
-      } catch (error) {
-        if (isMissing(error)) return undefined
-        throw error
-      }
+      const found = await statOf(this.#fileOf(sha256))
+      return found?.isFile() ? found.size : undefined
     })
   }
 

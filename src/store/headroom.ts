@@ -1,7 +1,8 @@
-import { open, rm, stat, statfs } from 'node:fs/promises'
+import { createCipheriv } from 'node:crypto'
+import { open, rm, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failureFrom } from '#store/failure'
-import { isMissing } from '#store/file-system'
+import { isMissing, statOf } from '#store/file-system'
 
 /** The file is written in steps of this size, so that no single write holds a thread of the pool for long. */
 const stepBytes = 1024 * 1024
@@ -73,26 +74,13 @@ async function fill(file: string, startBytes: number, endBytes: number): Promise
   }
 }
 
-/** A compressing file system (btrfs, ZFS) stores almost nothing for zeros. Marsaglia's xorshift32. */
+/** A compressing file system (btrfs, ZFS) stores almost nothing for zeros, so they are encrypted. */
 function incompressible(byteCount: number): Uint8Array {
-  const words = new Uint32Array(Math.ceil(byteCount / 4))
-  let word = 2463534242
-  for (let index = 0; index < words.length; index += 1) {
-    word ^= word << 13
-    word ^= word >>> 17
-    word ^= word << 5
-    words[index] = word
-  }
-  return new Uint8Array(words.buffer, 0, byteCount)
+  return createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16)).update(Buffer.alloc(byteCount))
 }
 
 async function fileBytes(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size
-  } catch (error) {
-    if (isMissing(error)) return 0
-    throw error
-  }
+  return (await statOf(file))?.size ?? 0
 }
 
 /** Works before the folder exists: the folder will be on the file system of its nearest ancestor. */

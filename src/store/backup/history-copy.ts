@@ -1,9 +1,9 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { linkDatabase } from '#store/backup/database-copy'
 import { BackupError } from '#store/backup/format'
 import { failureFrom } from '#store/failure'
-import { isMissing } from '#store/file-system'
+import { isMissing, statOf } from '#store/file-system'
 
 /** The folder of the history, in the data folder. */
 export const historyFolder = 'history'
@@ -43,13 +43,10 @@ export async function copyHistory(dataFolder: string): Promise<HistoryCopy | und
 /** The folder of the history's database; undefined if there is none. */
 export async function historyDatabase(dataFolder: string): Promise<string | undefined> {
   const database = join(dataFolder, historyFolder, 'db')
-  try {
-    await stat(database)
-    return database
-  } catch (error) {
-    if (isMissing(error)) return undefined
+  const found = await statOf(database).catch((error) => {
     throw failureFrom(error, dataFolder)
-  }
+  })
+  return found && database
 }
 
 /** Removes the copies of a process that died. */

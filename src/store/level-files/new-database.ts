@@ -1,4 +1,4 @@
-import { link, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
+import { link, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFolder } from '#store/file-system'
 import { logOf } from '#store/level-files/log-file'
@@ -9,6 +9,9 @@ export const draftPattern = /^first-\w{6}$/
 
 /** Error codes of file systems without hard links. LevelDB creates the database itself there. */
 const noLinkCodes = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK']
+
+/** Options of `writeFile`: the promise is fulfilled when the content is synced. */
+const synced = { mode: 0o600, flush: true }
 
 /**
  * Creates the files that LevelDB would create first in a folder without a database. LevelDB names its first manifest in
@@ -24,9 +27,9 @@ export async function createDatabase(database: string): Promise<void> {
   const draft = join(drafts, 'draft')
   const manifest = 'MANIFEST-000001'
   try {
-    await writeSynced(draft, logOf(firstManifest()))
+    await writeFile(draft, logOf(firstManifest()), synced)
     await rename(draft, join(database, manifest))
-    await writeSynced(draft, Buffer.from(`${manifest}\n`))
+    await writeFile(draft, `${manifest}\n`, synced)
     // A link and not a rename: another process may have created CURRENT by now, and it may name a later manifest.
     await link(draft, join(database, 'CURRENT'))
     await syncFolder(database)
@@ -35,15 +38,5 @@ export async function createDatabase(database: string): Promise<void> {
     if (code !== 'EEXIST' && !noLinkCodes.includes(code)) throw error
   } finally {
     await rm(drafts, { recursive: true, force: true })
-  }
-}
-
-async function writeSynced(path: string, bytes: Uint8Array): Promise<void> {
-  const file = await open(path, 'w', 0o600)
-  try {
-    await file.writeFile(bytes)
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }
