@@ -40,7 +40,7 @@ import type { SocketPublisher } from '#runtime/socket'
 import { type StorageBackend, StorageFailure } from '#runtime/storage'
 import { Backups } from '#store/backup/backups'
 import { copyHistory, historyFolder, removeHistoryCopies } from '#store/backup/history-copy'
-import { fileBlobs } from '#store/blobs'
+import { FileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { findDamage, levelStorage } from '#store/level'
 import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
@@ -321,7 +321,7 @@ function updatesOf(
   cluster: Awaited<ReturnType<typeof clusterOf>>,
 ): UpdateSettings {
   const { dataDirectory: folder, imageBytesMax, storageHeadroomBytes: headroomBytes } = config
-  const local = fileBlobs({
+  const local = new FileBlobs({
     folder,
     bytesMax: imageBytesMax,
     headroomBytes,

@@ -39,11 +39,7 @@ export interface FileBlobsOptions {
 }
 
 /** Stores large bytes as files that only their owner can read: `images/<sha256>`, and `uploads/<name's hash>.part`. */
-export function fileBlobs(options: FileBlobsOptions): BlobStore {
-  return new FileBlobs(options)
-}
-
-class FileBlobs implements BlobStore {
+export class FileBlobs implements BlobStore {
   readonly #options: FileBlobsOptions
   readonly #images: string
   readonly #uploads: string

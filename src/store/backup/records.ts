@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { type BlockWriter, ByteSource, openBlocks } from '#store/backup/blocks'
 import {
-  type BackupEnd,
+  BackupEnd,
   BackupError,
-  type BackupHead,
+  BackupHead,
   backupFormat,
   backupVersion,
   isFileName,
@@ -22,15 +22,6 @@ export type BackupItem =
   /** A part of the last file, whose pieces together have `size` bytes. */
   | { readonly kind: 'piece'; readonly bytes: Uint8Array }
   | { readonly kind: 'end'; readonly end: BackupEnd }
-
-const Count = z.int().min(0)
-const Head = z.looseObject({
-  format: z.literal(backupFormat),
-  version: z.int().min(1),
-  createdAt: Count,
-  keySpace: z.int().min(1),
-})
-const End = z.strictObject({ rows: Count, rowBytes: Count, files: Count, fileBytes: Count })
 
 /** Writes records into blocks. */
 export class RecordWriter {
@@ -172,7 +163,7 @@ class RecordReader {
     if (version !== undefined && version > backupVersion) {
       throw new BackupError(`a newer release made the backup (version ${version}; this one reads ${backupVersion})`)
     }
-    const head = Head.safeParse(json)
+    const head = BackupHead.safeParse(json)
     if (!head.success) throw wrong('its head is not valid')
     return head.data
   }
@@ -192,7 +183,7 @@ class RecordReader {
   }
 
   async end(): Promise<BackupEnd> {
-    const end = End.safeParse(await this.#json())
+    const end = BackupEnd.safeParse(await this.#json())
     if (!end.success) throw wrong('its end is not valid')
     return end.data
   }

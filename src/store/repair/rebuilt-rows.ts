@@ -150,11 +150,8 @@ export class RebuiltRows {
   }
 
   #factsOf(tenant: string, offset: number): TenantFacts {
-    let facts = this.#tenants.get(tenant)
-    if (!facts) {
-      facts = { lastOffset: 0, lastFlakeAddress: 0, devices: 0 }
-      this.#tenants.set(tenant, facts)
-    }
+    const facts: TenantFacts = this.#tenants.get(tenant) ?? { lastOffset: 0, lastFlakeAddress: 0, devices: 0 }
+    this.#tenants.set(tenant, facts)
     facts.lastOffset = Math.max(facts.lastOffset, offset)
     return facts
   }
