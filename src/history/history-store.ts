@@ -1,21 +1,21 @@
 import type { Pieces } from '#history/blocks'
-import { type WalkTarget, walkChunk } from '#history/chunk-walk'
-import { Columns } from '#history/columns'
+import { addImported, type ImportedSeries, type WalkTarget, walkChunk } from '#history/chunk-walk'
 import { expireAll, limitDiskBytes, loadCut } from '#history/expiry'
 import { deleteGaps, type Gap, gapRow, readGaps } from '#history/gaps'
 import { historyKeys } from '#history/history-keys'
 import { defaultLimits, type HistoryLimits } from '#history/history-limits'
 import { mergeRuns } from '#history/merge'
-import { PageWriter, readFresh } from '#history/pages'
-import { addImported, type ImportedSeries } from '#history/points-import'
+import { Columns } from '#history/points'
 import { Retentions } from '#history/retention'
 import {
   checkpointOf,
   deleteStrayPages,
   deletionOf,
   loadRuns,
+  PageWriter,
   packRun,
   type Run,
+  readFresh,
   runName,
   type StoredCheckpoint,
   storedCheckpoint,

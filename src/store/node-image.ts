@@ -5,7 +5,7 @@ import { Slices } from '#runtime/slices'
 import type { Scan } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { writeBackup } from '#store/backup/backup-writer'
-import { copyHistory, removeHistoryCopies } from '#store/backup/history-copy'
+import { copyHistory, removeHistoryCopies } from '#store/backup/database-copy'
 import { restoreBackup } from '#store/backup/restore'
 import { statOf, syncFolder } from '#store/file-system'
 

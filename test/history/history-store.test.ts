@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { dayMs } from '#history/history-keys'
 import { HistoryStore } from '#history/history-store'
-import { readPage } from '#history/raw-page'
+import { readPage } from '#history/query'
 import type { TimedCheckpoint } from '#history/runs'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'

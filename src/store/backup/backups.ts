@@ -2,8 +2,8 @@ import { Problem } from '#model/problem'
 import { type Scan, StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { type BackupSources, type BackupTurns, writeBackup } from '#store/backup/backup-writer'
+import type { HistoryCopy } from '#store/backup/database-copy'
 import { BackupError } from '#store/backup/format'
-import type { HistoryCopy } from '#store/backup/history-copy'
 import { refuseWhileClosed } from '#store/store-listing'
 
 /** During a backup, the store also keeps overwritten data, so a backup that never ends would fill the disk. */
