@@ -3,6 +3,7 @@ import { type ByteReader, ByteWriter, damagedRow, openRow } from '#history/bytes
 import { decodeColumn, encodeColumn } from '#history/column-codec'
 import { historyKeys } from '#history/history-keys'
 import { type Columns, Points } from '#history/points'
+import { partitionPoint } from '#model/partition-point'
 import type { Checkpoint } from '#runtime/projection'
 import type { Operation, Storage } from '#runtime/storage'
 import { keysBelow, sortableHex } from '#store/key-space'
@@ -220,14 +221,7 @@ export class RunCursor {
 
 /** The index of the only page that may contain a series; -1 if the series is before the first page. */
 function pageWith(series: number, pages: readonly number[]): number {
-  let low = 0
-  let high = pages.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((pages[middle] as number) <= series) low = middle + 1
-    else high = middle
-  }
-  return low - 1
+  return partitionPoint(pages.length, (index) => (pages[index] as number) <= series) - 1
 }
 
 /** Reads the points of some series from a run; the numbers of the series are sorted. Each page is read once. */
