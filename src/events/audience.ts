@@ -265,16 +265,16 @@ export class Audiences {
   }
 }
 
-function addTo(index: Map<string, Set<DeviceSet>>, key: string, deviceSet: DeviceSet): void {
-  const deviceSets = index.get(key)
-  if (deviceSets) deviceSets.add(deviceSet)
-  else index.set(key, new Set([deviceSet]))
+export function addTo<Item>(index: Map<string, Set<Item>>, key: string, item: Item): void {
+  const items = index.get(key)
+  if (items) items.add(item)
+  else index.set(key, new Set([item]))
 }
 
-function removeFrom(index: Map<string, Set<DeviceSet>>, key: string, deviceSet: DeviceSet): void {
-  const deviceSets = index.get(key)
-  deviceSets?.delete(deviceSet)
-  if (deviceSets?.size === 0) index.delete(key)
+export function removeFrom<Item>(index: Map<string, Set<Item>>, key: string, item: Item): void {
+  const items = index.get(key)
+  items?.delete(item)
+  if (items?.size === 0) index.delete(key)
 }
 
 const noDevices: ReadonlySet<string> = new Set()

@@ -48,14 +48,12 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
       const whole = storage.get(keys.whole(tenant))
       if (whole) stream.wholeFrom = unpackRecord(wholeFormat, whole) as number
       const last = await firstRowOf(storage, { ...keysBelow(`stream/${tenant}`), isReverse: true, hasValues: true })
-      if (!last) {
-        await loadBeginning(journal, tenant)
-        continue
+      if (last) {
+        const head = headOf(last.value)
+        // While a tenant is being deleted, its redo position may lie after its last chunk. No offset is assigned twice.
+        stream.last = Math.max(numberOf(last.key) + head.count, stream.redoFrom, stream.wholeFrom) - 1
+        stream.bytesEnd = head.bytesBefore + last.value.length
       }
-      const head = headOf(last.value)
-      // While a tenant is being deleted, its redo position may lie after its last chunk. No offset is assigned twice.
-      stream.last = Math.max(numberOf(last.key) + head.count, stream.redoFrom, stream.wholeFrom) - 1
-      stream.bytesEnd = head.bytesBefore + last.value.length
       await loadBeginning(journal, tenant)
     }
   }
