@@ -1,7 +1,7 @@
 import type { Pieces } from '#history/blocks'
 import { addImported, type ImportedSeries, type WalkTarget, walkChunk } from '#history/chunk-walk'
 import { expireAll, limitDiskBytes, loadCut } from '#history/expiry'
-import { deleteGaps, type Gap, gapRow, readGaps } from '#history/gaps'
+import { deleteGaps, gapRow } from '#history/gaps'
 import { historyKeys } from '#history/history-keys'
 import { defaultLimits, type HistoryLimits } from '#history/history-limits'
 import { mergeRuns } from '#history/merge'
@@ -200,10 +200,6 @@ export class HistoryStore {
     await this.flush()
     this.#offsets.set(tenant, offset)
     await this.storage.write([gapRow(tenant, { from, to })], { sync: false })
-  }
-
-  gapsOf(tenant: string, from: number, to: number): Promise<Gap[]> {
-    return readGaps(this.storage, tenant, { from, to })
   }
 
   /** Deletes everything about a tenant. Its entries up to this offset will not be applied. */

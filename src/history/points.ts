@@ -160,7 +160,8 @@ export class Columns {
   #times: Float64Array
   #values: Float64Array
   readonly #texts = new Map<number, string>()
-  #textCharacters = 0
+  /** Characters of the texts. */
+  textCharacters = 0
   /** The greatest id of a series. */
   #greatest = 0
   count = 0
@@ -171,16 +172,11 @@ export class Columns {
     this.#values = new Float64Array(capacity)
   }
 
-  /** Characters of the texts. */
-  get textCharacters(): number {
-    return this.#textCharacters
-  }
-
   clear(): void {
     this.count = 0
     this.#greatest = 0
     this.#texts.clear()
-    this.#textCharacters = 0
+    this.textCharacters = 0
   }
 
   push(series: number, time: number, value: number): void {
@@ -194,7 +190,7 @@ export class Columns {
 
   pushText(series: number, time: number, text: string): void {
     this.#texts.set(this.count, text)
-    this.#textCharacters += text.length
+    this.textCharacters += text.length
     this.push(series, time, Number.NaN)
   }
 

@@ -12,6 +12,7 @@ import {
 } from '#history/answer-text'
 import { type Piece, type Pieces, piecesOfDay, pointsBetween, readDay } from '#history/blocks'
 import { bucketFault, cellsMax, leastRetained, retainedBuckets } from '#history/buckets'
+import { readGaps } from '#history/gaps'
 import { dayMs, dayOf } from '#history/history-keys'
 import type {
   AskedSeries,
@@ -114,7 +115,7 @@ async function raw(store: HistoryStore, query: HistoryQuery, series: readonly As
   text.add(openJsonObject({ from, to }))
   if (form === 'status') addStatus(text, pointsIn(page, series[0]?.id), isDescending)
   else {
-    text.add(`,"gaps":${JSON.stringify(await store.gapsOf(tenant, from, to))},"series":[`)
+    text.add(`,"gaps":${JSON.stringify(await readGaps(store.storage, tenant, { from, to }))},"series":[`)
     for (const [place, each] of series.entries()) {
       if (place > 0) text.add(',')
       text.add(`${headOf(each, form === 'series')},"retainedFrom":${rawFromOf(each)},`)
@@ -186,7 +187,7 @@ async function aggregated(
   }
   if (faults.length > 0) return { faults }
   const text = new TextPieces()
-  const gaps = await store.gapsOf(tenant, buckets.from, buckets.to)
+  const gaps = await readGaps(store.storage, tenant, buckets)
   if (!isExport)
     text.add(`${openJsonObject({ from: buckets.from, to: buckets.to, interval, tz: zone, gaps })},"series":[`)
   const marksMax = Math.ceil(limits.marksMax / Math.max(1, chosen.length))

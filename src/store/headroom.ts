@@ -1,6 +1,7 @@
 import { createCipheriv } from 'node:crypto'
 import { open, rm, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { StorageBackend } from '#runtime/storage'
 import { failureFrom } from '#store/failure'
 import { isMissing, statOf } from '#store/file-system'
 
@@ -11,18 +12,15 @@ const stepBytes = 1024 * 1024
  * Disk space reserved by a file. After a failed write, the file is deleted before the store is reopened, because the
  * opening needs space: LevelDB writes its log out as tables, and a manifest.
  *
- * Calls run one at a time, in order.
+ * Calls run one at a time, in order. `hasRoom`: whether `roomBytes` are free in addition to the headroom; space that only
+ * root may use does not count. `restoreHeadroom`: without enough space, or if the disk refuses, less space is reserved.
+ * `headroomBytes` 0 turns the file off: `restoreHeadroom` then removes a file left by an earlier configuration.
  */
-export interface Headroom {
-  /** Whether `roomBytes` are free in addition to the headroom. Space that only root may use does not count. */
-  hasRoom(): Promise<boolean>
-  release(): Promise<void>
-  /** Best effort: without enough space, or if the disk refuses, less space is reserved. Never rejects. */
-  restore(): Promise<void>
-}
-
-/** `headroomBytes` 0 turns the file off: `restore` then removes a file left by an earlier configuration. */
-export function headroomIn(folder: string, headroomBytes: number, roomBytes: number): Headroom {
+export function headroomIn(
+  folder: string,
+  headroomBytes: number,
+  roomBytes: number,
+): Pick<StorageBackend, 'hasRoom' | 'releaseHeadroom' | 'restoreHeadroom'> {
   const file = join(folder, 'headroom')
   let last: Promise<unknown> = Promise.resolve()
 
@@ -52,8 +50,8 @@ export function headroomIn(folder: string, headroomBytes: number, roomBytes: num
 
   return {
     hasRoom: () => inTurn(async () => (await freeBytes(folder)) + (await fileBytes(file)) >= roomBytes + headroomBytes),
-    release: () => inTurn(() => rm(file, { force: true })),
-    restore: () => inTurn(restore).catch(() => undefined),
+    releaseHeadroom: () => inTurn(() => rm(file, { force: true })),
+    restoreHeadroom: () => inTurn(restore).catch(() => undefined),
   }
 }
 

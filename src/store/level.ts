@@ -70,12 +70,9 @@ export interface LevelStorageOptions {
 export function levelStorage(options: LevelStorageOptions): StorageBackend {
   const { folder, headroomBytes, roomBytes, torn = () => {}, isShared = false } = options
   const home = resolve(folder)
-  const headroom = headroomIn(home, headroomBytes, roomBytes ?? Math.max(16 * MIB, headroomBytes))
   return {
     open: () => openLevel(home, isShared, torn),
-    hasRoom: headroom.hasRoom,
-    releaseHeadroom: headroom.release,
-    restoreHeadroom: headroom.restore,
+    ...headroomIn(home, headroomBytes, roomBytes ?? Math.max(16 * MIB, headroomBytes)),
   }
 }
 

@@ -229,11 +229,11 @@ function applyChunk({ journal, system, find, isPublished }: Follower, key: strin
   head.bytesTaken += value.length
   replayChunk(firstOffset, value, journal.shapes, stream.redoFrom, {
     find,
-    report: (activation: Activation<Entry>, entry, offset) => registry.replayOn(activation, entry, offset),
+    report: (activation: Activation<Entry>, entry, offset) => registry.replay(activation, entry, offset),
     entry: (entry, offset) => {
       for (const { kind, concerns } of registry.redoDefinitions) {
         const id = concerns?.(entry)
-        if (id !== undefined) registry.replay({ kind, tenant, id }, entry, offset)
+        if (id !== undefined) registry.replay(registry.wake({ kind, tenant, id }), entry, offset)
       }
       if (isPublished) system.gate.publish(head, entry, offset)
     },
