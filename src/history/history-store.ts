@@ -3,10 +3,9 @@ import { addImported, type ImportedSeries, type WalkTarget, walkChunk } from '#h
 import { expireAll, limitDiskBytes, loadCut } from '#history/expiry'
 import { deleteGaps, gapRow } from '#history/gaps'
 import { historyKeys } from '#history/history-keys'
-import { defaultLimits, type HistoryLimits } from '#history/history-limits'
 import { mergeRuns } from '#history/merge'
 import { Columns } from '#history/points'
-import { Retentions } from '#history/retention'
+import { defaultLimits, type HistoryLimits, Retentions } from '#history/retention'
 import {
   checkpointOf,
   deleteStrayPages,

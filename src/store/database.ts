@@ -18,7 +18,7 @@ import { everyKey, isChunkKey, keySpace, keys, keysBelow, tenantOfChunk } from '
 import { applyOperation, loadBeginning, loadStore, putSnapshotsFirst } from '#store/loader'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Retention, type RetentionLimits } from '#store/retention'
-import { sweepShapes } from '#store/shape-sweep'
+import { sweepShapes } from '#store/shapes'
 import type { StoreJournal } from '#store/store-journal'
 
 /** The interval of checks for free space after a failure. */

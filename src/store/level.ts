@@ -14,7 +14,7 @@ import { sizeOfFiles, syncFolder } from '#store/file-system'
 import { headroomIn } from '#store/headroom'
 import { checkDatabase } from '#store/level-files/database-check'
 import { isDatabaseMissing, missingDatabaseText } from '#store/level-files/folder'
-import { createDatabase } from '#store/level-files/new-database'
+import { createDatabase } from '#store/level-files/manifest'
 import { LevelScan, PageReads } from '#store/level-scan'
 
 const MIB = 1024 * 1024

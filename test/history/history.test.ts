@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { History } from '#history/history'
 import { dayMs } from '#history/history-keys'
-import { defaultLimits } from '#history/history-limits'
+import { defaultLimits } from '#history/retention'
 import type { StorageBackend } from '#runtime/storage'
 import { chunkOf, shapes, tenant } from '#test/history/query-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'

@@ -4,7 +4,7 @@ import { BackupError } from '#store/backup/format'
 import { failureFrom } from '#store/failure'
 import { isMissing, sizeOfFiles, statOf } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
-import { draftPattern } from '#store/level-files/new-database'
+import { draftPattern } from '#store/level-files/manifest'
 
 /** The limit of attempts to copy a database that another process writes to all the time. */
 const triesMax = 10
