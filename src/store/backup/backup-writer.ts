@@ -10,7 +10,7 @@ import { BackupError, databaseFile, historyPrefix, imageFolder, keyFileName } fr
 import { BlockWriter, RecordWriter } from '#store/backup/records'
 import { keySpace } from '#store/key-space'
 import { pagesOfScan } from '#store/pages'
-import { refuseWhileClosed } from '#store/store-listing'
+import { refusingScan } from '#store/store-listing'
 
 /** The data that a backup contains. */
 export interface BackupSources {
@@ -168,7 +168,7 @@ export class Backups {
     try {
       // Copied before the snapshot, so that the stream in the snapshot contains all points that this copy lacks.
       if (hasHistory) history = await this.#parts.copyHistory().catch(refuseWithoutCopy)
-      const sources = { rows: this.#snapshot(), images, keyFile, now: world.now() }
+      const sources = { rows: refusingScan(() => this.#parts.snapshot()), images, keyFile, now: world.now() }
       log.begun(user)
       for await (const block of writeBackup(
         { ...sources, ...(history && { history: history.folder }) },
@@ -199,15 +199,6 @@ export class Backups {
     if (isDone) this.lastDoneAt = world.now()
     if (isDone) log.done(user, bytes)
     else log.aborted(user, bytes)
-  }
-
-  #snapshot(): Scan {
-    try {
-      const scan = this.#parts.snapshot()
-      return { next: (countMax) => scan.next(countMax).catch(refuseWhileClosed), close: () => scan.close() }
-    } catch (error) {
-      return refuseWhileClosed(error)
-    }
   }
 }
 

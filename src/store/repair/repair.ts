@@ -1,24 +1,11 @@
-import {
-  constants,
-  copyFile,
-  link,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  rmdir,
-  writeFile,
-} from 'node:fs/promises'
+import { constants, copyFile, link, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Level } from 'level'
 import type { Row } from '#runtime/storage'
 import { BackupError } from '#store/backup/format'
-import { StagedRows } from '#store/backup/restore'
+import { moveIntoPlace, StagedRows } from '#store/backup/restore'
 import { unpackChunk } from '#store/chunk'
 import { failureFrom } from '#store/failure'
-import { syncFolder } from '#store/file-system'
 import { addressOf, keys, keysBelow, numberOf, partNameOf } from '#store/key-space'
 import { damagedPrefix, levelStorage, repairingFolder } from '#store/level'
 import { InvalidBytes } from '#store/level-files/byte-cursor'
@@ -69,7 +56,7 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
   try {
     const names = await readdir(folder)
     // The last repair was interrupted between its last two renames.
-    if (names.includes(repairingFolder) && !names.includes('db')) await moveIntoPlace(folder, staging)
+    if (names.includes(repairingFolder) && !names.includes('db')) await moveIntoPlace(staging, folder)
     else if (names.includes(repairingFolder)) await rm(staging, { recursive: true, force: true })
     else if (!names.includes('db')) throw new BackupError(`${folder} holds no database: set DATA_DIR`)
     const database = join(folder, 'db')
@@ -84,7 +71,7 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
     })
     const damagedFolder = `${damagedPrefix}${name}`
     await rename(database, join(folder, damagedFolder))
-    await moveIntoPlace(folder, staging)
+    await moveIntoPlace(staging, folder)
     return { damage, ...rebuilt, damagedFolder }
   } catch (error) {
     if (error instanceof BackupError) throw error
@@ -166,15 +153,6 @@ async function copyRows(copy: string, rows: StagedRows): Promise<RebuildResult> 
   } finally {
     await repaired.close()
   }
-}
-
-/** Moves the staged database to its final place, `db`. */
-async function moveIntoPlace(folder: string, staging: string): Promise<void> {
-  await syncFolder(join(staging, 'db'))
-  await rename(join(staging, 'db'), join(folder, 'db'))
-  await syncFolder(folder)
-  await rmdir(staging)
-  await syncFolder(folder)
 }
 
 export interface RebuildResult {
