@@ -222,7 +222,7 @@ async function aggregated(
   return { pieces: text.take(), ...next }
 }
 
-export interface PageRange {
+interface PageRange {
   readonly from: number
   readonly to: number
   /** The limit of points of each series. */
@@ -232,7 +232,7 @@ export interface PageRange {
   readonly isDescending: boolean
 }
 
-export interface RawPage {
+interface RawPage {
   readonly points: ReadonlyMap<number, Points>
   /** Where the next page begins; in descending order, where it ends. */
   readonly cut: number | undefined
