@@ -1,7 +1,7 @@
 import type { AssemblyOptions } from '#app/assembly-options'
 import { defaultImageBytesMax } from '#firmware/options'
 import { History } from '#history/history'
-import { defaultLimits } from '#history/history-limits'
+import { defaultLimits } from '#history/retention'
 import type { World } from '#runtime/world'
 import { MemoryMail } from '#test/notifications/memory-mail'
 import { MemoryReceivers } from '#test/notifications/memory-receivers'

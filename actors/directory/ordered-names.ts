@@ -1,3 +1,5 @@
+import { partitionPoint } from '#model/partition-point'
+
 /** A run of more names is split, so adding a name moves at most this number of names. */
 const runMax = 512
 
@@ -56,19 +58,4 @@ export class OrderedNames {
   #placeOfRun(name: string): number {
     return Math.max(0, partitionPoint(this.#runs.length, (index) => (this.#runs[index]?.[0] as string) <= name) - 1)
   }
-}
-
-/**
- * Binary search: the index of the first element for which the predicate is false. The predicate must be true for all
- * elements before that index, and false from there on.
- */
-function partitionPoint(length: number, holds: (index: number) => boolean): number {
-  let low = 0
-  let high = length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (holds(middle)) low = middle + 1
-    else high = middle
-  }
-  return low
 }

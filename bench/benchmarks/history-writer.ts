@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { folderBytes, type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
-import { defaultLimits } from '#history/history-limits'
 import { HistoryStore } from '#history/history-store'
+import { defaultLimits } from '#history/retention'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import type { Storage } from '#runtime/storage'

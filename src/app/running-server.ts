@@ -19,7 +19,7 @@ import { loopTimes, realWorld } from '#app/world'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
 import type { UpdateSettings } from '#firmware/options'
-import { defaultLimits } from '#history/history-limits'
+import { defaultLimits } from '#history/retention'
 import { ofEachNode } from '#http/call'
 import { HttpMetrics } from '#http/http-metrics'
 import { CannotListen, openServer, type Server } from '#http/server'
@@ -38,9 +38,9 @@ import { pageRoutes } from '#routes/pages/page-routes'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
 import { type StorageBackend, StorageFailure } from '#runtime/storage'
-import { Backups } from '#store/backup/backups'
-import { copyHistory, historyFolder, removeHistoryCopies } from '#store/backup/history-copy'
-import { fileBlobs } from '#store/blobs'
+import { Backups } from '#store/backup/backup-writer'
+import { copyHistory, historyFolder, removeHistoryCopies } from '#store/backup/database-copy'
+import { FileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { findDamage, levelStorage } from '#store/level'
 import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
@@ -321,7 +321,7 @@ function updatesOf(
   cluster: Awaited<ReturnType<typeof clusterOf>>,
 ): UpdateSettings {
   const { dataDirectory: folder, imageBytesMax, storageHeadroomBytes: headroomBytes } = config
-  const local = fileBlobs({
+  const local = new FileBlobs({
     folder,
     bytesMax: imageBytesMax,
     headroomBytes,

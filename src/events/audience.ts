@@ -2,6 +2,8 @@ import type { BindingLists } from '#model/device-binding'
 import { includesName, unionOf } from '#model/device-names'
 import { type EventType, eventKinds } from '#model/event'
 import { type Reach, reachesLists, type Scope } from '#model/scope'
+import { Slices } from '#runtime/slices'
+import type { World } from '#runtime/world'
 
 /** The part of the readable events that a client asks for. An absent field selects everything. Contract 4.2. */
 export interface EventFilter {
@@ -263,16 +265,16 @@ export class Audiences {
   }
 }
 
-function addTo(index: Map<string, Set<DeviceSet>>, key: string, deviceSet: DeviceSet): void {
-  const deviceSets = index.get(key)
-  if (deviceSets) deviceSets.add(deviceSet)
-  else index.set(key, new Set([deviceSet]))
+export function addTo<Item>(index: Map<string, Set<Item>>, key: string, item: Item): void {
+  const items = index.get(key)
+  if (items) items.add(item)
+  else index.set(key, new Set([item]))
 }
 
-function removeFrom(index: Map<string, Set<DeviceSet>>, key: string, deviceSet: DeviceSet): void {
-  const deviceSets = index.get(key)
-  deviceSets?.delete(deviceSet)
-  if (deviceSets?.size === 0) index.delete(key)
+export function removeFrom<Item>(index: Map<string, Set<Item>>, key: string, item: Item): void {
+  const items = index.get(key)
+  items?.delete(item)
+  if (items?.size === 0) index.delete(key)
 }
 
 const noDevices: ReadonlySet<string> = new Set()
@@ -311,4 +313,39 @@ function deviceSetKeyOf({ key, access, filter }: AudienceClass): string {
 /** Equal for the same access and the same filter. */
 function keyOf(access: string, { types, devices, services }: EventFilter): string {
   return JSON.stringify([access, ...[types, devices, services].map((names) => names && [...names].sort())])
+}
+
+/**
+ * The shortest time between two RESYNCs of a class. Permissions may change often, with the members of a group, and each
+ * RESYNC makes clients read the full state. Contract 12.
+ */
+const resyncIntervalMs = 1_000
+
+/**
+ * Ends the pauses of classes whose access changed, in slices: from now on they receive what their new access allows, a
+ * RESYNC first. A class whose last RESYNC was less than a second ago stays paused until the second has passed.
+ */
+export function resumeClasses(
+  world: World,
+  audiences: Audiences,
+  paused: AudienceClass[],
+  resync: (audience: AudienceClass) => void,
+): void {
+  const now = world.monotonic()
+  const slice = new Slices(world)
+  for (let audience = paused.pop(); audience; audience = paused.pop()) {
+    // The class may have been resumed before, or its last socket has gone.
+    if (!audience.isPaused || audience.sockets === 0) continue
+    const early = audience
+    const waitMs = early.resyncedAt + resyncIntervalMs - now
+    if (waitMs > 0) {
+      world.after(waitMs, () => resumeClasses(world, audiences, [early], resync))
+      continue
+    }
+    audiences.resume(audience)
+    audience.resyncedAt = now
+    resync(audience)
+    if (slice.isOver) break
+  }
+  if (paused.length > 0) world.soon(() => resumeClasses(world, audiences, paused, resync))
 }

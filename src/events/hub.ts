@@ -1,7 +1,6 @@
-import { type AudienceClass, isReceivedBy } from '#events/audience'
+import { type AudienceClass, isReceivedBy, resumeClasses } from '#events/audience'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
 import { reportedBytes } from '#events/object-updated'
-import { resumeClasses } from '#events/paused-classes'
 import {
   type Access,
   type Connection,

@@ -1,4 +1,4 @@
-import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
+import { type AudienceClass, Audiences, addTo, type EventFilter, removeFrom } from '#events/audience'
 import type { Scope } from '#model/scope'
 import type { Socket } from '#runtime/socket'
 
@@ -6,7 +6,7 @@ import type { Socket } from '#runtime/socket'
 export class TenantHub {
   readonly tenant: string
   readonly audiences: Audiences
-  readonly #connections = new Set<Connection>()
+  readonly connections = new Set<Connection>()
   readonly #byUser = new Map<string, Set<Connection>>()
   /** The last offset up to which live sockets have everything. */
   published = 0
@@ -18,22 +18,14 @@ export class TenantHub {
     this.audiences = new Audiences(`events/${tenant}`)
   }
 
-  get connections(): ReadonlySet<Connection> {
-    return this.#connections
-  }
-
   add(connection: Connection): void {
-    this.#connections.add(connection)
-    const ofUser = this.#byUser.get(connection.user)
-    if (ofUser) ofUser.add(connection)
-    else this.#byUser.set(connection.user, new Set([connection]))
+    this.connections.add(connection)
+    addTo(this.#byUser, connection.user, connection)
   }
 
   remove(connection: Connection): void {
-    this.#connections.delete(connection)
-    const ofUser = this.#byUser.get(connection.user)
-    ofUser?.delete(connection)
-    if (ofUser?.size === 0) this.#byUser.delete(connection.user)
+    this.connections.delete(connection)
+    removeFrom(this.#byUser, connection.user, connection)
     this.audiences.leave(connection.audience)
   }
 

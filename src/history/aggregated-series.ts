@@ -9,10 +9,10 @@ import {
   readDays,
 } from '#history/blocks'
 import type { Buckets } from '#history/buckets'
-import type { DaySummary } from '#history/day-summary'
 import { dayMs, dayOf } from '#history/history-keys'
 import type { HistoryStore } from '#history/history-store'
 import { Points } from '#history/points'
+import type { DaySummary } from '#history/summary'
 import type { AggregateName } from '#model/aggregate'
 
 /** The limit of characters of all texts in one answer. */

@@ -1,8 +1,8 @@
 import { ByteWriter, openRow } from '#history/bytes'
 import { decodeColumn, encodeColumn } from '#history/column-codec'
-import { DaySummary, decodeDay, encodeDay } from '#history/day-summary'
 import { dayMs, dayOf, historyKeys } from '#history/history-keys'
 import { Points } from '#history/points'
+import { DaySummary, decodeDay, encodeDay } from '#history/summary'
 import type { Operation, Storage } from '#runtime/storage'
 import { pagesOf } from '#store/pages'
 

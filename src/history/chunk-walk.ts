@@ -1,13 +1,13 @@
-import type { Columns } from '#history/columns'
+import type { Columns } from '#history/points'
 import type { Retentions } from '#history/retention'
 import { type SeriesOfDevice, type SeriesTable, statusKind } from '#history/series-table'
 import { type Entry, isPropertyError, type PropertyState } from '#model/entry'
 import { retentionsIn } from '#model/history-retention'
 import { DeviceStatus } from '#model/meta'
+import type { PropertyValue } from '#model/property-type'
 import type { Shape } from '#model/shape'
 import { readChunk, type ShapesById, unpackChunk } from '#store/chunk'
-import { codeOf, readEntry } from '#store/entry-codec'
-import { EntryReader } from '#store/entry-reader'
+import { EntryReader, readEntry, reportedCode } from '#store/entry-codec'
 
 /** Receives the points and marks of a chunk. */
 export interface WalkTarget {
@@ -19,7 +19,6 @@ export interface WalkTarget {
   removed(device: SeriesOfDevice): void
 }
 
-const reported = codeOf('reported')
 const reader = new EntryReader()
 
 /**
@@ -58,7 +57,7 @@ function walkReport(
 ): boolean {
   const before = reader.place
   const length = reader.array()
-  if (reader.number() !== reported) {
+  if (reader.number() !== reportedCode) {
     reader.back(before)
     return false
   }
@@ -95,11 +94,7 @@ function walkReport(
  * Returns `device` if its address is equal or unknown. If its address differs, skipped entries have deleted the device
  * and created another one of the same name, so a new device replaces it.
  */
-export function ofAddress(
-  device: SeriesOfDevice,
-  flakeAddress: number,
-  { table, removed }: WalkTarget,
-): SeriesOfDevice {
+function ofAddress(device: SeriesOfDevice, flakeAddress: number, { table, removed }: WalkTarget): SeriesOfDevice {
   if (device.flakeAddress === flakeAddress) return device
   if (device.flakeAddress !== 0) removed(device)
   const created = table.device(device.tenant, device.name)
@@ -191,10 +186,45 @@ function markRemoved(
 }
 
 /** Adds a value to a series, or an error to its marks. */
-export function addState(id: number, time: number, state: PropertyState, columns: Columns): void {
+function addState(id: number, time: number, state: PropertyState, columns: Columns): void {
   if (state === null) return
   if (typeof state === 'number') columns.push(id, time, state)
   else if (typeof state === 'boolean') columns.push(id, time, state ? 1 : 0)
   else if (isPropertyError(state)) columns.pushText(id + 1, time, JSON.stringify({ tag: 'error', error: state.error }))
   else columns.pushText(id, time, JSON.stringify(state))
+}
+
+/** Points of one property that come from elsewhere, not from the stream. */
+export interface ImportedSeries {
+  readonly tenant: string
+  readonly device: string
+  readonly flakeAddress: number
+  readonly service: string
+  readonly propId: number
+  /** Lower-case name of its type. */
+  readonly type: string
+  /** Unix ms, in any order. */
+  readonly times: readonly number[]
+  /** The values in their normal form, one for each time. */
+  readonly values: readonly PropertyValue[]
+}
+
+/** Adds the points of a series to the columns. Returns how many were left out because they are too old. */
+export function addImported(
+  { tenant, device: name, flakeAddress, service, propId, type, times, values }: ImportedSeries,
+  target: WalkTarget,
+): number {
+  const { table, columns, retentions, now } = target
+  const known = table.device(tenant, name)
+  // The device was deleted and created again during the import.
+  if (known.flakeAddress > flakeAddress) return 0
+  const device = ofAddress(known, flakeAddress, target)
+  const oldest = retentions.oldestStored(retentions.of(tenant, { service, propId }), now)
+  const id = table.idOf(device, { service, propId, type })
+  let tooOld = 0
+  for (const [place, time] of times.entries()) {
+    if (time < oldest) tooOld++
+    else addState(id, time, values[place] ?? null, columns)
+  }
+  return tooOld
 }

@@ -1,6 +1,5 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { type ByteReader, type ByteWriter, damagedRow } from '#history/bytes'
-import { groupMax, packNumbers, unpackNumbers } from '#history/number-packing'
+import { type ByteReader, type ByteWriter, damagedRow, groupMax, packNumbers, unpackNumbers } from '#history/bytes'
 import type { Points } from '#history/points'
 
 /**

@@ -1,5 +1,5 @@
+import type { ImportedSeries } from '#history/chunk-walk'
 import type { HistoryService } from '#history/history'
-import type { ImportedSeries } from '#history/points-import'
 import { Problem } from '#model/problem'
 import { FairQueue } from '#runtime/fair-queue'
 import type { Position } from '#runtime/journal'

@@ -1,21 +1,20 @@
 import type { Pieces } from '#history/blocks'
-import { type WalkTarget, walkChunk } from '#history/chunk-walk'
-import { Columns } from '#history/columns'
+import { addImported, type ImportedSeries, type WalkTarget, walkChunk } from '#history/chunk-walk'
 import { expireAll, limitDiskBytes, loadCut } from '#history/expiry'
-import { deleteGaps, type Gap, gapRow, readGaps } from '#history/gaps'
+import { deleteGaps, gapRow } from '#history/gaps'
 import { historyKeys } from '#history/history-keys'
-import { defaultLimits, type HistoryLimits } from '#history/history-limits'
 import { mergeRuns } from '#history/merge'
-import { PageWriter, readFresh } from '#history/pages'
-import { addImported, type ImportedSeries } from '#history/points-import'
-import { Retentions } from '#history/retention'
+import { Columns } from '#history/points'
+import { defaultLimits, type HistoryLimits, Retentions } from '#history/retention'
 import {
   checkpointOf,
   deleteStrayPages,
   deletionOf,
   loadRuns,
+  PageWriter,
   packRun,
   type Run,
+  readFresh,
   runName,
   type StoredCheckpoint,
   storedCheckpoint,
@@ -200,10 +199,6 @@ export class HistoryStore {
     await this.flush()
     this.#offsets.set(tenant, offset)
     await this.storage.write([gapRow(tenant, { from, to })], { sync: false })
-  }
-
-  gapsOf(tenant: string, from: number, to: number): Promise<Gap[]> {
-    return readGaps(this.storage, tenant, { from, to })
   }
 
   /** Deletes everything about a tenant. Its entries up to this offset will not be applied. */

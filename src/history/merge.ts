@@ -1,7 +1,6 @@
 import { newestBlock, type Piece, storeInBlocks } from '#history/blocks'
-import { PageWriter, RunCursor, readRuns } from '#history/pages'
 import { Points } from '#history/points'
-import { type Run, runName } from '#history/runs'
+import { PageWriter, type Run, RunCursor, readRuns, runName } from '#history/runs'
 import type { Operation, Storage } from '#runtime/storage'
 
 export interface MergeOptions {

@@ -1,9 +1,19 @@
 import { aggregateSeries, charactersMax } from '#history/aggregated-series'
 import { defaultAggregates, hasAggregate } from '#history/aggregation'
-import { addAggregates, addMark, addValue, headOf, isWrittenAsNumber, openJsonObject } from '#history/answer-text'
+import {
+  addAggregates,
+  addBucketRows,
+  addMark,
+  addPointRows,
+  addValue,
+  headOf,
+  isWrittenAsNumber,
+  openJsonObject,
+} from '#history/answer-text'
+import { type Piece, type Pieces, piecesOfDay, pointsBetween, readDay } from '#history/blocks'
 import { bucketFault, cellsMax, leastRetained, retainedBuckets } from '#history/buckets'
-import { addBucketRows, addPointRows } from '#history/export-text'
-import { dayMs } from '#history/history-keys'
+import { readGaps } from '#history/gaps'
+import { dayMs, dayOf } from '#history/history-keys'
 import type {
   AskedSeries,
   HistoryAnswer,
@@ -15,7 +25,6 @@ import type {
 } from '#history/history-query'
 import type { HistoryStore } from '#history/history-store'
 import { Points } from '#history/points'
-import { type RawPage, readPage } from '#history/raw-page'
 import { type Series, statusKind } from '#history/series-table'
 import { TextPieces } from '#history/text-pieces'
 
@@ -106,7 +115,7 @@ async function raw(store: HistoryStore, query: HistoryQuery, series: readonly As
   text.add(openJsonObject({ from, to }))
   if (form === 'status') addStatus(text, pointsIn(page, series[0]?.id), isDescending)
   else {
-    text.add(`,"gaps":${JSON.stringify(await store.gapsOf(tenant, from, to))},"series":[`)
+    text.add(`,"gaps":${JSON.stringify(await readGaps(store.storage, tenant, { from, to }))},"series":[`)
     for (const [place, each] of series.entries()) {
       if (place > 0) text.add(',')
       text.add(`${headOf(each, form === 'series')},"retainedFrom":${rawFromOf(each)},`)
@@ -178,7 +187,7 @@ async function aggregated(
   }
   if (faults.length > 0) return { faults }
   const text = new TextPieces()
-  const gaps = await store.gapsOf(tenant, buckets.from, buckets.to)
+  const gaps = await readGaps(store.storage, tenant, buckets)
   if (!isExport)
     text.add(`${openJsonObject({ from: buckets.from, to: buckets.to, interval, tz: zone, gaps })},"series":[`)
   const marksMax = Math.ceil(limits.marksMax / Math.max(1, chosen.length))
@@ -211,4 +220,99 @@ async function aggregated(
   }
   if (!isExport) text.add(']}')
   return { pieces: text.take(), ...next }
+}
+
+interface PageRange {
+  readonly from: number
+  readonly to: number
+  /** The limit of points of each series. */
+  readonly limit: number
+  /** The limit of characters in the texts of each series. One point may have more. */
+  readonly charactersMax: number
+  readonly isDescending: boolean
+}
+
+interface RawPage {
+  readonly points: ReadonlyMap<number, Points>
+  /** Where the next page begins; in descending order, where it ends. */
+  readonly cut: number | undefined
+}
+
+/**
+ * The first points of some series and their marks. Days are read until one series has enough points. `fromOf` returns
+ * the start of the span of one series.
+ */
+export async function readPage(
+  { storage, pause }: Pick<HistoryStore, 'storage' | 'pause'>,
+  fresh: Pieces,
+  range: PageRange,
+  fromOf: (id: number) => number,
+): Promise<RawPage> {
+  const { from, to, isDescending } = range
+  const found = new Map([...fresh.keys()].map((id) => [id, new FirstPoints({ ...range, from: fromOf(id) })]))
+  const count = from < to ? dayOf(to - 1) - dayOf(from) + 1 : 0
+  const days = Array.from({ length: count }, (_, place) => dayOf(from) + place)
+  for (const day of isDescending ? days.reverse() : days) {
+    for (const [id, first] of found) {
+      const isOfMarks = id % 2 === 1
+      const { blocks = [], markBlocks = [] } = readDay(storage, isOfMarks ? id - 1 : id, day) ?? {}
+      const sequences = isOfMarks ? markBlocks : blocks
+      for (const piece of piecesOfDay(storage, id, day, sequences, fresh.get(id) ?? [])) first.add(piece, day)
+      first.shorten()
+    }
+    await pause()
+    const cuts = [...found.values()].flatMap(({ cut }) => (cut === undefined ? [] : [cut]))
+    if (cuts.length === 0) continue
+    const cut = isDescending ? Math.max(...cuts) : Math.min(...cuts)
+    const kept = isDescending ? ([cut, to] as const) : ([from, cut] as const)
+    return { points: new Map([...found].map(([id, { points }]) => [id, pointsBetween(points, ...kept)])), cut }
+  }
+  return { points: new Map([...found].map(([id, { points }]) => [id, points])), cut: undefined }
+}
+
+/** The points of one series that come first, in a limited amount of memory. */
+class FirstPoints {
+  readonly #range: PageRange
+  #from: number
+  #to: number
+  points = new Points(1)
+  #characters = 0
+  /** Points from this time on were left out; in descending order, points before it. */
+  cut: number | undefined
+
+  constructor(range: PageRange) {
+    this.#range = range
+    this.#from = range.from
+    this.#to = range.to
+  }
+
+  /** Adds points of a day, which replace points that were added before. */
+  add({ points }: Piece, day: number): void {
+    const [from, to] = [Math.max(this.#from, day * dayMs), Math.min(this.#to, (day + 1) * dayMs)]
+    if (from >= to) return
+    const part = pointsBetween(points, from, to)
+    this.points.append(part)
+    for (const text of part.texts.values()) this.#characters += text.length
+    const { limit, charactersMax } = this.#range
+    if (this.points.count > 2 * limit || this.#characters > 2 * charactersMax) this.shorten()
+  }
+
+  shorten(): void {
+    const { limit, charactersMax, isDescending } = this.#range
+    this.points.settle()
+    const { points } = this
+    const { count } = points
+    let kept = 0
+    this.#characters = 0
+    for (; kept < Math.min(limit, count); kept++) {
+      const length = points.texts.get(isDescending ? count - 1 - kept : kept)?.length ?? 0
+      if (kept > 0 && this.#characters + length > charactersMax) break
+      this.#characters += length
+    }
+    if (kept === count) return
+    if (isDescending) this.#from = (points.times[count - 1 - kept] as number) + 1
+    else this.#to = points.times[kept] as number
+    this.cut = isDescending ? this.#from : this.#to
+    this.points = pointsBetween(points, this.#from, this.#to)
+  }
 }

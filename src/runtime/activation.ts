@@ -63,11 +63,6 @@ export class Activation<Event> {
 /** Activations by kind, then tenant, then id, so that no combined keys must be created or kept. */
 export class ActivationIndex<Event> {
   readonly #kinds = new Map<string, Map<string, Map<string, Activation<Event>>>>()
-  #size = 0
-
-  get size(): number {
-    return this.#size
-  }
 
   get({ kind, tenant, id }: ActorAddress): Activation<Event> | undefined {
     return this.#kinds.get(kind)?.get(tenant)?.get(id)
@@ -97,15 +92,12 @@ export class ActivationIndex<Event> {
       tenants.set(activation.tenant, activations)
     }
     activations.set(activation.id, activation)
-    this.#size++
   }
 
   /** Does nothing if another activation has the address by now. */
   delete(activation: Activation<Event>): void {
     const activations = this.#kinds.get(activation.definition.kind)?.get(activation.tenant)
-    if (activations?.get(activation.id) !== activation) return
-    activations.delete(activation.id)
-    this.#size--
+    if (activations?.get(activation.id) === activation) activations.delete(activation.id)
   }
 
   /** Removes all activations of a tenant, and returns them. */
@@ -119,13 +111,11 @@ export class ActivationIndex<Event> {
       // An iteration in progress must not yield these activations.
       activations.clear()
     }
-    this.#size -= deleted.length
     return deleted
   }
 
   clear(): void {
     this.#kinds.clear()
-    this.#size = 0
   }
 
   /** Iterates over all activations. Changes during the iteration are permitted. */

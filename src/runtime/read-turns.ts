@@ -33,10 +33,7 @@ const turnsOfWorlds = new WeakMap<World, ReadTurns>()
 
 /** All long reads of one process share one queue. */
 export function readTurnsOf(world: World): ReadTurns {
-  let turns = turnsOfWorlds.get(world)
-  if (!turns) {
-    turns = new ReadTurns(world)
-    turnsOfWorlds.set(world, turns)
-  }
+  const turns = turnsOfWorlds.get(world) ?? new ReadTurns(world)
+  turnsOfWorlds.set(world, turns)
   return turns
 }

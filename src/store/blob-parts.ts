@@ -1,8 +1,8 @@
 import { createHash, type Hash } from 'node:crypto'
 import { rmSync, statSync } from 'node:fs'
-import { constants, type FileHandle, link, open, readdir, rename, rm, stat, truncate } from 'node:fs/promises'
+import { constants, type FileHandle, link, open, readdir, rename, rm, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMissing } from '#store/file-system'
+import { isMissing, statOf } from '#store/file-system'
 
 const pieceBytes = 64 * 1024
 /**
@@ -44,7 +44,7 @@ export class BlobParts {
   /** The number of synced bytes of a part; 0 if the part does not exist, is too old, or is shorter than recorded. */
   async receivedOf(name: string): Promise<number> {
     const file = this.fileOf(name)
-    const found = await this.#statOf(file)
+    const found = await statOf(file)
     if (!found || this.#isOld(found.mtimeMs)) return 0
     const bytes = await readSyncedLength(lengthOf(file))
     return bytes <= found.size ? bytes : 0
@@ -78,7 +78,7 @@ export class BlobParts {
     const file = this.fileOf(name)
     const bytes = await readSyncedLength(lengthOf(file))
     if (bytes === 0) await this.remove(name)
-    else if (((await this.#statOf(file))?.size ?? 0) > bytes) await truncate(file, bytes)
+    else if (((await statOf(file))?.size ?? 0) > bytes) await truncate(file, bytes)
   }
 
   /** Syncs the part and keeps its hash, so that the part can be opened again. The caller closes the handle. */
@@ -155,15 +155,6 @@ export class BlobParts {
       at += bytesRead
     }
     return hash
-  }
-
-  async #statOf(file: string) {
-    try {
-      return await stat(file)
-    } catch (error) {
-      if (isMissing(error)) return undefined
-      throw error
-    }
   }
 
   #isOld(changedAt: number): boolean {

@@ -1,20 +1,10 @@
-import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '#model/problem'
 import { type BlobPart, type BlobReceived, type BlobStore, type OwnBlob, pieceBytesMax } from '#runtime/blobs'
-import {
-  checkBegin,
-  checkGrowth,
-  checkOffset,
-  freshMsMax,
-  isRefusedForGood,
-  isUnresumable,
-  isWhole,
-  partAgeMsMax,
-} from '#store/blob-limits'
 import { BlobParts, type OpenPart } from '#store/blob-parts'
 import { failureFrom } from '#store/failure'
-import { isMissing, syncFolder } from '#store/file-system'
+import { isMissing, statOf, syncFolder } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
 
 /** Free space required in addition to the headroom, because the database grows during uploads. */
@@ -39,11 +29,7 @@ export interface FileBlobsOptions {
 }
 
 /** Stores large bytes as files that only their owner can read: `images/<sha256>`, and `uploads/<name's hash>.part`. */
-export function fileBlobs(options: FileBlobsOptions): BlobStore {
-  return new FileBlobs(options)
-}
-
-class FileBlobs implements BlobStore {
+export class FileBlobs implements BlobStore {
   readonly #options: FileBlobsOptions
   readonly #images: string
   readonly #uploads: string
@@ -123,13 +109,8 @@ class FileBlobs implements BlobStore {
 
   sizeOf(sha256: string): Promise<number | undefined> {
     return this.#withDiskErrors(async () => {
-      try {
-        const found = await stat(this.#fileOf(sha256))
-        return found.isFile() ? found.size : undefined
-      } catch (error) {
-        if (isMissing(error)) return undefined
-        throw error
-      }
+      const found = await statOf(this.#fileOf(sha256))
+      return found?.isFile() ? found.size : undefined
     })
   }
 
@@ -326,4 +307,52 @@ class DiskFullError extends Error {
   constructor(folder: string) {
     super(`too little free space in ${folder}: the headroom must stay free`)
   }
+}
+
+/** An incomplete upload without progress for this time cannot be resumed, and is deleted. */
+export const partAgeMsMax = 24 * 3_600_000
+/** A new image is not swept for this time. */
+export const freshMsMax = 3_600_000
+/** The limit of uploads at the same time. */
+const receivesMax = 64
+
+/**
+ * Checks whether an upload may begin.
+ * @throws Problem `conflict`, `too_large`, `overloaded`
+ */
+export function checkBegin(name: string, part: BlobPart, underWay: ReadonlySet<string>, bytesMax: number): void {
+  if (underWay.has(name)) throw new Problem('conflict', 'this image is already being uploaded')
+  if (underWay.size >= receivesMax) throw new Problem('overloaded')
+  if ((part.size ?? part.from) > bytesMax) throw tooLarge(bytesMax)
+}
+
+/** @throws Problem `conflict` with a message that gives the offset to continue from */
+export function checkOffset(from: number, received: number): void {
+  if (from !== 0 && from !== received) throw new Problem('conflict', `bytes from ${received} are expected`)
+}
+
+/** @throws Problem `too_large` if a piece exceeds the size that the client declared, or that of images */
+export function checkGrowth(received: number, part: BlobPart, bytesMax: number): void {
+  if (part.size !== null && received > part.size)
+    throw new Problem('too_large', `more than ${part.size} bytes were sent`)
+  if (received > bytesMax) throw tooLarge(bytesMax)
+}
+
+/** Whether an upload cannot be resumed after this part is interrupted: its size is unknown. */
+export function isUnresumable({ size }: BlobPart): boolean {
+  return size === null
+}
+
+/** Whether an upload is useless after this error: it can't be resumed, or its image will never have an owner. */
+export function isRefusedForGood(error: unknown, part: BlobPart): boolean {
+  return isUnresumable(part) || (error instanceof Problem && !['storage', 'overloaded', 'bug'].includes(error.code))
+}
+
+/** Whether the upload is complete. Call it after the last piece of the part. */
+export function isWhole(received: number, part: BlobPart): boolean {
+  return part.size === null || received === part.size
+}
+
+function tooLarge(bytesMax: number): Problem {
+  return new Problem('too_large', `more than ${bytesMax} bytes`)
 }

@@ -3,15 +3,16 @@ import type { Shape } from '#model/shape'
 import type { Chunk, EventPacker } from '#runtime/journal'
 import { StorageFailure } from '#runtime/storage'
 import {
+  EntryReader,
   EntryWriter,
+  type KnownDevice,
   packEntry,
+  type ReportSearch,
   readEntry,
-  readKnownReport,
   type ShapePlaces,
   skipEntry,
   unpackEntry,
 } from '#store/entry-codec'
-import { EntryReader, type KnownDevice, type ReportSearch } from '#store/entry-reader'
 import { pack, unpack } from '#store/record-codec'
 
 /**
@@ -252,7 +253,7 @@ function replayNext<Known extends KnownDevice>(
   search: ReportSearch<Known> | undefined,
   replay: Replay<Known>,
 ): void {
-  const found = search && readKnownReport(reader, offset, search)
+  const found = search && reader.readKnownReport(offset, search)
   if (!found) replay.entry(readEntry(reader, places), offset)
   else if (found.entry) replay.report(found.known, found.entry, offset)
 }

@@ -13,13 +13,12 @@ import {
 } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
-import { applyOperation, putSnapshotsFirst } from '#store/apply-commit'
 import type { BulkActivationLimits } from '#store/bulk-activation'
 import { everyKey, isChunkKey, keySpace, keys, keysBelow, tenantOfChunk } from '#store/key-space'
-import { loadBeginning, loadStore } from '#store/loader'
+import { applyOperation, loadBeginning, loadStore, putSnapshotsFirst } from '#store/loader'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Retention, type RetentionLimits } from '#store/retention'
-import { sweepShapes } from '#store/shape-sweep'
+import { sweepShapes } from '#store/shapes'
 import type { StoreJournal } from '#store/store-journal'
 
 /** The interval of checks for free space after a failure. */

@@ -1,8 +1,18 @@
 import { type DesiredItem, type PackedDesired, packDesired, unpackDesired } from '#model/desired'
-import type { AlarmWaits, Entry, EntryKind, Firmware, Items, RemovedProperty, Reported, Stamps } from '#model/entry'
+import type {
+  AlarmWaits,
+  Entry,
+  EntryKind,
+  Firmware,
+  Items,
+  PropertyState,
+  RemovedProperty,
+  Reported,
+  Stamps,
+} from '#model/entry'
 import type { UpdateState } from '#model/firmware'
 import type { Shape } from '#model/shape'
-import type { EntryReader, KnownDevice, KnownReport, ReportSearch } from '#store/entry-reader'
+import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { pack } from '#store/record-codec'
 
@@ -134,15 +144,18 @@ const updateStates: readonly UpdateState[] = [
   'refused',
 ]
 
+/** The number of reports in the stored form. */
+export const reportedCode = 1
+
 const reported: EntryForm<Reported> = {
-  code: 1,
+  code: reportedCode,
   // `timestamp` is null when it equals `at`, as it usually does. `session` is stored only when a session begins,
   // `alarms` only when an alarm begins or stops waiting, `throttles` only when a throttle passes an event. A missing
   // field before a stored one is null.
   pack: (e, shapes) => {
     const timestamp = e.timestamp === e.at ? null : e.timestamp
     const place = shapes.placeOf(e.shape)
-    const packed: Packed = [1, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items]
+    const packed: Packed = [reportedCode, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items]
     if (e.throttles !== undefined) return [...packed, e.session ?? null, e.alarms ?? null, e.throttles]
     if (e.alarms !== undefined) return [...packed, e.session ?? null, e.alarms]
     return e.session === undefined ? packed : [...packed, e.session]
@@ -237,14 +250,9 @@ const forms: { readonly [Kind in EntryKind]: EntryForm<EntryOf<Kind>> } = {
 
 const byCode = new Map(Object.values(forms).map((form) => [form.code, form as unknown as EntryForm<Entry>]))
 
-/** The number of a kind in the stored form. */
-export function codeOf(kind: EntryKind): number {
-  return forms[kind].code
-}
-
 /** Appends the entry to the writer. */
 export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter): void {
-  if (entry.kind === 'reported' && writer.writeReported(reported.code, shapes.placeOf(entry.shape), entry)) return
+  if (entry.kind === 'reported' && writer.writeReported(shapes.placeOf(entry.shape), entry)) return
   writer.append(pack((forms[entry.kind] as EntryForm<Entry>).pack(entry, shapes)))
 }
 
@@ -253,16 +261,7 @@ export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter
  * @throws Error for a kind that this release does not know; errors of `shapes`
  */
 export function readEntry(reader: EntryReader, shapes: ShapePlaces): Entry {
-  return reader.readReported(reported.code, shapes.shapeAt) ?? unpackEntry(reader.any() as Packed, shapes)
-}
-
-/** Reads the next entry if it is a report of a device that `search` finds; otherwise the reader stays where it is. */
-export function readKnownReport<Known extends KnownDevice>(
-  reader: EntryReader,
-  offset: number,
-  search: ReportSearch<Known>,
-): KnownReport<Known> | undefined {
-  return reader.readKnownReport(reported.code, offset, search)
+  return reader.readReported(shapes.shapeAt) ?? unpackEntry(reader.any() as Packed, shapes)
 }
 
 /** Skips the next entry. Returns the hash of the name after its kind. */
@@ -287,15 +286,15 @@ export function unpackEntry(packed: Packed, shapes: ShapePlaces): Entry {
  */
 export class EntryWriter extends MsgpackWriter {
   /**
-   * Writes a report in the form of `reported` in `entry-codec` if all its values are numbers, it begins no session, and
-   * it changes no waiting alarm or throttle. Returns false, and writes nothing, for any other report.
+   * Writes a report in the form of `reported` if all its values are numbers, it begins no session, and it changes no
+   * waiting alarm or throttle. Returns false, and writes nothing, for any other report.
    */
-  writeReported(code: number, place: number, entry: Reported): boolean {
+  writeReported(place: number, entry: Reported): boolean {
     const { items } = entry
     if (entry.session !== undefined || entry.alarms !== undefined || entry.throttles !== undefined) return false
     const before = this.length
     this.array(8)
-    this.number(code)
+    this.number(reportedCode)
     this.text(entry.device)
     this.number(entry.flakeAddress)
     this.number(place)
@@ -313,5 +312,88 @@ export class EntryWriter extends MsgpackWriter {
       this.number(item)
     }
     return true
+  }
+}
+
+/** A device in memory. `lastOffset`: the offset of the last entry that was applied to it. */
+export interface KnownDevice {
+  readonly id: string
+  readonly lastOffset: number
+}
+
+export interface ReportSearch<Known extends KnownDevice> {
+  /** A device whose name has this hash. In rare cases it is not the device of the report. */
+  find(nameHash: number): Known | undefined
+  shapeAt(place: number): Shape
+}
+
+export interface KnownReport<Known extends KnownDevice> {
+  readonly known: Known
+  /** Undefined if the report was already applied to the device. */
+  readonly entry: Reported | undefined
+}
+
+/**
+ * Reads consecutive entries. A starting server reads hundreds of thousands of reports, so reports are read without the
+ * general decoder, which first makes a list of each.
+ */
+export class EntryReader extends MsgpackReader {
+  /**
+   * Reads a report in the form of `reported`. Returns undefined, and reads nothing, for any other entry, and for the few reports with the fields `alarms` or `throttles`.
+   */
+  readReported(shapeAt: (place: number) => Shape): Reported | undefined {
+    const before = this.place
+    const length = this.#reportHead()
+    if (length === 0) this.back(before)
+    return length === 0 ? undefined : this.#afterName(length, this.text(), shapeAt)
+  }
+
+  /**
+   * Like `readReported`, for a report of a device that `search` finds. The report is skipped, and no object is made, if
+   * it was already applied to the device.
+   */
+  readKnownReport<Known extends KnownDevice>(
+    offset: number,
+    search: ReportSearch<Known>,
+  ): KnownReport<Known> | undefined {
+    const before = this.place
+    const length = this.#reportHead()
+    const atName = this.place
+    const known = length === 0 ? undefined : search.find(this.passForHash())
+    this.back(atName)
+    if (!known || !this.passText(known.id)) {
+      this.back(before)
+      return undefined
+    }
+    if (offset > known.lastOffset) return { known, entry: this.#afterName(length, known.id, search.shapeAt) }
+    this.pass(length - 2)
+    return { known, entry: undefined }
+  }
+
+  /**
+   * The number of elements of a report; 0 for another entry, or for a report with more elements than this class reads.
+   */
+  #reportHead(): number {
+    const length = this.array()
+    return (length === 8 || length === 9) && this.number() === reportedCode ? length : 0
+  }
+
+  #afterName(length: number, device: string, shapeAt: (place: number) => Shape): Reported {
+    const flakeAddress = this.number()
+    const shape = shapeAt(this.number())
+    const at = this.number()
+    const timestamp = this.passNull() ? at : this.number()
+    const seq = this.number()
+    const items = this.#items()
+    const kind = 'reported'
+    if (length === 8) return { kind, device, flakeAddress, shape, at, timestamp, seq, items }
+    return { kind, device, flakeAddress, shape, at, timestamp, seq, items, session: this.text() }
+  }
+
+  #items(): PropertyState[] {
+    const length = this.array()
+    const items = new Array<PropertyState>(length)
+    for (let index = 0; index < length; index++) items[index] = this.any() as PropertyState
+    return items
   }
 }

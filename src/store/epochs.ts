@@ -8,7 +8,7 @@ export const epochFormat = { name: 'epoch', version: 1, upgrades: {} }
 /** The number of remembered epochs. A client that was away for longer reads the full state. */
 const epochsMax = 256
 
-interface Epoch {
+export interface Epoch {
   readonly number: number
   readonly name: string
   /** The last offset of each stream when the epoch began. */

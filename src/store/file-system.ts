@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import { open, readdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -16,18 +17,20 @@ export function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
+/** Undefined if the file does not exist. */
+export async function statOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path)
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
 /** Bytes of the files in a folder. A file that is deleted meanwhile does not count. */
 export async function sizeOfFiles(folder: string): Promise<number> {
-  const sizes = (await readdir(folder)).map((name) =>
-    stat(join(folder, name)).then(
-      ({ size }) => size,
-      (error) => {
-        if (isMissing(error)) return 0
-        throw error
-      },
-    ),
-  )
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+  const found = await Promise.all((await readdir(folder)).map((name) => statOf(join(folder, name))))
+  return found.reduce((sum, file) => sum + (file?.size ?? 0), 0)
 }
 
 /** Renames a folder to make room for a new one, and keeps it for analysis. */

@@ -1,7 +1,9 @@
-import { open, rm, stat, statfs } from 'node:fs/promises'
+import { createCipheriv } from 'node:crypto'
+import { open, rm, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { StorageBackend } from '#runtime/storage'
 import { failureFrom } from '#store/failure'
-import { isMissing } from '#store/file-system'
+import { isMissing, statOf } from '#store/file-system'
 
 /** The file is written in steps of this size, so that no single write holds a thread of the pool for long. */
 const stepBytes = 1024 * 1024
@@ -10,18 +12,15 @@ const stepBytes = 1024 * 1024
  * Disk space reserved by a file. After a failed write, the file is deleted before the store is reopened, because the
  * opening needs space: LevelDB writes its log out as tables, and a manifest.
  *
- * Calls run one at a time, in order.
+ * Calls run one at a time, in order. `hasRoom`: whether `roomBytes` are free in addition to the headroom; space that only
+ * root may use does not count. `restoreHeadroom`: without enough space, or if the disk refuses, less space is reserved.
+ * `headroomBytes` 0 turns the file off: `restoreHeadroom` then removes a file left by an earlier configuration.
  */
-export interface Headroom {
-  /** Whether `roomBytes` are free in addition to the headroom. Space that only root may use does not count. */
-  hasRoom(): Promise<boolean>
-  release(): Promise<void>
-  /** Best effort: without enough space, or if the disk refuses, less space is reserved. Never rejects. */
-  restore(): Promise<void>
-}
-
-/** `headroomBytes` 0 turns the file off: `restore` then removes a file left by an earlier configuration. */
-export function headroomIn(folder: string, headroomBytes: number, roomBytes: number): Headroom {
+export function headroomIn(
+  folder: string,
+  headroomBytes: number,
+  roomBytes: number,
+): Pick<StorageBackend, 'hasRoom' | 'releaseHeadroom' | 'restoreHeadroom'> {
   const file = join(folder, 'headroom')
   let last: Promise<unknown> = Promise.resolve()
 
@@ -51,8 +50,8 @@ export function headroomIn(folder: string, headroomBytes: number, roomBytes: num
 
   return {
     hasRoom: () => inTurn(async () => (await freeBytes(folder)) + (await fileBytes(file)) >= roomBytes + headroomBytes),
-    release: () => inTurn(() => rm(file, { force: true })),
-    restore: () => inTurn(restore).catch(() => undefined),
+    releaseHeadroom: () => inTurn(() => rm(file, { force: true })),
+    restoreHeadroom: () => inTurn(restore).catch(() => undefined),
   }
 }
 
@@ -73,26 +72,13 @@ async function fill(file: string, startBytes: number, endBytes: number): Promise
   }
 }
 
-/** A compressing file system (btrfs, ZFS) stores almost nothing for zeros. Marsaglia's xorshift32. */
+/** A compressing file system (btrfs, ZFS) stores almost nothing for zeros, so they are encrypted. */
 function incompressible(byteCount: number): Uint8Array {
-  const words = new Uint32Array(Math.ceil(byteCount / 4))
-  let word = 2463534242
-  for (let index = 0; index < words.length; index += 1) {
-    word ^= word << 13
-    word ^= word >>> 17
-    word ^= word << 5
-    words[index] = word
-  }
-  return new Uint8Array(words.buffer, 0, byteCount)
+  return createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16)).update(Buffer.alloc(byteCount))
 }
 
 async function fileBytes(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size
-  } catch (error) {
-    if (isMissing(error)) return 0
-    throw error
-  }
+  return (await statOf(file))?.size ?? 0
 }
 
 /** Works before the folder exists: the folder will be on the file system of its nearest ancestor. */

@@ -1,4 +1,4 @@
-import { chmod, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { chmod, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { keyFileName } from '#store/backup/format'
 import { failureFrom } from '#store/failure'
@@ -92,13 +92,7 @@ async function make(file: string, random: KeyFileOptions['random']): Promise<str
   const text = `${Buffer.from(random(keyBytes)).toString('base64url')}\n`
   const draft = `${file}.${Buffer.from(random(6)).toString('base64url')}`
   try {
-    const handle = await open(draft, 'wx', ownerOnly)
-    try {
-      await handle.writeFile(text)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
+    await writeFile(draft, text, { flag: 'wx', mode: ownerOnly, flush: true })
     await publish(draft, file)
   } finally {
     await rm(draft, { force: true })

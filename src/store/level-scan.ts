@@ -120,11 +120,7 @@ interface RawIterator {
  */
 export class PageReads {
   readonly #pages = new Set<Promise<unknown>>()
-  #isOver = false
-
-  get isOver(): boolean {
-    return this.#isOver
-  }
+  isOver = false
 
   during<Page>(page: Promise<Page>): Promise<Page> {
     this.#pages.add(page)
@@ -135,7 +131,7 @@ export class PageReads {
 
   /** Stops new reads; settled when the last one is done. */
   async end(): Promise<void> {
-    this.#isOver = true
+    this.isOver = true
     await Promise.allSettled(this.#pages)
   }
 }

@@ -14,7 +14,7 @@ import { sizeOfFiles, syncFolder } from '#store/file-system'
 import { headroomIn } from '#store/headroom'
 import { checkDatabase } from '#store/level-files/database-check'
 import { isDatabaseMissing, missingDatabaseText } from '#store/level-files/folder'
-import { createDatabase } from '#store/level-files/new-database'
+import { createDatabase } from '#store/level-files/manifest'
 import { LevelScan, PageReads } from '#store/level-scan'
 
 const MIB = 1024 * 1024
@@ -70,12 +70,9 @@ export interface LevelStorageOptions {
 export function levelStorage(options: LevelStorageOptions): StorageBackend {
   const { folder, headroomBytes, roomBytes, torn = () => {}, isShared = false } = options
   const home = resolve(folder)
-  const headroom = headroomIn(home, headroomBytes, roomBytes ?? Math.max(16 * MIB, headroomBytes))
   return {
     open: () => openLevel(home, isShared, torn),
-    hasRoom: headroom.hasRoom,
-    releaseHeadroom: headroom.release,
-    restoreHeadroom: headroom.restore,
+    ...headroomIn(home, headroomBytes, roomBytes ?? Math.max(16 * MIB, headroomBytes)),
   }
 }
 

@@ -1,13 +1,13 @@
-import { readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobStore } from '#runtime/blobs'
 import { Slices } from '#runtime/slices'
 import type { Scan } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { writeBackup } from '#store/backup/backup-writer'
-import { copyHistory, removeHistoryCopies } from '#store/backup/history-copy'
+import { copyHistory, removeHistoryCopies } from '#store/backup/database-copy'
 import { restoreBackup } from '#store/backup/restore'
-import { isMissing, syncFolder } from '#store/file-system'
+import { statOf, syncFolder } from '#store/file-system'
 
 /**
  * The image of a node: a backup of its store, of its firmware images and of the database of its history, without
@@ -62,7 +62,7 @@ export async function finishImages(folder: string): Promise<void> {
 
 async function install(folder: string): Promise<void> {
   const received = join(folder, receivedFolder)
-  if (!(await exists(received))) return
+  if (!(await statOf(received))) return
   // Each step can be repeated, because a crash may interrupt it.
   for (const name of await readdir(received)) {
     await rm(join(folder, name), { recursive: true, force: true })
@@ -70,14 +70,4 @@ async function install(folder: string): Promise<void> {
   }
   await syncFolder(folder)
   await rmdir(received)
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
 }

@@ -1,3 +1,4 @@
+import { partitionPoint } from '#model/partition-point'
 import { StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { type ChunkHead, chunkEntriesMax, headOf } from '#store/chunk'
@@ -103,7 +104,7 @@ export class Retention {
       await scan.close()
     }
     // The last of these chunks stays, so that the stream can begin with it.
-    const count = countOf(found.slice(0, -1), isOver)
+    const count = partitionPoint(found.length - 1, (index) => isOver(found[index] as string))
     const first = found[count]
     if (count === 0 || first === undefined) return false
     this.#journal.trim(stream, found.slice(0, count), numberOf(first), this.#headOf(first).bytesBefore)
@@ -116,16 +117,4 @@ export class Retention {
     if (!bytes) throw new StorageFailure('damaged', 'a chunk of the stream is missing')
     return headOf(bytes)
   }
-}
-
-/** The number of items at the beginning that meet the condition. After the first item that does not, none does. */
-function countOf(items: readonly string[], isMet: (item: string) => boolean): number {
-  let low = 0
-  let high = items.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (isMet(items[middle] as string)) low = middle + 1
-    else high = middle
-  }
-  return low
 }

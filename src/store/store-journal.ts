@@ -2,7 +2,7 @@ import type { Entry } from '#model/entry'
 import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
 import type { Chunk, Journal, SealedCommit, StreamEvent, StreamPart, StreamReader } from '#runtime/journal'
 import type { StreamChunk } from '#runtime/projection'
-import type { Operation, Storage } from '#runtime/storage'
+import type { Operation, Row, Storage } from '#runtime/storage'
 import type { ValueReader, ValueWriter } from '#runtime/value-codec'
 import { ChunkPacker, chunkBytesMax, headOf, unpackChunk } from '#store/chunk'
 import { Epochs } from '#store/epochs'
@@ -54,6 +54,11 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   readonly #recordReader = new MsgpackReader()
   /** The size of the last commit, for metrics. */
   readonly last = { operations: 0 }
+  readonly pack = packRecord
+  readonly unpack = unpackRecord
+  readonly indexKey = keys.index
+  readonly reminderKey = keys.reminder
+  readonly tellKey = keys.tell
 
   /**
    * `isSynced`: a stored commit survives a power failure. `retainedBytesMax` is the limit of each stream; data beyond
@@ -95,10 +100,6 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return this.#streams.values()
   }
 
-  pack(format: RecordFormat, value: unknown): Uint8Array {
-    return packRecord(format, value)
-  }
-
   beginRecord(format: RecordFormat): ValueWriter {
     const [writer] = this.#recordWriters
     writer.begin()
@@ -109,10 +110,6 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
 
   endRecord(): Uint8Array {
     return this.#recordWriters[0].written
-  }
-
-  unpack(format: RecordFormat, bytes: Uint8Array): unknown {
-    return unpackRecord(format, bytes)
   }
 
   readRecord<Value>(
@@ -127,18 +124,6 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
 
   recordKey(address: ActorAddress, name: string): string {
     return name === '' ? keys.snapshot(address) : keys.part(address, name)
-  }
-
-  indexKey(tenant: string, index: string, entry: string): string {
-    return keys.index(tenant, index, entry)
-  }
-
-  reminderKey(address: ActorAddress): string {
-    return keys.reminder(address)
-  }
-
-  tellKey(sequence: number): string {
-    return keys.tell(sequence)
   }
 
   shared({ id, value }: SharedRecord): { readonly key: string; readonly value: Uint8Array } {
@@ -274,33 +259,22 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }
 
   async load(tenant: string, offset: number): Promise<Chunk<Entry> | undefined> {
-    const storage = this.storage
-    const scan = storage.scan({
-      after: keys.chunk(tenant, 0),
-      before: keys.chunk(tenant, offset + 1),
-      isReverse: true,
-      hasValues: true,
-    })
-    try {
-      const [row] = await scan.next(1)
-      if (!row) return undefined
-      const firstOffset = numberOf(row.key)
-      // The chunk came from a handle that was closed during the read. The next handle may lack it, so it is not cached.
-      const isOld = storage !== this.#storage
-      const chunk = isOld
-        ? unpackChunk(firstOffset, row.value, this.shapes)
-        : this.#unpack(tenant, firstOffset, row.value)
-      return offset < firstOffset + chunk.events.length ? chunk : undefined
-    } finally {
-      await scan.close()
-    }
+    const { storage } = this
+    const row = await lastChunkUpTo(storage, tenant, offset)
+    if (!row) return undefined
+    const firstOffset = numberOf(row.key)
+    // The chunk came from a handle that was closed during the read. The next handle may lack it, so it is not cached.
+    const isOld = storage !== this.#storage
+    const chunk = isOld
+      ? unpackChunk(firstOffset, row.value, this.shapes)
+      : this.#unpack(tenant, firstOffset, row.value)
+    return offset < firstOffset + chunk.events.length ? chunk : undefined
   }
 
   /** The stored chunks from the one that holds this offset on, up to about `bytesMax`. */
   async storedChunks(tenant: string, offset: number, bytesMax: number): Promise<StreamChunk[]> {
     const { storage } = this
-    const range = { after: keys.chunk(tenant, 0), before: keys.chunk(tenant, offset + 1), isReverse: true }
-    const first = await firstRowOf(storage, { ...range, hasValues: true })
+    const first = await lastChunkUpTo(storage, tenant, offset)
     if (!first || numberOf(first.key) + headOf(first.value).count <= offset) return []
     const after = keys.chunk(tenant, numberOf(first.key) - 1)
     const chunks: StreamChunk[] = []
@@ -333,15 +307,17 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     const chunk = unpackChunk(firstOffset, bytes, this.shapes)
     // A chunk of an earlier release: sixteen of this size would take too much memory.
     if (bytes.length > unpackedBytesMax) return chunk
-    if (this.#unpacked.size >= unpackedMax) {
-      for (const oldest of this.#unpacked.keys()) {
-        this.#unpacked.delete(oldest)
-        break
-      }
-    }
+    const [oldest = ''] = this.#unpacked.keys()
+    if (this.#unpacked.size >= unpackedMax) this.#unpacked.delete(oldest)
     this.#unpacked.set(key, chunk)
     return chunk
   }
+}
+
+/** The last stored chunk that begins at or before this offset. */
+function lastChunkUpTo(storage: Storage, tenant: string, offset: number): Promise<Row | undefined> {
+  const range = { after: keys.chunk(tenant, 0), before: keys.chunk(tenant, offset + 1) }
+  return firstRowOf(storage, { ...range, isReverse: true, hasValues: true })
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Problem } from '#model/problem'
-import { type Listing, type Pages, type Storage, StorageFailure } from '#runtime/storage'
+import { type Listing, type Pages, type Scan, type Storage, StorageFailure } from '#runtime/storage'
 import { keysBelow } from '#store/key-space'
 
 /**
@@ -25,29 +25,35 @@ export class StoreListing implements Listing {
     const range = keysBelow(folder)
     const first = range.after + prefix
     const start = range.after.length
-    try {
-      const scan = this.#storage().scan({
+    const scan = refusingScan(() =>
+      this.#storage().scan({
         after: after === '' ? first : `${range.after}${after}`,
         // The highest character in names is below '~'.
         before: prefix === '' ? range.before : `${first}\uffff`,
         hasValues: false,
-      })
-      return {
-        next: (countMax) =>
-          scan.next(countMax).then((rows) => rows.map(({ key }) => key.slice(start)), refuseWhileClosed),
-        close: () => scan.close(),
-      }
-    } catch (error) {
-      return refuseWhileClosed(error)
+      }),
+    )
+    return {
+      next: async (countMax) => (await scan.next(countMax)).map(({ key }) => key.slice(start)),
+      close: scan.close,
     }
   }
 }
 
 /**
- * Translates errors of a scan: after a failed write the store is closed and reopened, and its scans end.
+ * A scan that translates errors: after a failed write the store is closed and reopened, and its scans end.
  *
- * @throws Problem `storage`; any other error unchanged
+ * @throws Problem `storage`; any other error unchanged; so does `next`
  */
-export function refuseWhileClosed(error: unknown): never {
+export function refusingScan(open: () => Scan): Scan {
+  try {
+    const scan = open()
+    return { next: (countMax) => scan.next(countMax).catch(refuseWhileClosed), close: () => scan.close() }
+  } catch (error) {
+    return refuseWhileClosed(error)
+  }
+}
+
+function refuseWhileClosed(error: unknown): never {
   throw error instanceof StorageFailure && error.code === 'closed' ? new Problem('storage') : error
 }

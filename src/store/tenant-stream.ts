@@ -1,3 +1,5 @@
+import { partitionPoint } from '#model/partition-point'
+
 /**
  * The limit of recent chunks in memory for each tenant: a client that missed events during a short interruption reads
  * them from here.
@@ -92,14 +94,7 @@ export class TenantStream {
 
 /** The index of the last number not above `offset`; -1 if there is none. */
 function lastIndexUpTo(numbers: readonly number[], offset: number): number {
-  let low = 0
-  let high = numbers.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((numbers[middle] as number) <= offset) low = middle + 1
-    else high = middle
-  }
-  return low - 1
+  return partitionPoint(numbers.length, (index) => (numbers[index] as number) <= offset) - 1
 }
 
 /** A chunk in memory, as stored. Its bytes are valid until the reader's next `await`: later chunks overwrite them. */

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { StoredAlarm } from '#model/alarm'
 import type { DeviceBinding } from '#model/device-binding'
 import type { AlarmSet } from '#model/entry'
 import { type Grant, type Scope, scopeOf } from '#model/scope'
 import { readAll, TestStream } from '#test/events/test-stream'
+import { storedAlarm } from '#test/rules/stored-rules'
 
 /**
  * Events of resources that are bound to devices. Only users with access to all of these devices receive them.
@@ -25,22 +25,7 @@ const reads = (devices: string[], ...services: string[]): Grant => ({
 const holding = (...devices: string[]) => scopeOf([reads(devices)])
 
 function alarmSet(bound: Partial<DeviceBinding>): AlarmSet {
-  const stored: StoredAlarm = {
-    name: 'Hot',
-    severity: 'info',
-    serviceIdentifier: 'svc',
-    condition: { var: 'a' },
-    forSeconds: 0,
-    devices: null,
-    groups: null,
-    createdBy: 'crn#user:2Vb7qYx9Kd',
-    createdAt: 1,
-    updatedBy: 'crn#user:2Vb7qYx9Kd',
-    updatedAt: 1,
-    edit: 1,
-    ...bound,
-  }
-  return { kind: 'alarm_set', alarm: '7Lf2wZs6Dy', at: 5, stored }
+  return { kind: 'alarm_set', alarm: '7Lf2wZs6Dy', at: 5, stored: storedAlarm(bound) }
 }
 
 let accesses = 0

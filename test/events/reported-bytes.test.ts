@@ -59,17 +59,10 @@ describe('the bytes of a report', () => {
   test('of many numbers equal its text too, but are undefined for 10 000 numbers', () => {
     const [anyShape] = fc.sample(shape, { numRuns: 1, seed: 3 })
     if (!anyShape) throw new Error('no sample')
-    const about = {
-      kind: 'reported',
-      device: 'A',
-      flakeAddress: 1,
-      shape: anyShape,
-      at: 1,
-      timestamp: 1,
-      seq: 1,
-    } as const
+    const about = { kind: 'reported', device: 'A', flakeAddress: 1, at: 1, timestamp: 1, seq: 1 } as const
     const entryOf = (count: number): Reported => ({
       ...about,
+      shape: anyShape,
       items: Array.from({ length: count }, (_, at) => [0, at / 7]).flat(),
     })
     for (const count of [1, 1_024, 1]) {

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { boundOf, deviceOf, encode, encodeStripped, ownerOf, serviceOf, typeOf } from '#events/wire-format'
-import type { StoredAlarm } from '#model/alarm'
 import type { Entry, PropertyState } from '#model/entry'
 import { eventKinds } from '#model/event'
 import type { Property } from '#model/property'
 import type { ShapeProperty } from '#model/shape'
+import { storedAlarm } from '#test/rules/stored-rules'
 import { entry, entryKinds, entryOf } from '#test/store/entry-arbitrary'
+import { subscription } from '#test/store/sample-records/subscription'
 
 const offset = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 
@@ -43,20 +44,7 @@ test('device, service, owner and bindings of an entry, which decide the receiver
 })
 
 test('an alarm event has the alarm in the form of the API, or its state on a device', () => {
-  const stored: StoredAlarm = {
-    name: 'Hot',
-    severity: 'warning',
-    serviceIdentifier: 'svc',
-    condition: { '>': [{ var: 'temperature' }, 30] },
-    forSeconds: 60,
-    devices: ['A'],
-    groups: null,
-    createdBy: 'crn#user:2Vb7qYx9Kd',
-    createdAt: 1,
-    updatedBy: 'crn#key:4Qm8sUx2Bw',
-    updatedAt: 2,
-    edit: 7,
-  }
+  const stored = storedAlarm({ forSeconds: 60, devices: ['A'], updatedBy: 'crn#key:4Qm8sUx2Bw', updatedAt: 2 })
   const encoded = (entry: Entry) => JSON.parse(encode(entry, 9)) as unknown
   const alarm = '7Lf2wZs6Dy'
   const resourceIdentifier = 'crn#alarm:7Lf2wZs6Dy'
@@ -82,22 +70,13 @@ test('an alarm event has the alarm in the form of the API, or its state on a dev
 
 test('a subscription event has the subscription in the form of the API, or only its name at its end', () => {
   const user = 'crn#user:2Vb7qYx9Kd'
-  const stored = {
-    id: '5Tn2bGh9Kd',
-    function: '6Hn3wRt5Mz',
-    type: 'email',
-    locale: 'de-CH',
-    createdBy: user,
-    createdAt: 4,
-    origin: 'https://acme.example',
-  } as const
   const shown = {
     topic: 'crn#function:6Hn3wRt5Mz',
     type: 'email',
     locale: 'de-CH',
     resourceIdentifier: 'crn#subscription:5Tn2bGh9Kd',
     createdBy: user,
-    createdAt: 4,
+    createdAt: subscription.createdAt,
   }
   const encoded = (entry: Entry) => [ownerOf(entry), JSON.parse(encode(entry, 9)) as unknown]
   const rest = { timestamp: 5, offset: 9, resourceIdentifier: 'crn#subscription:5Tn2bGh9Kd' }
@@ -105,7 +84,7 @@ test('a subscription event has the subscription in the form of the API, or only 
     ['subscribed', 'NOTIFICATION_SUBSCRIBE'],
     ['subscription_updated', 'NOTIFICATION_SUBSCRIPTION_UPDATE'],
   ] as const) {
-    expect(encoded({ kind, at: 5, user, stored })).toEqual([user, { type, ...rest, payload: shown }])
+    expect(encoded({ kind, at: 5, user, stored: subscription })).toEqual([user, { type, ...rest, payload: shown }])
   }
   const type = 'NOTIFICATION_UNSUBSCRIBE'
   const ended = encoded({ kind: 'unsubscribed', at: 5, user, subscription: '5Tn2bGh9Kd' })

@@ -1,19 +1,10 @@
 import { expect, test } from 'vitest'
 import { dayMs } from '#history/history-keys'
 import { HistoryStore } from '#history/history-store'
-import { readPage } from '#history/raw-page'
+import { readPage } from '#history/query'
 import type { TimedCheckpoint } from '#history/runs'
-import type { Entry } from '#model/entry'
-import { propertyTypeOf } from '#model/property-type'
-import { Shapes } from '#store/shapes'
+import { chunkOf, shapes, start, tenant } from '#test/history/query-fixture'
 import { memoryStorage } from '#test/store/memory'
-import { packChunk } from '#test/store/pack-chunk'
-
-const tenant = 'default'
-const start = 20_000 * dayMs
-const shapes = new Shapes(() => undefined)
-const type = propertyTypeOf('float') as NonNullable<ReturnType<typeof propertyTypeOf>>
-const shape = shapes.intern('service', [{ propId: 0, type, modifier: 0 }])
 
 async function stored(history: HistoryStore): Promise<Record<string, readonly [time: number, value: number][]>> {
   const found: Record<string, readonly [number, number][]> = {}
@@ -29,17 +20,8 @@ async function stored(history: HistoryStore): Promise<Record<string, readonly [t
   return found
 }
 
-const report = async (
-  history: HistoryStore,
-  firstOffset: number,
-  device: string,
-  flakeAddress: number,
-  timestamp: number,
-) => {
-  const items = [0, firstOffset]
-  const entry: Entry = { kind: 'reported', device, flakeAddress, shape, at: start, timestamp, seq: 1, items }
-  const chunk = { tenant, firstOffset, count: 1, time: start, bytes: packChunk([entry], start, 0) }
-  await history.apply(chunk, start)
+async function report(history: HistoryStore, offset: number, device: string, flakeAddress: number, timestamp: number) {
+  await history.apply(chunkOf(offset, { at: start, timestamp, device, flakeAddress, items: [0, offset] }), start)
 }
 
 test('a device has only its own points if its address was first given to a device whose entries were lost', async () => {

@@ -1,18 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { History } from '#history/history'
 import { dayMs } from '#history/history-keys'
-import { defaultLimits } from '#history/history-limits'
-import type { Entry } from '#model/entry'
-import { propertyTypeOf } from '#model/property-type'
+import { defaultLimits } from '#history/retention'
 import type { StorageBackend } from '#runtime/storage'
-import { Shapes } from '#store/shapes'
+import { chunkOf, shapes, tenant } from '#test/history/query-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { memoryStorage } from '#test/store/memory'
-import { packChunk } from '#test/store/pack-chunk'
-
-const shapes = new Shapes(() => undefined)
-const type = propertyTypeOf('float') as NonNullable<ReturnType<typeof propertyTypeOf>>
-const shape = shapes.intern('service', [{ propId: 1, type, modifier: 0 }])
 
 /** History on a backend that can be replaced, as by moving its folder away. */
 class Fixture {
@@ -50,16 +43,13 @@ class Fixture {
 
   report(value: number): Promise<unknown> {
     const at = this.world.now()
-    const more = { device: 'D', flakeAddress: 1, shape, at, timestamp: at, seq: 1, items: [0, value] }
-    const entry: Entry = { kind: 'reported', ...more }
-    const bytes = packChunk([entry], at, 0)
-    return this.history.apply([{ tenant: 'default', firstOffset: ++this.#offset, count: 1, time: at, bytes }])
+    return this.history.apply([chunkOf(++this.#offset, { at, items: [0, value] })])
   }
 
   async ask(): Promise<unknown> {
     const now = this.world.now()
     const series = { device: 'D', service: 'service', declared: [], propIds: undefined, path: 'properties' }
-    const query = { tenant: 'default', services: [series], form: 'service' } as const
+    const query = { tenant, services: [series], form: 'service' } as const
     const asked = this.history.query({ ...query, from: now - 3 * dayMs, to: now + 1, now })
     const [answer] = await Promise.all([asked, this.world.settle()])
     return answer !== 'unknown' && 'pieces' in answer ? { text: Buffer.concat(answer.pieces).toString() } : answer

@@ -1,185 +1,15 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { SeededRandom } from '#bench/random'
-import { answerFleetAggregate } from '#history/fleet-aggregate'
 import { dayMs, hourMs } from '#history/history-keys'
-import type { FleetAggregateQuery, HistoryQuery, QueriedService } from '#history/history-query'
-import { HistoryStore } from '#history/history-store'
-import { answerQuery } from '#history/query'
 import type { AggregateName } from '#model/aggregate'
-import type { Entry } from '#model/entry'
 import type { HistoryRetention } from '#model/history-retention'
-import { propertyTypeOf } from '#model/property-type'
-import { Shapes } from '#store/shapes'
-import { memoryStorage } from '#test/store/memory'
-import { packChunk } from '#test/store/pack-chunk'
+import { bucketsOf, device, QueryFixture, service, start, tenant } from '#test/history/query-fixture'
 
-const tenant = 'default'
-const device = 'D'
-const service = 'service'
-const shapes = new Shapes(() => undefined)
-const properties = ['float', 'bool', 'string'].map((name, propId) => ({
-  propId,
-  type: propertyTypeOf(name) as NonNullable<ReturnType<typeof propertyTypeOf>>,
-  modifier: 0,
-}))
-const shape = shapes.intern(service, properties)
-const declared = properties.map(({ propId, type }) => ({ propId, type: type.name }))
-const start = 20_000 * dayMs
 const names: readonly AggregateName[] = [
   ...(['min', 'max', 'avg', 'sum', 'count', 'first', 'last', 'delta', 'increase', 'stddev', 'twa'] as const),
 ]
 
-function bucketsOf(interval: number, aggregates?: readonly AggregateName[], zone = 'UTC') {
-  return { interval, zone, aggregates }
-}
-
-type Point = readonly [time: number, value: number]
-interface Series {
-  readonly time: readonly number[]
-  readonly value: readonly unknown[]
-  readonly marks: readonly { readonly time: number }[]
-  readonly [aggregate: string]: readonly unknown[]
-}
-interface Span {
-  readonly from: number
-  readonly to: number
-}
-interface Answer extends Span {
-  readonly interval: number
-  readonly tz: string
-  readonly series: readonly Series[]
-}
-
-type Question = Partial<HistoryQuery & Pick<QueriedService, 'propIds'>>
-
-function queryOf({ propIds, ...part }: Question, now: number): HistoryQuery {
-  const services = [{ device, service, declared, propIds, path: 'properties' }]
-  return { tenant, services, form: 'service', from: start, to: now, now, ...part }
-}
-
-/** A history in which some points are in blocks, some in runs, and some in memory. */
-class Fixture {
-  readonly random: SeededRandom
-  readonly points = new Map<number, number>()
-  readonly marks = new Set<number>()
-  readonly store: HistoryStore
-  #offset = 0
-  now = start
-
-  private constructor(seed: number, store: HistoryStore) {
-    this.random = new SeededRandom(seed)
-    this.store = store
-  }
-
-  static async make(seed: number, bytesMax = Number.POSITIVE_INFINITY): Promise<Fixture> {
-    const keep = { rawMs: 300 * dayMs, hoursMs: 700 * dayMs, bytesMax }
-    const limits = { unstoredMax: 1_000, runsMax: 3, blockPointsMin: 20, ...keep }
-    const store = await HistoryStore.open(await memoryStorage().open(), shapes, limits)
-    const [base] = store.checkpoints
-    if (!base) throw new Error('no checkpoint')
-    await store.resume(base, 'epoch')
-    return new Fixture(seed, store)
-  }
-
-  async fill(): Promise<void> {
-    for (let step = 0; step < 60; step++) {
-      this.now += Math.floor(this.random.next() ** 4 * 9 * hourMs) + 60_000
-      const kind = this.random.below(20)
-      if (kind < 15) await this.report(this.now)
-      else if (kind === 15) await this.report(Math.max(start, this.now - this.random.below(3 * dayMs)))
-      else if (kind === 16)
-        await this.report([...this.points.keys(), this.now][this.random.below(this.points.size + 1)])
-      else if (kind === 17) await this.fail(this.now)
-      else await this.store.flush()
-      if (this.random.below(10) === 0) await this.mergeConfirmed(this.random.below(2) === 0)
-    }
-    this.now += hourMs
-  }
-
-  async report(timestamp = this.now, value = this.random.below(100) / 10): Promise<void> {
-    this.points.set(timestamp, value)
-    await this.#apply({ timestamp, items: [0, value, 1, value > 5, 2, `text ${value}`] })
-  }
-
-  async reportText(timestamp: number, text: string): Promise<void> {
-    await this.#apply({ timestamp, items: [2, text] })
-  }
-
-  async fail(timestamp: number): Promise<void> {
-    this.marks.add(timestamp)
-    await this.#apply({ timestamp, items: [0, { error: 'broken' }] })
-  }
-
-  async reportOf(name: string, timestamp: number, value: number): Promise<void> {
-    await this.#apply({ timestamp, items: [0, value] }, name)
-  }
-
-  async #apply(part: Pick<Extract<Entry, { kind: 'reported' }>, 'timestamp' | 'items'>, name = device): Promise<void> {
-    const flakeAddress = name.charCodeAt(0)
-    const entry: Entry = { kind: 'reported', device: name, flakeAddress, shape, at: this.now, seq: 1, ...part }
-    const bytes = packChunk([entry], this.now, 0)
-    await this.store.apply({ tenant, firstOffset: ++this.#offset, count: 1, time: this.now, bytes }, this.now)
-  }
-
-  async ask(part: Question) {
-    const answer = await this.answer(part)
-    return { ...(JSON.parse(Buffer.concat(answer.pieces).toString()) as Answer), next: answer.next }
-  }
-
-  async *pages(part: Question & Span): AsyncGenerator<Answer> {
-    for (let span: Span | undefined = part; span; ) {
-      const page: Answer & { readonly next: Span | undefined } = await this.ask({ ...part, ...span })
-      yield page
-      span = page.next
-    }
-  }
-
-  async exported(part: Question): Promise<string> {
-    let text = ''
-    for (let span: Partial<Span> | undefined = {}; span; ) {
-      const { pieces, next }: Awaited<ReturnType<Fixture['answer']>> = await this.answer({ ...part, ...span })
-      text += Buffer.concat(pieces).toString()
-      span = next
-    }
-    return text
-  }
-
-  async answer(part: Question) {
-    const answer = await answerQuery(this.store, queryOf(part, this.now))
-    if (answer === 'unknown' || 'faults' in answer) throw new Error(JSON.stringify(answer))
-    return answer
-  }
-
-  async across(
-    part: Pick<FleetAggregateQuery, 'devices' | 'aggregate' | 'across'> & Partial<FleetAggregateQuery>,
-  ): Promise<unknown> {
-    const { now } = this
-    const query = { tenant, service, propId: 0, interval: hourMs, zone: 'UTC', from: start, to: now, now }
-    const answer = await answerFleetAggregate(this.store, { ...query, ...part })
-    return answer !== 'unknown' && 'pieces' in answer ? JSON.parse(Buffer.concat(answer.pieces).toString()) : answer
-  }
-
-  async mergeAll(): Promise<void> {
-    await this.store.flush()
-    await this.mergeConfirmed(true)
-  }
-
-  async mergeConfirmed(all: boolean): Promise<void> {
-    this.store.confirm(this.store.flushed)
-    await this.store.merge({ all, pause: async () => {} })
-  }
-
-  get sorted(): Point[] {
-    return [...this.points].sort(([a], [b]) => a - b)
-  }
-
-  get sortedMarks(): number[] {
-    return [...this.marks].sort((a, b) => a - b)
-  }
-}
-
 /** The aggregates of a bucket, by their definitions. Undefined for a bucket that answers leave out. */
-function reference(fixture: Fixture, begin: number, end: number): Record<string, number | null> | undefined {
+function reference(fixture: QueryFixture, begin: number, end: number): Record<string, number | null> | undefined {
   const { sorted, sortedMarks, now } = fixture
   const inside = sorted.filter(([time]) => time >= begin && time < end).map(([, value]) => value)
   const before = sorted.findLast(([time]) => time < begin)?.[1]
@@ -226,42 +56,45 @@ function rounded(value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toFixed(6)) + 0 : value
 }
 
+function sumOf(counts: readonly unknown[] | undefined): number {
+  return (counts as readonly number[]).reduce((sum, count) => sum + count, 0)
+}
+
 function roundedNames(find: (name: string) => unknown): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, rounded(find(name))]))
 }
 
-let fixture: Fixture
+let fixture: QueryFixture
 beforeEach(async () => {
-  fixture = await Fixture.make(1)
+  fixture = await QueryFixture.make(1)
 })
 
 describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
-  test('has the aggregates of the points, in buckets of any size, wherever the points are stored', async () => {
-    const fixture = await Fixture.make(seed)
+  beforeEach(async () => {
+    fixture = await QueryFixture.make(seed)
     await fixture.fill()
+  })
+
+  test('has the aggregates of the points, in buckets of any size, wherever the points are stored', async () => {
     for (const interval of [600_000, 2_700_000, hourMs, 3 * hourMs, dayMs, 3 * dayMs]) {
       const from = start + fixture.random.below(fixture.now - start - 1)
       const to = from + 1 + fixture.random.below(fixture.now - from)
-      const answer = await fixture.ask({ propIds: [0], from, to, buckets: bucketsOf(interval, names) })
+      const [series, answer] = await fixture.one({ from, to, buckets: bucketsOf(interval, names) })
       const span = { from: Math.floor(from / interval) * interval, to: Math.ceil(to / interval) * interval }
       expect(answer).toMatchObject({ interval, ...span })
-      const [series] = answer.series
       const expected: [number, Record<string, unknown>][] = []
       for (let begin = answer.from; begin < answer.to; begin += interval) {
         const found = reference(fixture, begin, begin + interval)
         if (found) expected.push([begin, roundedNames((name) => found[name])])
       }
-      const times = series?.time ?? []
-      expect(times.map((time, index) => [time, roundedNames((name) => series?.[name]?.[index])])).toEqual(expected)
-      expect(series?.marks.map(({ time }) => time)).toEqual(
+      expect(series.time.map((time, index) => [time, roundedNames((name) => series[name]?.[index])])).toEqual(expected)
+      expect(series.marks.map(({ time }) => time)).toEqual(
         fixture.sortedMarks.filter((time) => time >= answer.from && time < answer.to),
       )
     }
   })
 
   test('has all points in pages that repeat none, in both orders', async () => {
-    const fixture = await Fixture.make(seed)
-    await fixture.fill()
     for (const isDescending of [false, true]) {
       const found: unknown[] = []
       const raw = { limit: 7, isDescending }
@@ -276,65 +109,24 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
   })
 
   test('answers the same hours after its points were deleted', async () => {
-    const fixture = await Fixture.make(seed)
-    await fixture.fill()
     await fixture.mergeAll()
     const buckets = bucketsOf(hourMs, names)
-    const before = await fixture.ask({ propIds: [0], buckets })
-    const count = before.series[0]?.time.length
-    expect(count).toBeGreaterThan(0)
-    await fixture.store.expire(fixture.now + 302 * dayMs, async () => {})
-    const after = await fixture.ask({ propIds: [0], buckets })
+    const [before] = await fixture.one({ buckets })
+    expect(before.time.length).toBeGreaterThan(0)
+    await fixture.expire(fixture.now + 302 * dayMs)
+    const [after] = await fixture.one({ buckets })
     // Marks are kept as long as points.
-    expect(after.series).toEqual(before.series.map((series) => ({ ...series, marks: [] })))
-    expect((await fixture.ask({ propIds: [0] })).series[0]?.time).toEqual([])
-    await fixture.store.expire(fixture.now + 702 * dayMs, async () => {})
-    const days = await fixture.ask({ propIds: [0], buckets: { ...buckets, interval: dayMs } })
-    expect(days.series[0]?.count?.reduce((sum: number, each) => sum + (each as number), 0)).toBe(fixture.points.size)
-  })
-
-  test('is kept for the spans in the schema', async () => {
-    const fixture = await Fixture.make(seed)
-    const own = { raw: '1d', hourly: '3d', daily: '5d' }
-    const retentions = new Map<number, HistoryRetention>([
-      [0, own],
-      [1, false],
-      [2, { raw: '0' }],
-    ])
-    fixture.store.retentions.replace([{ tenant, service, properties: retentions }])
-    for (let hour = 0; hour < 8 * 24; hour++) {
-      fixture.now = start + hour * hourMs
-      await fixture.report()
-    }
-    const { now } = fixture
-    const countsOf = async (from: number, propId: number) => {
-      const buckets = bucketsOf(hourMs, ['count'])
-      const { interval, series } = await fixture.ask({ propIds: [propId], from, to: now + 1, buckets })
-      return [interval, series[0]?.count?.reduce((sum: number, each) => sum + (each as number), 0)]
-    }
-    const inHours = [hourMs, 49]
-    for (const step of [async () => {}, () => fixture.mergeAll(), () => fixture.store.expire(now, async () => {})]) {
-      await step()
-      const points = await fixture.ask({ from: start, to: now + 1 })
-      expect(points.series.map(({ time }) => time.length)).toEqual([25, 0, 1])
-      expect(points.series.map(({ retainedFrom }) => retainedFrom)).toEqual([now - dayMs, now, now])
-      expect(await countsOf(now - 2 * dayMs, 0)).toEqual(inHours)
-      expect(await countsOf(now - 2 * dayMs, 1)).toEqual([hourMs, 0])
-      expect(await countsOf(now - 2 * dayMs, 2)).toEqual(inHours)
-    }
-    // The first moment of the oldest day is more than five days ago.
-    const oldest = start + 2 * dayMs
-    const buckets = bucketsOf(dayMs, ['count'])
-    const { series } = await fixture.ask({ propIds: [0], from: start, to: now + 1, buckets })
-    expect(series[0]?.time[0]).toBe(oldest)
+    expect(after).toEqual({ ...before, marks: [] })
+    expect((await fixture.one({}))[0].time).toEqual([])
+    await fixture.expire(fixture.now + 702 * dayMs)
+    const [days] = await fixture.one({ buckets: { ...buckets, interval: dayMs } })
+    expect(sumOf(days.count)).toBe(fixture.points.size)
   })
 
   test('gives the duration of each value of a switch', async () => {
-    const fixture = await Fixture.make(seed)
-    await fixture.fill()
-    const answer = await fixture.ask({ propIds: [1], buckets: bucketsOf(hourMs, ['duration']) })
+    const [series] = await fixture.one({ propIds: [1], buckets: bucketsOf(hourMs, ['duration']) })
     const total = { '0': 0, '1': 0 }
-    const durations = (answer.series[0]?.duration ?? []) as Record<'0' | '1', number>[]
+    const durations = series.duration as Record<'0' | '1', number>[]
     for (const each of durations) {
       for (const key of ['0', '1'] as const) total[key] += each[key] ?? 0
     }
@@ -344,9 +136,46 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     }
     expect(total).toEqual(expected)
   })
+
+  test('has all points and buckets as rows of an export', async () => {
+    const iso = (time: number) => new Date(time).toISOString()
+    const rows = fixture.sorted.map(([time, value]) => `D,service,0,,${iso(time)},${value}\n`)
+    const raw = { limit: 7, isDescending: false }
+    expect(await fixture.exported({ propIds: [0], form: 'csv', raw })).toBe(rows.join(''))
+    const buckets = { ...bucketsOf(hourMs, ['count', 'max']), since: start }
+    const [{ time, count, max }] = await fixture.one({ buckets })
+    const objects = (await fixture.exported({ propIds: [0], form: 'ndjson', buckets })).trimEnd().split('\n')
+    const names = { deviceIdentifier: device, serviceIdentifier: service, propId: 0 }
+    expect(objects.map((each) => JSON.parse(each))).toEqual(
+      time.map((at, index) => ({ ...names, time: iso(at), count: count?.[index], max: max?.[index] })),
+    )
+  })
 })
 
 describe('a query', () => {
+  test('finds values as long as the spans in the schema', async () => {
+    const own = { raw: '1d', hourly: '3d', daily: '5d' }
+    const properties = new Map([own, false, { raw: '0' }].map((each, id) => [id, each as HistoryRetention]))
+    fixture.store.retentions.replace([{ tenant, service, properties }])
+    await fixture.reportEachHour(8 * 24)
+    const { now } = fixture
+    const to = now + 1
+    for (const step of [async () => {}, () => fixture.mergeAll(), () => fixture.expire(now)]) {
+      await step()
+      const points = await fixture.ask({ to })
+      expect(points.series.map(({ time }) => time.length)).toEqual([25, 0, 1])
+      expect(points.series.map(({ retainedFrom }) => retainedFrom)).toEqual([now - dayMs, now, now])
+      for (const [propId, count] of [49, 0, 49].entries()) {
+        const buckets = bucketsOf(hourMs, ['count'])
+        const [series, { interval }] = await fixture.one({ propIds: [propId], from: now - 2 * dayMs, to, buckets })
+        expect([interval, sumOf(series.count)]).toEqual([hourMs, count])
+      }
+    }
+    // The first moment of the oldest day is more than five days ago.
+    const [series] = await fixture.one({ to, buckets: bucketsOf(dayMs, ['count']) })
+    expect(series.time[0]).toBe(start + 2 * dayMs)
+  })
+
   test('finds values of each type; a bucket of values that are no numbers has only the last one', async () => {
     fixture.now += 5
     await fixture.report(fixture.now)
@@ -370,8 +199,7 @@ describe('a query', () => {
     [{ raw: { limit: 400_000, isDescending: false } }, 'limit'],
   ])('that asks for what is not possible is refused: %j', async (part, path) => {
     await fixture.report(start)
-    const answer = await answerQuery(fixture.store, queryOf({ to: start + 1, ...part }, start))
-    expect(answer).toMatchObject({ faults: [{ path }] })
+    expect(await fixture.try({ to: start + 1, ...part })).toMatchObject({ faults: [{ path }] })
   })
 
   test('by days begins at midnight in its time zone, also when clocks change', async () => {
@@ -381,33 +209,30 @@ describe('a query', () => {
     fixture.now = first + 3 * dayMs
     for (const time of times) await fixture.report(time)
     const buckets = bucketsOf(dayMs, ['count'], 'Europe/Berlin')
-    const answer = await fixture.ask({ propIds: [0], from: first, to: first + 2 * dayMs, buckets })
-    expect([answer.from, answer.to, answer.tz]).toEqual([first, first + dayMs + 23 * hourMs + dayMs, 'Europe/Berlin'])
-    expect(answer.series[0]?.count).toEqual([2, 2, 1])
+    const [{ count }, { from, to, tz }] = await fixture.one({ from: first, to: first + 2 * dayMs, buckets })
+    expect([from, to, tz]).toEqual([first, first + dayMs + 23 * hourMs + dayMs, 'Europe/Berlin'])
+    expect(count).toEqual([2, 2, 1])
   })
 
   test('finds that a history above its size loses the oldest points first, then hours, then days, never today', async () => {
     const seen = new Set<string>()
     const counts: number[] = []
     for (const bytesMax of [Number.POSITIVE_INFINITY, 15_000, 12_000, 10_000, 8_000, 5_000, 1]) {
-      const fixture = await Fixture.make(1, bytesMax)
-      for (let step = 0; step < 20 * 24; step++) {
-        fixture.now = start + step * hourMs
-        await fixture.report()
-      }
+      const fixture = await QueryFixture.make(1, bytesMax)
+      await fixture.reportEachHour(20 * 24)
       await fixture.mergeAll()
       const { now } = fixture
-      await fixture.store.expire(now, async () => {})
+      await fixture.expire(now)
       const today = now - (now % dayMs)
       const inBuckets = (from: number, interval: number) =>
-        fixture.ask({ propIds: [0], from, to: now + 1, buckets: bucketsOf(interval, ['count']) })
-      const raw = await fixture.ask({ propIds: [0], from: start, to: now + 1 })
-      const rawFrom = Math.max(start, raw.series[0]?.retainedFrom as unknown as number)
-      const days = (await inBuckets(start, dayMs)).series[0]?.count ?? []
-      const areHoursCut = (await inBuckets(start, hourMs)).interval === dayMs
-      const areNoHours = (await inBuckets(today - dayMs, hourMs)).interval === dayMs
+        fixture.one({ from, to: now + 1, buckets: bucketsOf(interval, ['count']) })
+      const [raw] = await fixture.one({ to: now + 1 })
+      const rawFrom = Math.max(start, raw.retainedFrom as unknown as number)
+      const [{ count: days = [] }] = await inBuckets(start, dayMs)
+      const areHoursCut = (await inBuckets(start, hourMs))[1].interval === dayMs
+      const areNoHours = (await inBuckets(today - dayMs, hourMs))[1].interval === dayMs
       // The remaining values are complete, and coarser ones are only deleted when no finer ones remain.
-      expect(raw.series[0]?.time).toEqual(fixture.sorted.map(([time]) => time).filter((time) => time >= rawFrom))
+      expect(raw.time).toEqual(fixture.sorted.map(([time]) => time).filter((time) => time >= rawFrom))
       expect(days.every((count) => count === 24)).toBe(true)
       if (areHoursCut) expect(rawFrom).toBe(today)
       if (days.length < 20) expect(areNoHours).toBe(true)
@@ -422,13 +247,13 @@ describe('a query', () => {
     for (let hour = 0; hour < 48; hour++) await fixture.report(start + hour * hourMs + 10 * 60_000, hour)
     fixture.now = start + 310 * dayMs
     await fixture.mergeAll()
-    await fixture.store.expire(start + 303 * dayMs, async () => {})
+    await fixture.expire(start + 303 * dayMs)
     // Midnight in Kolkata is at 18:30.
     const midnight = start + 18.5 * hourMs
     const buckets = bucketsOf(dayMs, ['count', 'first'], 'Asia/Kolkata')
-    const answer = await fixture.ask({ propIds: [0], from: midnight, to: midnight + dayMs, buckets })
-    expect([answer.from, answer.tz]).toEqual([midnight, 'Asia/Kolkata'])
-    expect(answer.series[0]).toMatchObject({ time: [midnight], count: [24], first: [19] })
+    const [series, { from, tz }] = await fixture.one({ from: midnight, to: midnight + dayMs, buckets })
+    expect([from, tz]).toEqual([midnight, 'Asia/Kolkata'])
+    expect(series).toMatchObject({ time: [midnight], count: [24], first: [19] })
   })
 
   test('finds the summaries of a day unchanged when a point arrives after the points of that day were deleted', async () => {
@@ -436,18 +261,18 @@ describe('a query', () => {
     await fixture.mergeAll()
     fixture.now = start + dayMs
     await fixture.report(start + 5_000, 77)
-    await fixture.store.expire(start + 302 * dayMs, async () => {})
+    await fixture.expire(start + 302 * dayMs)
     const buckets = bucketsOf(dayMs, ['count', 'max'])
     const expected = { count: [24], max: [23] }
-    expect((await fixture.ask({ propIds: [0], buckets })).series[0]).toMatchObject(expected)
+    expect((await fixture.one({ buckets }))[0]).toMatchObject(expected)
     await fixture.mergeAll()
-    expect((await fixture.ask({ propIds: [0], buckets })).series[0]).toMatchObject(expected)
+    expect((await fixture.one({ buckets }))[0]).toMatchObject(expected)
   })
 
   test('has pages of limited size for texts, and refuses buckets with too many texts', async () => {
     const long = 'x'.repeat(1024 * 1024)
     fixture.now = start + 30 * hourMs
-    for (let index = 0; index < 12; index++) await fixture.reportText(start + index * hourMs, `${index}${long}`)
+    for (let index = 0; index < 12; index++) await fixture.apply([2, `${index}${long}`], start + index * hourMs)
     for (const isDescending of [false, true]) {
       const found: unknown[] = []
       let pages = 0
@@ -460,17 +285,16 @@ describe('a query', () => {
       const times = Array.from({ length: 12 }, (_, index) => start + index * hourMs)
       expect(found).toEqual(isDescending ? times.reverse() : times)
     }
-    const buckets = bucketsOf(hourMs)
-    const answer = await answerQuery(fixture.store, queryOf({ propIds: [2], buckets }, fixture.now))
-    expect(answer).toMatchObject({ faults: [{ path: 'interval' }] })
+    const refused = await fixture.try({ propIds: [2], buckets: bucketsOf(hourMs) })
+    expect(refused).toMatchObject({ faults: [{ path: 'interval' }] })
   })
 
   test('across devices has the aggregate of each device, and then of all that have one', async () => {
-    await fixture.reportOf('A', start, 1)
-    await fixture.reportOf('A', start + 1, 3)
+    await fixture.apply([0, 1], start, 'A')
+    await fixture.apply([0, 3], start + 1, 'A')
     await fixture.mergeAll()
-    await fixture.reportOf('B', start + 5, 10)
-    await fixture.reportOf('B', start + 2 * hourMs, 20)
+    await fixture.apply([0, 10], start + 5, 'B')
+    await fixture.apply([0, 20], start + 2 * hourMs, 'B')
     fixture.now = start + 3 * hourMs
     const devices = 'A\nB\nUNKNOWN'
     const head = { from: start, to: fixture.now, interval: hourMs, aggregate: 'avg', devices: 2 }
@@ -496,27 +320,9 @@ describe('a query', () => {
     expect(answer).toMatchObject({ faults: [{ path }] })
   })
 
-  test.each([1, 2])('for an export has all points and buckets as rows, with seed %i', async (seed) => {
-    const fixture = await Fixture.make(seed)
-    await fixture.fill()
-    const iso = (time: number) => new Date(time).toISOString()
-    const rows = fixture.sorted.map(([time, value]) => `D,service,0,,${iso(time)},${value}\n`)
-    const raw = { limit: 7, isDescending: false }
-    expect(await fixture.exported({ propIds: [0], form: 'csv', raw })).toBe(rows.join(''))
-    const buckets = { ...bucketsOf(hourMs, ['count', 'max']), since: start }
-    const [series] = (await fixture.ask({ propIds: [0], buckets })).series
-    const objects = (await fixture.exported({ propIds: [0], form: 'ndjson', buckets })).trimEnd().split('\n')
-    const names = { deviceIdentifier: device, serviceIdentifier: service, propId: 0 }
-    expect(objects.map((each) => JSON.parse(each))).toEqual(
-      series?.time.map((at, index) => {
-        return { ...names, time: iso(at), count: series.count?.[index], max: series.max?.[index] }
-      }),
-    )
-  })
-
   test('for an export quotes texts as in RFC 4180', async () => {
     fixture.now = start + 10
-    await fixture.reportText(start, 'one, "two"\nthree')
+    await fixture.apply([2, 'one, "two"\nthree'], start)
     const head = `D,service,2,,${new Date(start).toISOString()},`
     expect(await fixture.exported({ propIds: [2], form: 'csv' })).toBe(`${head}"one, ""two""\nthree"\n`)
   })

@@ -1,6 +1,6 @@
 import type { Assembly } from '#app/assembly'
 import type { OperationOptions } from '#routes/bindings'
-import { Backups } from '#store/backup/backups'
+import { Backups } from '#store/backup/backup-writer'
 
 /** Routes about the process itself, without a disk. */
 export function operationOf({ context, database }: Assembly): OperationOptions {

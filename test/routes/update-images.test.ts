@@ -2,7 +2,7 @@ import { appendFile, mkdir, mkdtemp, rm, stat, truncate } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
-import { fileBlobs } from '#store/blobs'
+import { FileBlobs } from '#store/blobs'
 import { FirmwareFixture, sha256Of } from '#test/routes/firmware-fixture'
 import { memoryStorage } from '#test/store/memory'
 
@@ -95,7 +95,7 @@ test.each<[string, (file: string) => Promise<unknown>]>([
   ['a folder', (file) => rm(file).then(() => mkdir(file))],
 ])('an image of a release whose file is %s at a start is 404 until it is uploaded again', async (_, damage) => {
   const folder = await mkdtemp(join(tmpdir(), 'images-'))
-  const images = fileBlobs({ folder, bytesMax: 1_000_000, headroomBytes: 0, now: Date.now })
+  const images = new FileBlobs({ folder, bytesMax: 1_000_000, headroomBytes: 0, now: Date.now })
   const backend = memoryStorage()
   const release = '/updates/projects/boiler/releases/1.5.0'
   const before = await FirmwareFixture.open({ images }, backend)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { BlobStore } from '#runtime/blobs'
-import { fileBlobs } from '#store/blobs'
+import { FileBlobs } from '#store/blobs'
 import { blobSuite, bytesMax, bytesOf, hashOf, noOwners, piecesOf } from '#test/store/blob-suite'
 import { memoryBlobs } from '#test/store/memory-blobs'
 import { onSmallDisk } from '#test/store/small-disk'
@@ -13,7 +13,7 @@ const MIB = 1024 * 1024
 
 async function openBlobs(folder: string) {
   let waitedMs = 0
-  const open = () => fileBlobs({ folder, bytesMax, headroomBytes: 0, now: () => Date.now() + waitedMs })
+  const open = () => new FileBlobs({ folder, bytesMax, headroomBytes: 0, now: () => Date.now() + waitedMs })
   return {
     store: open(),
     async restart() {
@@ -78,7 +78,7 @@ describe('files', () => {
   test('an image that was truncated on disk cannot be read', async () => {
     const failures: Error[] = []
     const failed = (error: Error) => failures.push(error)
-    const store = fileBlobs({ folder, bytesMax, headroomBytes: 0, now: Date.now, failed })
+    const store = new FileBlobs({ folder, bytesMax, headroomBytes: 0, now: Date.now, failed })
     await store.open()
     const sha256 = hashOf(bytesOf(1000))
     await store.receive('a', { from: 0, size: null }, piecesOf(bytesOf(1000)))
@@ -184,13 +184,13 @@ test.each([
 describe('a full disk', () => {
   test('refuses an upload before its first byte, and keeps existing parts', async () => {
     const folder = newFolder()
-    const roomy = fileBlobs({ folder, bytesMax, headroomBytes: 0, now: Date.now })
+    const roomy = new FileBlobs({ folder, bytesMax, headroomBytes: 0, now: Date.now })
     await roomy.open()
     await roomy.receive('a', { from: 0, size: 20 }, piecesOf(bytesOf(10)))
     const failures: Error[] = []
     const failed = (error: Error) => failures.push(error)
     const headroomBytes = Number.MAX_SAFE_INTEGER / 2
-    const narrow = fileBlobs({ folder, bytesMax, headroomBytes, now: Date.now, failed })
+    const narrow = new FileBlobs({ folder, bytesMax, headroomBytes, now: Date.now, failed })
     let asked = 0
     async function* pieces() {
       asked++
@@ -204,7 +204,7 @@ describe('a full disk', () => {
 
   test('does not count the part that an upload replaces', async (context) => {
     await onSmallDisk('100m', context, async (disk) => {
-      const store = fileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
+      const store = new FileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
       await store.open()
       const image = new Uint8Array(30 * MIB)
       const whole = { from: 0, size: image.length }
@@ -215,7 +215,7 @@ describe('a full disk', () => {
 
   test('that fills up during an upload discards the part, and other uploads continue', async (context) => {
     await onSmallDisk('100m', context, async (disk) => {
-      const store = fileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
+      const store = new FileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
       await store.open()
       async function* endless() {
         for (;;) yield new Uint8Array(MIB)

@@ -17,7 +17,7 @@ import {
   isUnresumable,
   isWhole,
   partAgeMsMax,
-} from '#store/blob-limits'
+} from '#store/blobs'
 
 export interface MemoryBlobsOptions {
   readonly bytesMax: number

@@ -1,3 +1,4 @@
+import { partitionPoint } from '#model/partition-point'
 import type { Operation, Row, ScanRange } from '#runtime/storage'
 
 /** Keys in order, in the form of `toOrder`, with their values at the same indexes. */
@@ -58,14 +59,7 @@ const noBytes = new Uint8Array(0)
 
 /** The first index whose key is not less. */
 function lowerBound(keys: readonly string[], key: string): number {
-  let low = 0
-  let high = keys.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((keys[middle] ?? '') < key) low = middle + 1
-    else high = middle
-  }
-  return low
+  return partitionPoint(keys.length, (index) => (keys[index] ?? '') < key)
 }
 
 /**

@@ -3,8 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { accountActor } from '#actors/account/account'
 import { actionActor } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'
-import { deviceActor } from '#actors/device/device'
-import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { deviceTokenActor } from '#actors/device-token/device-token'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
@@ -17,10 +15,9 @@ import { tenantActor } from '#actors/tenant/tenant'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { unpack } from '#store/record-codec'
 import { RecordingTopics } from '#test/actors/acting-subscriber'
-import { noRuleViews } from '#test/actors/no-rule-views'
 import { noopUpdates } from '#test/actors/noop-updates'
 import { entryKinds } from '#test/store/entry-arbitrary'
-import { storedSamples } from '#test/store/stored-samples'
+import { deviceDefinition, storedSamples } from '#test/store/stored-samples'
 
 /**
  * Samples as the release that introduced them wrote them: the key, and the value in hexadecimal. They never change. A
@@ -52,15 +49,9 @@ test('every kind of entry has a sample', () => {
 })
 
 test('every record of an actor has a sample', () => {
-  const device = deviceActor({
-    shapeById: () => expect.fail('no shape is needed'),
-    startedAt: 0,
-    rules: noRuleViews,
-    functions: noDeviceFunctions,
-  })
   const notices = noticeBus()
   const definitions = [
-    device,
+    deviceDefinition,
     tenantActor(notices),
     directoryActor(notices),
     accountActor,

@@ -120,7 +120,7 @@ const keyed = idempotencyAddress('acme', 'crn#user:2Vb7qYx9Kd', '8e03978e-40d5-4
 const keyedPrint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'
 const signingKeys = { kind: 'signing_keys', tenant: 'default', id: 'signing_keys' }
 
-const deviceDefinition = deviceActor({
+export const deviceDefinition = deviceActor({
   shapeById: (id) => shapes.byId(id),
   startedAt: 0,
   rules: noRuleViews,

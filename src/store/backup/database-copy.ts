@@ -2,9 +2,9 @@ import { constants, copyFile, link, mkdir, mkdtemp, readdir, readFile, rm, stat 
 import { join } from 'node:path'
 import { BackupError } from '#store/backup/format'
 import { failureFrom } from '#store/failure'
-import { isMissing } from '#store/file-system'
+import { isMissing, sizeOfFiles, statOf } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
-import { draftPattern } from '#store/level-files/new-database'
+import { draftPattern } from '#store/level-files/manifest'
 
 /** The limit of attempts to copy a database that another process writes to all the time. */
 const triesMax = 10
@@ -34,40 +34,30 @@ export async function withCopyOf<Value>(
     throw failureFrom(error, temporary)
   }
   try {
-    await copyDatabase(database, join(folder, 'db'), temporary)
+    await requireSpace(database, temporary)
+    await makeConsistent(database, join(folder, 'db'), copyBlocks)
     return await use(folder)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-/** @throws BackupError, StorageFailure */
-async function copyDatabase(from: string, to: string, temporary: string): Promise<void> {
-  await requireSpace(from, temporary)
-  await makeConsistent(from, to, copyBlocks)
-}
-
-/**
- * Makes a folder with the files of a database, only for reading; another process may be writing to the database. Tables
- * never change, so they are linked if the file system has links, and only the other files are copied. This takes little
- * time and space.
- *
- * @throws BackupError, StorageFailure
- */
-export async function linkDatabase(from: string, to: string): Promise<void> {
-  await makeConsistent(from, to, async (source, target) => {
-    if (!source.endsWith('.ldb')) return copyBlocks(source, target)
-    await link(source, target).catch((error) => {
-      if (isMissing(error)) throw error
-      // Not every file system has links.
-      return copyBlocks(source, target)
-    })
-  })
-}
-
 type CopyOfFile = (source: string, target: string) => Promise<void>
 
 const copyBlocks: CopyOfFile = (source, target) => copyFile(source, target, constants.COPYFILE_FICLONE)
+
+/**
+ * For a copy that is only read. Tables never change, so they are linked if the file system has links, and only the other
+ * files are copied. This takes little time and space.
+ */
+const linkTables: CopyOfFile = async (source, target) => {
+  if (!source.endsWith('.ldb')) return copyBlocks(source, target)
+  await link(source, target).catch((error) => {
+    if (isMissing(error)) throw error
+    // Not every file system has links.
+    return copyBlocks(source, target)
+  })
+}
 
 async function makeConsistent(from: string, to: string, copy: CopyOfFile): Promise<void> {
   for (let tries = 0; tries < triesMax; tries++) {
@@ -103,16 +93,67 @@ async function manifestOf(database: string): Promise<{ readonly name: string; re
 
 async function requireSpace(from: string, temporary: string): Promise<void> {
   try {
-    let bytes = 0
-    for (const name of await readdir(from)) {
-      const found = await stat(join(from, name)).catch(() => undefined)
-      bytes += found?.size ?? 0
-    }
+    const bytes = await sizeOfFiles(from)
     if ((await freeBytes(temporary)) > bytes) return
     throw new BackupError(
       `${temporary} has no room for a copy of ${from} (${Math.ceil(bytes / 1e6)} MB): set TMPDIR to a folder with enough room`,
     )
   } catch (error) {
     throw error instanceof BackupError ? error : failureFrom(error, from)
+  }
+}
+
+/** The folder of the history, in the data folder. */
+export const historyFolder = 'history'
+
+/** Prefix of the name of a folder that holds a copy of the history while it is sent. */
+const copyPrefix = '.copy-'
+
+export interface HistoryCopy {
+  /** The folder of the database. */
+  readonly folder: string
+  remove(): Promise<void>
+}
+
+/**
+ * Copies the history's database as it is on the disk, while history stays in use. Undefined if there is no database.
+ * The store must be copied after the history: history that is behind the store reads the rest from the stream.
+ *
+ * @throws BackupError, StorageFailure
+ */
+export async function copyHistory(dataFolder: string): Promise<HistoryCopy | undefined> {
+  const database = await historyDatabase(dataFolder)
+  if (database === undefined) return undefined
+  const temporary = await mkdtemp(join(dataFolder, copyPrefix)).catch((error) => {
+    throw failureFrom(error, dataFolder)
+  })
+  const remove = () => rm(temporary, { recursive: true, force: true })
+  try {
+    const folder = join(temporary, 'db')
+    await makeConsistent(database, folder, linkTables)
+    return { folder, remove }
+  } catch (error) {
+    await remove()
+    throw error instanceof BackupError ? error : failureFrom(error, dataFolder)
+  }
+}
+
+/** The folder of the history's database; undefined if there is none. */
+export async function historyDatabase(dataFolder: string): Promise<string | undefined> {
+  const database = join(dataFolder, historyFolder, 'db')
+  const found = await statOf(database).catch((error) => {
+    throw failureFrom(error, dataFolder)
+  })
+  return found && database
+}
+
+/** Removes the copies of a process that died. */
+export async function removeHistoryCopies(dataFolder: string): Promise<void> {
+  const names = await readdir(dataFolder).catch((error) => {
+    if (isMissing(error)) return []
+    throw error
+  })
+  for (const name of names.filter((each) => each.startsWith(copyPrefix))) {
+    await rm(join(dataFolder, name), { recursive: true, force: true })
   }
 }

@@ -1,17 +1,17 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BackupTurns, writeBackup } from '#store/backup/backup-writer'
-import { withCopyOf } from '#store/backup/database-copy'
+import { historyDatabase, withCopyOf } from '#store/backup/database-copy'
 import { BackupError, databaseFile, historyPrefix, imageFolder } from '#store/backup/format'
-import { historyDatabase } from '#store/backup/history-copy'
-import { Inspection, type InspectionResult, inspectRows } from '#store/backup/inspection'
+import { Inspection, type InspectionResult } from '#store/backup/inspection'
 import { readBackup } from '#store/backup/records'
-import { fileBlobs } from '#store/blobs'
+import { FileBlobs } from '#store/blobs'
 import { failureFrom } from '#store/failure'
 import { isMissing } from '#store/file-system'
 import { readKeyFile } from '#store/key-file'
 import { everyKey } from '#store/key-space'
 import { interruptedRestoreText, levelStorage, restoringFolder } from '#store/level'
+import { pagesOf } from '#store/pages'
 
 /**
  * Makes a backup of a data folder that no server uses.
@@ -61,11 +61,10 @@ export async function inspectFolder(folder: string, temporary: string): Promise<
   if (keyFile) inspection.file('identity.key', keyFile.byteLength)
   await withCopyOf(join(folder, 'db'), temporary, async (copy) => {
     const storage = await levelStorage({ folder: copy, headroomBytes: 0 }).open()
-    const rows = storage.scan({ ...everyKey, hasValues: true })
     try {
-      await inspectRows(inspection, rows)
+      for await (const page of pagesOf(storage, { ...everyKey, hasValues: true }))
+        for (const { key, value } of page) inspection.row(key, value)
     } finally {
-      await rows.close()
       await storage.close()
     }
   })
@@ -87,7 +86,7 @@ export async function inspectBackup(
 }
 
 function imagesIn(folder: string, now: number) {
-  return fileBlobs({ folder, bytesMax: 0, headroomBytes: 0, now: () => now })
+  return new FileBlobs({ folder, bytesMax: 0, headroomBytes: 0, now: () => now })
 }
 
 /** LevelDB would create a missing database. */

@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 /**
  * The file format of a backup: all rows of a store at one moment, and its other files. All numbers are little-endian.
  *
@@ -37,23 +39,22 @@ export const valueBytesMax = 256 * 1024 * 1024
 export const keyBytesMax = 0xffff
 export const jsonBytesMax = 64 * 1024
 
-export interface BackupHead {
-  readonly format: typeof backupFormat
-  readonly version: number
+const Count = z.int().min(0)
+
+export type BackupHead = z.infer<typeof BackupHead>
+export const BackupHead = z.object({
+  format: z.literal(backupFormat),
+  version: z.int().min(1),
   /** Unix ms. */
-  readonly createdAt: number
+  createdAt: Count,
   /** The version of the key space of the rows. */
-  readonly keySpace: number
-}
+  keySpace: z.int().min(1),
+})
 
 /** The counts that a reader must have read before the end. */
-export interface BackupEnd {
-  readonly rows: number
-  /** The bytes of all keys and values. */
-  readonly rowBytes: number
-  readonly files: number
-  readonly fileBytes: number
-}
+export type BackupEnd = z.infer<typeof BackupEnd>
+/** `rowBytes`: the bytes of all keys and values. */
+export const BackupEnd = z.strictObject({ rows: Count, rowBytes: Count, files: Count, fileBytes: Count })
 
 export const keyFileName = 'identity.key'
 export const imageFolder = 'images'

@@ -1,7 +1,6 @@
-import type { Scan } from '#runtime/storage'
 import { historyPrefix, keyFileName } from '#store/backup/format'
 import { headOf } from '#store/chunk'
-import { epochFormat } from '#store/epochs'
+import { type Epoch, epochFormat } from '#store/epochs'
 import { addressOf, keySpace, numberOf } from '#store/key-space'
 import { unpackRecord } from '#store/record-codec'
 import { redoFormat } from '#store/store-journal'
@@ -12,7 +11,7 @@ export interface InspectionResult {
   readonly keySpace: number | null
   readonly rows: number
   readonly rowBytes: number
-  readonly epochs: readonly EpochInspection[]
+  readonly epochs: readonly Epoch[]
   readonly shapes: Size
   /** Messages between actors that were not delivered yet. */
   readonly tells: number
@@ -26,13 +25,6 @@ export interface InspectionResult {
 interface Size {
   readonly count: number
   readonly bytes: number
-}
-
-export interface EpochInspection {
-  readonly number: number
-  readonly name: string
-  /** The last offset of each stream before this epoch began. */
-  readonly heads: Readonly<Record<string, number>>
 }
 
 export interface TenantInspection {
@@ -69,7 +61,7 @@ interface TenantCount {
  */
 export class Inspection {
   readonly #tenants = new Map<string, TenantCount>()
-  readonly #epochs: EpochInspection[] = []
+  readonly #epochs: Epoch[] = []
   readonly #shapes = { count: 0, bytes: 0 }
   readonly #images = { count: 0, bytes: 0 }
   readonly #history = { count: 0, bytes: 0 }
@@ -135,7 +127,7 @@ export class Inspection {
       this.#shapes.bytes += bytes
     },
     epoch: (key, value) => {
-      const { name, heads } = unpackRecord(epochFormat, value) as Omit<EpochInspection, 'number'>
+      const { name, heads } = unpackRecord(epochFormat, value) as Omit<Epoch, 'number'>
       this.#epochs.push({ number: numberOf(key), name, heads })
     },
     format: (_, value) => {
@@ -148,11 +140,8 @@ export class Inspection {
   #actor(key: string, bytes: number): void {
     const { kind, tenant, id } = addressOf(key)
     const { actors } = this.#tenant(tenant)
-    let size = actors.get(kind)
-    if (!size) {
-      size = { count: 0, bytes: 0, lastId: '' }
-      actors.set(kind, size)
-    }
+    const size = actors.get(kind) ?? { count: 0, bytes: 0, lastId: '' }
+    actors.set(kind, size)
     size.bytes += bytes
     if (size.count > 0 && size.lastId === id) return
     // An actor that has a snapshot was counted with it.
@@ -176,19 +165,9 @@ export class Inspection {
   }
 
   #tenant(tenant: string): TenantCount {
-    let count = this.#tenants.get(tenant)
-    if (!count) {
-      const stream = { from: null, to: null, redoFrom: null, since: null, until: null, chunks: 0, bytes: 0 }
-      count = { actors: new Map(), indexEntries: 0, reminders: 0, stream }
-      this.#tenants.set(tenant, count)
-    }
+    const stream = { from: null, to: null, redoFrom: null, since: null, until: null, chunks: 0, bytes: 0 }
+    const count = this.#tenants.get(tenant) ?? { actors: new Map(), indexEntries: 0, reminders: 0, stream }
+    this.#tenants.set(tenant, count)
     return count
-  }
-}
-
-/** Adds every row of a scan to the inspection. */
-export async function inspectRows(inspection: Inspection, rows: Scan): Promise<void> {
-  for (let page = await rows.next(1000); page.length > 0; page = await rows.next(1000)) {
-    for (const { key, value } of page) inspection.row(key, value)
   }
 }

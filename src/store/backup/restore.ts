@@ -215,8 +215,8 @@ class StagedFiles {
   }
 }
 
-/** The database is moved last; then `restoring` is removed. */
-async function moveIntoPlace(staging: string, folder: string): Promise<void> {
+/** Moves the content of the staging folder into the data folder, the database last; then removes the staging folder. */
+export async function moveIntoPlace(staging: string, folder: string): Promise<void> {
   const names = (await readdir(staging)).filter((name) => name !== 'db').sort()
   if (names.includes(imageFolder)) await syncFolder(join(staging, imageFolder))
   if (names.includes('history')) await syncFolder(join(staging, 'history', 'db'))

@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { ByteCursor, InvalidBytes } from '#store/level-files/byte-cursor'
 import { bytesOf, filesIn, ofFile } from '#store/level-files/folder'
 import { readLog } from '#store/level-files/log-file'
-import { type Manifest, manifestOf, type NamedTable } from '#store/level-files/manifest'
-import { draftPattern } from '#store/level-files/new-database'
+import { draftPattern, type Manifest, manifestOf, type NamedTable } from '#store/level-files/manifest'
 import { damagedBlocks } from '#store/level-files/table-file'
 
 /**

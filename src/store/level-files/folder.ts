@@ -1,7 +1,7 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { imageFolder, keyFileName } from '#store/backup/format'
-import { isMissing } from '#store/file-system'
+import { isMissing, statOf } from '#store/file-system'
 
 /** The files in the folder of a database. */
 export interface FolderFiles {
@@ -20,7 +20,7 @@ export async function filesIn(database: string): Promise<FolderFiles> {
   try {
     for (const entry of await readdir(database, { withFileTypes: true })) {
       const { name } = entry
-      const isFile = entry.isFile() || (entry.isSymbolicLink() && (await isFileBehind(join(database, name))))
+      const isFile = entry.isFile() || (entry.isSymbolicLink() && (await statOf(join(database, name)))?.isFile())
       if (isFile || !needed.test(name)) names.push(name)
       else notFiles.push(name)
     }
@@ -44,15 +44,6 @@ export function ofFile(name: string, error: unknown): unknown {
   if (!(error instanceof Error) || error.message.includes(name)) return error
   const { code } = error as NodeJS.ErrnoException
   return Object.assign(new Error(`${name}: ${error.message}`), { code })
-}
-
-async function isFileBehind(link: string): Promise<boolean> {
-  try {
-    return (await stat(link)).isFile()
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
 }
 
 /**

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { BlockWriter } from '#store/backup/blocks'
-import { type BackupItem, RecordWriter, readBackup } from '#store/backup/records'
+import { type BackupItem, BlockWriter, RecordWriter, readBackup } from '#store/backup/records'
 
 export interface Content {
   readonly rows: readonly (readonly [key: string, value: Uint8Array])[]

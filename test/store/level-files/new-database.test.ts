@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { levelStorage } from '#store/level'
 import { checkDatabase, readManifest } from '#store/level-files/database-check'
-import { createDatabase } from '#store/level-files/new-database'
+import { createDatabase } from '#store/level-files/manifest'
 import { put, rowsOf } from '#test/store/storage-suite'
 
 let folder: string
