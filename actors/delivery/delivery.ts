@@ -16,7 +16,7 @@ import {
   webhookPrefix,
 } from '#actors/delivery/state'
 import type { DeliveryNotices, WebhookNotices } from '#actors/notice-bus'
-import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { putIn, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { resultsWith, type StoredWebhook, type WebhookResult } from '#model/webhook'
@@ -99,19 +99,14 @@ function put(state: DeliveryState, { name, value }: RecordChange): void {
   const id = name.slice(slash)
   switch (name.slice(0, slash)) {
     case requestPrefix:
-      putIn(state.requests, Number(id), value as DeliveryRequest | null)
+      putIn(state.requests, Number(id), value)
       break
     case webhookPrefix:
-      putIn(state.webhooks, id, value as StoredWebhook | null)
+      putIn(state.webhooks, id, value)
       break
     case resultPrefix:
-      putIn(state.results, id, value as WebhookResult | null)
+      putIn(state.results, id, value)
   }
-}
-
-function putIn<K, V>(map: Map<K, V>, key: K, value: V | null): void {
-  if (value === null) map.delete(key)
-  else map.set(key, value)
 }
 
 function decideRequest(

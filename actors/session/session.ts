@@ -1,4 +1,4 @@
-import { accountAddress } from '#actors/account/commands'
+import { accountAddress } from '#actors/account/state'
 import type { IdentityNotices } from '#actors/notice-bus'
 import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import {

@@ -1,4 +1,5 @@
-import { putIn, type TenantState } from '#actors/tenant/state'
+import { putIn } from '#actors/record-actor'
+import type { TenantState } from '#actors/tenant/state'
 import { alarmBindingsMax, type StoredAlarm } from '#model/alarm'
 import type { DeviceBinding } from '#model/device-binding'
 import type { StoredFunction } from '#model/function'

@@ -1,6 +1,11 @@
 import type { SubscriberNotices } from '#actors/notice-bus'
-import type { AdvanceMail, SubscriberCommand } from '#actors/subscriber/commands'
-import { partsOfTopicRow, type SubscriberState, topicIndex } from '#actors/subscriber/state'
+import {
+  type AdvanceMail,
+  partsOfTopicRow,
+  type SubscriberCommand,
+  type SubscriberState,
+  topicIndex,
+} from '#actors/subscriber/state'
 import { subscriberActor } from '#actors/subscriber/subscriber'
 import type { Entry } from '#model/entry'
 import type { StoredSubscription } from '#model/subscription'

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { DeviceCommand } from '#actors/device/commands'
-import { isOverridden } from '#actors/device/property-override'
+import { isOverridden } from '#actors/device/state'
 import { connectsSince } from '#actors/device/status'
 import type { JsonObject } from '#model/json-value'
 import { metaBytesMax } from '#model/meta'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { SubscriberCommand } from '#actors/subscriber/commands'
+import type { SubscriberCommand } from '#actors/subscriber/state'
 import { now } from '#test/actors/acting-actor'
 import { ActingSubscriber, subscriptionOf } from '#test/actors/acting-subscriber'
 import { commandOf, weighted } from '#test/kit/command-arbitrary'

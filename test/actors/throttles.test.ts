@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { noThrottles } from '#actors/device/state'
-import { type Throttled, throttlesMax } from '#actors/device/throttles'
+import { type Throttled, throttlesMax } from '#actors/device/state-changes'
 import type { Graph, GraphNode } from '#model/graph'
 import { now } from '#test/actors/acting-actor'
 import { hello, post, report, shapeOf } from '#test/actors/acting-device'

@@ -1,7 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/state'
-import { subscriberAddress } from '#actors/subscriber/commands'
-import type { SubscriberState } from '#actors/subscriber/state'
+import { type SubscriberState, subscriberAddress } from '#actors/subscriber/state'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import type { StoredSubscription } from '#model/subscription'

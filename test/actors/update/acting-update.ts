@@ -1,6 +1,12 @@
 import type { UpdateNotices } from '#actors/notice-bus'
-import type { BeginAnswer, BeginUpdate, FoundUpdate, UpdateCommand } from '#actors/update/commands'
-import type { StoredUpdate, UpdateActorState } from '#actors/update/state'
+import type {
+  BeginAnswer,
+  BeginUpdate,
+  FoundUpdate,
+  StoredUpdate,
+  UpdateActorState,
+  UpdateCommand,
+} from '#actors/update/state'
 import { updateActor } from '#actors/update/update'
 import type { Entry, UpdateChanged } from '#model/entry'
 import type { FirmwareStatusMessage } from '#model/link-message'
