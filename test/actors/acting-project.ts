@@ -4,7 +4,7 @@ import type { JobMoved, ProjectCommand, ProjectState, ScanRequest, Stage } from 
 import type { StoredRelease } from '#model/release'
 import type { RolloutBody } from '#model/rollout'
 import { ActingActor, indexChangesOf, outcomeOf } from '#test/actors/acting-actor'
-import { RecordedLines } from '#test/actors/recorded-lines'
+import { RecordedLines } from '#test/actors/recording-notices'
 
 export class RecordingProjects extends RecordedLines implements ProjectNotices {
   releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {

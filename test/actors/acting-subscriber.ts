@@ -11,7 +11,7 @@ import type { Entry } from '#model/entry'
 import type { StoredSubscription } from '#model/subscription'
 import type { Decision, Recorded } from '#runtime/actor'
 import { ActingActor, now } from '#test/actors/acting-actor'
-import { RecordedLines } from '#test/actors/recorded-lines'
+import { RecordedLines } from '#test/actors/recording-notices'
 
 export const ada = 'crn#user:2Vb7qYx9Kd'
 

@@ -1,4 +1,4 @@
-import type { UpdateNotices } from '#actors/notice-bus'
+import { noticeBus, type UpdateNotices } from '#actors/notice-bus'
 import type {
   BeginAnswer,
   BeginUpdate,
@@ -114,3 +114,6 @@ export function updateEventsOf(decision: Decision<Entry>): string[] {
     return parts.filter((part) => part !== undefined).join(' ')
   })
 }
+
+/** An update actor without active updates. It receives the message that the removal of a device sends. */
+export const noopUpdates = updateActor({ notices: noticeBus(), offerTimeoutMs: 10_000 })
