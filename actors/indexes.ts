@@ -1,5 +1,5 @@
 import { runningActionIndex } from '#actors/action/action'
-import { deliveringIndex } from '#actors/delivery/state'
+import { deliveringIndex } from '#actors/delivery/delivery'
 import { alarmIndex, alarmLogIndex } from '#actors/device/alarms'
 import { serviceIndex } from '#actors/device/declaration'
 import { firmwareIndex, projectDeviceIndex } from '#actors/device/firmware-index'

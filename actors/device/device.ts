@@ -23,14 +23,16 @@ import { endingsMax, evaluateAllAlarms } from '#actors/device/evaluation'
 import { firmwareRows } from '#actors/device/firmware-index'
 import { withRuns } from '#actors/device/function-runs'
 import { limitMemory, type MemoryLimits, unlimitedMemory } from '#actors/device/memory'
-import { decidePost, decideReport, isRepeated } from '#actors/device/report'
 import {
   type DeviceRules,
   decideDueAlarms,
   decideEvaluate,
+  decidePost,
+  decideReport,
   evaluatedAfter,
+  isRepeated,
   withEvaluation,
-} from '#actors/device/report-evaluation'
+} from '#actors/device/report'
 import { deviceFormat, readSnapshot, shapeIdsOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { applyChange, applyEntry, type DeviceChange } from '#actors/device/state-changes'

@@ -1,4 +1,4 @@
-import { isSame } from '#actors/device/report-evaluation'
+import { isSame } from '#actors/device/report'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, type KnownFunctions, serviceOf } from '#actors/device/state'
 import {

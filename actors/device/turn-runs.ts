@@ -1,4 +1,4 @@
-import { type AddRequest, type AddWebhook, deliveryAddress } from '#actors/delivery/state'
+import { type AddRequest, type AddWebhook, deliveryAddress } from '#actors/delivery/delivery'
 import { absentDevice, type DeviceState, noThrottles } from '#actors/device/state'
 import { stampsOf } from '#actors/device/state-changes'
 import { type DeliveryCause, storedValue } from '#model/delivery'

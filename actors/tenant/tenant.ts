@@ -3,7 +3,6 @@ import { deviceAddress } from '#actors/device/device'
 import type { IdentityNotices, RuleNotices, TopicNotices } from '#actors/notice-bus'
 import { putIn, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { decideDeleteAlarm, decidePutAlarm, decideSweepDone, decideSweepProgress } from '#actors/tenant/alarms'
-import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
 import type { AdmitDevice, DeviceGone, DeviceSized, TenantCommand } from '#actors/tenant/commands'
 import {
   decideDeleteFunction,
@@ -11,7 +10,7 @@ import {
   decidePutFunction,
   decideTopicSwept,
 } from '#actors/tenant/functions'
-import { decideDeleteGroup, decidePutGroup } from '#actors/tenant/groups'
+import { decideDeleteGroup, decidePutGroup, putBound, putGroup } from '#actors/tenant/groups'
 import { decideAddApiKey, decideAddProvisioningKey, decideDeleteKey, decideKeysDue } from '#actors/tenant/keys'
 import { decideDeleteRole, decidePutRole, decideRoleSettled } from '#actors/tenant/roles'
 import {
@@ -164,9 +163,9 @@ const putOf: Readonly<Record<string, (state: TenantState, id: string, value: nev
   [apiKeyPrefix]: ({ apiKeys }, id, value) => putIn(apiKeys, id, value),
   [provisioningKeyPrefix]: ({ provisioningKeys }, id, value) => putIn(provisioningKeys, id, value),
   [groupPrefix]: putGroup,
-  [alarmPrefix]: putAlarm,
+  [alarmPrefix]: (state, id, value) => putBound(state, state.alarms, id, value),
   [evaluatedPrefix]: ({ evaluated }, id, value) => putIn(evaluated, id, value),
-  [functionPrefix]: putFunction,
+  [functionPrefix]: (state, id, value) => putBound(state, state.functions, id, value),
   [templatePrefix]: putTemplate,
 }
 

@@ -1,5 +1,10 @@
-import { isWaiting } from '#actors/delivery/delivery'
-import { type DeliveryCommand, type DeliveryState, deliveringIndex, deliveryAddress } from '#actors/delivery/state'
+import {
+  type DeliveryCommand,
+  type DeliveryState,
+  deliveringIndex,
+  deliveryAddress,
+  isWaiting,
+} from '#actors/delivery/delivery'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { type MailState, partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'

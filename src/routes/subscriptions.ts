@@ -1,4 +1,4 @@
-import { deliveryAddress } from '#actors/delivery/state'
+import { deliveryAddress } from '#actors/delivery/delivery'
 import { type SubscriberCommand, subscriberAddress, subscriberIdOf } from '#actors/subscriber/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/notifications'

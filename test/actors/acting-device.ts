@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { DeclaredService, DeviceCommand, Hello, Post, Report } from '#actors/device/commands'
 import { deviceActor } from '#actors/device/device'
-import type { DeviceRules } from '#actors/device/report-evaluation'
+import type { DeviceRules } from '#actors/device/report'
 import type { DeviceState } from '#actors/device/state'
 import { type DeviceFunctions, noDeviceFunctions } from '#actors/device/turn-runs'
 import type { Entry, Items } from '#model/entry'

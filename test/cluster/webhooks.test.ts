@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deliveryAddress } from '#actors/delivery/state'
+import { deliveryAddress } from '#actors/delivery/delivery'
 import type { WebhookAnswer } from '#model/webhook'
 import type { WebhookPost } from '#notifications/webhook-sender'
 import { randomLimits } from '#test/simulation/limits'

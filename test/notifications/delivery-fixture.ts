@@ -1,6 +1,5 @@
 import { expect } from 'vitest'
-import { deliveryActor } from '#actors/delivery/delivery'
-import { type AddRequest, type DeliveryState, deliveryAddress } from '#actors/delivery/state'
+import { type AddRequest, type DeliveryState, deliveryActor, deliveryAddress } from '#actors/delivery/delivery'
 import { deviceAddress } from '#actors/device/device'
 import { directoryActor } from '#actors/directory/directory'
 import { activeTenants } from '#actors/directory/queries'

@@ -1,5 +1,4 @@
-import { deliveryActor } from '#actors/delivery/delivery'
-import { deliveryAddress } from '#actors/delivery/state'
+import { deliveryActor, deliveryAddress } from '#actors/delivery/delivery'
 import { noticeBus } from '#actors/notice-bus'
 import { type OutboxTally, outboxActor, outboxAddress } from '#actors/outbox/outbox'
 import { type MailState, subscriberAddress } from '#actors/subscriber/state'
