@@ -73,7 +73,8 @@ export function putIn<Key, Value>(map: Map<Key, Value>, key: Key, value: unknown
   else map.set(key, value as Value)
 }
 
-function formatOf(format: string | RecordFormat): RecordFormat {
+/** A string stands for version 1 of the format with this name. */
+export function formatOf(format: string | RecordFormat): RecordFormat {
   return typeof format === 'string' ? { name: format, version: 1, upgrades: {} } : format
 }
 
