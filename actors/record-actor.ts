@@ -62,7 +62,19 @@ export function recordActor<State, Command extends { readonly type: string }>({
   }
 }
 
-function formatOf(format: string | RecordFormat): RecordFormat {
+/** `put` of an actor with one record. */
+export function putStored<Stored>(state: { stored: Stored | undefined }, { value }: RecordChange): void {
+  state.stored = (value as Stored | null) ?? undefined
+}
+
+/** Sets the entry of one record. `value` null: deletes the entry. */
+export function putIn<Key, Value>(map: Map<Key, Value>, key: Key, value: unknown): void {
+  if (value === null) map.delete(key)
+  else map.set(key, value as Value)
+}
+
+/** A string stands for version 1 of the format with this name. */
+export function formatOf(format: string | RecordFormat): RecordFormat {
   return typeof format === 'string' ? { name: format, version: 1, upgrades: {} } : format
 }
 

@@ -1,12 +1,14 @@
-import type { AccountCommand } from '#actors/account/commands'
 import {
+  decideBegin,
   decideDisable,
   decideEnable,
+  decideEndSessions,
   decideEraseAccount,
   decideInvite,
   decideOpenAccount,
   decideRedeem,
   decideRenewHash,
+  decideSessionOver,
   decideSetPassword,
 } from '#actors/account/credentials'
 import {
@@ -19,8 +21,8 @@ import {
   decideUseTotp,
   decideUseWebauthn,
 } from '#actors/account/factors'
-import { decideBegin, decideEndSessions, decideSessionOver } from '#actors/account/sessions'
 import {
+  type AccountCommand,
   type AccountSession,
   type AccountState,
   type Credentials,

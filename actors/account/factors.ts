@@ -1,24 +1,28 @@
-import type {
-  AddWebauthn,
-  CredentialsChanged,
-  RemoveTotp,
-  RemoveWebauthn,
-  SetTotp,
-  UseRecovery,
-  UseTotp,
-  UseWebauthn,
-} from '#actors/account/commands'
-import { credentialsChange, isSameHash } from '#actors/account/credentials'
-import { endSessions, mayChangeAccount, sessionOverProblem, versionConflict } from '#actors/account/sessions'
+import {
+  credentialsChange,
+  endSessions,
+  isSameHash,
+  mayChangeAccount,
+  sessionOverProblem,
+  versionConflict,
+} from '#actors/account/credentials'
 import {
   type AccountState,
+  type AddWebauthn,
+  type CredentialsChanged,
   type Factors,
   factorNames,
   factorsRecord,
+  type RemoveTotp,
+  type RemoveWebauthn,
+  type SetTotp,
   type StoredCredential,
+  type UseRecovery,
+  type UseTotp,
+  type UseWebauthn,
   type WrongFactors,
 } from '#actors/account/state'
-import { directoryAddress } from '#actors/directory/commands'
+import { directoryAddress } from '#actors/directory/state'
 import { recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'

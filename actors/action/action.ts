@@ -1,17 +1,62 @@
-import type { ActionCommand, BeginAction } from '#actors/action/commands'
-import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
-import { actionRetentionMs, type StoredAction } from '#model/action'
+import { putStored, recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { actionRetentionMs, type DeviceOutcome, type StoredAction } from '#model/action'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import {
+  type ActorAddress,
   type ActorDefinition,
   answer,
   type Decision,
   type IndexChange,
-  type RecordChange,
   refuse,
   type Turn,
 } from '#runtime/actor'
+import type { ReminderDue } from '#runtime/system'
+
+/** Commands of an action. Contract 3.6. */
+export type ActionCommand = BeginAction | { readonly type: 'done' } | ReminderDue
+
+/** The devices of an action are stored in pages before the action begins. */
+export interface BeginAction {
+  readonly type: 'begin'
+  readonly action: Omit<StoredAction, 'createdAt' | 'isDone'>
+}
+
+/** Commands of one page of an action. */
+export type ActionPageCommand = PutActionPage | PutOutcomes | ReminderDue
+
+/** Sent before the action begins. */
+export interface PutActionPage {
+  readonly type: 'put'
+  readonly devices: readonly string[]
+}
+
+/**
+ * Each outcome has the position of its device in the page. Only the first outcome of a device is stored. Answered with
+ * `PageProgress`.
+ */
+export interface PutOutcomes {
+  readonly type: 'outcomes'
+  readonly outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[]
+}
+
+export interface PageProgress {
+  /** The number of devices of the page that have no outcome yet; 0 for a deleted page. */
+  readonly pending: number
+}
+
+export function actionAddress(tenant: string, id: string): ActorAddress<unknown, ActionCommand> {
+  return { kind: 'action', tenant, id }
+}
+
+/** Pages are numbered from 0. */
+export function actionPageAddress(
+  tenant: string,
+  action: string,
+  page: number,
+): ActorAddress<unknown, ActionPageCommand> {
+  return { kind: 'action_page', tenant, id: `${action}.${page}` }
+}
 
 /** Running actions, which continue when the server starts: entries `<actionId>`. */
 export const runningActionIndex = 'running_action'
@@ -33,17 +78,13 @@ export const actionActor: ActorDefinition<ActionState, ActionCommand, Entry> = r
   records: { [actionRecord]: 'action' },
   isBrief: true,
   empty: ({ id }) => ({ id, stored: undefined }),
-  put,
+  put: putStored,
   decisions: {
     begin: decideBegin,
     done: decideDone,
-    reminder_due: (state, _, turn) => decideDue(state, turn),
+    reminder_due: (state, _, turn) => decideActionDue(state, turn),
   },
 })
-
-function put(state: ActionState, { value }: RecordChange): void {
-  state.stored = (value as StoredAction | null) ?? undefined
-}
 
 function decideBegin({ id, stored }: ActionState, { action }: BeginAction, { now }: Turn): Decision<Entry> {
   if (stored) return refuse(new Problem('conflict', 'the id is taken'))
@@ -66,7 +107,7 @@ function decideDone({ id, stored }: ActionState): Decision<Entry> {
  * Deletes the action after its retention time. If that time is not over, because a clock was set back, sets the
  * reminder again.
  */
-function decideDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> {
+function decideActionDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
   const endsAt = stored.createdAt + actionRetentionMs
   if (now < endsAt) return recordsWithoutEntry([], { reminder: endsAt })
@@ -75,4 +116,80 @@ function decideDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> 
 
 function running(entry: string, isPresent: boolean): IndexChange {
   return { index: runningActionIndex, entry, isPresent }
+}
+
+/** Maximum number of devices of one page: storing outcomes rewrites the whole page. */
+export const pageDevicesMax = 100
+
+/**
+ * How much longer a page is retained than its action. A page is stored before its action, and must exist as long as the
+ * action does.
+ */
+const extraRetentionMs = 10 * 60_000
+
+export const pageRecord = 'page'
+
+export interface StoredPage {
+  /** Unix ms. */
+  readonly createdAt: number
+  /** Device identifiers. */
+  readonly devices: readonly string[]
+  /** The outcome of each device, in the order of `devices`; null: none yet. */
+  readonly outcomes: readonly (DeviceOutcome | null)[]
+}
+
+export interface PageState {
+  stored: StoredPage | undefined
+}
+
+/** Some of the devices of an action with their outcomes. An action may have a thousand pages. Contract 3.6. */
+export const actionPageActor: ActorDefinition<PageState, ActionPageCommand, Entry> = recordActor({
+  kind: 'action_page',
+  records: { [pageRecord]: 'page of an action' },
+  isBrief: true,
+  empty: () => ({ stored: undefined }),
+  put: putStored,
+  decisions: {
+    put: (_, command, turn) => decidePut(command, turn),
+    outcomes: decideOutcomes,
+    reminder_due: (state, _, turn) => decidePageDue(state, turn),
+  },
+})
+
+/**
+ * Replaces the page of an earlier attempt, if that attempt ended before the action began: that page may have other
+ * devices.
+ */
+function decidePut({ devices }: PutActionPage, { now }: Turn): Decision<Entry> {
+  const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }
+  return recordsWithoutEntry([{ name: pageRecord, value }], { reminder: now + actionRetentionMs + extraRetentionMs })
+}
+
+/** The outcomes of a deleted page are dropped. */
+function decideOutcomes({ stored }: PageState, { outcomes: added }: PutOutcomes): Decision<Entry> {
+  if (!stored) return answer({ pending: 0 } satisfies PageProgress)
+  const outcomes = [...stored.outcomes]
+  let isChanged = false
+  for (const [place, outcome] of added) {
+    if (outcomes[place] !== null) continue
+    outcomes[place] = outcome
+    isChanged = true
+  }
+  const progress: PageProgress = { pending: outcomes.filter((outcome) => outcome === null).length }
+  if (!isChanged) return answer(progress)
+  return recordsWithoutEntry([{ name: pageRecord, value: { ...stored, outcomes } satisfies StoredPage }], {
+    answer: progress,
+  })
+}
+
+/**
+ * Deletes the page after its retention time. If that time is not over, because a clock was set back, sets the reminder
+ * again.
+ */
+function decidePageDue({ stored }: PageState, { now }: Turn): Decision<Entry> {
+  if (!stored) return answer(undefined)
+  const endsAt = stored.createdAt + actionRetentionMs + extraRetentionMs
+  return now < endsAt
+    ? recordsWithoutEntry([], { reminder: endsAt })
+    : recordsWithoutEntry([{ name: pageRecord, value: null }])
 }

@@ -47,12 +47,12 @@ export function declare(state: DeviceState, services: readonly DeclaredService[]
     if (changed.length > 0 || removed.length > 0) {
       entries.push({ kind: 'declared', device, flakeAddress, shape, at: now, items: changed, removed })
     } else if (isNew) changes.push({ type: 'service_declared', shape })
-    if (!before) indexes.push({ index: serviceIndex, entry: `${shape.serviceIdentifier}/${device}`, isPresent: true })
+    if (!before) indexes.push(serviceRow(device, shape, true))
   }
   for (const { shape } of state.services) {
     if (stored.some((service) => service.shape.serviceIdentifier === shape.serviceIdentifier)) continue
     entries.push(undeclaredEntry(state, shape, now))
-    indexes.push({ index: serviceIndex, entry: `${shape.serviceIdentifier}/${device}`, isPresent: false })
+    indexes.push(serviceRow(device, shape, false))
   }
   return { entries, changes, indexes, shared }
 }
@@ -61,6 +61,10 @@ export function declare(state: DeviceState, services: readonly DeclaredService[]
 export function undeclaredEntry({ device, flakeAddress }: DeviceState, shape: Shape, now: number): Entry {
   const service = shape.serviceIdentifier
   return { kind: 'undeclared', device, flakeAddress, service, at: now, removed: shape.properties.map(removedOf) }
+}
+
+export function serviceRow(device: string, { serviceIdentifier }: Shape, isPresent: boolean): IndexChange {
+  return { index: serviceIndex, entry: `${serviceIdentifier}/${device}`, isPresent }
 }
 
 function statesOf(items: DeclaredService['items']): ReadonlyMap<number, PropertyState> {

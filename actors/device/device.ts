@@ -11,7 +11,7 @@ import type {
   SetToken,
   Welcome,
 } from '#actors/device/commands'
-import { declare, serviceIndex, undeclaredEntry } from '#actors/device/declaration'
+import { declare, serviceRow, undeclaredEntry } from '#actors/device/declaration'
 import {
   decideDesiredResult,
   decideSendDesired,
@@ -23,14 +23,16 @@ import { endingsMax, evaluateAllAlarms } from '#actors/device/evaluation'
 import { firmwareRows } from '#actors/device/firmware-index'
 import { withRuns } from '#actors/device/function-runs'
 import { limitMemory, type MemoryLimits, unlimitedMemory } from '#actors/device/memory'
-import { decidePost, decideReport, isRepeated } from '#actors/device/report'
 import {
   type DeviceRules,
   decideDueAlarms,
   decideEvaluate,
+  decidePost,
+  decideReport,
   evaluatedAfter,
+  isRepeated,
   withEvaluation,
-} from '#actors/device/report-evaluation'
+} from '#actors/device/report'
 import { deviceFormat, readSnapshot, shapeIdsOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { applyChange, applyEntry, type DeviceChange } from '#actors/device/state-changes'
@@ -38,6 +40,7 @@ import { decideStatus, markOnline, presenceChange } from '#actors/device/status'
 import type { DeviceFunctions } from '#actors/device/turn-runs'
 import { decideWrite } from '#actors/device/writes'
 import { deviceTokenAddress } from '#actors/device-token/device-token'
+import { formatOf } from '#actors/record-actor'
 import { type DeviceGone, tenantAddress } from '#actors/tenant/commands'
 import { updateAddress } from '#actors/update/state'
 import type { Discovered, Entry } from '#model/entry'
@@ -49,7 +52,6 @@ import {
   type ActorDefinition,
   answer,
   type Decision,
-  type RecordFormat,
   record,
   refuse,
   type Turn,
@@ -66,14 +68,11 @@ export interface DeviceOptions {
 }
 
 // Records with the hash of the device's secret, the hash of its token, and the id of the provisioning key that
-// registered it. They are not part of the
-// snapshot: they use no memory of the device, and a new device connection reads them without waking the device.
+// registered it. They are not part of the snapshot: they use no memory of the device, and a new device connection reads
+// them without waking the device.
 export const secretRecord = 'secret'
 export const registrarRecord = 'registrar'
 export const tokenRecord = 'token'
-const secretFormat: RecordFormat = { name: 'secret of a device', version: 1, upgrades: {} }
-const registrarFormat: RecordFormat = { name: 'registrar of a device', version: 1, upgrades: {} }
-const tokenFormat: RecordFormat = { name: 'token of a device', version: 1, upgrades: {} }
 
 export function deviceAddress(tenant: string, device: string): ActorAddress<DeviceState | undefined, DeviceCommand> {
   return { kind: 'device', tenant, id: device }
@@ -95,9 +94,9 @@ export function deviceActor({
     persistence: 'redo',
     formats: {
       '': deviceFormat,
-      [secretRecord]: secretFormat,
-      [registrarRecord]: registrarFormat,
-      [tokenRecord]: tokenFormat,
+      [secretRecord]: formatOf('secret of a device'),
+      [registrarRecord]: formatOf('registrar of a device'),
+      [tokenRecord]: formatOf('token of a device'),
     },
     wake: ({ id }) => absentDevice(id),
     writeSnapshot,
@@ -242,11 +241,7 @@ function decideRemove(
     ],
     indexes: [
       presenceChange(state, false),
-      ...services.map(({ shape }) => ({
-        index: serviceIndex,
-        entry: `${shape.serviceIdentifier}/${device}`,
-        isPresent: false,
-      })),
+      ...services.map(({ shape }) => serviceRow(device, shape, false)),
       ...firmwareRows(device, state, absentDevice(device)),
     ],
     tells: [

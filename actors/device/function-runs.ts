@@ -1,8 +1,14 @@
-import { isSame } from '#actors/device/report-evaluation'
+import { isSame } from '#actors/device/report'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, type KnownFunctions, serviceOf } from '#actors/device/state'
-import { applyEntry, type DeviceChange, type FunctionsRun, stateAfter } from '#actors/device/state-changes'
-import { staleThrottles, type Throttled } from '#actors/device/throttles'
+import {
+  applyEntry,
+  type DeviceChange,
+  type FunctionsRun,
+  staleThrottles,
+  stateAfter,
+  type Throttled,
+} from '#actors/device/state-changes'
 import { type DeviceFunctions, noRequests, type RunsOutcome, TurnRuns } from '#actors/device/turn-runs'
 import {
   type Declared,

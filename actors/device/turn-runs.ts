@@ -1,6 +1,6 @@
-import { type AddRequest, type AddWebhook, deliveryAddress } from '#actors/delivery/state'
+import { type AddRequest, type AddWebhook, deliveryAddress } from '#actors/delivery/delivery'
 import { absentDevice, type DeviceState, noThrottles } from '#actors/device/state'
-import { stampsOf } from '#actors/device/throttles'
+import { stampsOf } from '#actors/device/state-changes'
 import { type DeliveryCause, storedValue } from '#model/delivery'
 import type { AlarmChanged, Declared, PropertyState, Reported, Stamps, StatusChanged } from '#model/entry'
 import type { StoredFunction } from '#model/function'

@@ -1,25 +1,29 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type AccountCommand, accountAddress } from '#actors/account/commands'
-import type {
-  AccountChanged,
-  AddAdministrator,
-  AddTenant,
-  AddUser,
-  DeleteTenantStep,
-  DirectoryCommand,
-  NewTenant,
-  NewUser,
-  RemoveUser,
-  RolesSettled,
-  UpdateTenant,
-  UpdateUser,
-} from '#actors/directory/commands'
+import { type AccountCommand, accountAddress } from '#actors/account/state'
 import { rowById, tenantRow } from '#actors/directory/queries'
 import { emptyDirectory, isAdministrator, putTenant, putUser } from '#actors/directory/rows'
-import { type DirectoryState, type TenantRow, tenantRecord, type UserRow, userRecord } from '#actors/directory/state'
+import {
+  type AccountChanged,
+  type AddAdministrator,
+  type AddTenant,
+  type AddUser,
+  type DeleteTenantStep,
+  type DirectoryCommand,
+  type DirectoryState,
+  type NewTenant,
+  type NewUser,
+  type RemoveUser,
+  type RolesSettled,
+  type TenantRow,
+  tenantRecord,
+  type UpdateTenant,
+  type UpdateUser,
+  type UserRow,
+  userRecord,
+} from '#actors/directory/state'
 import type { IdentityNotices } from '#actors/notice-bus'
 import { newEditId, recordActor, recordsWithoutEntry } from '#actors/record-actor'
-import { eraseSubscriber } from '#actors/subscriber/commands'
+import { eraseSubscriber } from '#actors/subscriber/state'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'

@@ -1,6 +1,5 @@
-import { directoryAddress } from '#actors/directory/commands'
 import { roleKey } from '#actors/directory/rows'
-import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
+import { type DirectoryState, directoryAddress, type TenantRow, type UserRow } from '#actors/directory/state'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { foldEmail, foldName } from '#model/user'

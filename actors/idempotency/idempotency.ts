@@ -1,26 +1,130 @@
-import {
-  answerRecord,
-  type BeginIdempotent,
-  type Begun,
-  expiryEntry,
-  type FinishIdempotent,
-  type IdempotencyCommand,
-  type IdempotencyState,
-  idempotencyIndex,
-  isOver,
-  type StoredIdempotencyKey,
-} from '#actors/idempotency/state'
-import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { hash } from 'node:crypto'
+import { putStored, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { seedBytes } from '#model/seeded-random'
 import {
+  type ActorAddress,
   type ActorDefinition,
   answer,
   type Decision,
   type IndexChange,
-  type RecordChange,
   type Turn,
 } from '#runtime/actor'
+
+/** One `Idempotency-Key` of one user. */
+export interface IdempotencyState {
+  readonly id: string
+  /** Undefined: the key was never used, or its record was removed. */
+  stored: StoredIdempotencyKey | undefined
+}
+
+export interface StoredIdempotencyKey {
+  /** Hash of the request's content. */
+  readonly print: string
+  /**
+   * 16 random bytes. The ids that the request creates are derived from them, so a repeated request creates the same
+   * ids.
+   */
+  readonly seed: Uint8Array
+  /** Unix ms. */
+  readonly begunAt: number
+  /** Null until there is a final answer. */
+  readonly reply: StoredReply | null
+}
+
+/** An answer that can be sent again. */
+export interface StoredReply {
+  readonly status: number
+  readonly location: string | null
+  /** Text; empty if the answer has no body. */
+  readonly body: string
+}
+
+export const answerRecord = 'answer'
+
+/** How long a key stays assigned to its request. Contract 1.10. */
+export const keyLifetimeMs = 24 * 60 * 60 * 1000
+
+/** Whether the key has expired; true from the moment of expiry on. */
+function isOver({ begunAt }: StoredIdempotencyKey, now: number): boolean {
+  return now >= begunAt + keyLifetimeMs
+}
+
+/** Commands of an `Idempotency-Key`. Contract 1.10. */
+export type IdempotencyCommand = BeginIdempotent | FinishIdempotent | { readonly type: 'forget' | 'expire' }
+
+/** A request came with the key. Answered with `Begun`. */
+interface BeginIdempotent {
+  readonly type: 'begin'
+  /** A hash of the request's content. */
+  readonly print: string
+  /** The user may store no more answers: a new key is refused, a known key still works. */
+  readonly isFull: boolean
+}
+
+/**
+ * - `open`: to be executed; generated ids derive from `seed`, 16 bytes. `isRepeated`: it was begun before and may have
+ *   been executed.
+ * - `answered`: executed; this was the answer.
+ * - `other`: the key belongs to another request.
+ * - `full`: the key is new and was not stored.
+ */
+export type Begun =
+  | { readonly outcome: 'open'; readonly seed: Uint8Array; readonly isRepeated: boolean }
+  | { readonly outcome: 'answered'; readonly reply: StoredReply }
+  | { readonly outcome: 'other' }
+  | { readonly outcome: 'full' }
+
+/** The request was executed; repetitions get this answer. */
+interface FinishIdempotent {
+  readonly type: 'finish'
+  readonly reply: StoredReply
+}
+
+/**
+ * The stored answer for one `Idempotency-Key` of one user. Addressed by a hash: a key may contain any visible
+ * character, and two users may choose the same key. `user` is the CRN of the user, or of the API key that acts as a
+ * user. CRNs and keys contain no line break, so the hashed text is unambiguous.
+ */
+export function idempotencyAddress(
+  tenant: string,
+  user: string,
+  key: string,
+): ActorAddress<IdempotencyState, IdempotencyCommand> {
+  return idempotencyAddressOf(tenant, hash('sha256', `${user}\n${key}`, 'base64url'))
+}
+
+/** The address for the id of a key, as stored in the index. */
+export function idempotencyAddressOf(tenant: string, id: string): ActorAddress<IdempotencyState, IdempotencyCommand> {
+  return { kind: 'idempotency', tenant, id }
+}
+
+/**
+ * `<hour>/<id>`: the keys that expire in each hour. Hours are counted from 1970 and have eight digits, so that they
+ * sort as numbers.
+ */
+export const idempotencyIndex = 'idempotency'
+
+const hourMs = 60 * 60 * 1000
+
+/** `begunAt`: Unix ms. */
+export function expiryEntry(begunAt: number, id: string): string {
+  return `${hourOf(begunAt + keyLifetimeMs)}/${id}`
+}
+
+/** The id of the key in an entry of `expiryEntry`. */
+export function idOfExpiry(entry: string): string {
+  return entry.slice(entry.indexOf('/') + 1)
+}
+
+/** Whether the hour of expiry has passed. */
+export function isPastExpiry(entry: string, now: number): boolean {
+  return entry < hourOf(now)
+}
+
+function hourOf(at: number): string {
+  return String(Math.floor(at / hourMs)).padStart(8, '0')
+}
 
 /**
  * The outcome of a request with an `Idempotency-Key`. The start of the request is stored before its effects, and the
@@ -33,7 +137,7 @@ export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyComm
   records: { [answerRecord]: 'answer under an idempotency key' },
   isBrief: true,
   empty: ({ id }) => ({ id, stored: undefined }),
-  put,
+  put: putStored,
   decisions: {
     begin: decideBegin,
     finish: decideFinish,
@@ -42,10 +146,6 @@ export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyComm
       state.stored && isOver(state.stored, turn.now) ? decideForget(state) : answer(undefined),
   },
 })
-
-function put(state: IdempotencyState, { value }: RecordChange): void {
-  state.stored = (value as StoredIdempotencyKey | null) ?? undefined
-}
 
 function decideBegin(
   { id, stored }: IdempotencyState,

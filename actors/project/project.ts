@@ -1,14 +1,4 @@
 import type { ProjectNotices } from '#actors/notice-bus'
-import type {
-  DeletePin,
-  DeleteRelease,
-  ProjectCommand,
-  PutPin,
-  PutPinAnswer,
-  PutRelease,
-  PutReleaseAnswer,
-} from '#actors/project/commands'
-import { decideDeleteRollout, decidePause, decidePutRollout, decideResume } from '#actors/project/rollout'
 import {
   decideRepeatScans,
   decideScan,
@@ -16,26 +6,49 @@ import {
   decideScanProgress,
   decideScansBegun,
   type RequestedScan,
+  withoutRolloutScans,
+  withRolloutScan,
   withScan,
 } from '#actors/project/scan'
 import {
+  type DeletePin,
+  type DeleteRelease,
   emptyProject,
   isEmpty,
+  noCounts,
+  type ProjectCommand,
   type ProjectState,
+  type PutPin,
+  type PutPinAnswer,
+  type PutRelease,
+  type PutReleaseAnswer,
+  type PutRollout,
   pinPrefix,
   projectIndexChanges,
   putRecord,
+  type RolloutAnswer,
   releasePrefix,
   rolloutRecord,
+  type StoredTally,
+  type SwitchRollout,
   scanRecord,
   tallyRecord,
 } from '#actors/project/state'
-import { decideJobMoved } from '#actors/project/tally'
+import { decideJobMoved, finishedOf, tallyChange } from '#actors/project/tally'
 import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { pinsMax, type ReleaseKey, releaseName, releasesMax } from '#model/release'
-import { type ActorDefinition, answer, type Decision, refuse, type Turn } from '#runtime/actor'
+import type { StoredRollout } from '#model/rollout'
+import {
+  type ActorDefinition,
+  answer,
+  type Decision,
+  type RecordChange,
+  type Recorded,
+  refuse,
+  type Turn,
+} from '#runtime/actor'
 
 /**
  * A project of the embedded update server: its releases, pins, rollout, the rollout's counts, and the scans of its
@@ -152,4 +165,104 @@ function isInUse({ pins, rollout, tally }: ProjectState, key: ReleaseKey): boole
   if (rollout?.body.firmware === key.firmware || tally.uses[releaseName(key)] !== undefined) return true
   for (const firmware of pins.values()) if (firmware === key.firmware) return true
   return false
+}
+
+/**
+ * Contract 6. Another firmware in the body begins a new rollout, which runs and counts from zero. With the same
+ * firmware, the rollout keeps its state (running, paused or stopped), and earlier failures no longer count. If the
+ * rollout is running, the devices are scanned again.
+ */
+function decidePutRollout(
+  state: ProjectState,
+  { body, id, author }: PutRollout,
+  turn: Turn,
+  notices: ProjectNotices,
+): Decision<Entry> {
+  const { rollout: before, tally } = state
+  const isNew = before?.body.firmware !== body.firmware
+  const createdOrKept: Omit<StoredRollout, 'body' | 'updatedBy' | 'updatedAt'> = isNew
+    ? { id, state: 'running', countedFrom: finishedOf(noCounts), createdBy: author, createdAt: turn.now }
+    : { ...before, countedFrom: finishedOf(tally.counts) }
+  const rollout: StoredRollout = { ...createdOrKept, body, updatedBy: author, updatedAt: turn.now }
+  const counted: StoredTally = isNew ? { ...tally, counts: noCounts, isChosenKnown: false } : tally
+  return storeRollout(state, rollout, turn, notices, {
+    records: [tallyChange(counted, true)],
+    indexes: before ? [] : projectIndexChanges(state, 1),
+    answer: { isNew, rollout, counts: counted.counts } satisfies RolloutAnswer,
+  })
+}
+
+function decideDeleteRollout(state: ProjectState, { tenant }: Turn, notices: ProjectNotices): Decision<Entry> {
+  const { project, rollout, tally } = state
+  if (!rollout) return refuse(new Problem('not_found'))
+  const uncounted: StoredTally = { ...tally, counts: noCounts, isChosenKnown: false }
+  const scans = withoutRolloutScans(state)
+  return recordsWithoutEntry([{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...scans.records], {
+    indexes: [...projectIndexChanges(state, -1), ...scans.indexes],
+    effects: [() => notices.rolloutChanged(tenant, project)],
+  })
+}
+
+/** Running updates continue; no new ones begin. A rollout that is not running keeps its state and its `updatedBy`. */
+function decidePause(
+  state: ProjectState,
+  { author }: SwitchRollout,
+  turn: Turn,
+  notices: ProjectNotices,
+): Decision<Entry> {
+  const { rollout, tally } = state
+  if (!rollout) return refuse(new Problem('not_found'))
+  if (rollout.state !== 'running') return answer(answerOf(rollout, tally))
+  const paused: StoredRollout = { ...rollout, state: 'paused', updatedBy: author, updatedAt: turn.now }
+  return storeRollout(state, paused, turn, notices, { answer: answerOf(paused, tally) })
+}
+
+/** Resumes the rollout after a pause, or after failures that stopped it. Earlier failures no longer count. */
+function decideResume(
+  state: ProjectState,
+  { author }: SwitchRollout,
+  turn: Turn,
+  notices: ProjectNotices,
+): Decision<Entry> {
+  const { rollout, tally } = state
+  if (!rollout) return refuse(new Problem('not_found'))
+  if (rollout.state === 'running') return answer(answerOf(rollout, tally))
+  const resumed: StoredRollout = {
+    ...rollout,
+    state: 'running',
+    countedFrom: finishedOf(tally.counts),
+    updatedBy: author,
+    updatedAt: turn.now,
+  }
+  return storeRollout(state, resumed, turn, notices, { answer: answerOf(resumed, tally) })
+}
+
+function answerOf(rollout: StoredRollout, { counts }: StoredTally): RolloutAnswer {
+  return { isNew: false, rollout, counts }
+}
+
+/**
+ * Stores the changed rollout. A running rollout requests a scan of the devices, with the permissions of its current
+ * author.
+ */
+function storeRollout(
+  state: ProjectState,
+  rollout: StoredRollout,
+  { tenant }: Turn,
+  notices: ProjectNotices,
+  more: Pick<Recorded<Entry>, 'indexes' | 'answer'> & { readonly records?: readonly RecordChange[] },
+): Decision<Entry> {
+  const { project } = state
+  const scan = rollout.state === 'running' ? withRolloutScan(state, rollout) : undefined
+  return recordsWithoutEntry(
+    [{ name: rolloutRecord, value: rollout }, ...(more.records ?? []), ...(scan?.records ?? [])],
+    {
+      indexes: [...(more.indexes ?? []), ...(scan?.indexes ?? [])],
+      effects: [
+        () => notices.rolloutChanged(tenant, project),
+        ...(scan?.isBegun ? [() => notices.scanRequested(tenant, project)] : []),
+      ],
+      answer: more.answer,
+    },
+  )
 }

@@ -1,6 +1,15 @@
 import type { ProjectNotices } from '#actors/notice-bus'
-import type { Scan, ScanDone, ScanProgress, ScanRequest } from '#actors/project/commands'
-import { isScanning, type ProjectState, type StoredScan, scanningIndex, scanRecord } from '#actors/project/state'
+import {
+  isScanning,
+  type ProjectState,
+  type Scan,
+  type ScanDone,
+  type ScanProgress,
+  type ScanRequest,
+  type StoredScan,
+  scanningIndex,
+  scanRecord,
+} from '#actors/project/state'
 import { tallyChanges } from '#actors/project/tally'
 import { recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'

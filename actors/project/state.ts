@@ -1,6 +1,6 @@
-import type { ProjectCommand, ScanRequest } from '#actors/project/commands'
-import { byPrecedence, releaseName, type StoredRelease } from '#model/release'
-import type { RolloutCounts, StoredRollout } from '#model/rollout'
+import { putIn } from '#actors/record-actor'
+import { byPrecedence, type ReleaseKey, releaseName, type StoredRelease } from '#model/release'
+import type { RolloutBody, RolloutCounts, StoredRollout } from '#model/rollout'
 import type { ActorAddress, IndexChange, RecordChange } from '#runtime/actor'
 
 /** The state of a project. A project without records has an actor too. */
@@ -112,19 +112,13 @@ export function putRecord(state: ProjectState, { name, value }: RecordChange): v
       return
     }
   }
-  if (name.startsWith(pinPrefix)) putIn(woken.pins, name.slice(pinPrefix.length), value as string | null)
+  if (name.startsWith(pinPrefix)) putIn(woken.pins, name.slice(pinPrefix.length), value)
   else if (name.startsWith(releasePrefix)) {
     const release = name.slice(releasePrefix.length)
     const before = woken.releases.get(release)
-    putIn(woken.releases, release, value as StoredRelease | null)
+    putIn(woken.releases, release, value)
     updateReleaseIndex(woken.releaseIndex, woken.releases, before, value as StoredRelease | null)
   } else throw new Error(`a project has no record ${name}`)
-}
-
-/** `value` null: deletes the entry. */
-function putIn<Value>(map: Map<string, Value>, name: string, value: Value | null): void {
-  if (value === null) map.delete(name)
-  else map.set(name, value)
 }
 
 /** One project of a tenant in the embedded update server. */
@@ -200,4 +194,127 @@ function byAge(a: StoredRelease, b: StoredRelease): number {
 
 function byName(a: StoredRelease, b: StoredRelease): number {
   return releaseName(a) < releaseName(b) ? -1 : 1
+}
+
+/**
+ * Commands of a project. Each `author` is the resource name (CRN) of a user or a key.
+ *
+ * `scans_begun`: no device of a completed scan waits for its update any more. `repeat_scans`: after a restart, the
+ * unfinished scans run again.
+ */
+export type ProjectCommand =
+  | PutRelease
+  | DeleteRelease
+  | PutPin
+  | DeletePin
+  | PutRollout
+  | { readonly type: 'delete_rollout' }
+  | SwitchRollout
+  | Scan
+  | ScanProgress
+  | ScanDone
+  | { readonly type: 'scans_begun' | 'repeat_scans' }
+  | JobMoved
+
+/** Sent after the image was stored. Answered with `PutReleaseAnswer`. */
+export interface PutRelease {
+  readonly type: 'put_release'
+  readonly release: StoredRelease
+}
+
+export interface PutReleaseAnswer {
+  readonly isNew: boolean
+  /** The stored release; an existing one stays unchanged. */
+  readonly release: StoredRelease
+}
+
+export interface DeleteRelease {
+  readonly type: 'delete_release'
+  readonly key: ReleaseKey
+}
+
+/** Answered with `PutPinAnswer`. */
+export interface PutPin {
+  readonly type: 'put_pin'
+  readonly device: string
+  readonly firmware: string
+}
+
+export interface PutPinAnswer {
+  readonly isNew: boolean
+}
+
+export interface DeletePin {
+  readonly type: 'delete_pin'
+  readonly device: string
+}
+
+/** Answered with `RolloutAnswer`. */
+export interface PutRollout {
+  readonly type: 'put_rollout'
+  readonly body: RolloutBody
+  /** The id of the rollout if it is new. */
+  readonly id: string
+  readonly author: string
+}
+
+/** Answered with `RolloutAnswer`. */
+export interface SwitchRollout {
+  readonly type: 'pause' | 'resume'
+  readonly author: string
+}
+
+export interface RolloutAnswer {
+  /** There was no rollout, or one of another firmware. */
+  readonly isNew: boolean
+  readonly rollout: StoredRollout
+  readonly counts: RolloutCounts
+}
+
+export interface Scan {
+  readonly type: 'scan'
+  readonly request: ScanRequest
+}
+
+/**
+ * Progress of the running scan: the last checked device, and how many of the checked devices the rollout has selected.
+ */
+export interface ScanProgress {
+  readonly type: 'scan_progress'
+  readonly cursor: string
+  readonly chosen: number
+}
+
+/** The scan is complete. */
+export interface ScanDone {
+  readonly type: 'scan_done'
+  /** The number of selected devices. */
+  readonly chosen: number
+  /** No device of this scan or of an earlier one waits for its update any more. */
+  readonly isBegun: boolean
+}
+
+/** A request to check the devices of a project for updates. */
+export interface ScanRequest {
+  readonly by: 'hook' | 'cron' | 'rollout'
+  /** The devices to scan. Null: all. Stored sorted and without duplicates; empty for a cancelled scan. */
+  readonly devices: readonly string[] | null
+  /** The author whose permissions limit the devices; null: no limit. */
+  readonly author: string | null
+}
+
+/** The stage of a device's update, as counted by the project. */
+export type Stage = 'running' | 'done' | 'failed' | 'refused'
+
+/**
+ * Sent by updates, in the commit of their change. `from` null: the update was not counted before. `to` null: it is no
+ * longer counted.
+ */
+export interface JobMoved {
+  readonly type: 'job_moved'
+  readonly release: ReleaseKey
+  /** Id of the rollout that began the update. */
+  readonly rollout: string | null
+  readonly from: Stage | null
+  readonly to: Stage | null
 }

@@ -1,6 +1,12 @@
 import type { ProjectNotices } from '#actors/notice-bus'
-import type { JobMoved, Stage } from '#actors/project/commands'
-import { type ProjectState, rolloutRecord, type StoredTally, tallyRecord } from '#actors/project/state'
+import {
+  type JobMoved,
+  type ProjectState,
+  rolloutRecord,
+  type Stage,
+  type StoredTally,
+  tallyRecord,
+} from '#actors/project/state'
 import { recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { releaseName } from '#model/release'

@@ -1,4 +1,4 @@
-import { accountAddress } from '#actors/account/commands'
+import { accountAddress } from '#actors/account/state'
 import type { IdentityNotices } from '#actors/notice-bus'
 import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import {
@@ -37,7 +37,9 @@ export function sessionActor(notices: IdentityNotices): ActorDefinition<SessionS
       begin: decideBegin,
       rotate: decideRotate,
       use: decideUse,
-      end: (state) => (state.session ? endedByAccount() : answer(undefined)),
+      // The account ended the session, so the account needs no command.
+      end: ({ session }) =>
+        session ? recordsWithoutEntry([{ name: sessionRecord, value: null }], { reminder: null }) : answer(undefined),
       reminder_due: (state, _, turn) => decideDue(state, turn),
     },
   })
@@ -89,7 +91,7 @@ function decideRotate(state: SessionState, { number, endsAt }: RotateSession, tu
   const { session } = state
   // A higher number was issued by a store that was later replaced by an older backup; its holder is not an attacker.
   if (!session || isOver(session, turn.now) || number < 1 || number > session.number)
-    return answerWith({ outcome: 'unknown' })
+    return answer({ outcome: 'unknown' } satisfies Rotation)
   if (number === session.number) {
     const rotatedBefore = rotationsWithin(session, turn.now)
     const rotated = { ...session, number: number + 1, rotatedAt: turn.now, rotatedBefore, endsAt, lastUsedAt: turn.now }
@@ -98,7 +100,8 @@ function decideRotate(state: SessionState, { number, endsAt }: RotateSession, tu
       answer: { outcome: 'rotated', ...tokenOf(rotated) } satisfies Rotation,
     })
   }
-  if (mayRepeat(session, number, turn.now)) return answerWith({ outcome: 'repeated', ...tokenOf(session) })
+  if (mayRepeat(session, number, turn.now))
+    return answer({ outcome: 'repeated', ...tokenOf(session) } satisfies Rotation)
   return endedByItself(state, session, { outcome: 'reused' } satisfies Rotation)
 }
 
@@ -117,17 +120,6 @@ function rotationsWithin({ number, rotatedAt, rotatedBefore = [] }: StoredSessio
 
 function tokenOf({ number, endsAt, rotatedAt }: StoredSession) {
   return { number, endsAt, rotatedAt }
-}
-
-function answerWith(rotation: Rotation): Decision<Entry> {
-  return answer(rotation)
-}
-
-/** The account ended the session, so the account needs no command. */
-function endedByAccount(): Decision<Entry> {
-  return recordsWithoutEntry([{ name: sessionRecord, value: null }], {
-    reminder: null,
-  })
 }
 
 /** The session ends by itself: the account has to remove it from its list. */

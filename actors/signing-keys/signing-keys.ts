@@ -1,5 +1,5 @@
 import type { IdentityNotices } from '#actors/notice-bus'
-import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { putIn, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import {
   type AddSigningKey,
   type SigningKeysCommand,
@@ -9,7 +9,7 @@ import {
 } from '#actors/signing-keys/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type ActorDefinition, type Decision, type RecordChange, refuse, type Turn } from '#runtime/actor'
+import { type ActorDefinition, type Decision, refuse, type Turn } from '#runtime/actor'
 
 /** After this time the key should be replaced. */
 export const signsForMs = 90 * 24 * 60 * 60 * 1000
@@ -35,7 +35,7 @@ export function signingKeysActor(
     records: { [`${prefix}*`]: 'signing key' },
     isForgettable: () => false,
     empty: () => ({ keys: new Map() }),
-    put,
+    put: ({ keys }, { name, value }) => putIn(keys, name.slice(prefix.length), value),
     recordStored: (_, { name, value }) =>
       notices.signingKeyChanged(name.slice(prefix.length), (value ?? undefined) as StoredSigningKey | undefined),
     decisions: {
@@ -43,12 +43,6 @@ export function signingKeysActor(
       reminder_due: (state, _, turn) => decideDue(state, turn, notices),
     },
   })
-}
-
-function put({ keys }: SigningKeysState, { name, value }: RecordChange): void {
-  const kid = name.slice(prefix.length)
-  if (value === null) keys.delete(kid)
-  else keys.set(kid, value as StoredSigningKey)
 }
 
 function decideAdd(

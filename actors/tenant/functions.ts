@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { deliveryAddress } from '#actors/delivery/state'
+import { deliveryAddress } from '#actors/delivery/delivery'
 import type { TopicNotices } from '#actors/notice-bus'
 import { newEditId, recordsWithoutEntry } from '#actors/record-actor'
 import { answerUnchanged, authorshipAfter, refusePut, ruleQuotaFault } from '#actors/tenant/authorship'
-import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteFunction, DisableWebhook, PutFunction, TopicSwept } from '#actors/tenant/commands'
+import { bindingsFault } from '#actors/tenant/groups'
 import { endingIndex, functionPrefix, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import {

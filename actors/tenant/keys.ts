@@ -1,5 +1,5 @@
 import { recordsWithoutEntry } from '#actors/record-actor'
-import { eraseSubscriber } from '#actors/subscriber/commands'
+import { eraseSubscriber } from '#actors/subscriber/state'
 import { quotaFault } from '#actors/tenant/authorship'
 import type { AddApiKey, AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
 import {

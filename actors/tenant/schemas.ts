@@ -1,10 +1,25 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { DeleteSchema, PutSchema } from '#actors/tenant/commands'
-import { schemaPrefix, type TenantState } from '#actors/tenant/state'
+import { recordsWithoutEntry } from '#actors/record-actor'
+import type { AddJsonNames, DeleteSchema, PublishJsonNames, PutSchema } from '#actors/tenant/commands'
+import {
+  type JsonNames,
+  jsonNameRecord,
+  jsonPublishedPrefix,
+  schemaPrefix,
+  type TenantState,
+} from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
+import { formatPropertyIdHex } from '#model/identifier'
 import { Problem } from '#model/problem'
-import type { ServiceSchema } from '#model/service-schema'
-import { type Decision, record, refuse, type Turn } from '#runtime/actor'
+import {
+  type PropertySchema,
+  type ServiceSchema,
+  schemaBytesMax,
+  schemaNameCharactersMax,
+  schemaPropertiesMax,
+} from '#model/service-schema'
+import { utf8BytesOf } from '#model/text'
+import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /** Maximum number of schemas of one tenant: all are in memory, because reads by name need them. */
 export const schemasMax = 10_000
@@ -44,4 +59,54 @@ export function charactersOf(schema: ServiceSchema): number {
   const characters = JSON.stringify(schema).length
   charactersKnown.set(schema, characters)
   return characters
+}
+
+/** Names in the JSON of devices that declare nothing. Contract 10. */
+
+/** Maximum number of names of one tenant, in all services together. */
+export const jsonNamesMax = 1_000
+const firstPropId = 0x2000
+
+/** A new name gets the next id and keeps it, so values find their property even if the schema is edited or deleted. */
+export function decideAddJsonNames(state: TenantState, { service, names }: AddJsonNames): Decision<Entry> {
+  const known = state.jsonNames.get(service)?.ids
+  const added = [...new Set(names)].filter((name) => !known?.has(name))
+  let count = added.length
+  for (const { ids } of state.jsonNames.values()) count += ids.size
+  if (count > jsonNamesMax) return refuse(new Problem('conflict', `more than ${jsonNamesMax} names in JSON`))
+  const next = firstPropId + (known?.size ?? 0)
+  return recordsWithoutEntry(added.map((name, place) => ({ name: jsonNameRecord(service, next + place), value: name })))
+}
+
+/** Adds the new names to the schema of the service. */
+export function decidePublishJsonNames(state: TenantState, { service }: PublishJsonNames, turn: Turn): Decision<Entry> {
+  const names = state.jsonNames.get(service)
+  if (!names || names.published === names.ids.size) return answer(undefined)
+  const published = { name: `${jsonPublishedPrefix}${service}`, value: names.ids.size }
+  const schema = extended(state.schemas.get(service) ?? { name: service, generated: true, properties: {} }, names)
+  const put = schema && decidePutSchema(state, { type: 'put_schema', service, schema }, turn)
+  // If the new names do not fit into the schema or into the tenant's limit for schemas, the schema stays as it is: the
+  // properties are then read by id.
+  if (put?.type !== 'record') return recordsWithoutEntry([published])
+  return record(put.events, { records: [...(put.records ?? []), published] })
+}
+
+/** Undefined if the schema would be too large. */
+function extended(schema: ServiceSchema, { ids, published }: JsonNames): ServiceSchema | undefined {
+  const properties = { ...schema.properties }
+  const taken = new Set(Object.values(properties).map(({ name }) => name))
+  for (const [name, propId] of [...ids].slice(published)) {
+    const key = formatPropertyIdHex(propId)
+    if (properties[key]) continue
+    const suffix = ` (${key})`
+    const own = taken.has(name) ? name.slice(0, schemaNameCharactersMax - suffix.length) + suffix : name
+    if (taken.has(own)) continue
+    taken.add(own)
+    const property: PropertySchema = { name: own }
+    properties[key] = property
+  }
+  const whole = { ...schema, properties }
+  const isWithin =
+    Object.keys(properties).length <= schemaPropertiesMax && utf8BytesOf(JSON.stringify(whole)) <= schemaBytesMax
+  return isWithin ? whole : undefined
 }

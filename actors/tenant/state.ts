@@ -1,3 +1,4 @@
+import { putIn } from '#actors/record-actor'
 import type { StoredAlarm } from '#model/alarm'
 import type { Principal } from '#model/caller'
 import type { StoredFunction } from '#model/function'
@@ -153,12 +154,6 @@ function jsonNamesOf({ jsonNames }: TenantState, service: string): JsonNames {
 
 export function keyRecord(kind: KeyKind, id: string): string {
   return `${kind}/${id}`
-}
-
-/** `value` null: deletes the entry. */
-export function putIn<Value>(map: Map<string, Value>, id: string, value: unknown): void {
-  if (value === null) map.delete(id)
-  else map.set(id, value as Value)
 }
 
 export function putMemory({ memory }: TenantState, device: string, bytes: number | null): void {

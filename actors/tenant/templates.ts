@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { recordsWithoutEntry } from '#actors/record-actor'
+import { putIn, recordsWithoutEntry } from '#actors/record-actor'
 import { answerUnchanged, authorshipAfter } from '#actors/tenant/authorship'
 import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
 import { type TenantState, templatePrefix } from '#actors/tenant/state'
@@ -41,12 +41,8 @@ export function decideDeleteTemplate({ templates }: TenantState, { name }: Delet
 export function putTemplate(state: TenantState, name: string, stored: StoredTemplate | null): void {
   const before = state.templates.get(name)
   if (before) state.templateCharacters -= charactersOf(before)
-  if (!stored) {
-    state.templates.delete(name)
-    return
-  }
-  state.templates.set(name, stored)
-  state.templateCharacters += charactersOf(stored)
+  putIn(state.templates, name, stored)
+  if (stored) state.templateCharacters += charactersOf(stored)
 }
 
 function limitOf(state: TenantState, wanted: TemplateBody, before: StoredTemplate | undefined): Problem | undefined {

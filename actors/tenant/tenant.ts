@@ -1,20 +1,25 @@
+import type { AddDevice } from '#actors/device/commands'
+import { deviceAddress } from '#actors/device/device'
 import type { IdentityNotices, RuleNotices, TopicNotices } from '#actors/notice-bus'
-import { recordActor } from '#actors/record-actor'
+import { putIn, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { decideDeleteAlarm, decidePutAlarm, decideSweepDone, decideSweepProgress } from '#actors/tenant/alarms'
-import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
-import type { TenantCommand } from '#actors/tenant/commands'
-import { decideAdmitDevice, decideDeviceGone, decideDeviceSized } from '#actors/tenant/devices'
+import type { AdmitDevice, DeviceGone, DeviceSized, TenantCommand } from '#actors/tenant/commands'
 import {
   decideDeleteFunction,
   decideDisableWebhook,
   decidePutFunction,
   decideTopicSwept,
 } from '#actors/tenant/functions'
-import { decideDeleteGroup, decidePutGroup } from '#actors/tenant/groups'
-import { decideAddJsonNames, decidePublishJsonNames } from '#actors/tenant/json-names'
+import { decideDeleteGroup, decidePutGroup, putBound, putGroup } from '#actors/tenant/groups'
 import { decideAddApiKey, decideAddProvisioningKey, decideDeleteKey, decideKeysDue } from '#actors/tenant/keys'
 import { decideDeleteRole, decidePutRole, decideRoleSettled } from '#actors/tenant/roles'
-import { charactersOf, decideDeleteSchema, decidePutSchema } from '#actors/tenant/schemas'
+import {
+  charactersOf,
+  decideAddJsonNames,
+  decideDeleteSchema,
+  decidePublishJsonNames,
+  decidePutSchema,
+} from '#actors/tenant/schemas'
 import {
   alarmPrefix,
   apiKeyPrefix,
@@ -22,15 +27,17 @@ import {
   evaluatedPrefix,
   functionPrefix,
   groupPrefix,
+  isExpired,
   jsonNamePrefix,
   jsonPublishedPrefix,
+  keyRecord,
   memoryPrefix,
   provisioningKeyPrefix,
-  putIn,
   putJsonName,
   putJsonPublished,
   putMemory,
   rolePrefix,
+  type StoredProvisioningKey,
   schemaPrefix,
   type TenantCounters,
   type TenantState,
@@ -38,8 +45,10 @@ import {
 } from '#actors/tenant/state'
 import { decideDeleteTemplate, decidePutTemplate, putTemplate } from '#actors/tenant/templates'
 import type { Entry } from '#model/entry'
+import { uint32Max } from '#model/identifier'
+import { Problem } from '#model/problem'
 import type { ServiceSchema } from '#model/service-schema'
-import { type ActorDefinition, type RecordChange, record } from '#runtime/actor'
+import { type ActorDefinition, type Decision, type RecordChange, record, refuse, type Turn, tell } from '#runtime/actor'
 
 /**
  * One tenant: its schemas, roles, keys, groups, alarms, functions and templates, one record each, and its counters.
@@ -154,9 +163,9 @@ const putOf: Readonly<Record<string, (state: TenantState, id: string, value: nev
   [apiKeyPrefix]: ({ apiKeys }, id, value) => putIn(apiKeys, id, value),
   [provisioningKeyPrefix]: ({ provisioningKeys }, id, value) => putIn(provisioningKeys, id, value),
   [groupPrefix]: putGroup,
-  [alarmPrefix]: putAlarm,
+  [alarmPrefix]: (state, id, value) => putBound(state, state.alarms, id, value),
   [evaluatedPrefix]: ({ evaluated }, id, value) => putIn(evaluated, id, value),
-  [functionPrefix]: putFunction,
+  [functionPrefix]: (state, id, value) => putBound(state, state.functions, id, value),
   [templatePrefix]: putTemplate,
 }
 
@@ -181,4 +190,50 @@ function putSchema(state: TenantState, service: string, schema: ServiceSchema | 
   if (before) state.schemaCharacters -= charactersOf(before)
   putIn(state.schemas, service, schema)
   if (schema) state.schemaCharacters += charactersOf(schema)
+}
+
+/**
+ * Assigns a flake address to a new device and creates its actor. The caller has checked that the name is free. A device
+ * with a provisioning key is counted at the key in the same turn, so that concurrent requests cannot exceed its limit.
+ */
+function decideAdmitDevice(state: TenantState, command: AdmitDevice, { now }: Turn): Decision<Entry> {
+  const { tenant, counters } = state
+  const { device, meta, key, secretHash } = command
+  const flakeAddress = counters.lastFlakeAddress + 1
+  if (flakeAddress > uint32Max) return refuse(new Problem('conflict', 'no device address is left'))
+  const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
+  if (key !== undefined && !(provisioning && mayAdmit(provisioning, now))) return refuse(new Problem('forbidden'))
+  const add: AddDevice = {
+    type: 'add',
+    flakeAddress,
+    meta,
+    ...(secretHash && { secretHash }),
+    ...(key !== undefined && { registrar: key }),
+  }
+  const counted = { lastFlakeAddress: flakeAddress, devices: counters.devices + 1 }
+  return recordsWithoutEntry([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, 1)], {
+    tells: [tell(deviceAddress(tenant, device), add)],
+  })
+}
+
+function decideDeviceGone(state: TenantState, { key }: DeviceGone): Decision<Entry> {
+  const { counters } = state
+  const counted = { ...counters, devices: Math.max(0, counters.devices - 1) }
+  const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
+  return recordsWithoutEntry([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, -1)])
+}
+
+function decideDeviceSized({ device, bytes }: DeviceSized): Decision<Entry> {
+  return recordsWithoutEntry([{ name: `${memoryPrefix}${device}`, value: bytes === 0 ? null : bytes }])
+}
+
+function mayAdmit(key: StoredProvisioningKey, now: number): boolean {
+  return !isExpired(key, now) && key.devices < (key.maxDevices ?? Number.POSITIVE_INFINITY)
+}
+
+/** A key may be deleted before its devices. */
+function countedBy(id: string | undefined, key: StoredProvisioningKey | undefined, more: 1 | -1): RecordChange[] {
+  if (id === undefined || !key) return []
+  const devices = Math.max(0, key.devices + more)
+  return [{ name: keyRecord('provisioning_key', id), value: { ...key, devices } }]
 }

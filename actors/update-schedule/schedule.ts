@@ -1,7 +1,7 @@
-import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { putStored, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
-import { type ActorAddress, type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
+import { type ActorAddress, type ActorDefinition, answer } from '#runtime/actor'
 
 /** The next check of all devices of the server. Contract 6, Options. */
 export interface StoredSchedule {
@@ -35,13 +35,9 @@ export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateSch
   kind: updateScheduleAddress.kind,
   records: { [scheduleRecord]: 'schedule of updates' },
   empty: () => ({ stored: undefined }),
-  put,
+  put: putStored,
   decisions: {
     put: (_, { schedule }) => recordsWithoutEntry([{ name: scheduleRecord, value: schedule }]),
     clear: ({ stored }) => (stored ? recordsWithoutEntry([{ name: scheduleRecord, value: null }]) : answer(undefined)),
   },
 })
-
-function put(state: UpdateScheduleState, { value }: RecordChange): void {
-  state.stored = (value as StoredSchedule | null) ?? undefined
-}

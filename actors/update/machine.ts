@@ -1,6 +1,5 @@
 import { assign, setup } from 'xstate'
-import type { UpdateEvent } from '#actors/update/events'
-import type { FailureReason, UpdateContext } from '#actors/update/state'
+import type { FailureReason, UpdateContext, UpdateEvent } from '#actors/update/state'
 import type { TriggerStatus, UpdateState } from '#model/firmware'
 import { hasFallenBack, hasReachedVersion } from '#model/release'
 

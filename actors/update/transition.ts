@@ -1,19 +1,18 @@
 import { transition } from 'xstate'
 import type { UpdateNotices } from '#actors/notice-bus'
-import type { Stage } from '#actors/project/commands'
-import { projectAddress } from '#actors/project/state'
-import type { FoundUpdate } from '#actors/update/commands'
-import type { UpdateEvent } from '#actors/update/events'
+import { projectAddress, type Stage } from '#actors/project/state'
 import { isRunning, machineVersion, stayMsMin, updateMachine } from '#actors/update/machine'
 import {
   type CountedUpdate,
   earlierAfter,
+  type FoundUpdate,
   finishedCheck,
   publishedStateOf,
   type StoredUpdate,
   type UpdateActorState,
   type UpdateAttempts,
   type UpdateContext,
+  type UpdateEvent,
   updateRecord,
   updatingIndex,
 } from '#actors/update/state'

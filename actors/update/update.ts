@@ -1,18 +1,20 @@
-import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
-import type {
-  BeginAnswer,
-  BeginUpdate,
-  DeviceReconnected,
-  FirmwareReported,
-  NoUpdateFound,
-  OfferLost,
-  ResumeUpdate,
-  UpdateCommand,
-  UpdateFound,
-} from '#actors/update/commands'
-import type { UpdateEvent } from '#actors/update/events'
+import { putStored, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { isRunning, machineVersion, noUpdate } from '#actors/update/machine'
-import { type StoredUpdate, type UpdateActorState, type UpdateContext, updateRecord } from '#actors/update/state'
+import {
+  type BeginAnswer,
+  type BeginUpdate,
+  type DeviceReconnected,
+  type FirmwareReported,
+  type NoUpdateFound,
+  type OfferLost,
+  type ResumeUpdate,
+  type UpdateActorState,
+  type UpdateCommand,
+  type UpdateContext,
+  type UpdateEvent,
+  type UpdateFound,
+  updateRecord,
+} from '#actors/update/state'
 import {
   decideTransition,
   isHeldBack,
@@ -25,7 +27,7 @@ import {
 import type { Entry, Firmware } from '#model/entry'
 import { updateMessageCharactersMax } from '#model/firmware'
 import { hasReachedVersion } from '#model/release'
-import { type ActorDefinition, answer, type Decision, type RecordChange, record, type Turn } from '#runtime/actor'
+import { type ActorDefinition, answer, type Decision, record, type Turn } from '#runtime/actor'
 
 /**
  * The firmware updates of one device: one at a time. Each step is stored, so that after a crash the update continues or
@@ -38,7 +40,7 @@ export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorStat
     // A stored state is only valid for its version of the machine, so the record has the same version.
     records: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
     empty: ({ id }) => ({ device: id, stored: undefined }),
-    put,
+    put: putStored,
     decisions: {
       begin: (state, command, turn) => decideBegin(state, command, turn, parts),
       found: (state, command, turn) => decideReport(state, command, turn, parts),
@@ -51,10 +53,6 @@ export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorStat
       reminder_due: (state, _, turn) => decideDueUpdate(state, turn, parts),
     },
   })
-}
-
-function put(state: UpdateActorState, { value }: RecordChange): void {
-  state.stored = (value as StoredUpdate | null) ?? undefined
 }
 
 /** The device was removed: its update causes no more events and is no longer counted. */

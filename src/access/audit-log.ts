@@ -1,7 +1,7 @@
 import { BoundedMap } from '#access/bounded-map'
 import { anonymous } from '#access/built-in-callers'
-import { directoryAddress } from '#actors/directory/commands'
 import { isTenantActive, rowById, rowByName } from '#actors/directory/queries'
+import { directoryAddress } from '#actors/directory/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { type AuditRow, auditIndex, logEntry } from '#actors/tenant/log'
 import { defaultTenant } from '#actors/tenant/state'

@@ -9,8 +9,8 @@ import {
   withOneRetry,
   wrongCredentials,
 } from '#access/sign-in'
-import { directoryAddress } from '#actors/directory/commands'
 import { isReachable, rowByName } from '#actors/directory/queries'
+import { directoryAddress } from '#actors/directory/state'
 import { Problem } from '#model/problem'
 
 /** `GET /iam/token`. §5.1.2, contract 2, Basic scheme. */

@@ -3,7 +3,7 @@ import type { SignInOrigin } from '#access/requests'
 import { hashOf, newRecoveryCodes, recoveryCodeOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
 import { openTotpSecret, totpStep } from '#access/totp'
-import { accountAddress } from '#actors/account/commands'
+import { accountAddress } from '#actors/account/state'
 import { Problem } from '#model/problem'
 
 /** Checks of codes. A valid code is used up. An invalid code is counted, for any reason. Contract 2, Second factor. */

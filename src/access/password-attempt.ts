@@ -1,7 +1,7 @@
 import type { Candidate } from '#access/passwords'
 import type { SignInOrigin } from '#access/requests'
 import { identifyUser, type RecognizedUser, type SignInParts } from '#access/sign-in'
-import { accountAddress } from '#actors/account/commands'
+import { accountAddress } from '#actors/account/state'
 import type { UserRow } from '#actors/directory/state'
 import { Problem } from '#model/problem'
 import { foldName } from '#model/user'

@@ -10,8 +10,7 @@ import {
   wrongRefreshToken,
 } from '#access/sign-in'
 import { hasValidMac, type RefreshToken, readRefreshToken } from '#access/tokens'
-import { accountAddress } from '#actors/account/commands'
-import { type AccountState, factorNames } from '#actors/account/state'
+import { type AccountState, accountAddress, factorNames } from '#actors/account/state'
 import type { TenantRow } from '#actors/directory/state'
 import { type Rotation, type StoredSession, sessionAddress } from '#actors/session/state'
 import { proofProblem } from '#http/authentication'

@@ -1,7 +1,7 @@
 import type { Sweep } from '#access/options'
 import { deviceAddress, tokenRecord } from '#actors/device/device'
 import { deviceTokenAddress } from '#actors/device-token/device-token'
-import { directoryAddress } from '#actors/directory/commands'
+import { directoryAddress } from '#actors/directory/state'
 import type { Entry } from '#model/entry'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'

@@ -14,7 +14,7 @@ import {
 import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, TokenPair } from '#access/requests'
 import { type SignInParts, tenantOf } from '#access/sign-in'
 import { newTotpSecret, sealTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
-import { accountAddress, type CredentialsChanged } from '#actors/account/commands'
+import { accountAddress, type CredentialsChanged } from '#actors/account/state'
 import { Problem } from '#model/problem'
 
 /** The lifetime of a new secret, equal to that of the 2FA token for setting up a factor. */

@@ -16,9 +16,8 @@ import {
 import type { ConfirmedRequest, FactorActivated, FactorRequest, TokenPair } from '#access/requests'
 import { type SignInParts, tenantOf } from '#access/sign-in'
 import { challengeLifetimeMs, type Webauthn } from '#access/webauthn'
-import { accountAddress, type CredentialsChanged } from '#actors/account/commands'
 import { credentialsMax } from '#actors/account/factors'
-import { factorNames, type StoredCredential } from '#actors/account/state'
+import { accountAddress, type CredentialsChanged, factorNames, type StoredCredential } from '#actors/account/state'
 import { Problem } from '#model/problem'
 
 /** Enough for 33 new challenges a second. A user whose challenge was evicted has to start again. */

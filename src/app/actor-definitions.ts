@@ -1,6 +1,5 @@
 import { accountActor } from '#actors/account/account'
-import { actionActor } from '#actors/action/action'
-import { actionPageActor } from '#actors/action/page'
+import { actionActor, actionPageActor } from '#actors/action/action'
 import { deliveryActor } from '#actors/delivery/delivery'
 import { type DeviceOptions, deviceActor } from '#actors/device/device'
 import { deviceTokenActor } from '#actors/device-token/device-token'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { directoryAddress } from '#actors/directory/commands'
+import { directoryAddress } from '#actors/directory/state'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'

@@ -1,5 +1,5 @@
 import type { DeviceState } from '#actors/device/state'
-import type { FoundUpdate } from '#actors/update/commands'
+import type { FoundUpdate } from '#actors/update/state'
 import type { TriggerOutcome } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { isOfTenant, tenantKey } from '#model/tenant'

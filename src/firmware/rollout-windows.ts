@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
-import type { ProjectCommand } from '#actors/project/commands'
-import { projectAddress, projectIndex } from '#actors/project/state'
+import { type ProjectCommand, projectAddress, projectIndex } from '#actors/project/state'
 import { isOpen, nextTime } from '#firmware/schedule'
 import { isMember, type MembersOf } from '#model/device-binding'
 import type { Entry } from '#model/entry'

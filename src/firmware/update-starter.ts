@@ -1,8 +1,13 @@
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
-import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
-import { type StoredUpdate, updateAddress, updateRecord } from '#actors/update/state'
+import {
+  type BeginUpdate,
+  type FoundUpdate,
+  type StoredUpdate,
+  updateAddress,
+  updateRecord,
+} from '#actors/update/state'
 import { isHeldBack, waitingAttempts } from '#actors/update/transition'
 import type { UpdateOptions } from '#firmware/options'
 import { firstUpdate, queriesOf } from '#firmware/pending-triggers'

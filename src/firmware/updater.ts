@@ -2,9 +2,17 @@ import { deviceAddress } from '#actors/device/device'
 import { noFirmwares } from '#actors/device/state'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { UpdateNotices } from '#actors/notice-bus'
-import type { BeginAnswer, BeginUpdate, NoUpdateFound, UpdateCommand } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
-import { type StoredUpdate, type UpdateContext, updateAddress, updatingIndex } from '#actors/update/state'
+import {
+  type BeginAnswer,
+  type BeginUpdate,
+  type NoUpdateFound,
+  type StoredUpdate,
+  type UpdateCommand,
+  type UpdateContext,
+  updateAddress,
+  updatingIndex,
+} from '#actors/update/state'
 import { firstUpdate, PendingTriggers, queriesOf } from '#firmware/pending-triggers'
 import { hasBegunAt } from '#firmware/update-slots'
 import {

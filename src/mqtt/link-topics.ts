@@ -1,4 +1,4 @@
-import type { SessionDevices } from '#actors/mqtt-session/state'
+import type { SessionDevices } from '#actors/mqtt-session/mqtt-session'
 import type { Links } from '#link/links'
 import { type Client, type ClientMessage, ClientSocket } from '#mqtt/client'
 import type { Answer, ClientLink, LinkExchange } from '#mqtt/link-exchange'

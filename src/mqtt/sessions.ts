@@ -12,7 +12,7 @@ import {
   type StoredPosition,
   sessionRecord,
   subscriptionsRecord,
-} from '#actors/mqtt-session/state'
+} from '#actors/mqtt-session/mqtt-session'
 import type { Entry } from '#model/entry'
 import { tenantKey } from '#model/tenant'
 import type { Client, Principal } from '#mqtt/client'

@@ -1,5 +1,4 @@
-import { type CursorMove, type MailOutcome, subscriberAddress } from '#actors/subscriber/commands'
-import type { SubscriberState } from '#actors/subscriber/state'
+import { type CursorMove, type MailOutcome, type SubscriberState, subscriberAddress } from '#actors/subscriber/state'
 import type { DeliveryRequest, SkipReason } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { StoredFunction } from '#model/function'

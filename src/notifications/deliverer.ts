@@ -3,10 +3,11 @@ import { type CountMails, outboxAddress } from '#actors/outbox/outbox'
 import {
   type AdvanceMail,
   type MailFailed,
+  type MailState,
   type SubscriberCommand,
+  type SubscriberState,
   subscriberAddress,
-} from '#actors/subscriber/commands'
-import type { MailState, SubscriberState } from '#actors/subscriber/state'
+} from '#actors/subscriber/state'
 import { type SkipReason, skipReasons } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'

@@ -1,5 +1,5 @@
-import { mailHourMs } from '#actors/subscriber/mail'
 import type { MailState } from '#actors/subscriber/state'
+import { mailHourMs } from '#actors/subscriber/subscriber'
 import { type DeliveryHead, type DeliveryRequest, requestAgeMsMax } from '#model/delivery'
 import type { StoredSubscription } from '#model/subscription'
 import { retryMsMax } from '#notifications/retry'

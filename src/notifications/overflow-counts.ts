@@ -1,4 +1,4 @@
-import { type DeliveryCommand, deliveryAddress } from '#actors/delivery/state'
+import { type DeliveryCommand, deliveryAddress } from '#actors/delivery/delivery'
 import { isTenantActive } from '#actors/directory/queries'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'

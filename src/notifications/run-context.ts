@@ -1,6 +1,6 @@
 import { deviceAddress } from '#actors/device/device'
-import { directoryAddress } from '#actors/directory/commands'
 import { rowById } from '#actors/directory/queries'
+import { directoryAddress } from '#actors/directory/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { idOfCrn } from '#model/crn'
 import type { MembersOf } from '#model/device-binding'

@@ -1,6 +1,5 @@
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
-import { subscriberAddress, type TopicEnded } from '#actors/subscriber/commands'
-import { partsOfTopicRow, topicIndex } from '#actors/subscriber/state'
+import { partsOfTopicRow, subscriberAddress, type TopicEnded, topicIndex } from '#actors/subscriber/state'
 import { type TopicSwept, tenantAddress } from '#actors/tenant/commands'
 import { endingIndex } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'

@@ -1,8 +1,12 @@
-import { isWaiting } from '#actors/delivery/delivery'
-import { type DeliveryCommand, type DeliveryState, deliveringIndex, deliveryAddress } from '#actors/delivery/state'
+import {
+  type DeliveryCommand,
+  type DeliveryState,
+  deliveringIndex,
+  deliveryAddress,
+  isWaiting,
+} from '#actors/delivery/delivery'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
-import { subscriberAddress } from '#actors/subscriber/commands'
-import { type MailState, partsOfTopicRow, topicIndex } from '#actors/subscriber/state'
+import { type MailState, partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'

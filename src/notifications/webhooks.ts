@@ -1,4 +1,4 @@
-import { type DeliveryCommand, type DeliveryState, deliveringIndex, deliveryAddress } from '#actors/delivery/state'
+import { type DeliveryCommand, type DeliveryState, deliveringIndex, deliveryAddress } from '#actors/delivery/delivery'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { WebhookNotices } from '#actors/notice-bus'
 import { tenantAddress } from '#actors/tenant/commands'

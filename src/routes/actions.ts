@@ -1,6 +1,11 @@
-import { actionRecord } from '#actors/action/action'
-import { actionAddress, actionPageAddress } from '#actors/action/commands'
-import { pageDevicesMax, pageRecord, type StoredPage } from '#actors/action/page'
+import {
+  actionAddress,
+  actionPageAddress,
+  actionRecord,
+  pageDevicesMax,
+  pageRecord,
+  type StoredPage,
+} from '#actors/action/action'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { nameOfCursor } from '#api/fields'

@@ -1,5 +1,4 @@
-import { directoryAddress } from '#actors/directory/commands'
-import type { UserRow } from '#actors/directory/state'
+import { directoryAddress, type UserRow } from '#actors/directory/state'
 import { isMailable } from '#model/mail-address'
 import { mailOf } from '#notifications/mail-parts'
 import type { RouteContext } from '#routes/context'

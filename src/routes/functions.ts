@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type SealedBody, withMadeSecrets } from '#access/webhook-secrets'
-import { deliveryAddress } from '#actors/delivery/state'
+import { deliveryAddress } from '#actors/delivery/delivery'
 import { type PutFunction, tenantAddress } from '#actors/tenant/commands'
 import { alarmFault } from '#actors/tenant/functions'
 import * as api from '#api/functions'

@@ -6,7 +6,7 @@ import {
   idempotencyAddress,
   keyLifetimeMs,
   type StoredReply,
-} from '#actors/idempotency/state'
+} from '#actors/idempotency/idempotency'
 import { idempotencyKeyHeader, type RouteEntry } from '#api/route-entry'
 import type { BegunRequest, Call, IdempotencyGuard, Reply } from '#http/call'
 import { bodyOf, replyOf } from '#http/reply'

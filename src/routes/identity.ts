@@ -1,5 +1,5 @@
-import { directoryAddress } from '#actors/directory/commands'
 import { rowByName } from '#actors/directory/queries'
+import { directoryAddress } from '#actors/directory/state'
 import { readMe } from '#api/sessions'
 import { type Binding, bind } from '#http/call'
 import { Problem } from '#model/problem'

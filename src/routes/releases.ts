@@ -1,5 +1,4 @@
-import type { PutReleaseAnswer } from '#actors/project/commands'
-import { projectAddress } from '#actors/project/state'
+import { type PutReleaseAnswer, projectAddress } from '#actors/project/state'
 import type { UploadQuery } from '#api/update-projects'
 import * as api from '#api/update-projects'
 import { partNameOf } from '#firmware/part-name'

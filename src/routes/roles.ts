@@ -1,5 +1,5 @@
-import { directoryAddress } from '#actors/directory/commands'
 import { isRoleUsed } from '#actors/directory/queries'
+import { directoryAddress } from '#actors/directory/state'
 import { type PutRole, tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRole, grantsOfRoles } from '#actors/tenant/roles'
 import * as api from '#api/roles'

@@ -1,5 +1,4 @@
-import type { RolloutAnswer } from '#actors/project/commands'
-import { type ProjectState, projectAddress } from '#actors/project/state'
+import { type ProjectState, projectAddress, type RolloutAnswer } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/update-projects'
 import { nextTime } from '#firmware/schedule'

@@ -1,5 +1,5 @@
 import type { Logins } from '#access/sign-in-flows'
-import { accountAddress } from '#actors/account/commands'
+import { accountAddress } from '#actors/account/state'
 import { isOver, sessionAddress } from '#actors/session/state'
 import * as api from '#api/sessions'
 import { type Binding, bind } from '#http/call'

@@ -1,6 +1,5 @@
-import { deliveryAddress } from '#actors/delivery/state'
-import { type SubscriberCommand, subscriberAddress } from '#actors/subscriber/commands'
-import { subscriberIdOf } from '#actors/subscriber/state'
+import { deliveryAddress } from '#actors/delivery/delivery'
+import { type SubscriberCommand, subscriberAddress, subscriberIdOf } from '#actors/subscriber/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/notifications'
 import { type Binding, bind } from '#http/call'

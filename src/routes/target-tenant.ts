@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { directoryAddress } from '#actors/directory/commands'
 import { tenantRow } from '#actors/directory/queries'
+import { directoryAddress } from '#actors/directory/state'
 import type { TenantQuery } from '#api/fields'
 import type { Permission, RouteEntry } from '#api/route-entry'
 import { type Binding, bind, type Call, type Reply } from '#http/call'

@@ -1,6 +1,5 @@
-import { type AddTenant, directoryAddress, type UpdateTenant } from '#actors/directory/commands'
 import { tenantRow, tenantRows } from '#actors/directory/queries'
-import type { TenantRow } from '#actors/directory/state'
+import { type AddTenant, directoryAddress, type TenantRow, type UpdateTenant } from '#actors/directory/state'
 import * as api from '#api/tenants'
 import { type Binding, bind, type Call } from '#http/call'
 import { formatCrn } from '#model/crn'

@@ -1,6 +1,5 @@
 import { isTenantActive } from '#actors/directory/queries'
-import { subscriberAddress, type Unsubscribe } from '#actors/subscriber/commands'
-import { subscriberIdOf } from '#actors/subscriber/state'
+import { subscriberAddress, subscriberIdOf, type Unsubscribe } from '#actors/subscriber/state'
 import * as api from '#api/notifications'
 import { type Binding, bind, type Reply } from '#http/call'
 import { Problem } from '#model/problem'

@@ -1,13 +1,14 @@
-import { actionRecord, runningActionIndex } from '#actors/action/action'
 import {
   actionAddress,
   actionPageAddress,
+  actionRecord,
   type BeginAction,
   type PageProgress,
   type PutActionPage,
   type PutOutcomes,
-} from '#actors/action/commands'
-import { pageDevicesMax } from '#actors/action/page'
+  pageDevicesMax,
+  runningActionIndex,
+} from '#actors/action/action'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { decideWrite } from '#actors/device/writes'

@@ -1,5 +1,4 @@
-import { actionPageAddress } from '#actors/action/commands'
-import { pageDevicesMax, pageRecord, type StoredPage } from '#actors/action/page'
+import { actionPageAddress, pageDevicesMax, pageRecord, type StoredPage } from '#actors/action/action'
 import type { WriteOutcome } from '#link/open-writes'
 import type { DeviceOutcome, StoredAction } from '#model/action'
 import type { Entry } from '#model/entry'

@@ -114,23 +114,6 @@ describe('a map of entries that expire', () => {
     user: key[0] ?? '',
   })
 
-  test.each<[string, string, string]>([
-    ['one user loses their oldest entry', 'a.1 a.2 a.3 a.4 a.5', 'a.2 a.3 a.4 a.5'],
-    ['the largest user of a tenant loses an entry', 'b.1 a.1 a.2 a.3 b.2', 'b.1 a.2 a.3 b.2'],
-    ['the largest user of the largest tenant loses an entry', 'd.1 a.1 b.1 b.2 d.2', 'd.1 a.1 b.2 d.2'],
-    ['the largest user of a smaller tenant loses no entry', 'd.1 a.1 b.1 c.1 d.2', 'd.1 b.1 c.1 d.2'],
-    ['an entry that is set again counts once', 'a.1 b.1 a.2 a.2 b.2 c.1', 'a.2 b.1 b.2 c.1'],
-  ])('in a full map %s', (_, added, left) => {
-    const map = make(4)
-    for (const key of added.split(' ')) map.set(key, 1, ownerOf(key))
-    expect(
-      added
-        .split(' ')
-        .filter((key, at, all) => all.indexOf(key) === at && map.get(key))
-        .sort(),
-    ).toEqual(left.split(' ').sort())
-  })
-
   test('a full map drops an entry of the largest user of the largest tenant, after any steps', () => {
     const step = fc.tuple(
       fc.constantFrom('set', 'set', 'set', 'delete'),

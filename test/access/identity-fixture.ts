@@ -2,11 +2,15 @@ import type { Identity } from '#access/identity'
 import type { Administrator, IdentitySettings } from '#access/options'
 import type { LoginRequest, SignInOrigin, TokenPair } from '#access/requests'
 import { hashOf } from '#access/secret-text'
-import { accountAddress } from '#actors/account/commands'
-import type { AccountState } from '#actors/account/state'
-import { type DirectoryCommand, directoryAddress } from '#actors/directory/commands'
+import { type AccountState, accountAddress } from '#actors/account/state'
 import { rowByName } from '#actors/directory/queries'
-import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
+import {
+  type DirectoryCommand,
+  type DirectoryState,
+  directoryAddress,
+  type TenantRow,
+  type UserRow,
+} from '#actors/directory/state'
 import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import type { RouteAccess } from '#api/route-entry'

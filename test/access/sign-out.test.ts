@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { accountAddress } from '#actors/account/commands'
+import { accountAddress } from '#actors/account/state'
 import { sessionsOf } from '#routes/sessions'
 import { IdentityFixture, lifetimes, origin } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'

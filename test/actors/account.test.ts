@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { AccountCommand } from '#actors/account/commands'
-import { codeOf } from '#actors/account/credentials'
-import { sessionsMax } from '#actors/account/sessions'
-import type { AccessCode } from '#actors/account/state'
+import { codeOf, sessionsMax } from '#actors/account/credentials'
+import type { AccessCode, AccountCommand } from '#actors/account/state'
 import { ActingAccount, begunSession, code, codeLifetimeMs, credential, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, sentCommandsOf } from '#test/actors/acting-actor'
 

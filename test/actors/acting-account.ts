@@ -1,6 +1,5 @@
 import { accountActor } from '#actors/account/account'
-import type { AccountCommand } from '#actors/account/commands'
-import type { AccessCode, AccountState, StoredCredential } from '#actors/account/state'
+import type { AccessCode, AccountCommand, AccountState, StoredCredential } from '#actors/account/state'
 import type { BegunSession } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'

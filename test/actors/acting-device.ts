@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { DeclaredService, DeviceCommand, Hello, Post, Report } from '#actors/device/commands'
 import { deviceActor } from '#actors/device/device'
-import type { DeviceRules } from '#actors/device/report-evaluation'
+import type { DeviceRules } from '#actors/device/report'
 import type { DeviceState } from '#actors/device/state'
 import { type DeviceFunctions, noDeviceFunctions } from '#actors/device/turn-runs'
 import type { Entry, Items } from '#model/entry'
@@ -12,8 +12,13 @@ import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { Shapes } from '#store/shapes'
 import { ActingActor, startedAt } from '#test/actors/acting-actor'
-import { noRuleViews } from '#test/actors/no-rule-views'
-import { shownState } from '#test/actors/shown-state'
+
+export const noRuleViews: DeviceRules = {
+  of: () => undefined,
+  isLoaded: true,
+  counts: { transitions: 0 },
+  skipped() {},
+}
 
 export const shapes = new Shapes(() => undefined)
 
@@ -94,4 +99,19 @@ export function post(
 
 export function kindsOf(decision: Decision<Entry>): string[] {
   return decision.type === 'record' ? decision.events.map(({ kind }) => kind) : [decision.type]
+}
+
+/**
+ * The state of a device as plain values for comparison. The fields of services are private, so methods read them.
+ * `rules` and `functions` are left out.
+ */
+export function shownState(state: DeviceState) {
+  const services = state.services.map((service) => ({
+    shape: service.shape.id,
+    states: service.states(),
+    times: service.times(),
+    offsets: service.offsets(),
+  }))
+  const { rules: _, functions: __, ...kept } = state
+  return structuredClone({ ...kept, services })
 }

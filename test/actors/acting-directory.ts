@@ -1,7 +1,6 @@
-import type { DirectoryCommand, NewUser } from '#actors/directory/commands'
 import { directoryActor } from '#actors/directory/directory'
 import { putUser } from '#actors/directory/rows'
-import type { DirectoryState, UserRow } from '#actors/directory/state'
+import type { DirectoryCommand, DirectoryState, NewUser, UserRow } from '#actors/directory/state'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'
 import { code } from '#test/actors/acting-account'

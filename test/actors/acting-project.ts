@@ -1,11 +1,10 @@
 import type { ProjectNotices } from '#actors/notice-bus'
-import type { JobMoved, ProjectCommand, ScanRequest, Stage } from '#actors/project/commands'
 import { projectActor } from '#actors/project/project'
-import type { ProjectState } from '#actors/project/state'
+import type { JobMoved, ProjectCommand, ProjectState, ScanRequest, Stage } from '#actors/project/state'
 import type { StoredRelease } from '#model/release'
 import type { RolloutBody } from '#model/rollout'
 import { ActingActor, indexChangesOf, outcomeOf } from '#test/actors/acting-actor'
-import { RecordedLines } from '#test/actors/recorded-lines'
+import { RecordedLines } from '#test/actors/recording-notices'
 
 export class RecordingProjects extends RecordedLines implements ProjectNotices {
   releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {

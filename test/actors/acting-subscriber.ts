@@ -1,12 +1,17 @@
 import type { SubscriberNotices } from '#actors/notice-bus'
-import type { AdvanceMail, SubscriberCommand } from '#actors/subscriber/commands'
-import { partsOfTopicRow, type SubscriberState, topicIndex } from '#actors/subscriber/state'
+import {
+  type AdvanceMail,
+  partsOfTopicRow,
+  type SubscriberCommand,
+  type SubscriberState,
+  topicIndex,
+} from '#actors/subscriber/state'
 import { subscriberActor } from '#actors/subscriber/subscriber'
 import type { Entry } from '#model/entry'
 import type { StoredSubscription } from '#model/subscription'
 import type { Decision, Recorded } from '#runtime/actor'
 import { ActingActor, now } from '#test/actors/acting-actor'
-import { RecordedLines } from '#test/actors/recorded-lines'
+import { RecordedLines } from '#test/actors/recording-notices'
 
 export const ada = 'crn#user:2Vb7qYx9Kd'
 

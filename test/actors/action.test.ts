@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { actionActor, runningActionIndex } from '#actors/action/action'
-import { actionPageActor } from '#actors/action/page'
+import { actionActor, actionPageActor, runningActionIndex } from '#actors/action/action'
 import { actionRetentionMs, type DeviceOutcome } from '#model/action'
 import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
 

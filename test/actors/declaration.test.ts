@@ -3,8 +3,7 @@ import { declare } from '#actors/device/declaration'
 import type { Entry, Items } from '#model/entry'
 import type { Shape } from '#model/shape'
 import { now } from '#test/actors/acting-actor'
-import { ActingDevice, hello, report, shapeOf } from '#test/actors/acting-device'
-import { shownState } from '#test/actors/shown-state'
+import { ActingDevice, hello, report, shapeOf, shownState } from '#test/actors/acting-device'
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
 

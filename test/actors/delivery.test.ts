@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { deliveryActor } from '#actors/delivery/delivery'
-import type { DeliveryCommand, DeliveryState, WebhookEnded } from '#actors/delivery/state'
+import { type DeliveryCommand, type DeliveryState, deliveryActor, type WebhookEnded } from '#actors/delivery/delivery'
 import type { DeliveryHead } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { StoredWebhook } from '#model/webhook'

@@ -1,12 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { DeviceCommand } from '#actors/device/commands'
-import { isOverridden } from '#actors/device/property-override'
+import { isOverridden } from '#actors/device/state'
 import { connectsSince } from '#actors/device/status'
 import type { JsonObject } from '#model/json-value'
 import { metaBytesMax } from '#model/meta'
 import { now, startedAt } from '#test/actors/acting-actor'
-import { ActingDevice, hello, kindsOf, post, report, shapeOf } from '#test/actors/acting-device'
-import { shownState } from '#test/actors/shown-state'
+import { ActingDevice, hello, kindsOf, post, report, shapeOf, shownState } from '#test/actors/acting-device'
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
 const two = shapeOf('two', { 5: 'float' })

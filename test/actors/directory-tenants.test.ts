@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { type DirectoryCommand, directoryAddress } from '#actors/directory/commands'
 import { removedUsersMax, tenantsMax } from '#actors/directory/directory'
 import { isReachable, rowById, rowByName, rowsAfter, rowsByLogin, tenantRow } from '#actors/directory/queries'
+import { type DirectoryCommand, directoryAddress } from '#actors/directory/state'
 import { effectsOf } from '#runtime/actor'
 import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { DirectoryCommand, NewUser } from '#actors/directory/commands'
 import { tenantUsersMax, usersMax } from '#actors/directory/directory'
 import { rowByName, tenantRow } from '#actors/directory/queries'
+import type { DirectoryCommand, NewUser } from '#actors/directory/state'
 import { code, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
 import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'

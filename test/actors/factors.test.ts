@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { AccountCommand } from '#actors/account/commands'
 import { addWrongFactor, credentialsMax, factorDelayMs, wrongFactorsMax } from '#actors/account/factors'
-import type { WrongFactors } from '#actors/account/state'
+import type { AccountCommand, WrongFactors } from '#actors/account/state'
 import { ActingAccount, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, sentCommandsOf } from '#test/actors/acting-actor'
 

@@ -1,4 +1,4 @@
-import type { AddRequest } from '#actors/delivery/state'
+import type { AddRequest } from '#actors/delivery/delivery'
 import type { Condition } from '#model/condition'
 import type { Entry, Stamps } from '#model/entry'
 import type { StoredFunction } from '#model/function'

@@ -8,7 +8,16 @@ import { type Grant, scopeOf } from '#model/scope'
 import { noFunctions } from '#rules/function-list'
 import { answer, type Decision, record } from '#runtime/actor'
 import { now, turnAt } from '#test/actors/acting-actor'
-import { ActingDevice, deviceWith, hello, kindsOf, post, report, shapeOf } from '#test/actors/acting-device'
+import {
+  ActingDevice,
+  deviceWith,
+  hello,
+  kindsOf,
+  noRuleViews,
+  post,
+  report,
+  shapeOf,
+} from '#test/actors/acting-device'
 import {
   askedOf,
   chain,
@@ -21,7 +30,6 @@ import {
   requestsOf,
   storedFunction,
 } from '#test/actors/functions-fixture'
-import { noRuleViews } from '#test/actors/no-rule-views'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 const svc = shapeOf('svc', { 1: 'uint8', 2: 'string', 3: 'bool' })

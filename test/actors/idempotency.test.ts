@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { idempotencyActor } from '#actors/idempotency/idempotency'
 import {
   answerRecord,
   expiryEntry,
+  idempotencyActor,
   idempotencyAddress,
   idOfExpiry,
   isPastExpiry,
   keyLifetimeMs,
   type StoredReply,
-} from '#actors/idempotency/state'
+} from '#actors/idempotency/idempotency'
 import { ActingActor, indexChangesOf, now, outcomeOf } from '#test/actors/acting-actor'
 
 const reply: StoredReply = { status: 201, location: '/api/v1/groups/x', body: '{"a":1}' }

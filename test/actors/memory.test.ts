@@ -12,8 +12,7 @@ import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { PropertyState } from '#model/entry'
 import { ActingActor, outcomeOf, startedAt } from '#test/actors/acting-actor'
-import { ActingDevice, hello, post, report, shapeOf, shapes } from '#test/actors/acting-device'
-import { noRuleViews } from '#test/actors/no-rule-views'
+import { ActingDevice, hello, noRuleViews, post, report, shapeOf, shapes } from '#test/actors/acting-device'
 import { forAll } from '#test/kit/for-all'
 
 const deviceBytesMax = 100_000

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { idsIn, packedIds } from '#actors/mqtt-session/state'
+import { idsIn, packedIds } from '#actors/mqtt-session/mqtt-session'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
 const format = { name: 'identifiers', version: 1, upgrades: {} }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { noticeBus } from '#actors/notice-bus'
-import { RecordingRules } from '#test/actors/recording-rules'
+import { RecordingRules } from '#test/actors/recording-notices'
 
 test('a notice reaches all listeners in order, but no listener that is not serving', () => {
   const received: string[] = []

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { ProjectCommand, Stage } from '#actors/project/commands'
+import type { ProjectCommand, Stage } from '#actors/project/state'
 import { byPrecedence, releaseName } from '#model/release'
 import { ActingProject, ada, moved, putRelease, putRollout, requestScan } from '#test/actors/acting-project'
 import { commandOf, weighted } from '#test/kit/command-arbitrary'

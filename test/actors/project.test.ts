@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { ProjectCommand } from '#actors/project/commands'
-import { isEmpty } from '#actors/project/state'
+import { isEmpty, type ProjectCommand } from '#actors/project/state'
 import { pinsMax, releasesMax } from '#model/release'
 import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { ActingProject, ada, bob, moved, putRelease, putRollout, releaseOf } from '#test/actors/acting-project'

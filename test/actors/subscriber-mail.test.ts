@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { AdvanceMail } from '#actors/subscriber/commands'
-import { mailAfter, mailHourMs, noMail } from '#actors/subscriber/mail'
-import type { MailState } from '#actors/subscriber/state'
+import type { AdvanceMail, MailState } from '#actors/subscriber/state'
+import { mailAfter, mailHourMs, noMail } from '#actors/subscriber/subscriber'
 import { now } from '#test/actors/acting-actor'
 import { ActingSubscriber, sent, subscriptionOf } from '#test/actors/acting-subscriber'
 

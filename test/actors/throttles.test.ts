@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { noThrottles } from '#actors/device/state'
-import { type Throttled, throttlesMax } from '#actors/device/throttles'
+import { type Throttled, throttlesMax } from '#actors/device/state-changes'
 import type { Graph, GraphNode } from '#model/graph'
 import { now } from '#test/actors/acting-actor'
-import { hello, post, report, shapeOf } from '#test/actors/acting-device'
+import { hello, post, report, shapeOf, shownState } from '#test/actors/acting-device'
 import {
   chain,
   DeviceWithFunctions,
@@ -14,7 +14,6 @@ import {
   storedFunction,
   throttle,
 } from '#test/actors/functions-fixture'
-import { shownState } from '#test/actors/shown-state'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 const svc = shapeOf('svc', { 1: 'uint8', 2: 'uint8' })

@@ -1,18 +1,9 @@
-import { canary, get, type HttpAttack, post, request } from '#test/attacks/http-attack'
+import { canary, get, type HttpAttack, post } from '#test/attacks/http-attack'
+import { handshake } from '#test/attacks/raw-websocket'
 
-const upgrade = (more: readonly string[] = []) =>
-  request('GET', '/api/v1/events', [
-    'Host: localhost',
-    'Upgrade: websocket',
-    'Connection: Upgrade',
-    'Sec-WebSocket-Version: 13',
-    'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
-    ...more,
-  ])
-
+const upgrade = handshake('/events')
 const posted = post('Content-Length: 2')
 const expecting = post('Expect: 100-continue', 'Content-Length: 2')
-const inChunks = 'Transfer-Encoding: chunked'
 const cut = { answers: [], end: 'closed' } as const
 const requestLine = 'GET /api/v1/health HTTP/1.1\r\n'
 
@@ -64,20 +55,28 @@ export const pipeliningRows: readonly HttpAttack[] = [
     sent: get(['Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings', 'HTTP2-Settings: AAMAAABkAAQAAP__']) + get(),
     answers: [200, 200],
   },
-  { name: 'an upgrade on another path', sent: upgrade().replace('events', 'health') + get(), answers: [200, 200] },
-  { name: 'an upgrade with another version', sent: upgrade().replace('13', '8') + get(), answers: [426, 200] },
+  { name: 'an upgrade on another path', sent: handshake('/health') + get(), answers: [200, 200] },
+  {
+    name: 'an upgrade with another version',
+    sent: handshake('/events', { 'Sec-WebSocket-Version': '8' }) + get(),
+    answers: [426, 200],
+  },
   {
     name: 'an upgrade from another origin',
-    sent: upgrade(['Origin: https://evil.example']) + get(),
+    sent: handshake('/events', { Origin: 'https://evil.example' }) + get(),
     answers: [403, 200],
   },
-  { name: 'an upgrade by POST', sent: upgrade().replace('GET', 'POST') + get(), answers: [405, 200] },
-  { name: 'an upgrade with a body', sent: `${upgrade(['Content-Length: 2'])}[]${canary}`, ...cut },
-  { name: 'an upgrade with chunks', sent: `${upgrade([inChunks])}0\r\n\r\n${canary}`, ...cut },
+  { name: 'an upgrade by POST', sent: upgrade.replace('GET', 'POST') + get(), answers: [405, 200] },
+  { name: 'an upgrade with a body', sent: `${handshake('/events', { 'Content-Length': '2' })}[]${canary}`, ...cut },
+  {
+    name: 'an upgrade with chunks',
+    sent: `${handshake('/events', { 'Transfer-Encoding': 'chunked' })}0\r\n\r\n${canary}`,
+    ...cut,
+  },
   // After an upgrade, the server reads the bytes as frames, which are invalid.
-  { name: 'a request behind an upgrade', sent: upgrade() + canary, answers: [101], end: 'closed' },
-  { name: 'an upgrade behind a request', sent: get() + upgrade() + canary, answers: [200, 101], end: 'closed' },
-  { name: 'a request a while after an upgrade', sent: [upgrade(), canary], answers: [101], end: 'closed' },
+  { name: 'a request behind an upgrade', sent: upgrade + canary, answers: [101], end: 'closed' },
+  { name: 'an upgrade behind a request', sent: get() + upgrade + canary, answers: [200, 101], end: 'closed' },
+  { name: 'a request a while after an upgrade', sent: [upgrade, canary], answers: [101], end: 'closed' },
 ]
 
 /** Requests with `Expect`. RFC 9110 §10.1.1. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deliveryAddress } from '#actors/delivery/state'
+import { deliveryAddress } from '#actors/delivery/delivery'
 import type { WebhookAnswer } from '#model/webhook'
 import type { WebhookPost } from '#notifications/webhook-sender'
 import { randomLimits } from '#test/simulation/limits'
@@ -38,18 +38,7 @@ test('only the owner sends webhooks, and the next owner repeats those without a 
   const limits = randomLimits(world.random, () => world.now())
   const start = (backend: ConstructorParameters<typeof SimulatedServer>[1]) =>
     new SimulatedServer(world, backend, { ...limits, mails: { ...limits.mails, receivers } })
-  const done = async <Value>(promise: Promise<Value>): Promise<Value> => {
-    let isDone = false
-    const markDone = () => {
-      isDone = true
-    }
-    promise.then(markDone, markDone)
-    while (!isDone) {
-      await world.step()
-      if (world.isIdle) await world.advance(1)
-    }
-    return promise
-  }
+  const done = <Value>(promise: Promise<Value>) => world.pumped(promise)
 
   const owner = start(nodes)
   await done(owner.open())

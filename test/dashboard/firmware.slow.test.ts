@@ -1,9 +1,8 @@
 import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { imageOf, put, release, sha256Of, untilUpdate } from '#test/blackbox/firmware-calls'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { UpdatingDevice } from '#test/blackbox/updating-device'
+import { imageOf, put, release, sha256Of, UpdatingDevice, untilUpdate } from '#test/blackbox/updating-device'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
 /** The firmware pages in a browser. Contract 6. */

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,8 +6,6 @@ import { projectRoot } from '#bench/project-root'
 import { freePort } from '#test/blackbox/free-port'
 import { until } from '#test/blackbox/until'
 import { cleanEnvironment } from '#test/cli/admin-process'
-import { BlockShell, ServerShell } from '#test/documents/shell'
-import { isPrinted, type ShellBlock } from '#test/documents/shell-blocks'
 
 /** The port in documents, which is replaced with a free port. */
 const documentedPort = /\b8080\b/g
@@ -144,4 +142,227 @@ export class DocumentRunner {
     await this.#server?.end()
     rmSync(this.folder, { recursive: true, force: true })
   }
+}
+
+/** The time limits for a block, and for its processes to end. */
+const blockWithinMs = 90_000
+const endedWithinMs = 20_000
+
+/** A shell in a separate process group. It ends when this process ends, because its standard input closes then. */
+abstract class Shell {
+  protected readonly child: ChildProcess
+  /** The output of both streams. */
+  output = ''
+  isEnded = false
+
+  constructor(script: string, args: readonly string[], folder: string, environment: NodeJS.ProcessEnv) {
+    this.child = spawn('bash', ['--noprofile', '--norc', ...(script ? ['-c', script, ...args] : [])], {
+      cwd: folder,
+      env: environment,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    })
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.output += text
+      })
+    }
+    // The shell may end before it has read all of its input.
+    this.child.stdin?.on('error', () => {})
+    // The event `close` comes after all processes that could print have ended.
+    this.child.once('close', () => {
+      this.isEnded = true
+    })
+  }
+
+  /** Ends all processes of the group: SIGTERM first, then SIGKILL. */
+  async end(): Promise<void> {
+    this.child.stdin?.end()
+    this.signalAll('SIGTERM')
+    try {
+      await until(() => this.isEnded, 'the shell to end', endedWithinMs)
+    } catch {
+      this.signalAll('SIGKILL')
+      await until(() => this.isEnded, 'the killed shell to end', endedWithinMs)
+    }
+  }
+
+  private signalAll(signal: NodeJS.Signals): void {
+    try {
+      process.kill(-(this.child.pid ?? 0), signal)
+    } catch {
+      // The group has ended.
+    }
+  }
+}
+
+/** A shell that runs one block after the other. A failed command ends it. */
+class BlockShell extends Shell {
+  #blocks = 0
+
+  constructor(folder: string, environment: NodeJS.ProcessEnv) {
+    super('', [], folder, environment)
+    // Background processes of the blocks end when the shell ends or a command fails.
+    this.child.stdin?.write(`trap 'trap - EXIT; kill -TERM 0' EXIT\nexec 2>&1\nset -e -o pipefail\n`)
+  }
+
+  /** Runs the file. Returns the start of its text in `output`. Throws with the output if a command fails. */
+  async run(file: string): Promise<number> {
+    const start = this.output.length
+    const mark = `-- block ${++this.#blocks} ends --`
+    // The commands of a block must not read the next commands as their input.
+    this.child.stdin?.write(`. '${file}' </dev/null; echo; echo '${mark}'\n`)
+    await until(
+      () => this.output.includes(mark) || this.isEnded,
+      () => `the block to end\n${this.output.slice(start)}`,
+      blockWithinMs,
+    )
+    if (!this.output.includes(mark)) throw new Error(`a command failed\n${this.output.slice(start)}`)
+    this.output = this.output.replace(`\n${mark}\n`, '')
+    return start
+  }
+}
+
+/** A shell for a server, which runs until `end` is called. */
+class ServerShell extends Shell {
+  constructor(file: string, folder: string, environment: NodeJS.ProcessEnv) {
+    super(`. "$0" </dev/null & read -r _; kill -TERM 0`, [file], folder, environment)
+  }
+
+  /** Waits until the server answers at this address. */
+  async untilHealthy(url: string): Promise<void> {
+    await until(
+      async () => {
+        if (this.isEnded) throw new Error(`the server ended\n${this.output}`)
+        return fetch(url).then(
+          ({ ok }) => ok,
+          () => false,
+        )
+      },
+      () => `a server at ${url}\n${this.output}`,
+      blockWithinMs,
+    )
+  }
+}
+
+/**
+ * A block of commands in a document, and its printed output. Hidden comments before a block describe how to run it:
+ *
+ *     <!-- not run: why -->     tests cannot run this block
+ *     <!-- needs: g++ -->       the block is skipped if this program is missing
+ *     <!-- runs on -->          the block starts a server, in its own shell, which runs until the next such block
+ *     <!-- runs on: words -->   the same, and the test waits until it prints these words
+ *     <!-- file: watch.mjs -->  the text of this block, in any language, is written to a file of that name
+ *     <!-- from: a/file.py -->  this block is copied from that file of the project
+ */
+interface ShellBlock {
+  readonly kind: 'shell'
+  /** The number of the line with the fence, from 1. */
+  readonly line: number
+  readonly text: string
+  readonly notRun: string | undefined
+  readonly needs: string | undefined
+  /** The output to wait for, which may be empty. It is undefined if the block ends by itself. */
+  readonly runsOn: string | undefined
+  /** The text of the next block, if it is `text` or `json` and no words are between the blocks. */
+  readonly printed: string | undefined
+}
+
+interface FileBlock {
+  readonly kind: 'file'
+  readonly line: number
+  readonly name: string
+  readonly text: string
+}
+
+interface QuoteBlock {
+  readonly kind: 'quote'
+  readonly line: number
+  readonly path: string
+  readonly text: string
+}
+
+type Block = ShellBlock | FileBlock | QuoteBlock
+
+interface Fenced {
+  readonly line: number
+  readonly language: string
+  readonly text: string
+  readonly notes: ReadonlyMap<string, string>
+  /** True if there are no words between this block and the one before. */
+  readonly isAdjacent: boolean
+}
+
+/** The blocks of a document that tests use, in order. */
+export function blocksOf(document: string): Block[] {
+  const fenced = fencedBlocks(document)
+  return fenced.flatMap((block, index): Block[] => {
+    const { line, language, text, notes } = block
+    const name = notes.get('file')
+    if (name !== undefined) return [{ kind: 'file', line, name, text }]
+    const path = notes.get('from')
+    if (path !== undefined) return [{ kind: 'quote', line, path, text }]
+    if (language !== 'sh') return []
+    const next = fenced[index + 1]
+    const isPrinted = next?.isAdjacent && /^(text|json)$/.test(next.language) && !next.notes.has('file')
+    return [
+      {
+        kind: 'shell',
+        line,
+        text,
+        notRun: notes.get('not run'),
+        needs: notes.get('needs'),
+        runsOn: notes.get('runs on'),
+        printed: isPrinted ? next.text : undefined,
+      },
+    ]
+  })
+}
+
+function fencedBlocks(document: string): Fenced[] {
+  const blocks: Fenced[] = []
+  let notes = new Map<string, string>()
+  let isAdjacent = false
+  let open: { line: number; language: string; lines: string[]; indent: number } | undefined
+  for (const [index, line] of document.split('\n').entries()) {
+    const fence = /^( *)```(\w*)$/.exec(line)
+    if (open) {
+      if (fence?.[2] !== '') {
+        open.lines.push(line)
+        continue
+      }
+      const { lines, indent, ...place } = open
+      const text = lines.map((each) => each.slice(indent)).join('\n')
+      blocks.push({ ...place, text, notes, isAdjacent })
+      open = undefined
+      notes = new Map()
+      isAdjacent = true
+      continue
+    }
+    const note = /^ *<!-- (not run|needs|runs on|file|from)(?:: (.+))? -->$/.exec(line)
+    if (fence) open = { line: index + 1, language: fence[2] ?? '', lines: [], indent: (fence[1] ?? '').length }
+    else if (note) notes.set(note[1] ?? '', note[2] ?? '')
+    else if (line.trim() !== '') {
+      notes = new Map()
+      isAdjacent = false
+    }
+  }
+  return blocks
+}
+
+/**
+ * Whether the output contains the printed text of a document. In this text, `…` matches anything within a line, or any
+ * lines if it is alone in a line. A time of thirteen digits matches any time.
+ */
+export function isPrinted(output: string, printed: string): boolean {
+  const lines = printed.split('\n').map((line) => {
+    if (line.trim() === '…') return '(?:[^\n]*\n)*?'
+    const pattern = line
+      .trimEnd()
+      .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+      .replaceAll('…', '.*?')
+      .replace(/\b\d{13}\b/g, '\\d{13}')
+    return `${pattern}[ \\t\\r]*\n`
+  })
+  return new RegExp(`^${lines.join('')}`, 'm').test(`${output}\n`)
 }

@@ -2,8 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
-import { DocumentRunner } from '#test/documents/document-runner'
-import { blocksOf, isPrinted } from '#test/documents/shell-blocks'
+import { blocksOf, DocumentRunner, isPrinted } from '#test/documents/document-runner'
 
 /** Runs the commands of each document, block by block, with a separate server, and checks the printed output. */
 

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { ProjectCommand } from '#actors/project/commands'
-import { projectAddress } from '#actors/project/state'
+import { type ProjectCommand, projectAddress } from '#actors/project/state'
 import { everything, scopeOf } from '#model/scope'
 import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import { ada, bob, moved, putRelease, putRollout, releaseOf } from '#test/actors/acting-project'

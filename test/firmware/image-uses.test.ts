@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ProjectNotices } from '#actors/notice-bus'
-import type { ProjectCommand } from '#actors/project/commands'
-import { projectAddress } from '#actors/project/state'
+import { type ProjectCommand, projectAddress } from '#actors/project/state'
 import { ImageUses, type LostImage } from '#firmware/image-uses'
 import { partNameOf } from '#firmware/part-name'
 import { StoreListing } from '#store/store-listing'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { ProjectCommand } from '#actors/project/commands'
+import type { ProjectCommand } from '#actors/project/state'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { putRelease, putRollout, requestScan } from '#test/actors/acting-project'
 import { FirmwareUpdatesFixture } from '#test/firmware/firmware-updates-fixture'

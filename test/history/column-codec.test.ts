@@ -111,18 +111,21 @@ test('damage of a row is detected: every changed bit, and every cut', () => {
 })
 
 test('points are sorted by time, and the last of several points of one time stays, as in a map', () => {
-  forAll([fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.option(fc.integer())))], (drawn) => {
+  const point = fc.tuple(fc.integer({ min: 0, max: 12 }), fc.oneof(fc.integer(), fc.constantFrom('"a"', '"b"')))
+  forAll([fc.array(point), fc.boolean()], (drawn, isSorted) => {
+    const pushed = isSorted ? drawn.toSorted(([a], [b]) => a - b) : drawn
     const points = new Points(1)
-    const expected = new Map<number, number | string>()
-    for (const [time, value] of drawn) {
-      if (value === null) points.pushText(time, '"t"')
+    for (const [time, value] of pushed) {
+      if (typeof value === 'string') points.pushText(time, value)
       else points.push(time, value)
-      expected.set(time, value ?? '"t"')
     }
     points.settle()
-    expect(shown(points)).toEqual([...expected].sort(([a], [b]) => a - b))
-    for (let time = 0; time <= 31; time++) {
-      expect(points.indexAt(time)).toBe([...expected.keys()].filter((each) => each < time).length)
+    const expected = [...new Map<number, number | string>(pushed)].sort(([a], [b]) => a - b)
+    const found = Array.from({ length: points.count }, (_, index) => [points.times[index], points.valueAt(index)])
+    expect(found).toEqual(expected)
+    expect(points.texts.size).toBe(expected.filter(([, value]) => typeof value === 'string').length)
+    for (let time = 0; time <= 13; time++) {
+      expect(points.indexAt(time)).toBe(expected.filter(([each]) => each < time).length)
     }
   })
 })

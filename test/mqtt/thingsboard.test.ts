@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
-import type { DeviceState } from '#actors/device/state'
-import { serviceOf } from '#actors/device/state'
+import { type DeviceState, serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'
-import { jsonNamesMax } from '#actors/tenant/json-names'
+import { jsonNamesMax } from '#actors/tenant/schemas'
 import { Problem } from '#model/problem'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { deliveryAddress } from '#actors/delivery/state'
+import { deliveryAddress } from '#actors/delivery/delivery'
 import { MailRefused } from '#notifications/mail'
 import { DeliveryFixture, requestOf } from '#test/notifications/delivery-fixture'
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { directoryAddress } from '#actors/directory/commands'
-import { subscriberAddress } from '#actors/subscriber/commands'
+import { directoryAddress } from '#actors/directory/state'
+import { subscriberAddress } from '#actors/subscriber/state'
 import type { SkipReason } from '#model/delivery'
 import { type Grant, scopeOf } from '#model/scope'
 import { MailRefused } from '#notifications/mail'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { deliveryAddress } from '#actors/delivery/state'
+import { deliveryAddress } from '#actors/delivery/delivery'
 import type { Entry } from '#model/entry'
 import { type Grant, scopeOf } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'

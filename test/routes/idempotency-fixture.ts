@@ -1,6 +1,10 @@
 import { anonymous } from '#access/built-in-callers'
-import { idempotencyActor } from '#actors/idempotency/idempotency'
-import { answerRecord, idempotencyAddress, type StoredIdempotencyKey } from '#actors/idempotency/state'
+import {
+  answerRecord,
+  idempotencyActor,
+  idempotencyAddress,
+  type StoredIdempotencyKey,
+} from '#actors/idempotency/idempotency'
 import { noticeBus } from '#actors/notice-bus'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'

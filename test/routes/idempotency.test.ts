@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { keyLifetimeMs } from '#actors/idempotency/state'
+import { keyLifetimeMs } from '#actors/idempotency/idempotency'
 import type { Answerer, Reply } from '#http/call'
 import { bodyOf } from '#http/reply'
 import { Problem, type ProblemCode, problemKinds } from '#model/problem'

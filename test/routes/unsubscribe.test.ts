@@ -1,7 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { UnsubscribeUrls } from '#access/signed-urls'
-import { subscriberAddress } from '#actors/subscriber/commands'
-import type { SubscriberState } from '#actors/subscriber/state'
+import { type SubscriberState, subscriberAddress } from '#actors/subscriber/state'
 import { ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** The end of a subscription by the unsubscribe URL of a mail, without sign-in. RFC 8058, contract 5.7. */

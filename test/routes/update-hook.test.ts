@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { ScanRequest } from '#actors/project/commands'
+import type { ScanRequest } from '#actors/project/state'
 import { FirmwareFixture, hookSecret, onUpdates } from '#test/routes/firmware-fixture'
 
 /** Contract 6, Hook. Another test covers the signature itself. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { deliveryAddress } from '#actors/delivery/state'
+import { deliveryAddress } from '#actors/delivery/delivery'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import type { WebhookNode } from '#model/graph'

@@ -11,8 +11,20 @@ import { Problem } from '#model/problem'
 import { everything, scopeOf } from '#model/scope'
 import { StorageFailure } from '#runtime/storage'
 import { HistoryModel, nameOf } from '#test/history/history-model'
+import {
+  addShown,
+  aggregates,
+  hourOf,
+  hoursOf,
+  type Points,
+  rowOf,
+  rowsIn,
+  rowsOf,
+  type ShownSeries,
+  storedOf,
+} from '#test/simulation/history-answers'
 import { randomLimits } from '#test/simulation/limits'
-import { type SimulatedRequest, SimulatedServer, tenant } from '#test/simulation/simulated-server'
+import { answerOf, type SimulatedRequest, SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import { SimulatedWorld } from '#test/simulation/simulated-world'
 import { type MemoryBackend, memoryStorage, type WriteFault } from '#test/store/memory'
 
@@ -40,22 +52,7 @@ const limits = {
   ...{ unstoredMax: 60, runsMax: 3, blockPointsMin: 12 },
   ...{ rawMs: 40 * dayMs, hoursMs: 60 * dayMs, bytesMax: Number.POSITIVE_INFINITY },
 }
-const aggregates = ['count', 'sum', 'min', 'max', 'first', 'last'] as const
-const roundsMax = 4_000
 const steps = 50
-
-type Points = Record<string, [number, number | string][]>
-
-interface ShownSeries {
-  readonly deviceIdentifier?: string
-  readonly serviceIdentifier?: string
-  readonly propId: number
-  readonly type: string
-  readonly time: readonly number[]
-  readonly value: readonly unknown[]
-  readonly marks: readonly { readonly time: number }[]
-  readonly [aggregate: string]: unknown
-}
 
 /**
  * One life of a server with history, from a seed: late and repeated times, kills, power losses that cut the stream,
@@ -214,12 +211,8 @@ class HistoryRun {
 
   /** The body of the answer; undefined: refused. */
   async #asked(name: string, request: SimulatedRequest): Promise<string | undefined> {
-    try {
-      return (await this.#pumped(this.#server.call(name, request))).body
-    } catch (error) {
-      if (error instanceof Problem) return undefined
-      throw error
-    }
+    const answer = await this.#pumped(answerOf(this.#server.call(name, request)))
+    return 'refused' in answer ? undefined : answer.body
   }
 
   #allowWrites(): void {
@@ -358,71 +351,9 @@ class HistoryRun {
     return { points, status }
   }
 
-  /** Waits for a promise that needs tasks to run. */
-  async #pumped<T>(promise: Promise<T>): Promise<T> {
-    let isDone = false
-    const done = promise.finally(() => {
-      isDone = true
-    })
-    done.catch(() => {})
-    for (let round = 0; round < roundsMax && !isDone; round++) {
-      await this.#world.step()
-      if (this.#world.isIdle) await this.#world.advance(5)
-    }
-    if (!isDone) throw new Error('an answer does not come')
-    return done
+  #pumped<T>(promise: Promise<T>): Promise<T> {
+    return this.#world.pumped(promise, 5)
   }
-}
-
-function addShown(found: Points, device: string, service: string, series: ShownSeries): void {
-  const name = nameOf(device, service, series.propId, series.type.toLowerCase())
-  const points = series.time.map((time, index): [number, number | string] => [time, storedOf(series.value[index])])
-  const marks = series.marks.map(({ time, ...mark }): [number, string] => [time, JSON.stringify(mark)])
-  if (points.length > 0) found[name] = points
-  if (marks.length > 0) found[`${name} marks`] = marks
-}
-
-/** The expected rows of an export, sorted. */
-function rowsIn(points: Points): readonly string[] {
-  return Object.entries(points)
-    .filter(([name]) => !name.endsWith(' marks'))
-    .flatMap(([name, list]) => {
-      const [device = '', service = '', propId = ''] = name.split(' ')
-      return list.map(([time, value]) => rowOf(device, service, Number(propId), time, value))
-    })
-    .sort()
-}
-
-function rowOf(...row: readonly [string, string, number, number, number | string]): string {
-  return JSON.stringify(row)
-}
-
-function storedOf(value: unknown): number | string {
-  if (typeof value === 'boolean') return value ? 1 : 0
-  return typeof value === 'number' ? value : JSON.stringify(value)
-}
-
-function rowsOf(series: ShownSeries): readonly unknown[] {
-  const columns = series as unknown as Readonly<Record<string, readonly number[]>>
-  return series.time.map((time, index) => [time, ...aggregates.map((name) => rounded(columns[name]?.[index]))])
-}
-
-function hoursOf(points: readonly (readonly [number, number | string])[]): readonly unknown[] {
-  const hours = new Set(points.map(([time]) => hourOf(time)))
-  return [...hours].map((hour) => {
-    const values = points.filter(([time]) => hourOf(time) === hour).map(([, value]) => value as number)
-    const sum = values.reduce((total, each) => total + each, 0)
-    const found = [values.length, sum, Math.min(...values), Math.max(...values), values[0], values.at(-1)]
-    return [hour, ...found.map(rounded)]
-  })
-}
-
-function hourOf(time: number): number {
-  return Math.floor(time / hourMs) * hourMs
-}
-
-function rounded(value: number | undefined): number | undefined {
-  return value === undefined ? undefined : Number(value.toFixed(6))
 }
 
 /** Throws at the first difference; the same seed throws at the same one. */

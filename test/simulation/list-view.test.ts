@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { AlarmView } from '#test/simulation/alarm-view'
+import { AlarmView } from '#test/simulation/list-view'
 
 const rowsOf = (active: boolean) => [
   { resourceIdentifier: 'crn#alarm:a', deviceIdentifier: 'D0', active, since: 1, acknowledged: null },

@@ -1,4 +1,4 @@
-import { type DeliveryState, deliveringIndex, deliveryAddress } from '#actors/delivery/state'
+import { type DeliveryState, deliveringIndex, deliveryAddress } from '#actors/delivery/delivery'
 import { topicIndex } from '#actors/subscriber/state'
 import { endingIndex } from '#actors/tenant/state'
 import type { Participants } from '#test/simulation/participants'

@@ -1,12 +1,10 @@
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
-import { type StoredUpdate, type UpdateActorState, updateAddress } from '#actors/update/state'
-import { answerOf } from '#test/simulation/answer'
-import { isAbove } from '#test/simulation/reference-updates'
+import { type StoredUpdate, type UpdateActorState, type UpdateContext, updateAddress } from '#actors/update/state'
+import { isAbove, type ReadRollout } from '#test/simulation/reference-updates'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import type { Order, Piece } from '#test/simulation/simulated-firmware'
-import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
-import { StoppedRollout } from '#test/simulation/stopped-rollout'
+import { answerOf, type SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import type { Witness } from '#test/simulation/witness'
 
 /** Checks each firmware offer when it arrives, and the images that devices download. Contract 6. */
@@ -144,5 +142,27 @@ export class OfferChecker {
       const stored = this.#storedOf(name)
       return stored?.context.id === id && stored.counted?.stage === 'running'
     })
+  }
+}
+
+/**
+ * A rollout that was seen stopped or paused, and not changed since: no new device may get a firmware by it. Contract 6.
+ */
+class StoppedRollout {
+  /** The time at which the rollout was seen not running, Unix ms. Undefined: the rollout runs, or may run. */
+  #since: number | undefined
+
+  /** Call at rest. */
+  seen(rollout: ReadRollout | undefined, now: number): void {
+    this.#since = rollout === undefined || rollout.state === 'running' ? undefined : now
+  }
+
+  /** A user sets, pauses or resumes the rollout. */
+  changed(): void {
+    this.#since = undefined
+  }
+
+  forbids({ by, offer, beganAt }: UpdateContext): boolean {
+    return this.#since !== undefined && by !== 'post' && offer?.rollout != null && beganAt > this.#since
   }
 }

@@ -35,6 +35,11 @@ export abstract class Participant<Parts> {
     this.inFlight = 0
   }
 
+  /** One of the items, of which there is at least one. */
+  protected pick<T>(from: readonly T[]): T {
+    return from[this.random.below(from.length)] as T
+  }
+
   /** Reports the failure of a task. */
   protected watch(task: Promise<unknown>): void {
     task.catch((error) => this.witness.faults.push(error))

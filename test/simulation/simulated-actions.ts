@@ -4,11 +4,17 @@ import type { Participants } from '#test/simulation/participants'
 import { mayDo } from '#test/simulation/reference-filter'
 import type { BoundTo } from '#test/simulation/simulated-alarms'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
-import { type Execution, firstActionTarget, heaterService, invalidUpdates } from '#test/simulation/simulated-heater'
+import {
+  type Execution,
+  firstActionTarget,
+  heaterService,
+  invalidUpdates,
+  targetIn,
+  targetOf,
+} from '#test/simulation/simulated-heater'
 import type { Person } from '#test/simulation/simulated-person'
 import type { Outcome } from '#test/simulation/simulated-requests'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
-import { targetIn, targetOf } from '#test/simulation/target'
 import type { Ground } from '#test/simulation/witness'
 
 type Row = Readonly<Record<string, unknown>> & { readonly deviceIdentifier: string; readonly status: string }

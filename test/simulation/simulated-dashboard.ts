@@ -2,18 +2,21 @@ import { type DeviceEntry, FoldedState } from '#bench/dashboard/folded-state'
 import type { Resume } from '#events/hub'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
-import { AlarmView } from '#test/simulation/alarm-view'
-import { answerOf } from '#test/simulation/answer'
-import type { ListedRow, Lists, ListView } from '#test/simulation/list-view'
+import {
+  AlarmView,
+  type ListedRow,
+  type Lists,
+  type ListView,
+  SubscriptionView,
+  UpdateView,
+} from '#test/simulation/list-view'
 import type { Participants } from '#test/simulation/participants'
 import { ReceivedCounts } from '#test/simulation/received-counts'
 import { mayRead, mayReceive, mayReceiveAnything, readable } from '#test/simulation/reference-filter'
 import type { Person, Session } from '#test/simulation/simulated-person'
-import { type SimulatedServer, tenant, ticketLifetimeMs } from '#test/simulation/simulated-server'
+import { answerOf, type SimulatedServer, tenant, ticketLifetimeMs } from '#test/simulation/simulated-server'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
-import { SubscriptionView } from '#test/simulation/subscription-view'
 import { removeEmptyDevices, removeUnseenDeletions } from '#test/simulation/unseen-devices'
-import { UpdateView } from '#test/simulation/update-view'
 import type { Witness } from '#test/simulation/witness'
 
 type ReceivedChecker = Pick<Participants, 'checkReceived'>
@@ -45,7 +48,8 @@ export class SimulatedDashboard implements Peer {
   /** The offset of the last received event or read. */
   #position = 0
   #lastReceived = 0
-  #isReading = false
+  /** The lists that are being read. */
+  readonly #reads = new Set<string>()
   /** The server answered that the client may read nothing. */
   #isBlind = false
   #retainedFrom = 0
@@ -71,7 +75,7 @@ export class SimulatedDashboard implements Peer {
 
   /** No step is left: the client is up to date, or cannot be admitted. */
   get isAtRest(): boolean {
-    if (this.#isEntering || this.#isReading || this.#views.some(({ isReading }) => isReading)) return false
+    if (this.#isEntering || this.#reads.size > 0) return false
     if (!this.#socket) return !this.person.isActive
     if (this.#socket.hasUnread) return false
     const isRead = !this.#needsRead || this.#isBlind
@@ -114,8 +118,7 @@ export class SimulatedDashboard implements Peer {
     this.#witness.count(`closed ${code}`)
     if (code === 4401) this.#session = undefined
     this.#socket = undefined
-    this.#isReading = false
-    for (const view of this.#views) view.isReading = false
+    this.#reads.clear()
     this.#waiting = []
   }
 
@@ -235,37 +238,25 @@ export class SimulatedDashboard implements Peer {
     } else this.#report('is refused, and its session is valid')
   }
 
-  /** For a client with an open socket whose token was replaced by a refresh without an answer. */
-  #signInAgain(): void {
-    this.#session = undefined
-    this.#socket?.cut()
-  }
-
   #mustBeForNow(code: string): void {
     if (code !== 'storage' && code !== 'overloaded') this.#report(`is refused as ${code}`)
   }
 
   /** Reads the full state if needed. */
   async #read(): Promise<void> {
-    const session = this.#session
-    if (!this.#needsRead || this.#isBlind || this.#isReading || !session) return
-    this.#isReading = true
-    const server = this.#server
-    const socket = this.#socket
-    const resyncs = this.#resyncs
-    const { moment } = this.#witness
-    const { authorization } = session
-    const wasOver = session.isSurelyOver(server.now())
-    const answer = await answerOf(server.call('listDevices', { query: { depth: 2 }, authorization }))
-    if (server !== this.#server) return
-    // This read began before the RESYNC: it may lack events that were not sent.
-    const isStale = this.#socket !== socket || this.#resyncs !== resyncs
-    if (this.#socket === socket) this.#isReading = false
+    if (!this.#needsRead || this.#isBlind) return
+    const read = await this.#ask('listDevices', { depth: 2 })
+    if (!read) return
+    const { answer, moment, isStale } = read
     if ('refused' in answer) {
-      if (this.#isForbidden(session, answer.refused)) this.#seesNothing(moment, isStale)
+      if (!this.person.mayLack(moment, (grants) => mayRead(grants, 'service'))) this.#report('may read, and is refused')
+      if (isStale) return
+      this.#witness.count('may read nothing')
+      this.#isBlind = true
+      this.#waiting = []
+      this.state.replace([])
       return
     }
-    if (wasOver) this.#report('reads, and its session is over')
     const entries = JSON.parse(answer.body) as readonly DeviceEntry[]
     this.#checkShown(entries, moment)
     if (isStale) return
@@ -280,20 +271,12 @@ export class SimulatedDashboard implements Peer {
 
   /** Reads a list if needed, with its own position. */
   async #readList(view: ListView): Promise<void> {
-    const session = this.#session
-    if (!view.needsRead || view.isReading || !session) return
-    view.isReading = true
-    const server = this.#server
-    const socket = this.#socket
-    const resyncs = this.#resyncs
-    const { moment } = this.#witness
+    if (!view.needsRead) return
     const { list, query, resource } = view
-    const answer = await answerOf(server.call(list, { query, authorization: session.authorization }))
-    if (server !== this.#server) return
-    if (this.#socket === socket) view.isReading = false
-    const isStale = this.#socket !== socket || this.#resyncs !== resyncs
+    const read = await this.#ask(list, query)
+    if (!read) return
+    const { answer, moment, isStale } = read
     if ('refused' in answer) {
-      if (!this.#isForbidden(session, answer.refused)) return
       if (!this.person.mayLack(moment, (grants) => mayRead(grants, resource))) this.#report(`may read ${resource}`)
       if (!isStale) view.replace([], Math.max(this.#lastReceived, this.#position))
       return
@@ -306,7 +289,26 @@ export class SimulatedDashboard implements Peer {
     if (!isStale) view.replace(rows, Number(answer.headers?.['Stream-Offset']))
   }
 
+  /** The answer, unless the client is to ask again later. */
+  async #ask(list: string, query: object) {
+    const session = this.#session
+    if (this.#reads.has(list) || !session) return undefined
+    this.#reads.add(list)
+    const [server, socket, resyncs] = [this.#server, this.#socket, this.#resyncs]
+    const { moment } = this.#witness
+    const wasOver = session.isSurelyOver(server.now())
+    const answer = await answerOf(server.call(list, { query, authorization: session.authorization }))
+    if (server !== this.#server) return undefined
+    if (this.#socket === socket) this.#reads.delete(list)
+    if ('refused' in answer) {
+      if (!this.#isForbidden(session, answer.refused)) return undefined
+    } else if (wasOver) this.#report(`reads ${list}, and its session is over`)
+    // A read that began before a RESYNC may lack events that were not sent.
+    return { answer, moment, isStale: this.#socket !== socket || this.#resyncs !== resyncs }
+  }
+
   #forgetLists(): void {
+    this.#needsRead = true
     for (const view of this.#views) view.forget()
   }
 
@@ -315,18 +317,13 @@ export class SimulatedDashboard implements Peer {
     if (refused === 'unauthorized') {
       const now = this.#server.now()
       if (!session.mayBeRefused(now)) this.#report('may not read, and its session is valid')
-      if (!session.mayBeOver(now)) this.#signInAgain()
+      if (!session.mayBeOver(now)) {
+        // A refresh without an answer has replaced the token, and the socket may be open.
+        this.#session = undefined
+        this.#socket?.cut()
+      }
     } else if (refused !== 'forbidden') this.#mustBeForNow(refused)
     return refused === 'forbidden'
-  }
-
-  #seesNothing(moment: number, isStale: boolean): void {
-    if (!this.person.mayLack(moment, (grants) => mayRead(grants, 'service'))) this.#report('may read, and is refused')
-    if (isStale) return
-    this.#witness.count('may read nothing')
-    this.#isBlind = true
-    this.#waiting = []
-    this.state.replace([])
   }
 
   /** Everything shown must have been readable at some moment during the request. */
@@ -353,7 +350,6 @@ export class SimulatedDashboard implements Peer {
     }
     if (this.#mustRecover)
       this.#report(`must read again at ${requested}, although nothing changed for it since ${this.person.sameSince}`)
-    this.#needsRead = true
     this.#forgetLists()
   }
 
@@ -366,7 +362,6 @@ export class SimulatedDashboard implements Peer {
   }
 
   #resync({ offset }: Event): void {
-    this.#needsRead = true
     this.#forgetLists()
     this.#isBlind = false
     this.#resyncs++
@@ -390,11 +385,8 @@ export class SimulatedDashboard implements Peer {
     if (fault !== undefined) this.#report(fault)
     for (const view of this.#views) view.receive(event)
     if (this.#isBlind) return
-    if (this.#needsRead) {
-      this.#waiting.push(event)
-      return
-    }
-    if (offset > this.#position) this.#fold(event)
+    if (this.#needsRead) this.#waiting.push(event)
+    else if (offset > this.#position) this.#fold(event)
   }
 
   #fold(event: Event): void {

@@ -1,6 +1,8 @@
 import type { SeededRandom } from '#bench/random'
+import { jsonCodec } from '#link/codecs'
 import { DeviceFirmware, type Order, type Piece } from '#test/simulation/simulated-firmware'
 import { Heater, heaterService } from '#test/simulation/simulated-heater'
+import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
 
 /**
@@ -283,4 +285,22 @@ export class SimulatedDevice implements Peer {
   #send({ count: _, ...frame }: Frame): void {
     this.#socket?.transmit({ type: 'UPDATE', flakeAddress: this.#address, ...frame })
   }
+}
+
+export function linkDevices(server: SimulatedServer, devices: readonly SimulatedDevice[]): void {
+  if (devices.length === 0) return
+  const peer = {
+    received: (message: string) => {
+      for (const device of devices) if (device.socket === socket) device.received(message)
+    },
+    sent: (message: string) => {
+      if (message.startsWith('{"type":"FIRMWARE"')) server.firmwareSent(JSON.parse(message).id)
+    },
+    closed: () => {
+      for (const device of devices) if (device.socket === socket) device.closed()
+    },
+  }
+  const opening = { tenant, codec: jsonCodec, origin: 'http://simulated' }
+  const socket = server.sockets.open(server.assembly.context.links, opening, peer, 1_000_000)
+  for (const device of devices) device.hello(socket)
 }

@@ -1,6 +1,6 @@
 import { type Mail, type MailMessage, MailRefused } from '#notifications/mail'
 import type { World } from '#runtime/world'
-import { type ReceiverWatcher, SimulatedReceiver } from '#test/simulation/simulated-receiver'
+import { type ReceiverWatcher, SimulatedReceiver } from '#test/simulation/simulated-receivers'
 
 export interface MailWatcher extends ReceiverWatcher<MailMessage> {
   /** The sender learns that the mail was accepted. */

@@ -1,22 +1,23 @@
+import '#test/simulation/immediate-signatures'
 import { anonymous } from '#access/built-in-callers'
 import type { Identity } from '#access/identity'
 import { idempotencyKeyHeader } from '#api/route-entry'
 import { type Assembly, assemble } from '#app/assembly'
+import type { AssemblyOptions } from '#app/assembly-options'
+import type { UpdateSettings } from '#firmware/options'
 import { permit } from '#http/authentication'
 import type { BegunRequest, Binding, Call, IdempotencyGuard, Reply } from '#http/call'
 import { type Caller, unauthenticated } from '#model/caller'
 import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
 import { everything } from '#model/scope'
 import { seedBytes } from '#model/seeded-random'
 import { bindingsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
-import { plainEngine } from '#test/access/plain-hashing'
-import { operationOf } from '#test/routes/operation-of'
-import '#test/simulation/immediate-signatures'
-import type { AssemblyOptions } from '#app/assembly-options'
-import type { UpdateSettings } from '#firmware/options'
 import type { StorageBackend } from '#runtime/storage'
 import type { World } from '#runtime/world'
+import { plainEngine } from '#test/access/plain-hashing'
+import { operationOf } from '#test/routes/operation-of'
 import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import type { SimulatedReceivers } from '#test/simulation/simulated-receivers'
 import { PublishFault, SimulatedSockets } from '#test/simulation/simulated-sockets'
@@ -239,4 +240,16 @@ export class SimulatedServer {
 function pathOf({ entry }: Binding, parameters: unknown): string {
   const given = parameters as Readonly<Record<string, string>>
   return entry.path.replace(/:(\w+)/g, (_, name: string) => given[name] ?? '')
+}
+
+export type Answer = Awaited<ReturnType<SimulatedServer['call']>> | { readonly refused: string }
+
+/** An answer, or the code of a refusal. */
+export async function answerOf(call: ReturnType<SimulatedServer['call']>): Promise<Answer> {
+  try {
+    return await call
+  } catch (error) {
+    if (error instanceof Problem) return { refused: error.code }
+    throw error
+  }
 }

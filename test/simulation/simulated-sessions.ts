@@ -1,9 +1,8 @@
 import { replacedMsMax } from '#actors/session/state'
-import { answerOf } from '#test/simulation/answer'
 import { Participant } from '#test/simulation/participant'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import { endRequested, type Person, type Session } from '#test/simulation/simulated-person'
-import type { SimulatedRequest } from '#test/simulation/simulated-server'
+import { answerOf, type SimulatedRequest } from '#test/simulation/simulated-server'
 
 /** Routes that any valid token opens, with any permissions. */
 const opened: readonly (readonly [name: string, request: SimulatedRequest])[] = [

@@ -1,6 +1,6 @@
 import { RequestEnded } from '#http/body-stream'
 import { Problem } from '#model/problem'
-import { chunkedBody } from '#test/simulation/chunked-body'
+import type { World } from '#runtime/world'
 import { OfferChecker } from '#test/simulation/offer-checker'
 import { Participant } from '#test/simulation/participant'
 import type { Participants } from '#test/simulation/participants'
@@ -63,9 +63,9 @@ export class SimulatedUpdates extends Participant<Parts> {
     const groups = this.parts.alarms.groupsThere.filter(() => random.next() < 0.3).sort()
     const body = {
       firmware: this.#randomVersion(),
-      percent: this.#pick([100, 100, 100, 50, 20]),
+      percent: this.pick([100, 100, 100, 50, 20]),
       ...(groups.length > 0 && { groups }),
-      ...(random.next() < 0.5 && { errorThresholdPercent: this.#pick([0, 20, 40, 60]) }),
+      ...(random.next() < 0.5 && { errorThresholdPercent: this.pick([0, 20, 40, 60]) }),
       ...(random.next() < 0.5 && { maxAttempts: 1 + random.below(3) }),
       ...(random.next() < 0.1 && { window: { cron: '* * * * *', minutes: 1 } }),
     }
@@ -100,28 +100,28 @@ export class SimulatedUpdates extends Participant<Parts> {
   /** The administrator in the name of root or a user, whose permissions limit the result. */
   #author(): SimulatedRequest {
     const { root, persons } = this.parts.people
-    const person = this.#pick(persons)
+    const person = this.pick(persons)
     return { as: this.random.next() < 0.75 ? root : person.account }
   }
 
   #pin(): void {
-    const device = this.#pick(this.parts.devices).name
+    const device = this.pick(this.parts.devices).name
     const known = [...this.#releases.values()]
     const isOld = known.length > 0 && this.random.next() < 0.3
-    const firmware = isOld ? this.#pick(known.slice(0, 4)).firmware : this.#randomVersion()
+    const firmware = isOld ? this.pick(known.slice(0, 4)).firmware : this.#randomVersion()
     const request = { parameters: { project, deviceIdentifier: device }, body: { firmware } }
     this.#ask('putPin', request, undefined, () => this.offers.pinned(device, firmware))
   }
 
   #unpin(): void {
-    const deviceIdentifier = this.#pick([...this.offers.pinnedDevices, this.#pick(this.parts.devices).name])
+    const deviceIdentifier = this.pick([...this.offers.pinnedDevices, this.pick(this.parts.devices).name])
     this.#ask('deletePin', { parameters: { project, deviceIdentifier } })
   }
 
   /** Mostly the version of a recent release; otherwise any, also one without a release. */
   #randomVersion(): string {
     const known = [...this.#releases.values()].map(({ firmware }) => firmware)
-    if (known.length > 0 && this.random.next() < 0.7) return this.#pick(known.slice(-4))
+    if (known.length > 0 && this.random.next() < 0.7) return this.pick(known.slice(-4))
     return versionOf(this.random.below(this.#lastNumber + 2))
   }
 
@@ -136,7 +136,7 @@ export class SimulatedUpdates extends Participant<Parts> {
     const tried = this.random.next()
     const from =
       tried < 0.5 && lagging.length > 0 ? lagging : tried < 0.85 && linked.length > 0 ? linked : this.parts.devices
-    const device = this.#pick(from)
+    const device = this.pick(from)
     const request = { parameters: { deviceIdentifier: device.name } }
     const onSend = () => this.offers.requested(device.name)
     this.#ask('triggerUpdate', request, (outcome) => this.#onOutcome(device, outcome), onSend)
@@ -163,7 +163,7 @@ export class SimulatedUpdates extends Participant<Parts> {
   }
 
   #deleteRelease(): void {
-    const release = this.#pick([...this.#releases.values()])
+    const release = this.pick([...this.#releases.values()])
     if (!release) return
     const { firmware, hardware, index } = release
     this.#ask(
@@ -181,7 +181,7 @@ export class SimulatedUpdates extends Participant<Parts> {
   /** Mostly a new release; otherwise an existing one, with the same bytes or others. Whole, in parts, or truncated. */
   upload(): void {
     const random = this.random
-    const before = random.next() < 0.2 ? this.#pick([...this.#releases.values()]) : undefined
+    const before = random.next() < 0.2 ? this.pick([...this.#releases.values()]) : undefined
     const number = random.next() < 0.7 ? ++this.#lastNumber : 1 + random.below(this.#lastNumber)
     const image = random.next() < 0.2 ? sharedImage : `image ${random.below(1_000_000)} of ${number}`
     const made: Upload = {
@@ -250,10 +250,6 @@ export class SimulatedUpdates extends Participant<Parts> {
   #randomDevices(): readonly string[] {
     return this.parts.devices.map(({ name }) => name).filter(() => this.random.next() < 0.5)
   }
-
-  #pick<T>(from: readonly T[]): T {
-    return from[this.random.below(from.length)] as T
-  }
 }
 
 /** The name of a release in the records of this simulation. */
@@ -263,4 +259,21 @@ export function nameOf({ firmware, hardware, index }: Omit<Upload, 'image'>): st
 
 function versionOf(number: number): string {
   return `1.${number}.0`
+}
+
+const pieceBytes = 20
+
+/**
+ * A body in chunks. It breaks off before the chunk that would go beyond `goneAt` bytes, unless that is the whole
+ * length.
+ */
+function chunkedBody(bytes: Uint8Array, goneAt: number, world: World): NonNullable<SimulatedRequest['pieces']> {
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      await new Promise<void>((resolve) => world.soon(resolve))
+      if (at + pieceBytes > goneAt && goneAt < bytes.length) throw new RequestEnded()
+      yield bytes.subarray(at, at + pieceBytes)
+    }
+  }
+  return { lengthBytes: bytes.length, [Symbol.asyncIterator]: pieces }
 }

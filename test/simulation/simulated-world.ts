@@ -6,6 +6,9 @@ interface Timer {
   readonly task: () => void
 }
 
+/** Attempts before an answer is considered missing. */
+const roundsMax = 4_000
+
 /**
  * Time, randomness and deferred calls from a seed. Nothing happens by itself: the run decides when a task runs and when time
  * advances. Each simulated process has its own view; when it dies, its tasks and timers are dropped.
@@ -87,6 +90,27 @@ export class SimulatedWorld {
     }
     this.#monotonic = Math.max(this.#monotonic, end)
     this.#now = Math.max(Math.floor(this.#now), Math.floor(nowAtEnd))
+  }
+
+  /**
+   * Waits for a promise that needs tasks to run. Without tasks, time advances by `idleMs`. `passed` is called after each
+   * step and each advance.
+   */
+  async pumped<T>(promise: Promise<T>, idleMs = 1, passed = () => {}): Promise<T> {
+    let isDone = false
+    const done = promise.finally(() => {
+      isDone = true
+    })
+    done.catch(() => {})
+    for (let round = 0; round < roundsMax && !isDone; round++) {
+      await this.step()
+      passed()
+      if (!this.isIdle) continue
+      await this.advance(idleMs)
+      passed()
+    }
+    if (!isDone) throw new Error('an answer does not come')
+    return done
   }
 
   /** The machine is suspended for a time: overdue timers run at its wake-up. */

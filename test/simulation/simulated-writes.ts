@@ -10,10 +10,11 @@ import {
   heaterService,
   invalidUpdates,
   targetId,
+  targetIn,
+  targetOf,
 } from '#test/simulation/simulated-heater'
 import type { Attempt, Outcome } from '#test/simulation/simulated-requests'
 import type { SimulatedServer } from '#test/simulation/simulated-server'
-import { targetIn, targetOf } from '#test/simulation/target'
 
 type Parts = Pick<Participants, 'requests' | 'schema'> & { readonly devices: readonly SimulatedDevice[] }
 
@@ -50,7 +51,7 @@ export class SimulatedWrites extends Participant<Parts> {
       return
     }
     const able = this.parts.devices.filter(({ isLinked, heater }) => isLinked && heater.isOffered)
-    const device = this.#pick(able.length > 0 && random.next() < 0.8 ? able : this.parts.devices)
+    const device = this.pick(able.length > 0 && random.next() < 0.8 ? able : this.parts.devices)
     const name = isNamed ? 'aim' : undefined
     const isWaiting = random.next() < 0.8
     const { moment } = this.witness
@@ -58,13 +59,13 @@ export class SimulatedWrites extends Participant<Parts> {
     const isWrong = random.next() < 0.05
     const body = {
       ...(random.next() < 0.5 && { '0x2002': true }),
-      [name ?? this.#pick(keysOfTarget)]: write.target,
-      ...(isWrong && this.#pick(invalidUpdates)),
+      [name ?? this.pick(keysOfTarget)]: write.target,
+      ...(isWrong && this.pick(invalidUpdates)),
     }
     const parameters = { deviceIdentifier: device.name, serviceIdentifier: heaterService }
     this.#writes.push(write)
     this.parts.requests.ask({
-      name: this.#pick(['writeDeviceProperties', 'writeServiceProperties']),
+      name: this.pick(['writeDeviceProperties', 'writeServiceProperties']),
       request: { parameters, body, query: write.isWaiting ? {} : { wait: false } },
       sent: (attempt) => {
         write.server = this.server
@@ -79,11 +80,11 @@ export class SimulatedWrites extends Participant<Parts> {
 
   /** Sets a desired value, each time another one. A device that is not connected gets it when it connects. */
   #desire(): void {
-    const device = this.#pick(this.parts.devices)
+    const device = this.pick(this.parts.devices)
     const body = { [fanId]: ++this.#lastDesired }
     const parameters = { deviceIdentifier: device.name, serviceIdentifier: heaterService }
     this.parts.requests.ask({
-      name: this.#pick(['patchDeviceDesired', 'patchServiceDesired', 'putDeviceDesired']),
+      name: this.pick(['patchDeviceDesired', 'patchServiceDesired', 'putDeviceDesired']),
       request: { parameters, body },
       sent: () => (outcome) => {
         if (outcome.status === 200) this.witness.count('desired')
@@ -174,9 +175,5 @@ export class SimulatedWrites extends Participant<Parts> {
     else if (execution.isReportedFirst && write.server === this.server && write.failures === this.#failures)
       this.#reportedTargets.set(target, { device, address: execution.address })
     this.witness.count(execution?.results.some(({ propId }) => propId === boostId) ? 'written, two' : 'written')
-  }
-
-  #pick<T>(from: readonly T[]): T {
-    return from[this.random.below(from.length)] as T
   }
 }

@@ -1,19 +1,17 @@
 import { runningActionIndex } from '#actors/action/action'
 import { FaultInjector } from '#test/simulation/fault-injector'
-import { linkDevices } from '#test/simulation/gateway'
 import { randomLimits } from '#test/simulation/limits'
-import type { Lists } from '#test/simulation/list-view'
+import { type Lists, subscriptionRows } from '#test/simulation/list-view'
 import { MailsAtRest } from '#test/simulation/mails-at-rest'
 import { Participants } from '#test/simulation/participants'
 import { changeSomething } from '#test/simulation/random-changes'
 import { heldMs } from '#test/simulation/simulated-alarms'
 import { SimulatedDashboard } from '#test/simulation/simulated-dashboard'
-import { SimulatedDevice } from '#test/simulation/simulated-device'
+import { linkDevices, SimulatedDevice } from '#test/simulation/simulated-device'
 import { SimulatedNodes } from '#test/simulation/simulated-nodes'
 import { type SimulatedLimits, SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import { SimulatedWorld } from '#test/simulation/simulated-world'
 import { StoredReports } from '#test/simulation/stored-reports'
-import { subscriptionRows } from '#test/simulation/subscription-view'
 import { UpdatesAtRest } from '#test/simulation/updates-at-rest'
 import { Witness } from '#test/simulation/witness'
 import { type MemoryBackend, memoryStorage, type WriteFault } from '#test/store/memory'
@@ -280,18 +278,8 @@ export class Simulation {
   }
 
   /** Waits for a promise that needs tasks to run. */
-  async pumped<T>(promise: Promise<T>): Promise<T> {
-    let isDone = false
-    const done = promise.finally(() => {
-      isDone = true
-    })
-    done.catch(() => {})
-    for (let round = 0; round < roundsMax && !isDone; round++) {
-      await this.steps(1)
-      if (this.#world.isIdle) await this.advance(1)
-    }
-    if (!isDone) throw new Error('an answer does not come')
-    return done
+  pumped<T>(promise: Promise<T>): Promise<T> {
+    return this.#world.pumped(promise, 1, () => this.#witness.passed(this.#published))
   }
 
   async crash(): Promise<void> {

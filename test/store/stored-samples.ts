@@ -1,14 +1,11 @@
 import { accountActor } from '#actors/account/account'
-import { actionActor } from '#actors/action/action'
-import { actionAddress, actionPageAddress } from '#actors/action/commands'
-import { actionPageActor } from '#actors/action/page'
+import { actionActor, actionAddress, actionPageActor, actionPageAddress } from '#actors/action/action'
 import { deviceActor } from '#actors/device/device'
 import { ServiceState } from '#actors/device/service-state'
 import { AlarmStates, type DeviceState, noAlarms, noDesired, noThrottles } from '#actors/device/state'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
-import { idempotencyActor } from '#actors/idempotency/idempotency'
-import { idempotencyAddress } from '#actors/idempotency/state'
+import { idempotencyActor, idempotencyAddress } from '#actors/idempotency/idempotency'
 import { noticeBus } from '#actors/notice-bus'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
@@ -28,27 +25,16 @@ import { epochFormat } from '#store/epochs'
 import { keys } from '#store/key-space'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { shapeFormat } from '#store/shapes'
-import { beginFormat, redoFormat, StoreJournal } from '#store/store-journal'
-import { noRuleViews } from '#test/actors/no-rule-views'
-import { noopUpdates } from '#test/actors/noop-updates'
-import { shownState } from '#test/actors/shown-state'
+import { StoreJournal, beginFormat, redoFormat } from '#store/store-journal'
 import { packChunk } from '#test/store/pack-chunk'
 import { actionSample, pageSamples } from '#test/store/sample-records/action'
-import {
-  at,
-  device,
-  firstEntries,
-  laterEntries,
-  schema,
-  shape,
-  shapes,
-  tenant,
-  written,
-} from '#test/store/sample-records/entries'
+import { at, device, firstEntries, laterEntries, schema, shape, shapes, tenant, written } from '#test/store/sample-records/entries'
 import { mqttSamples } from '#test/store/sample-records/mqtt'
 import { functionSamples, notificationSamples } from '#test/store/sample-records/notifications'
 import { watchedSamples } from '#test/store/sample-records/tenant'
 import { updateSamples } from '#test/store/sample-records/update'
+import { noRuleViews, shownState } from '#test/actors/acting-device'
+import { noopUpdates } from '#test/actors/update/acting-update'
 
 /** A stored value and its meaning. */
 export interface StoredSample {

@@ -1,6 +1,11 @@
-import { actionRecord, runningActionIndex } from '#actors/action/action'
-import { actionAddress, actionPageAddress } from '#actors/action/commands'
-import { pageRecord, type StoredPage } from '#actors/action/page'
+import {
+  actionAddress,
+  actionPageAddress,
+  actionRecord,
+  pageRecord,
+  runningActionIndex,
+  type StoredPage,
+} from '#actors/action/action'
 import type { StoredAction } from '#model/action'
 import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'

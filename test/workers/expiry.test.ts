@@ -7,7 +7,7 @@ import {
   idempotencyIndex,
   idOfExpiry,
   keyLifetimeMs,
-} from '#actors/idempotency/state'
+} from '#actors/idempotency/idempotency'
 import { tenantAddress } from '#actors/tenant/commands'
 import { auditIndex, logDays, logEntry, timeOfEntry } from '#actors/tenant/log'
 import { IdentityFixture } from '#test/access/identity-fixture'

@@ -1,6 +1,12 @@
-import type { UpdateNotices } from '#actors/notice-bus'
-import type { BeginAnswer, BeginUpdate, FoundUpdate, UpdateCommand } from '#actors/update/commands'
-import type { StoredUpdate, UpdateActorState } from '#actors/update/state'
+import { noticeBus, type UpdateNotices } from '#actors/notice-bus'
+import type {
+  BeginAnswer,
+  BeginUpdate,
+  FoundUpdate,
+  StoredUpdate,
+  UpdateActorState,
+  UpdateCommand,
+} from '#actors/update/state'
 import { updateActor } from '#actors/update/update'
 import type { Entry, UpdateChanged } from '#model/entry'
 import type { FirmwareStatusMessage } from '#model/link-message'
@@ -108,3 +114,6 @@ export function updateEventsOf(decision: Decision<Entry>): string[] {
     return parts.filter((part) => part !== undefined).join(' ')
   })
 }
+
+/** An update actor without active updates. It receives the message that the removal of a device sends. */
+export const noopUpdates = updateActor({ notices: noticeBus(), offerTimeoutMs: 10_000 })

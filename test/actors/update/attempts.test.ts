@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { BeginUpdate } from '#actors/update/commands'
 import { stayMsMin } from '#actors/update/machine'
+import type { BeginUpdate } from '#actors/update/state'
 import { isHeldBack, rememberedMax, retryMsMax, retryMsMin } from '#actors/update/transition'
 import { defaultAttempts } from '#model/rollout'
 import { now } from '#test/actors/acting-actor'

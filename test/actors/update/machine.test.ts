@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type UpdateEvent, type UpdateEventType, updateEventTypes } from '#actors/update/events'
 import { isRunning, noUpdate } from '#actors/update/machine'
-import type { UpdateContext } from '#actors/update/state'
+import { type UpdateContext, type UpdateEvent, type UpdateEventType, updateEventTypes } from '#actors/update/state'
 import { nextStep } from '#actors/update/transition'
 import { type UpdateState, updateStates } from '#model/firmware'
 import { foundOf, offerOf } from '#test/actors/update/acting-update'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { NoUpdateFound } from '#actors/update/commands'
 import { checkingMsMax } from '#actors/update/machine'
+import type { NoUpdateFound } from '#actors/update/state'
 import { triggerStatuses } from '#model/firmware'
 import { ActingUpdate, begin, foundOf, offerTimeoutMs, updateEventsOf } from '#test/actors/update/acting-update'
 

@@ -58,21 +58,23 @@ export const oddText: fc.Arbitrary<string> = odd.map((value) =>
 
 interface Change {
   readonly at: number
-  readonly how: 'replace' | 'remove' | 'repeat' | 'wrap' | 'add' | 'rename' | 'nudge' | 'move'
+  readonly how: (typeof ways)[number]
   readonly odd: unknown
   readonly name: string
 }
 
-const someChange: fc.Arbitrary<Change> = fc.record({
-  at: fc.nat(10_000),
-  how: fc.constantFrom('replace', 'replace', 'replace', 'remove', 'repeat', 'wrap', 'add', 'rename', 'nudge', 'move'),
-  odd,
-  name: fc.constantFrom('surprise', 'constructor', 'type', 'id', 'value', 'toString', '', '0', 'deviceIdentifier'),
-})
+const ways = ['replace', 'replace', 'replace', 'remove', 'repeat', 'wrap', 'add', 'rename', 'nudge', 'move'] as const
+const names = ['surprise', 'constructor', 'type', 'id', 'value', 'error', 'toString', '', '0', 'deviceIdentifier']
 
-/** The value with up to three changes. */
-export function mutated(value: unknown): fc.Arbitrary<unknown> {
-  return fc.array(someChange, { maxLength: 3 }).map((changes) => changes.reduce(changed, value))
+/** The value with up to three changes. `other`: what replaces parts of it. */
+export function mutated(value: unknown, other = odd): fc.Arbitrary<unknown> {
+  const change: fc.Arbitrary<Change> = fc.record({
+    at: fc.nat(10_000),
+    how: fc.constantFrom(...ways),
+    odd: other,
+    name: fc.constantFrom(...names),
+  })
+  return fc.array(change, { maxLength: 3 }).map((changes) => changes.reduce(changed, value))
 }
 
 /** A copy of a JSON value with one changed node. `at` is the number of the node in order, modulo their count. */

@@ -2,7 +2,20 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits } from '#test/attacks/fuzz/mutation'
-import { targets } from '#test/attacks/fuzz/targets'
+import type { Target } from '#test/attacks/fuzz/target'
+import * as alarmConditions from '#test/attacks/fuzz/targets/alarm-conditions'
+import * as filters from '#test/attacks/fuzz/targets/filters'
+import * as functionConditions from '#test/attacks/fuzz/targets/function-conditions'
+import * as msgpack from '#test/attacks/fuzz/targets/msgpack'
+import * as tokens from '#test/attacks/fuzz/targets/tokens'
+
+const targets: Readonly<Record<string, Target>> = {
+  msgpack,
+  tokens,
+  filters,
+  'function-conditions': functionConditions,
+  'alarm-conditions': alarmConditions,
+}
 
 /** Gives mutated seeds to the readers of bytes from outside. */
 describe.each(Object.entries(targets))('%s', (_, { seeds, fuzz }) => {

@@ -1,4 +1,4 @@
-import type { StoredPage } from '#actors/action/page'
+import type { StoredPage } from '#actors/action/action'
 import type { StoredAction } from '#model/action'
 import { at } from '#test/store/sample-records/entries'
 

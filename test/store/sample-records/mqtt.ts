@@ -1,13 +1,13 @@
 import { deviceTokenActor, deviceTokenAddress, ownerRecord } from '#actors/device-token/device-token'
-import { mqttSessionActor } from '#actors/mqtt-session/mqtt-session'
 import {
   devicesRecord,
+  mqttSessionActor,
   mqttSessionAddress,
   type StoredMqttSession,
   type StoredMqttSubscription,
   sessionRecord,
   subscriptionsRecord,
-} from '#actors/mqtt-session/state'
+} from '#actors/mqtt-session/mqtt-session'
 
 const session = mqttSessionAddress('acme', 'key 9aBcDeFgHj', 'Küche')
 const stored: StoredMqttSession = {

@@ -1,7 +1,9 @@
+import { hkdfSync, sign } from 'node:crypto'
+import { base64urlOf } from '#access/base64url'
+import { makeSigningKey, type SigningKey } from '#access/signing-key'
 import { Tokens } from '#access/tokens'
 import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 import { everything } from '#model/scope'
-import { bytesFor, keyFor, signedText } from '#test/attacks/fuzz/signed-text'
 import { expectThat, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
 /** Reads access, refresh and second-factor tokens, also with a valid signature. */
@@ -51,4 +53,26 @@ export const fuzz: Target['fuzz'] = async (bytes) => {
 function unsigned(text: string): string {
   const [header = '', claims = ''] = text.split('.')
   return [header, claims].map((part) => Buffer.from(part, 'base64url').toString()).join('\n')
+}
+
+/** Deterministic bytes for a name. */
+function bytesFor(name: string): (bytes: number) => Uint8Array {
+  return (bytes) => new Uint8Array(hkdfSync('sha256', name, '', '', bytes))
+}
+
+function keyFor(name: string): SigningKey {
+  return makeSigningKey(bytesFor(name))
+}
+
+/**
+ * The bytes as a JSON Web Signature, with one character for each byte. If they contain a line break, the parts before
+ * and after the first one become header and claims with a valid signature. Mutation would never make such a text.
+ */
+function signedText(bytes: Uint8Array, { privateKey }: SigningKey): string {
+  const all = Buffer.from(bytes)
+  const end = all.indexOf('\n')
+  if (end < 0) return all.toString('latin1')
+  const signed = `${base64urlOf(all.subarray(0, end))}.${base64urlOf(all.subarray(end + 1))}`
+  const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' })
+  return `${signed}.${base64urlOf(signature)}`
 }
