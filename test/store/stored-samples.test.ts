@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { accountActor } from '#actors/account/account'
 import { actionActor, actionPageActor } from '#actors/action/action'
@@ -14,10 +14,9 @@ import { tenantActor } from '#actors/tenant/tenant'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { unpack } from '#store/record-codec'
 import { RecordingTopics } from '#test/actors/acting-subscriber'
+import { noopUpdates } from '#test/actors/update/acting-update'
 import { entryKinds } from '#test/store/entry-arbitrary'
 import { deviceDefinition, storedSamples } from '#test/store/stored-samples'
-import { noRuleViews } from '#test/actors/acting-device'
-import { noopUpdates } from '#test/actors/update/acting-update'
 
 /**
  * Samples as the release that introduced them wrote them: the key, and the value in hexadecimal. They never change. A
