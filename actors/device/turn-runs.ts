@@ -5,7 +5,6 @@ import { type DeliveryCause, storedValue } from '#model/delivery'
 import type { AlarmChanged, Declared, PropertyState, Reported, Stamps, StatusChanged } from '#model/entry'
 import type { StoredFunction } from '#model/function'
 import type { EmailNode, WebhookNode } from '#model/graph'
-import { type FunctionCounts, noFunctionCounts } from '#rules/function-counts'
 import type { RunInput, RunSink } from '#rules/function-graph'
 import {
   type AuthorTriggers,
@@ -14,6 +13,7 @@ import {
   noFunctions,
   type ShapedTrigger,
 } from '#rules/function-list'
+import { type FunctionCounts, noFunctionCounts } from '#rules/function-views'
 import type { Overflows, RequestedCounts, RequestRate } from '#rules/request-rate'
 import { overflowUnits, requestUnits, ruleBudget, triggerUnits, turnUnitsMax } from '#rules/rule-budget'
 import type { TenantFunctions } from '#rules/tenant-functions'

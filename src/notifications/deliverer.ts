@@ -13,13 +13,12 @@ import { Problem } from '#model/problem'
 import { type Composer, moveTo, type NextMail, type Progress } from '#notifications/composer'
 import { type Mail, type MailFault, MailRefused } from '#notifications/mail'
 import { chooseMail, isHourOver, type PendingSubscription } from '#notifications/mail-choice'
-import { refusalsAfter } from '#notifications/refusals'
-import { retryAfter } from '#notifications/retry'
+import { refusalsAfter, retryAfter } from '#notifications/refusals'
 import type { TopicPasses } from '#notifications/topic-passes'
 import type { ActorAddress } from '#runtime/actor'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'
-import { LoadLimit } from '#workers/load-limit'
+import { LoadLimit } from '#workers/rate-limit'
 
 export interface DelivererParts {
   readonly system: System<Entry>

@@ -2,7 +2,7 @@ import { mailHourMs } from '#actors/subscriber/mail'
 import type { MailState } from '#actors/subscriber/state'
 import { type DeliveryHead, type DeliveryRequest, requestAgeMsMax } from '#model/delivery'
 import type { StoredSubscription } from '#model/subscription'
-import { retryMsMax } from '#notifications/retry'
+import { retryMsMax } from '#notifications/refusals'
 
 /** A subscription with requests that the subscriber has not been notified of. */
 export interface PendingSubscription {

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { MailState } from '#actors/subscriber/state'
+import { backOffMs } from '#runtime/back-off-time'
+import type { World } from '#runtime/world'
+import { randomFraction } from '#workers/back-off'
 
 type Refusals = MailState['refusals']
 
@@ -25,4 +28,15 @@ export function refusalsAfter(refusals: Refusals, address: string, now: number):
 /** A hash that identifies the address without revealing it. */
 function markOf(address: string): string {
   return createHash('sha256').update(address).digest('hex').slice(0, 16)
+}
+
+const times = { firstMs: 60_000, longestMs: 3_600_000, spread: 0.2 }
+
+/** The longest possible pause. */
+export const retryMsMax = times.longestMs * (1 + times.spread)
+
+/** The retry after one more temporary refusal: the pause doubles each time. Contract 5.7. */
+export function retryAfter(before: MailState['retry'], world: World): NonNullable<MailState['retry']> {
+  const attempts = (before?.attempts ?? 0) + 1
+  return { attempts, nextAt: Math.round(world.now() + backOffMs(times, attempts, randomFraction(world))) }
 }

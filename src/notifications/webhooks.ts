@@ -21,8 +21,8 @@ import type { WebhookSender } from '#notifications/webhook-sender'
 import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { backgroundSliceMs } from '#runtime/slices'
 import { type Listing, pagesIn } from '#runtime/storage'
-import { LoadLimit } from '#workers/load-limit'
 import { Pace, WorkStopped } from '#workers/pace'
+import { LoadLimit } from '#workers/rate-limit'
 
 export interface WebhooksParts extends PreparationParts {
   readonly listing: Listing

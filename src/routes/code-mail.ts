@@ -1,7 +1,7 @@
 import { directoryAddress } from '#actors/directory/commands'
 import type { UserRow } from '#actors/directory/state'
 import { isMailable } from '#model/mail-address'
-import { mailOf } from '#notifications/mail-parts'
+import { mailOf } from '#notifications/mail'
 import type { RouteContext } from '#routes/context'
 
 /** How long an answer waits for the mail server. */
