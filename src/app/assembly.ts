@@ -15,7 +15,7 @@ import { defaultTenant } from '#actors/tenant/state'
 import { actorDefinitions } from '#app/actor-definitions'
 import type { AssemblyOptions } from '#app/assembly-options'
 import { Components } from '#app/components'
-import { LogMessages } from '#app/log-messages'
+import { logMessages } from '#app/log-messages'
 import type { MetricParts } from '#app/metrics/sources'
 import { Hub } from '#events/hub'
 import { FirmwareUpdates } from '#firmware/firmware-updates'
@@ -93,7 +93,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const { isSynced, retention } = storage
   const journal = new StoreJournal({ isSynced, retainedBytesMax: retention.bytesMax })
   const listing = new StoreListing(() => journal.storage)
-  const messages = new LogMessages(log)
+  const messages = logMessages(log)
 
   const localTopics = new LocalTopics(world, publisher, (error) => messages.bug(error, 'sending events'))
   const hub = new Hub({
