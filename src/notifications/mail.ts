@@ -66,6 +66,24 @@ export const mailsAtOnceMax = 4
 /** The code of the `MailRefused` for a mail after `close`. */
 export const closedCode = 'CLOSED'
 
+/** `send` and `close` of a `Mail`: each mail is delivered by this function, and `close` waits for those in progress. */
+export function deliveredBy(deliver: (message: MailMessage) => Promise<void>): Pick<Mail, 'send' | 'close'> {
+  const inProgress = new Set<Promise<void>>()
+  let isClosed = false
+  return {
+    async send(message) {
+      if (isClosed) throw new MailRefused('transport', closedCode)
+      const delivered = deliver(message)
+      inProgress.add(delivered)
+      await delivered.finally(() => inProgress.delete(delivered))
+    },
+    async close() {
+      isClosed = true
+      await Promise.allSettled(inProgress)
+    },
+  }
+}
+
 export interface MailParts {
   readonly mail: Omit<Mail, 'kind' | 'open' | 'send' | 'close'>
   /** One address that can receive mail. */
