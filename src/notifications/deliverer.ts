@@ -56,7 +56,6 @@ interface Wait {
  * property changes. See `LoadLimits`.
  */
 const sentAtMost = { idle: 10, busy: 1, full: 1 }
-const retryMs = 1_000
 
 /**
  * Takes the next step for one subscriber: sends a mail, or passes over requests that the subscriber may not receive,
@@ -127,7 +126,7 @@ export class Deliverer {
       case 'digest': {
         const waitMs = hasPlace ? 0 : this.#limit.take()
         if (waitMs > 0) {
-          await this.#later(waitMs)
+          await new Promise<void>((resolve) => world.after(waitMs, resolve))
           return this.next(subscriber, true)
         }
         return this.#handOver(subscriber, state, await this.#parts.composer.next(state, choice))
@@ -230,29 +229,34 @@ export class Deliverer {
     ])
   }
 
-  /**
-   * Sends all commands without a wait between them, so that they share one commit. Retries while the store takes no
-   * writes.
-   */
   async #store(
-    subscriber: Subscriber,
+    { tenant }: Subscriber,
     asked: readonly (readonly [ActorAddress, SubscriberCommand | CountMails])[],
   ): Promise<After> {
-    const { system } = this.#parts
-    for (;;) {
-      try {
-        if (!isTenantActive(system, subscriber.tenant)) return 'nothing'
-        await Promise.all(asked.map(([address, command]) => system.ask(address, command, 0)))
-        return 'again'
-      } catch (error) {
-        if (!(error instanceof Problem) || error.code !== 'storage') throw error
-        await this.#later(retryMs)
-      }
-    }
+    return (await storeResults(this.#parts.system, tenant, asked)) ? 'again' : 'nothing'
   }
+}
 
-  #later(ms: number): Promise<void> {
-    return new Promise((resolve) => this.#parts.system.world.after(ms, resolve))
+const retryMs = 1_000
+
+/**
+ * Sends all commands without a wait between them, so that they share one commit. Retries while the store takes no
+ * writes. False: the tenant was deleted.
+ */
+export async function storeResults(
+  system: System<Entry>,
+  tenant: string,
+  asked: readonly (readonly [ActorAddress, command: unknown])[],
+): Promise<boolean> {
+  for (;;) {
+    try {
+      if (!isTenantActive(system, tenant)) return false
+      await Promise.all(asked.map(([address, command]) => system.ask(address, command, 0)))
+      return true
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== 'storage') throw error
+      await new Promise<void>((resolve) => system.world.after(retryMs, resolve))
+    }
   }
 }
 
