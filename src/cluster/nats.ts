@@ -11,7 +11,6 @@ import { Kvm } from '@nats-io/kv'
 import { Objm } from '@nats-io/obj'
 import { type NatsConnection, TimeoutError } from '@nats-io/transport-node'
 import { ClusterFailure } from '#cluster/cluster-failure'
-import type { LogTrimOptions } from '#cluster/log-trim'
 import { checkSync, checkVersion, connectToNats, type NatsServers } from '#cluster/nats-connection'
 import { leaseMs, NatsLease } from '#cluster/nats-lease'
 import { NatsNodes } from '#cluster/nats-nodes'
@@ -33,20 +32,6 @@ export interface NatsSettings extends NatsServers {
   readonly fileKey: (isFirst: boolean) => Promise<Uint8Array>
 }
 
-export interface NatsCluster {
-  readonly log: SharedLog
-  /** The extent of the log, and the removal of its beginning. */
-  readonly logStore: LogTrimOptions['log']
-  /** Firmware images. */
-  readonly objects: ObjectBucket
-  readonly lease: NatsLease
-  readonly nodes: NatsNodes
-  readonly fileKey: Uint8Array
-  /** The largest message that a server takes. */
-  readonly messageBytesMax: number
-  close(): Promise<void>
-}
-
 /** The timeout of one request for the lease. The request is repeated after this time. */
 const bucketMsMax = 1_000
 /** The status of JetStream while it has no leader. */
@@ -59,7 +44,7 @@ const askAgainMs = 250
  * `waiting` if that takes more than 5 s.
  * @throws ClusterFailure
  */
-export async function connectNats(settings: NatsSettings, world: World, waiting: () => void): Promise<NatsCluster> {
+export async function connectNats(settings: NatsSettings, world: World, waiting: () => void) {
   const cancel = world.after(5_000, waiting)
   try {
     return await openCluster(await connectToNats(settings, settings.credentialsFile), settings, world)
@@ -68,7 +53,7 @@ export async function connectNats(settings: NatsSettings, world: World, waiting:
   }
 }
 
-async function openCluster(connection: NatsConnection, settings: NatsSettings, world: World): Promise<NatsCluster> {
+async function openCluster(connection: NatsConnection, settings: NatsSettings, world: World) {
   try {
     checkVersion(connection)
     const { systemCredentialsFile } = settings
@@ -95,19 +80,22 @@ async function openCluster(connection: NatsConnection, settings: NatsSettings, w
     await lease.start()
     return {
       log: natsLog({ world, connection, stream, subject: subjectOf(settings) }),
+      /** The extent of the log, and the removal of its beginning. */
       logStore: {
         async extent() {
           const { first_seq: first, last_seq: last, messages, bytes } = (await manager.streams.info(stream)).state
           return { first, last, messages, bytes }
         },
-        async trim(before) {
+        async trim(before: number) {
           await manager.streams.purge(stream, { seq: before })
         },
       },
+      /** Firmware images. */
       objects,
       lease,
       nodes,
       fileKey,
+      /** The largest message that a server takes. */
       messageBytesMax: connection.info?.max_payload ?? 1024 * 1024,
       async close() {
         nodes.stop()
