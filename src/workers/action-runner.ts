@@ -27,21 +27,17 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { reachesService, type Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
-import { type Listing, pagesIn } from '#runtime/storage'
+import { pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { Pace, WorkStopped } from '#workers/pace'
+import { type JobParts, Pace, WorkStopped } from '#workers/pace'
 import { RateLimit } from '#workers/rate-limit'
 import { type ActionTask, outcomeOfRefusal, outcomeOfWrite, RunningAction } from '#workers/running-action'
 import { sortedUnion } from '#workers/sorted-union'
 
-export interface ActionRunnerParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
+export interface ActionRunnerParts extends JobParts {
   readonly links: Pick<Links, 'writes' | 'statusOf'>
   /** The present permissions of the action's author. */
   readonly scopeOf: (tenant: string, author: string) => Scope
-  /** Called with an error; the work is retried. */
-  readonly failed: (error: unknown) => void
 }
 
 /** The limit of devices with an unanswered request, over all actions. */
