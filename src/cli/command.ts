@@ -5,7 +5,7 @@ import { addClusterCommands } from '#cli/cluster'
 import type { CommandAction, CommandContext } from '#cli/command-context'
 import { NoAnswer } from '#cli/exchange'
 import { exitCodes, Misuse, Refusal } from '#cli/exit-codes'
-import { addFolderCommands, type FolderAction, type FolderContext } from '#cli/folder'
+import { addFolderCommands, type FolderContext } from '#cli/folder'
 import { addHistoryCommands } from '#cli/history'
 import { addImportCommands } from '#cli/import-thingsboard'
 import { addKeyCommands } from '#cli/keys'
@@ -108,17 +108,16 @@ function actionFor(settings: Settings, terminal: Terminal): CommandAction {
       const credentials = credentialsOf(settings, terminal, user)
       const connection = await connect({ url, reading: settings.reading, credentials, notes: terminal.notes })
       try {
-        const { client, download, uploadCsv } = connection
         const query = tenant === undefined ? {} : { tenant }
         const printer = new Printer(terminal, json)
-        await run({ client, query, printer, download, uploadCsv }, ...(args.slice(0, -1) as unknown as A))
+        await run({ ...connection, query, printer }, ...(args.slice(0, -1) as unknown as A))
       } finally {
         await connection.close()
       }
     }
 }
 
-function folderActionFor(settings: Settings, terminal: Terminal): FolderAction {
+function folderActionFor(settings: Settings, terminal: Terminal): CommandAction<FolderContext> {
   return <A extends readonly unknown[]>(run: (context: FolderContext, ...args: A) => Promise<void>) =>
     async (...args: unknown[]) => {
       const command = args.at(-1) as Command
