@@ -9,7 +9,7 @@ import { type RenderedText, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import type { StoredSubscription } from '#model/subscription'
 import { type Mail, type MailMessage, mailOf } from '#notifications/mail'
-import { gapUpTo, type MailChoice, type PendingSubscription } from '#notifications/mail-choice'
+import { gapUpTo, type MailChoice, type PendingRequest, type PendingSubscription } from '#notifications/mail-choice'
 import { dataOf, runContextOf } from '#notifications/mail-data'
 import { mayReceive, mayReceiveAll, type StoredRecipient } from '#notifications/recipient-access'
 import { isResting } from '#notifications/refusals'
@@ -24,8 +24,10 @@ export interface ComposerParts {
   /** The stored user. `user`: the resource name. */
   readonly recipientOf: (tenant: string, user: string) => StoredRecipient
   readonly pace: Pace
-  /** The page where the recipient of a mail can end the subscription. */
-  readonly unsubscribeUrl: (base: string, of: { tenant: string; user: string; subscription: string }) => string
+  /** The pages where the recipients of mails can end their subscriptions. */
+  readonly unsubscribeUrls: {
+    urlOf(base: string, of: { tenant: string; user: string; subscription: string }): string
+  }
   /** Links in mails begin with the first URL; without any, with the origin at which the user subscribed. */
   readonly publicUrls: readonly string[]
 }
@@ -100,9 +102,7 @@ export class Composer {
     const { pace } = this.#parts
     const sections: DigestSection[] = []
     const passed = new Map<SkipReason, number>()
-    let only:
-      | { readonly pending: PendingSubscription; readonly request: DeliveryRequest; readonly text: RenderedText }
-      | undefined
+    let only: (PendingRequest & { readonly text: RenderedText }) | undefined
     let charactersLeft = digestCharactersMax
     for (const pending of pendings) {
       const lines: DigestLine[] = []
@@ -219,7 +219,7 @@ export class Composer {
     request: DeliveryRequest,
     text: RenderedText,
   ): MailMessage {
-    const { mail, unsubscribeUrl } = this.#parts
+    const { mail, unsubscribeUrls } = this.#parts
     const { tenant, id } = state
     const { subscription } = pending
     const base = this.#originOf(subscription)
@@ -231,7 +231,7 @@ export class Composer {
       date: request.at,
       text,
       listId: `${subscription.function}.${mail.host}`,
-      ...(base !== '' && { unsubscribeUrl: unsubscribeUrl(base, of) }),
+      ...(base !== '' && { unsubscribeUrl: unsubscribeUrls.urlOf(base, of) }),
     })
   }
 

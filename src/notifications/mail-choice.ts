@@ -16,13 +16,19 @@ export interface PendingSubscription {
   readonly missed: number
 }
 
+/** A request of a subscription. */
+export interface PendingRequest {
+  readonly pending: PendingSubscription
+  readonly request: DeliveryRequest
+}
+
 /** The next step for a subscriber. Times are Unix ms. */
 export type MailChoice =
   | { readonly type: 'idle' }
   | { readonly type: 'wait'; readonly until: number }
   /** The requests are too old to be mailed. */
   | { readonly type: 'expire'; readonly pending: PendingSubscription; readonly requests: readonly DeliveryRequest[] }
-  | { readonly type: 'send'; readonly pending: PendingSubscription; readonly request: DeliveryRequest }
+  | ({ readonly type: 'send' } & PendingRequest)
   | { readonly type: 'digest'; readonly pendings: readonly PendingSubscription[] }
 
 /**
@@ -47,7 +53,8 @@ export function chooseMail(
   if (isFull && !isOver) return { type: 'wait', until: endsAt }
   const oldest = oldestOf(pendings)
   if (!oldest) return isOver ? { type: 'digest', pendings } : { type: 'wait', until: endsAt }
-  if (isExpired(oldest.request, now)) return { type: 'expire', ...expiredOf(oldest.pending, now) }
+  const { pending, request } = oldest
+  if (isExpired(request, now)) return { type: 'expire', pending, requests: expiredOf(pending, now) }
   if (isFull && isMany(pendings)) return { type: 'digest', pendings }
   return { type: 'send', ...oldest }
 }
@@ -72,34 +79,24 @@ function isExpired({ at }: DeliveryRequest, now: number): boolean {
 }
 
 /** The leading requests that are too old. */
-function expiredOf(
-  pending: PendingSubscription,
-  now: number,
-): { readonly pending: PendingSubscription; readonly requests: PendingSubscription['requests'] } {
-  const { requests } = pending
+function expiredOf({ requests }: PendingSubscription, now: number): readonly DeliveryRequest[] {
   const firstYoung = requests.findIndex((request) => !isExpired(request, now))
-  return { pending, requests: firstYoung < 0 ? requests : requests.slice(0, firstYoung) }
+  return firstYoung < 0 ? requests : requests.slice(0, firstYoung)
 }
 
 /** Considers only the first request of each subscription, because a cursor is a single number. */
-function oldestOf(
-  pendings: readonly PendingSubscription[],
-): { readonly pending: PendingSubscription; readonly request: DeliveryRequest } | undefined {
-  let oldest: { readonly pending: PendingSubscription; readonly request: DeliveryRequest } | undefined
+function oldestOf(pendings: readonly PendingSubscription[]): PendingRequest | undefined {
+  let oldest: PendingRequest | undefined
   for (const pending of pendings) {
     const [request] = pending.requests
-    if (request && (!oldest || isBefore(pending, request, oldest))) oldest = { pending, request }
+    if (request && (!oldest || isBefore({ pending, request }, oldest))) oldest = { pending, request }
   }
   return oldest
 }
 
-function isBefore(
-  { subscription }: PendingSubscription,
-  { at }: DeliveryRequest,
-  other: { readonly pending: PendingSubscription; readonly request: DeliveryRequest },
-): boolean {
-  if (at !== other.request.at) return at < other.request.at
-  return subscription.function < other.pending.subscription.function
+function isBefore({ pending, request }: PendingRequest, other: PendingRequest): boolean {
+  if (request.at !== other.request.at) return request.at < other.request.at
+  return pending.subscription.function < other.pending.subscription.function
 }
 
 /** Whether there is more than one event to report. */
