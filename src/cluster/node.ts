@@ -1,21 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { HealthStatus } from '#api/health'
-import type { NodeAddress } from '#cluster/nats-lease'
-import type { NodeState } from '#cluster/nats-nodes'
+import type { NatsLease, NodeAddress } from '#cluster/nats-lease'
+import type { NatsNodes } from '#cluster/nats-nodes'
 import { Problem } from '#model/problem'
 import type { World } from '#runtime/world'
 
 export interface ClusterNodeParts {
   readonly world: World
   readonly node: NodeAddress
-  readonly lease: {
-    readonly isHeld: boolean
-    readonly holder: NodeAddress | undefined
-    /** Tasks to call when another node than before has the lease. */
-    readonly changed: (() => void)[]
-    handOver(to: NodeAddress): Promise<void>
-  }
-  readonly nodes: { all(): readonly NodeState[]; readonly others: readonly NodeState[]; readonly silentMs: number }
+  readonly lease: Pick<NatsLease, 'isHeld' | 'holder' | 'changed' | 'handOver'>
+  readonly nodes: Pick<NatsNodes, 'all' | 'others' | 'silentMs'>
   /** The bytes of `identity.key`, which all nodes have. */
   readonly fileKey: Uint8Array
   /** Whether the store of this node may be written. */
