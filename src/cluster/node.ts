@@ -64,10 +64,6 @@ export class ClusterNode {
     return this.#parts.isWritable() && this.#parts.lease.isHeld && this.#handOver !== 'running'
   }
 
-  get sequence(): number {
-    return this.#parts.position().sequence
-  }
-
   /** Where requests are answered: here, at the URL of another node, or nowhere at this moment. */
   get place(): 'here' | URL | undefined {
     if (this.isOwner) return 'here'
@@ -135,13 +131,8 @@ export class ClusterNode {
     return this.#parts.world.after(delayMs, task)
   }
 
-  /** World.monotonic. */
-  now(): number {
-    return this.#parts.world.monotonic()
-  }
-
-  /** The time, by `World.monotonic`, until which a request that began at `since` may wait. */
-  deadline(since: number): number {
+  /** The time until which a request that began at `since` may wait. Both by `World.monotonic`. */
+  deadline(since = this.#parts.world.monotonic()): number {
     return since + ownerMsMax
   }
 
@@ -185,8 +176,8 @@ export class ClusterNode {
 
   /** Waits until this node has stored this message of the log. @throws Problem `storage` */
   async reach(sequence: number): Promise<void> {
-    const deadline = this.deadline(this.now())
-    while (this.sequence < sequence) await this.pause(deadline)
+    const deadline = this.deadline()
+    while (this.#parts.position().sequence < sequence) await this.pause(deadline)
   }
 
   isKey(given: string): boolean {
