@@ -1,6 +1,6 @@
 import { realWorld } from '#app/world'
 import { pipe, pipeBackup, readInput, refusalFrom, type WrittenBackup, writeBackup } from '#cli/backup-file'
-import { renewAdvice } from '#cli/doctor/database'
+import { renewAdvice } from '#cli/doctor/folder'
 import { Misuse, Refusal } from '#cli/exit-codes'
 import type { FolderContext } from '#cli/folder'
 import { type Terminal, tableOf, timeText } from '#cli/printer'
