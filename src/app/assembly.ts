@@ -14,7 +14,6 @@ import { defaultTenant } from '#actors/tenant/state'
 import { actorDefinitions } from '#app/actor-definitions'
 import type { AssemblyOptions } from '#app/assembly-options'
 import { Components } from '#app/components'
-import { LogMessages } from '#app/log-messages'
 import type { MetricParts } from '#app/metrics/sources'
 import { Hub } from '#events/hub'
 import { FirmwareUpdates } from '#firmware/firmware-updates'
@@ -25,7 +24,7 @@ import { offerUrl } from '#link/offers'
 import { Presence } from '#link/presence'
 import { storedRequestsMax } from '#model/delivery'
 import type { Entry } from '#model/entry'
-import { retentionsIn, type ServiceRetention } from '#model/history-retention'
+import { type ServiceRetention, retentionsIn } from '#model/history-retention'
 import { everything } from '#model/scope'
 import { Deliveries } from '#notifications/deliveries'
 import { defaultMailsPerHourMax } from '#notifications/options'
@@ -47,6 +46,7 @@ import { TenantSweep } from '#store/tenant-sweep'
 import { ActionRunner } from '#workers/action-runner'
 import { Expiry, expireKeys, expireKeysEveryMs, expireLogs, expireLogsEveryMs } from '#workers/expiry'
 import { RuleSweep } from '#workers/rule-sweep'
+import { logMessages } from '#app/log-messages'
 
 /**
  * The limit of bytes that wait to be stored or published, above which requests are refused: some seconds of maximum
@@ -92,7 +92,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const { isSynced, retention } = storage
   const journal = new StoreJournal({ isSynced, retainedBytesMax: retention.bytesMax })
   const listing = new StoreListing(() => journal.storage)
-  const messages = new LogMessages(log)
+  const messages = logMessages(log)
 
   const localTopics = new LocalTopics(world, publisher, (error) => messages.bug(error, 'sending events'))
   const hub = new Hub({

@@ -1,7 +1,10 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { imagePath } from '#api/cluster'
 import type { AssemblyLog } from '#app/assembly-options'
-import { requestImage } from '#cluster/image-request'
 import type { LogExtent } from '#cluster/log-trim'
 import type { NodeState } from '#cluster/nats-nodes'
+import { nodeKeyHeader } from '#cluster/node'
 import { positionIn } from '#cluster/replica'
 import type { StorageBackend } from '#runtime/storage'
 import type { World } from '#runtime/world'
@@ -61,5 +64,29 @@ async function storedSequence(backend: StorageBackend): Promise<number | undefin
     return (await firstRowOf(storage, { ...everyKey, hasValues: false })) ? undefined : 0
   } finally {
     await storage.close()
+  }
+}
+
+/** After this time without a byte the other node is treated as stopped. */
+const silenceMsMax = 30_000
+
+/**
+ * Requests the image of another node. The bytes are only complete if they end with the end mark of a backup.
+ * @throws Error
+ */
+async function* requestImage(node: URL, key: string): AsyncGenerator<Uint8Array> {
+  const ask = node.protocol === 'https:' ? httpsRequest : httpRequest
+  const options = { headers: { [nodeKeyHeader]: key }, agent: false, timeout: silenceMsMax }
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const outgoing = ask(new URL(imagePath, node), options, resolve)
+    outgoing.on('error', reject)
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no data for ${silenceMsMax / 1000} s`)))
+    outgoing.end()
+  })
+  try {
+    if (answer.statusCode !== 200) throw new Error(`${node.host} answered ${answer.statusCode}`)
+    yield* answer as AsyncIterable<Uint8Array>
+  } finally {
+    answer.destroy()
   }
 }

@@ -11,7 +11,7 @@ import { Forwarder } from '#cluster/forwarder'
 import { LogTrim } from '#cluster/log-trim'
 import { connectNats } from '#cluster/nats'
 import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
-import { type ReplicatedBackend, replicatedStorage } from '#cluster/replicated-storage'
+import { replicatedStorage } from '#cluster/replicated-storage'
 import { SharedBlobs } from '#cluster/shared-blobs'
 import type { Authenticate } from '#http/authentication'
 import type { Binding } from '#http/call'
@@ -23,26 +23,6 @@ import { KeyFileMissing, readOrMakeKeyFile } from '#store/key-file'
 import { everyKeyOfNode } from '#store/key-space'
 import { makeImage } from '#store/node-image'
 
-/** This server as a node of a cluster. Contract 11. */
-export interface Cluster {
-  readonly backend: StorageBackend
-  readonly node: ClusterNode
-  readonly forwarder: Forwarder
-  /** Firmware images that outlive this node. `local`: those in its data folder. */
-  imagesOf(local: BlobStore): BlobStore
-  readonly metrics: ReplicatedBackend['metrics']
-  /** Forwards the messages of device connections to the owner. */
-  readonly tunnels: DeviceTunnels
-  /** Websockets and routes of this node. */
-  socketsOf(assembly: Assembly): ClusterSockets
-  routesOf(assembly: Assembly): Binding[]
-  /** Makes another node the owner. @throws Problem `not_found`, `conflict` */
-  handOverTo(node: string, assembly: Assembly): void
-  /** Stores the accepted changes and lets another node become the owner. Later requests are sent to that node. */
-  handOver(assembly: Assembly): Promise<void>
-  close(): Promise<void>
-}
-
 /** The bytes of a message that are reserved for other content than its part of a commit. */
 const messageSpareBytes = 1024
 /** How long a node that stops waits for its last commit before another node takes over. */
@@ -53,7 +33,8 @@ const positionMsMax = 1_000
 const partBytesMax = 512 * 1024
 
 /**
- * Connects to the cluster of the settings. `backend`: the store of this node.
+ * Connects to the cluster of the settings, and makes this server a node of it. `backend`: the store of this node.
+ * Contract 11.
  * @throws ClusterFailure, KeyFileFailure
  */
 export async function joinCluster(
@@ -61,7 +42,7 @@ export async function joinCluster(
   log: AssemblyLog,
   backend: StorageBackend,
   store: Pick<ClusterNodeParts, 'isWritable' | 'isSettled'>,
-): Promise<Cluster> {
+) {
   const name = config.nodeName ?? hostname()
   const node = { name, url: config.nodeUrl ?? '' }
   const nats = await connectNats(
@@ -123,11 +104,15 @@ export async function joinCluster(
     backend: replicated,
     node: clusterNode,
     forwarder,
+    /** Forwards the messages of device connections to the owner. */
     tunnels,
-    imagesOf: (local) => new SharedBlobs({ local, bucket: nats.objects, now: () => realWorld.now() }),
+    /** Firmware images that outlive this node. `local`: those in its data folder. */
+    imagesOf: (local: BlobStore): BlobStore =>
+      new SharedBlobs({ local, bucket: nats.objects, now: () => realWorld.now() }),
     metrics: replicated.metrics,
-    socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder, tunnels),
-    routesOf: ({ context, database, identity }) =>
+    /** Websockets and routes of this node. */
+    socketsOf: (assembly: Assembly) => clusterSockets(assembly, clusterNode, forwarder, tunnels),
+    routesOf: ({ context, database, identity }: Assembly): Binding[] =>
       clusterRoutes({
         context,
         authenticate: authenticateOf(identity),
@@ -141,8 +126,10 @@ export async function joinCluster(
             images: context.firmware.images,
           }),
       }),
-    handOverTo: (other, assembly) => clusterNode.handOver(other, () => waitForCommits(assembly)),
-    async handOver(assembly) {
+    /** Makes another node the owner. @throws Problem `not_found`, `conflict` */
+    handOverTo: (other: string, assembly: Assembly) => clusterNode.handOver(other, () => waitForCommits(assembly)),
+    /** Stores the accepted changes and lets another node become the owner. Later requests are sent to that node. */
+    async handOver(assembly: Assembly) {
       const timeout = new Promise<void>((resolve) => realWorld.after(handOverMs, resolve))
       await Promise.race([waitForCommits(assembly), timeout])
       await assembly.database.close()

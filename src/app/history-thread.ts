@@ -1,10 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import type { ImportedSeries } from '#history/chunk-walk'
 import type { HistoryService } from '#history/history'
-import type { FleetAggregateQuery, HistoryAnswer, HistoryQuery } from '#history/history-query'
 import type { HistoryLimits } from '#history/retention'
 import { isReusable } from '#history/text-pieces'
-import type { ServiceRetention } from '#model/history-retention'
 import type { Applied, Checkpoint, StreamChunk } from '#runtime/projection'
 import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
 import { shapeIdsOf } from '#store/chunk'
@@ -24,20 +22,8 @@ export interface SharedChunk extends Omit<StreamChunk, 'bytes'> {
   readonly length: number
 }
 
-type Method =
-  | 'open'
-  | 'resume'
-  | 'apply'
-  | 'confirm'
-  | 'skip'
-  | 'removeTenant'
-  | 'query'
-  | 'fleetAggregate'
-  | 'importPoints'
-  | 'flush'
-  | 'compact'
-  | 'setRetentions'
-  | 'close'
+/** The methods that run in the thread. */
+type Method = Exclude<keyof HistoryService, 'name' | 'reuse'>
 
 export interface ThreadCall {
   readonly id: number
@@ -95,6 +81,16 @@ export class HistoryThread implements HistoryService {
   #lastId = 0
   #buffer = new SharedArrayBuffer(bufferBytesMin)
   readonly #sentShapes = new Set<string>()
+  readonly resume = this.#inThread('resume')
+  readonly confirm = this.#inThread('confirm')
+  readonly skip = this.#inThread('skip')
+  readonly removeTenant = this.#inThread('removeTenant')
+  readonly query = this.#inThread('query')
+  readonly fleetAggregate = this.#inThread('fleetAggregate')
+  readonly importPoints = this.#inThread('importPoints')
+  readonly flush = this.#inThread('flush')
+  readonly compact = this.#inThread('compact')
+  readonly setRetentions = this.#inThread('setRetentions')
 
   constructor(options: HistoryThreadOptions) {
     this.#options = options
@@ -103,10 +99,6 @@ export class HistoryThread implements HistoryService {
   open(): Promise<readonly Checkpoint[]> {
     if (!this.#worker) this.#start()
     return this.#call('open', [])
-  }
-
-  resume(index: number | undefined, epoch: string): Promise<void> {
-    return this.#call('resume', [index, epoch])
   }
 
   apply(chunks: readonly StreamChunk[]): Promise<Applied> {
@@ -125,45 +117,9 @@ export class HistoryThread implements HistoryService {
     return this.#call('apply', [sent], shapes)
   }
 
-  confirm(stored: number): Promise<void> {
-    return this.#call('confirm', [stored])
-  }
-
-  skip(tenant: string, offset: number, to: number): Promise<void> {
-    return this.#call('skip', [tenant, offset, to])
-  }
-
-  removeTenant(tenant: string, offset: number): Promise<void> {
-    return this.#call('removeTenant', [tenant, offset])
-  }
-
-  query(query: HistoryQuery): Promise<HistoryAnswer> {
-    return this.#call('query', [query])
-  }
-
-  fleetAggregate(query: FleetAggregateQuery): Promise<HistoryAnswer> {
-    return this.#call('fleetAggregate', [query])
-  }
-
-  importPoints(series: readonly ImportedSeries[]): Promise<{ readonly old: number; readonly stored: number }> {
-    return this.#call('importPoints', [series])
-  }
-
   /** A large piece becomes unreadable in this thread. */
   reuse(piece: Uint8Array<ArrayBuffer>): void {
     if (isReusable(piece)) this.#worker?.postMessage(piece, [piece.buffer])
-  }
-
-  flush(): Promise<number> {
-    return this.#call('flush', [])
-  }
-
-  compact(stored: number): Promise<void> {
-    return this.#call('compact', [stored])
-  }
-
-  setRetentions(list: readonly ServiceRetention[]): Promise<void> {
-    return this.#call('setRetentions', [list])
   }
 
   async close(): Promise<void> {
@@ -175,6 +131,11 @@ export class HistoryThread implements HistoryService {
       this.#worker = undefined
       await worker.terminate()
     }
+  }
+
+  /** A method of the history that runs in the thread as it is called here. */
+  #inThread<M extends Method>(method: M): HistoryService[M] {
+    return ((...args: readonly unknown[]) => this.#call<never>(method, args)) as HistoryService[M]
   }
 
   #addShape(id: string, shapes: [string, Uint8Array][]): void {

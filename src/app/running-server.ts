@@ -22,10 +22,9 @@ import type { UpdateSettings } from '#firmware/options'
 import { defaultLimits } from '#history/retention'
 import { ofEachNode } from '#http/call'
 import { HttpMetrics } from '#http/http-metrics'
-import { CannotListen, openServer, type Server } from '#http/server'
+import { CannotListen, type Server, openServer } from '#http/server'
 import { version } from '#model/version'
 import { emlMail } from '#notifications/eml-mail'
-import { httpWebhookSender } from '#notifications/http-webhook-sender'
 import type { Mail } from '#notifications/mail'
 import { smtpMail } from '#notifications/smtp-mail'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
@@ -43,8 +42,9 @@ import { copyHistory, historyFolder, removeHistoryCopies } from '#store/backup/d
 import { FileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { findDamage, levelStorage } from '#store/level'
-import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
+import { type ServerFile, proofOf, removeServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
 import type { StoreJournal } from '#store/store-journal'
+import { httpWebhookSender } from '#notifications/webhook-sender'
 
 /** One tenant may fill half of the heap: the rest is for frames, answers, shapes and the collector. */
 const tenantsInHeap = 2

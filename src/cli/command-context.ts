@@ -1,25 +1,20 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Printer } from '#cli/printer'
-import type { Client } from '#client/client'
+import type { Connection } from '#cli/running-server'
 
 /** The input of commands that use the API. */
-export interface CommandContext {
-  readonly client: Client
+export interface CommandContext extends Omit<Connection, 'close'> {
   /** The tenant of the users, roles, keys and sessions. Default: the tenant of the caller. */
   readonly query: { readonly tenant?: string }
   readonly printer: Printer
-  /** Streams an answer that may be large. */
-  readonly download: (path: string) => AsyncIterable<Uint8Array>
-  /** Posts a CSV text. */
-  readonly uploadCsv: (path: string, text: string) => Promise<unknown>
 }
 
 /**
  * Converts a command to an action of commander: connects, runs the command with its arguments and options, and always
  * closes the connection.
  */
-export type CommandAction = <A extends readonly unknown[]>(
-  run: (context: CommandContext, ...args: A) => Promise<void>,
+export type CommandAction<Context = CommandContext> = <A extends readonly unknown[]>(
+  run: (context: Context, ...args: A) => Promise<void>,
 ) => (...args: unknown[]) => Promise<void>
 
 /** Adds `--tenant` to a command for objects that belong to a tenant. */

@@ -3,9 +3,9 @@ import { adminCommand } from '#app/admin-command'
 import { addAuditCommand } from '#cli/audit'
 import { addClusterCommands } from '#cli/cluster'
 import type { CommandAction, CommandContext } from '#cli/command-context'
-import { exitCodes, Misuse } from '#cli/exit-codes'
-import { failureText } from '#cli/failure-text'
-import { addFolderCommands, type FolderAction, type FolderContext } from '#cli/folder'
+import { NoAnswer } from '#cli/exchange'
+import { exitCodes, Misuse, Refusal } from '#cli/exit-codes'
+import { addFolderCommands, type FolderContext } from '#cli/folder'
 import { addHistoryCommands } from '#cli/history'
 import { addImportCommands } from '#cli/import-thingsboard'
 import { addKeyCommands } from '#cli/keys'
@@ -18,6 +18,7 @@ import { addSessionCommands } from '#cli/sessions'
 import type { Settings } from '#cli/settings'
 import { addTenantCommands } from '#cli/tenants'
 import { addUserCommands } from '#cli/users'
+import { ConnectionLost, Problem } from '#client/client'
 
 interface GlobalOptions {
   readonly url?: string
@@ -107,17 +108,16 @@ function actionFor(settings: Settings, terminal: Terminal): CommandAction {
       const credentials = credentialsOf(settings, terminal, user)
       const connection = await connect({ url, reading: settings.reading, credentials, notes: terminal.notes })
       try {
-        const { client, download, uploadCsv } = connection
         const query = tenant === undefined ? {} : { tenant }
         const printer = new Printer(terminal, json)
-        await run({ client, query, printer, download, uploadCsv }, ...(args.slice(0, -1) as unknown as A))
+        await run({ ...connection, query, printer }, ...(args.slice(0, -1) as unknown as A))
       } finally {
         await connection.close()
       }
     }
 }
 
-function folderActionFor(settings: Settings, terminal: Terminal): FolderAction {
+function folderActionFor(settings: Settings, terminal: Terminal): CommandAction<FolderContext> {
   return <A extends readonly unknown[]>(run: (context: FolderContext, ...args: A) => Promise<void>) =>
     async (...args: unknown[]) => {
       const command = args.at(-1) as Command
@@ -144,4 +144,47 @@ function credentialsOf(
     name: userName,
     password: async (place) => password ?? askPassword(`Password of ${userName} at ${place}: `, terminal),
   }
+}
+
+/** Texts for answers without a body. */
+const statusTexts: Readonly<Record<number, string>> = {
+  403: 'the caller has no permission for this',
+  404: 'it does not exist, or the caller may not see it',
+}
+
+const workaround =
+  'Create an API key (key add api) and set ADMIN_API_KEY, or stop the server and run the command ' +
+  'again: it then works on the data folder, without a sign-in.'
+
+/** Advice by the error of the server. */
+const advice: Readonly<Record<string, string>> = {
+  'use the DPoP scheme': `A password is not sufficient: the tenant does not permit the Basic scheme.\n${workaround}`,
+  '2fa_required': `A password is not sufficient: a second factor is needed.\n${workaround}`,
+  'invalid credentials':
+    'Unknown name, wrong password, a disabled account, or a tenant with other sign-in hosts (--url).',
+}
+
+/** The text for a failed command. Only bugs of this program have a stack. */
+function failureText(error: unknown): string {
+  if (error instanceof Problem) return problemText(error)
+  if (error instanceof NoAnswer) return `${error.place}: ${error.message}`
+  if (error instanceof ConnectionLost) {
+    const { message } = new NoAnswer('', error)
+    return error.message.endsWith(message) ? error.message : `${error.message}: ${message}`
+  }
+  if (error instanceof Refusal || error instanceof Misuse) return error.message
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+/** The error of the server, the invalid fields of the request, and advice. */
+function problemText({ status, body, details = [], retryAfterSeconds }: Problem): string {
+  const { error, message } = Object(body) as { readonly error?: unknown; readonly message?: unknown }
+  const reason = error ?? message ?? statusTexts[status]
+  const lines = [
+    `${status}${reason === undefined ? '' : ` ${reason}`}`,
+    ...details.map(({ path, message }) => `  ${path}: ${message}`),
+    ...(retryAfterSeconds === undefined ? [] : [`Try again in ${retryAfterSeconds} s.`]),
+    ...(Object.hasOwn(advice, String(error)) ? [advice[String(error)]] : []),
+  ]
+  return lines.join('\n')
 }

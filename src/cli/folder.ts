@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { CommandAction } from '#cli/command-context'
 import type { Printer, Terminal } from '#cli/printer'
 import type { ConnectTarget } from '#cli/server-lookup'
 
@@ -10,10 +11,6 @@ export interface FolderContext {
   /** The options of the command. */
   readonly options: Readonly<Record<string, unknown>>
 }
-
-export type FolderAction = <A extends readonly unknown[]>(
-  run: (context: FolderContext, ...args: A) => Promise<void>,
-) => (...args: unknown[]) => Promise<void>
 
 const aboutSecrets = `
 A backup is a consistent copy of all data, with identity.key, password hashes and second factors: anyone who reads it can
@@ -30,7 +27,7 @@ doctor repeats what to check. All clients read the full state. A backup may be t
 /** Loads the database code only for commands that need it, because it is slow. */
 const folderActions = () => import('#cli/folder-actions')
 
-export function addFolderCommands(program: Command, act: FolderAction): void {
+export function addFolderCommands(program: Command, act: CommandAction<FolderContext>): void {
   program
     .command('backup <file>')
     .description('write all stored data to one file; the server continues to work')

@@ -1,12 +1,13 @@
 import type { Writable } from 'node:stream'
+import { challengeBytes, challengeHeader, proofHeader, readHealth } from '#api/health'
 import type { Config, ConfigReading } from '#app/config'
 import { createLog } from '#app/log'
-import { isPlainFailure, type RunningServer, serve } from '#app/running-server'
+import type { RunningServer } from '#app/running-server'
 import { realWorld } from '#app/world'
-import { basePath, type Connection, connectionTo } from '#cli/connection'
+import { requestPage } from '#cli/exchange'
 import { Misuse, Refusal } from '#cli/exit-codes'
-import { type Credentials, connectToServer } from '#cli/running-server'
-import { localHostOf, missingProofOf } from '#cli/server-proof'
+import { basePath, type Connection, type Credentials, connectionTo, connectToServer } from '#cli/running-server'
+import { proofOf, readServerFile, type ServerFile } from '#store/server-file'
 
 export interface ConnectTarget {
   /** From `--url`. Without it, the server of the configuration is meant, running or not. */
@@ -33,8 +34,6 @@ export async function connect(target: ConnectTarget): Promise<Connection> {
       `${offlineReason}: this node of a cluster is stopped; use --url with the address of a running one`,
     )
   }
-  // Loads the whole server, which is slow.
-  const { startPrivateServer } = await import('#cli/server-lookup')
   return startPrivateServer(found, target.notes)
 }
 
@@ -107,6 +106,8 @@ export async function startPrivateServer({ config, offlineReason }: NoServer, no
 }
 
 async function startServer(config: Config, operatorToken: string, notes: Writable): Promise<RunningServer> {
+  // The whole server is slow to load, and most commands do not need it.
+  const { isPlainFailure, serve } = await import('#app/running-server')
   // Standard output is for results only.
   const log = createLog({ level: 'warn', isPretty: true, stream: notes })
   // History is off here: the next start of the server adds what is missing from the stream.
@@ -117,4 +118,43 @@ async function startServer(config: Config, operatorToken: string, notes: Writabl
     if (!isPlainFailure(error)) throw error
     throw new Refusal(`${error.message}\nIf the server runs on another address, use --url.`)
   }
+}
+
+/** The same time limit as for other requests to a server. */
+const timeoutMs = 10_000
+
+/**
+ * Returns why the server at `base` may be another server than that of this configuration; undefined if it has proved
+ * that it uses the data folder. While the configured server is down, another user of this machine could use its port
+ * and receive the credentials of an administrator.
+ *
+ * @throws NoAnswer
+ */
+export async function missingProofOf(base: string, config: Config): Promise<string | undefined> {
+  const { dataDirectory } = config
+  const file = await readServerFile(dataDirectory)
+  if (!file) return `${dataDirectory} has no running server, or this user may not read it`
+  if (!isOnlyListenerAt(file, config)) return `the server on ${dataDirectory} listens at ${file.host}:${file.port}`
+  const challenge = Buffer.from(realWorld.random(challengeBytes)).toString('base64url')
+  const { headers } = await requestPage(base + readHealth.path, timeoutMs, { [challengeHeader]: challenge })
+  // A timing-safe comparison is not needed, because each challenge is used once.
+  return headers.get(proofHeader) === proofOf(file.key, challenge)
+    ? undefined
+    : `it did not prove that it uses ${dataDirectory}`
+}
+
+/**
+ * Whether the server of the file is the only one that can listen at the address. Otherwise another process could listen
+ * there and forward the challenge.
+ */
+function isOnlyListenerAt(file: ServerFile, config: Config): boolean {
+  const asked = localHostOf(config.host)
+  const isIpv4 = /^[\d.]+$/.test(asked)
+  const hosts = [asked, ...(isIpv4 ? ['0.0.0.0'] : []), ...(isIpv4 || asked.includes(':') ? ['::'] : [])]
+  return file.port === config.port && hosts.includes(file.host)
+}
+
+/** The address on this machine of a server that listens at `host`. */
+function localHostOf(host: string): string {
+  return { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
 }

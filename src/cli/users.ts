@@ -6,7 +6,7 @@ import {
   collectValues,
   wholeNumber,
 } from '#cli/command-context'
-import { timeText } from '#cli/table'
+import { timeText } from '#cli/printer'
 import type { Answer, Body } from '#client/client'
 
 const columns = [

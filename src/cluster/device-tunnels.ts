@@ -120,7 +120,7 @@ export class DeviceTunnels {
     addReplyHeader: (name: string, value: string) => void,
   ): Promise<TunnelledLink | undefined> {
     const { node } = this.#options
-    for (const deadline = node.deadline(node.now()); ; await node.pause(deadline)) {
+    for (const deadline = node.deadline(); ; await node.pause(deadline)) {
       const { place } = node
       if (place === 'here') return undefined
       const tunnel = place && this.#tunnelTo(place)

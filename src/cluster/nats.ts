@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import {
+  type ConsumerMessages,
   JetStreamApiError,
   type JetStreamClient,
   type JetStreamManager,
@@ -10,10 +11,8 @@ import { Kvm } from '@nats-io/kv'
 import { Objm } from '@nats-io/obj'
 import { type NatsConnection, TimeoutError } from '@nats-io/transport-node'
 import { ClusterFailure } from '#cluster/cluster-failure'
-import type { LogTrimOptions } from '#cluster/log-trim'
 import { checkSync, checkVersion, connectToNats, type NatsServers } from '#cluster/nats-connection'
 import { leaseMs, NatsLease } from '#cluster/nats-lease'
-import { natsLog } from '#cluster/nats-log'
 import { NatsNodes } from '#cluster/nats-nodes'
 import type { ObjectBucket } from '#cluster/shared-blobs'
 import type { SharedLog } from '#cluster/shared-log'
@@ -33,20 +32,6 @@ export interface NatsSettings extends NatsServers {
   readonly fileKey: (isFirst: boolean) => Promise<Uint8Array>
 }
 
-export interface NatsCluster {
-  readonly log: SharedLog
-  /** The extent of the log, and the removal of its beginning. */
-  readonly logStore: LogTrimOptions['log']
-  /** Firmware images. */
-  readonly objects: ObjectBucket
-  readonly lease: NatsLease
-  readonly nodes: NatsNodes
-  readonly fileKey: Uint8Array
-  /** The largest message that a server takes. */
-  readonly messageBytesMax: number
-  close(): Promise<void>
-}
-
 /** The timeout of one request for the lease. The request is repeated after this time. */
 const bucketMsMax = 1_000
 /** The status of JetStream while it has no leader. */
@@ -59,7 +44,7 @@ const askAgainMs = 250
  * `waiting` if that takes more than 5 s.
  * @throws ClusterFailure
  */
-export async function connectNats(settings: NatsSettings, world: World, waiting: () => void): Promise<NatsCluster> {
+export async function connectNats(settings: NatsSettings, world: World, waiting: () => void) {
   const cancel = world.after(5_000, waiting)
   try {
     return await openCluster(await connectToNats(settings, settings.credentialsFile), settings, world)
@@ -68,7 +53,7 @@ export async function connectNats(settings: NatsSettings, world: World, waiting:
   }
 }
 
-async function openCluster(connection: NatsConnection, settings: NatsSettings, world: World): Promise<NatsCluster> {
+async function openCluster(connection: NatsConnection, settings: NatsSettings, world: World) {
   try {
     checkVersion(connection)
     const { systemCredentialsFile } = settings
@@ -95,19 +80,22 @@ async function openCluster(connection: NatsConnection, settings: NatsSettings, w
     await lease.start()
     return {
       log: natsLog({ world, connection, stream, subject: subjectOf(settings) }),
+      /** The extent of the log, and the removal of its beginning. */
       logStore: {
         async extent() {
           const { first_seq: first, last_seq: last, messages, bytes } = (await manager.streams.info(stream)).state
           return { first, last, messages, bytes }
         },
-        async trim(before) {
+        async trim(before: number) {
           await manager.streams.purge(stream, { seq: before })
         },
       },
+      /** Firmware images. */
       objects,
       lease,
       nodes,
       fileKey,
+      /** The largest message that a server takes. */
       messageBytesMax: connection.info?.max_payload ?? 1024 * 1024,
       async close() {
         nodes.stop()
@@ -216,4 +204,109 @@ async function answered<Value>(ask: () => Promise<Value>): Promise<Value> {
 
 async function* copied(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   for await (const piece of pieces) yield Uint8Array.from(piece)
+}
+
+interface NatsLogOptions {
+  readonly world: World
+  readonly connection: NatsConnection
+  readonly stream: string
+  readonly subject: string
+}
+
+/**
+ * The longest wait for the answer to a request. A later answer to an append is ignored: the node receives the message
+ * from the log, or appends it again.
+ */
+const answerMsMax = 1_000
+/**
+ * A consumer that sends nothing for twice this time is gone, for example because its server stopped. NATS accepts no
+ * smaller value.
+ */
+const heartbeatMs = 500
+/** How long one request for messages is valid. */
+const requestMs = 5_000
+/** The pause before the log is followed again after an error. */
+const followAgainMs = 100
+
+/** The shared log as a stream of NATS JetStream. */
+function natsLog({ world, connection, stream, subject }: NatsLogOptions): SharedLog {
+  const client = jetstream(connection, { timeout: answerMsMax })
+  // `false`: does not check first whether the servers answer.
+  const manager = client.jetstreamManager(false)
+  return {
+    async append(message, after) {
+      const options = { expect: { lastSubjectSequence: after }, retries: 0 }
+      const { seq } = await withoutStacks(() => client.publish(subject, message, options))
+      return seq
+    },
+    async lastSequence() {
+      return (await (await manager).streams.info(stream)).state.last_seq
+    },
+    follow(after, receive) {
+      let last = after
+      let isFollowing = true
+      let messages: ConsumerMessages | undefined
+      // Reads stored messages from any server, which works even if the log has no leader and no consumer can be
+      // created.
+      const readStored = async () => {
+        for (;;) {
+          const message = await (await manager).direct.getMessage(stream, { seq: last + 1, next_by_subj: subject })
+          if (!message || !isFollowing) return
+          last = message.seq
+          await receive(message.seq, message.data)
+        }
+      }
+      const consume = async () => {
+        const consumer = await client.consumers.get(stream, { opt_start_seq: last + 1, filter_subjects: subject })
+        messages = await consumer.consume({ idle_heartbeat: heartbeatMs, expires: requestMs })
+        void stopIfSilent(messages)
+        for await (const message of messages) {
+          if (!isFollowing) break
+          last = message.seq
+          await receive(message.seq, message.data)
+        }
+      }
+      const repeat = async () => {
+        while (isFollowing && !connection.isClosed()) {
+          // After an error the consumer is made again, from the next message on.
+          await readStored().catch(() => {})
+          await consume().catch(() => {})
+          if (isFollowing) await new Promise<void>((resolve) => world.after(followAgainMs, resolve))
+        }
+      }
+      // After a lost connection, the library would ask for the consumer only every five seconds until the servers
+      // answer.
+      const stopIfDisconnected = async () => {
+        for await (const { type } of connection.status()) {
+          if (!isFollowing) break
+          if (type === 'disconnect') messages?.stop()
+        }
+      }
+      void repeat()
+      void stopIfDisconnected()
+      return () => {
+        isFollowing = false
+        messages?.stop()
+      }
+    },
+  }
+}
+
+/** Stops at missed heartbeats: the library itself waits much longer for a consumer whose server is gone. */
+async function stopIfSilent(messages: ConsumerMessages): Promise<void> {
+  for await (const { type } of messages.status()) if (type === 'heartbeats_missed') messages.stop()
+}
+
+/**
+ * Runs a call without stack traces. The library creates two errors for each request in advance, and their stacks would
+ * cost more than the rest of the request.
+ */
+function withoutStacks<Result>(call: () => Result): Result {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try {
+    return call()
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
 }

@@ -1,21 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { HealthStatus } from '#api/health'
-import type { NodeAddress } from '#cluster/nats-lease'
-import type { NodeState } from '#cluster/nats-nodes'
+import type { NatsLease, NodeAddress } from '#cluster/nats-lease'
+import type { NatsNodes } from '#cluster/nats-nodes'
 import { Problem } from '#model/problem'
 import type { World } from '#runtime/world'
 
 export interface ClusterNodeParts {
   readonly world: World
   readonly node: NodeAddress
-  readonly lease: {
-    readonly isHeld: boolean
-    readonly holder: NodeAddress | undefined
-    /** Tasks to call when another node than before has the lease. */
-    readonly changed: (() => void)[]
-    handOver(to: NodeAddress): Promise<void>
-  }
-  readonly nodes: { all(): readonly NodeState[]; readonly others: readonly NodeState[]; readonly silentMs: number }
+  readonly lease: Pick<NatsLease, 'isHeld' | 'holder' | 'changed' | 'handOver'>
+  readonly nodes: Pick<NatsNodes, 'all' | 'others' | 'silentMs'>
   /** The bytes of `identity.key`, which all nodes have. */
   readonly fileKey: Uint8Array
   /** Whether the store of this node may be written. */
@@ -68,10 +62,6 @@ export class ClusterNode {
    */
   get isOwner(): boolean {
     return this.#parts.isWritable() && this.#parts.lease.isHeld && this.#handOver !== 'running'
-  }
-
-  get sequence(): number {
-    return this.#parts.position().sequence
   }
 
   /** Where requests are answered: here, at the URL of another node, or nowhere at this moment. */
@@ -141,13 +131,8 @@ export class ClusterNode {
     return this.#parts.world.after(delayMs, task)
   }
 
-  /** World.monotonic. */
-  now(): number {
-    return this.#parts.world.monotonic()
-  }
-
-  /** The time, by `World.monotonic`, until which a request that began at `since` may wait. */
-  deadline(since: number): number {
+  /** The time until which a request that began at `since` may wait. Both by `World.monotonic`. */
+  deadline(since = this.#parts.world.monotonic()): number {
     return since + ownerMsMax
   }
 
@@ -191,8 +176,8 @@ export class ClusterNode {
 
   /** Waits until this node has stored this message of the log. @throws Problem `storage` */
   async reach(sequence: number): Promise<void> {
-    const deadline = this.deadline(this.now())
-    while (this.sequence < sequence) await this.pause(deadline)
+    const deadline = this.deadline()
+    while (this.#parts.position().sequence < sequence) await this.pause(deadline)
   }
 
   isKey(given: string): boolean {

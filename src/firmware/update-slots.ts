@@ -3,7 +3,7 @@ import { type UpdateState, updateStates } from '#model/firmware'
 import { isOfTenant, tenantKey } from '#model/tenant'
 import { backgroundSliceMs, Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
-import { isBusy } from '#workers/loop-load'
+import { isBusy } from '#workers/rate-limit'
 
 /**
  * The largest number of updates that wait for a slot. Above it, updates are dropped, and found again by their next

@@ -7,13 +7,10 @@ import { isMailable } from '#model/mail-address'
 import { type RenderedText, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import type { StoredSubscription } from '#model/subscription'
-import type { Mail, MailMessage } from '#notifications/mail'
-import { gapUpTo, type MailChoice, type PendingSubscription } from '#notifications/mail-choice'
-import { dataOf } from '#notifications/mail-data'
-import { mailOf } from '#notifications/mail-parts'
-import { mayReceive, mayReceiveAll, type StoredRecipient } from '#notifications/recipient-access'
-import { isResting } from '#notifications/refusals'
-import { runContextOf } from '#notifications/run-context'
+import { type Mail, type MailMessage, mailOf } from '#notifications/mail'
+import { type MailChoice, type PendingRequest, type PendingSubscription, gapUpTo, isResting } from '#notifications/mail-choice'
+import { dataOf, runContextOf } from '#notifications/mail-data'
+import { type StoredRecipient, mayReceive, mayReceiveAll } from '#notifications/recipient-access'
 import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
 import type { Pace } from '#workers/pace'
@@ -25,8 +22,10 @@ export interface ComposerParts {
   /** The stored user. `user`: the resource name. */
   readonly recipientOf: (tenant: string, user: string) => StoredRecipient
   readonly pace: Pace
-  /** The page where the recipient of a mail can end the subscription. */
-  readonly unsubscribeUrl: (base: string, of: { tenant: string; user: string; subscription: string }) => string
+  /** The pages where the recipients of mails can end their subscriptions. */
+  readonly unsubscribeUrls: {
+    urlOf(base: string, of: { tenant: string; user: string; subscription: string }): string
+  }
   /** Links in mails begin with the first URL; without any, with the origin at which the user subscribed. */
   readonly publicUrls: readonly string[]
 }
@@ -101,9 +100,7 @@ export class Composer {
     const { pace } = this.#parts
     const sections: DigestSection[] = []
     const passed = new Map<SkipReason, number>()
-    let only:
-      | { readonly pending: PendingSubscription; readonly request: DeliveryRequest; readonly text: RenderedText }
-      | undefined
+    let only: (PendingRequest & { readonly text: RenderedText }) | undefined
     let charactersLeft = digestCharactersMax
     for (const pending of pendings) {
       const lines: DigestLine[] = []
@@ -220,7 +217,7 @@ export class Composer {
     request: DeliveryRequest,
     text: RenderedText,
   ): MailMessage {
-    const { mail, unsubscribeUrl } = this.#parts
+    const { mail, unsubscribeUrls } = this.#parts
     const { tenant, id } = state
     const { subscription } = pending
     const base = this.#originOf(subscription)
@@ -232,7 +229,7 @@ export class Composer {
       date: request.at,
       text,
       listId: `${subscription.function}.${mail.host}`,
-      ...(base !== '' && { unsubscribeUrl: unsubscribeUrl(base, of) }),
+      ...(base !== '' && { unsubscribeUrl: unsubscribeUrls.urlOf(base, of) }),
     })
   }
 

@@ -1,26 +1,17 @@
 import { isTenantActive } from '#actors/directory/queries'
 import { type CountMails, outboxAddress } from '#actors/outbox/outbox'
-import {
-  type AdvanceMail,
-  type MailFailed,
-  type MailState,
-  type SubscriberCommand,
-  type SubscriberState,
-  subscriberAddress,
-} from '#actors/subscriber/state'
+import { type AdvanceMail, type MailFailed, type MailState, type SubscriberCommand, type SubscriberState, subscriberAddress } from '#actors/subscriber/state'
 import { type SkipReason, skipReasons } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type Composer, moveTo, type NextMail, type Progress } from '#notifications/composer'
+import { type Composer, type NextMail, type Progress, moveTo } from '#notifications/composer'
 import { type Mail, type MailFault, MailRefused } from '#notifications/mail'
-import { chooseMail, isHourOver, type PendingSubscription } from '#notifications/mail-choice'
-import { refusalsAfter } from '#notifications/refusals'
-import { retryAfter } from '#notifications/retry'
+import { type PendingSubscription, chooseMail, isHourOver, refusalsAfter, retryAfter } from '#notifications/mail-choice'
 import type { TopicPasses } from '#notifications/topic-passes'
 import type { ActorAddress } from '#runtime/actor'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'
-import { LoadLimit } from '#workers/load-limit'
+import { LoadLimit } from '#workers/rate-limit'
 
 export interface DelivererParts {
   readonly system: System<Entry>
@@ -58,7 +49,6 @@ interface Wait {
  * property changes. See `LoadLimits`.
  */
 const sentAtMost = { idle: 10, busy: 1, full: 1 }
-const retryMs = 1_000
 
 /**
  * Takes the next step for one subscriber: sends a mail, or passes over requests that the subscriber may not receive,
@@ -129,7 +119,7 @@ export class Deliverer {
       case 'digest': {
         const waitMs = hasPlace ? 0 : this.#limit.take()
         if (waitMs > 0) {
-          await this.#later(waitMs)
+          await new Promise<void>((resolve) => world.after(waitMs, resolve))
           return this.next(subscriber, true)
         }
         return this.#handOver(subscriber, state, await this.#parts.composer.next(state, choice))
@@ -232,29 +222,34 @@ export class Deliverer {
     ])
   }
 
-  /**
-   * Sends all commands without a wait between them, so that they share one commit. Retries while the store takes no
-   * writes.
-   */
   async #store(
-    subscriber: Subscriber,
+    { tenant }: Subscriber,
     asked: readonly (readonly [ActorAddress, SubscriberCommand | CountMails])[],
   ): Promise<After> {
-    const { system } = this.#parts
-    for (;;) {
-      try {
-        if (!isTenantActive(system, subscriber.tenant)) return 'nothing'
-        await Promise.all(asked.map(([address, command]) => system.ask(address, command, 0)))
-        return 'again'
-      } catch (error) {
-        if (!(error instanceof Problem) || error.code !== 'storage') throw error
-        await this.#later(retryMs)
-      }
-    }
+    return (await storeResults(this.#parts.system, tenant, asked)) ? 'again' : 'nothing'
   }
+}
 
-  #later(ms: number): Promise<void> {
-    return new Promise((resolve) => this.#parts.system.world.after(ms, resolve))
+const retryMs = 1_000
+
+/**
+ * Sends all commands without a wait between them, so that they share one commit. Retries while the store takes no
+ * writes. False: the tenant was deleted.
+ */
+export async function storeResults(
+  system: System<Entry>,
+  tenant: string,
+  asked: readonly (readonly [ActorAddress, command: unknown])[],
+): Promise<boolean> {
+  for (;;) {
+    try {
+      if (!isTenantActive(system, tenant)) return false
+      await Promise.all(asked.map(([address, command]) => system.ask(address, command, 0)))
+      return true
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== 'storage') throw error
+      await new Promise<void>((resolve) => system.world.after(retryMs, resolve))
+    }
   }
 }
 

@@ -1,39 +1,28 @@
 import type { DeliveryNotices, SubscriberNotices, TopicNotices } from '#actors/notice-bus'
 import type { MailState } from '#actors/subscriber/state'
 import type { DeliveryHead } from '#model/delivery'
-import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
-import { Composer } from '#notifications/composer'
+import { Composer, type ComposerParts } from '#notifications/composer'
 import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
-import type { Mail } from '#notifications/mail'
 import { OverflowCounts } from '#notifications/overflow-counts'
+import type { StoredRecipient } from '#notifications/recipient-access'
 import { SubscriberCounts } from '#notifications/subscriber-counts'
 import { TopicEnds } from '#notifications/topic-ends'
 import { TopicPasses } from '#notifications/topic-passes'
-import type { FunctionViews } from '#rules/function-views'
 import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { FairQueue } from '#runtime/fair-queue'
 import type { Listing } from '#runtime/storage'
-import type { System } from '#runtime/system'
 import { Pace, WorkStopped } from '#workers/pace'
 
-export interface DeliveriesParts {
-  readonly system: System<Entry>
+export interface DeliveriesParts extends Omit<ComposerParts, 'recipientOf' | 'pace'> {
   readonly listing: Listing
-  readonly functions: FunctionViews
-  readonly mail: Mail
   readonly mailsPerHourMax: number
   /** The current permissions. `user`: the resource name of a user or an API key. */
   readonly scopeOf: (tenant: string, user: string) => Scope
   /** The stored account: whether the user may sign in, and the mail address. */
-  readonly recipientOf: (
-    tenant: string,
-    user: string,
-  ) => { readonly isActive: boolean; readonly address: string | null }
-  readonly unsubscribeUrls: { readonly urlOf: ConstructorParameters<typeof Composer>[0]['unsubscribeUrl'] }
-  readonly publicUrls: readonly string[]
+  readonly recipientOf: (tenant: string, user: string) => Omit<StoredRecipient, 'scope'>
   readonly log: DelivererLog
 }
 
@@ -86,7 +75,6 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
       ...parts,
       pace: this.#pace,
       recipientOf: (tenant, user) => ({ ...parts.recipientOf(tenant, user), scope: parts.scopeOf(tenant, user) }),
-      unsubscribeUrl: (...asked) => parts.unsubscribeUrls.urlOf(...asked),
     })
     this.#passes = new TopicPasses({
       system,

@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { domainOf, senderOf } from '#model/mail-address'
-import { closedCode, type Mail, type MailMessage, MailRefused } from '#notifications/mail'
+import { deliveredBy, type Mail, type MailMessage, MailRefused } from '#notifications/mail'
 import { mimeOf } from '#notifications/mime-message'
 import { StorageFailure } from '#runtime/storage'
 
@@ -26,10 +26,8 @@ const finished = /^\d{14}-[0-9a-f]{16}\.eml$/
  * file is complete or absent. Only the owner of a file can read it.
  */
 export function emlMail({ folder, from, filesMax = filesMaxByDefault, failed }: EmlMailOptions): Mail {
-  const underWay = new Set<Promise<void>>()
   /** Ascending. */
   let names: string[] = []
-  let isClosed = false
 
   async function put(message: MailMessage): Promise<void> {
     const name = nameOf(message)
@@ -88,20 +86,7 @@ export function emlMail({ folder, from, filesMax = filesMaxByDefault, failed }: 
         )
       }
     },
-    async send(message) {
-      if (isClosed) throw new MailRefused('transport', closedCode)
-      const written = put(message)
-      underWay.add(written)
-      try {
-        await written
-      } finally {
-        underWay.delete(written)
-      }
-    },
-    async close() {
-      isClosed = true
-      await Promise.allSettled(underWay)
-    },
+    ...deliveredBy(put),
   }
 }
 

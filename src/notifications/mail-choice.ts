@@ -2,7 +2,10 @@ import type { MailState } from '#actors/subscriber/state'
 import { mailHourMs } from '#actors/subscriber/subscriber'
 import { type DeliveryHead, type DeliveryRequest, requestAgeMsMax } from '#model/delivery'
 import type { StoredSubscription } from '#model/subscription'
-import { retryMsMax } from '#notifications/retry'
+import { createHash } from 'node:crypto'
+import { backOffMs } from '#runtime/back-off-time'
+import type { World } from '#runtime/world'
+import { randomFraction } from '#workers/back-off'
 
 /** A subscription with requests that the subscriber has not been notified of. */
 export interface PendingSubscription {
@@ -16,13 +19,19 @@ export interface PendingSubscription {
   readonly missed: number
 }
 
+/** A request of a subscription. */
+export interface PendingRequest {
+  readonly pending: PendingSubscription
+  readonly request: DeliveryRequest
+}
+
 /** The next step for a subscriber. Times are Unix ms. */
 export type MailChoice =
   | { readonly type: 'idle' }
   | { readonly type: 'wait'; readonly until: number }
   /** The requests are too old to be mailed. */
   | { readonly type: 'expire'; readonly pending: PendingSubscription; readonly requests: readonly DeliveryRequest[] }
-  | { readonly type: 'send'; readonly pending: PendingSubscription; readonly request: DeliveryRequest }
+  | ({ readonly type: 'send' } & PendingRequest)
   | { readonly type: 'digest'; readonly pendings: readonly PendingSubscription[] }
 
 /**
@@ -47,7 +56,8 @@ export function chooseMail(
   if (isFull && !isOver) return { type: 'wait', until: endsAt }
   const oldest = oldestOf(pendings)
   if (!oldest) return isOver ? { type: 'digest', pendings } : { type: 'wait', until: endsAt }
-  if (isExpired(oldest.request, now)) return { type: 'expire', ...expiredOf(oldest.pending, now) }
+  const { pending, request } = oldest
+  if (isExpired(request, now)) return { type: 'expire', pending, requests: expiredOf(pending, now) }
   if (isFull && isMany(pendings)) return { type: 'digest', pendings }
   return { type: 'send', ...oldest }
 }
@@ -72,34 +82,24 @@ function isExpired({ at }: DeliveryRequest, now: number): boolean {
 }
 
 /** The leading requests that are too old. */
-function expiredOf(
-  pending: PendingSubscription,
-  now: number,
-): { readonly pending: PendingSubscription; readonly requests: PendingSubscription['requests'] } {
-  const { requests } = pending
+function expiredOf({ requests }: PendingSubscription, now: number): readonly DeliveryRequest[] {
   const firstYoung = requests.findIndex((request) => !isExpired(request, now))
-  return { pending, requests: firstYoung < 0 ? requests : requests.slice(0, firstYoung) }
+  return firstYoung < 0 ? requests : requests.slice(0, firstYoung)
 }
 
 /** Considers only the first request of each subscription, because a cursor is a single number. */
-function oldestOf(
-  pendings: readonly PendingSubscription[],
-): { readonly pending: PendingSubscription; readonly request: DeliveryRequest } | undefined {
-  let oldest: { readonly pending: PendingSubscription; readonly request: DeliveryRequest } | undefined
+function oldestOf(pendings: readonly PendingSubscription[]): PendingRequest | undefined {
+  let oldest: PendingRequest | undefined
   for (const pending of pendings) {
     const [request] = pending.requests
-    if (request && (!oldest || isBefore(pending, request, oldest))) oldest = { pending, request }
+    if (request && (!oldest || isBefore({ pending, request }, oldest))) oldest = { pending, request }
   }
   return oldest
 }
 
-function isBefore(
-  { subscription }: PendingSubscription,
-  { at }: DeliveryRequest,
-  other: { readonly pending: PendingSubscription; readonly request: DeliveryRequest },
-): boolean {
-  if (at !== other.request.at) return at < other.request.at
-  return subscription.function < other.pending.subscription.function
+function isBefore({ pending, request }: PendingRequest, other: PendingRequest): boolean {
+  if (request.at !== other.request.at) return request.at < other.request.at
+  return pending.subscription.function < other.pending.subscription.function
 }
 
 /** Whether there is more than one event to report. */
@@ -110,4 +110,41 @@ function isMany(pendings: readonly PendingSubscription[]): boolean {
     if (count > 1) return true
   }
   return false
+}
+
+type Refusals = MailState['refusals']
+
+/** Consecutive refusals of an address after which the address is suspended. */
+const inRowMax = 3
+/** The duration of the suspension: a day, in ms. */
+const restMs = 86_400_000
+
+/** Whether an address is suspended. An accepted mail or a new address ends the suspension. */
+export function isResting(refusals: Refusals, address: string, now: number): boolean {
+  if (!refusals || refusals.address !== markOf(address)) return false
+  // A suspension that ends later than possible does not count: the clock was set back.
+  return now < refusals.restsUntil && now + restMs >= refusals.restsUntil
+}
+
+/** The state after an address permanently refused one more mail. */
+export function refusalsAfter(refusals: Refusals, address: string, now: number): NonNullable<Refusals> {
+  const mark = markOf(address)
+  const inRow = refusals?.address === mark ? refusals.inRow + 1 : 1
+  return { inRow, address: mark, restsUntil: inRow >= inRowMax ? now + restMs : 0 }
+}
+
+/** A hash that identifies the address without revealing it. */
+function markOf(address: string): string {
+  return createHash('sha256').update(address).digest('hex').slice(0, 16)
+}
+
+const times = { firstMs: 60_000, longestMs: 3_600_000, spread: 0.2 }
+
+/** The longest possible pause. */
+const retryMsMax = times.longestMs * (1 + times.spread)
+
+/** The retry after one more temporary refusal: the pause doubles each time. Contract 5.7. */
+export function retryAfter(before: MailState['retry'], world: World): NonNullable<MailState['retry']> {
+  const attempts = (before?.attempts ?? 0) + 1
+  return { attempts, nextAt: Math.round(world.now() + backOffMs(times, attempts, randomFraction(world))) }
 }

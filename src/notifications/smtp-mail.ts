@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { createTransport } from 'nodemailer'
 import { domainOf, senderOf } from '#model/mail-address'
 import {
-  closedCode,
+  deliveredBy,
   type Mail,
   type MailFault,
   type MailMessage,
@@ -78,8 +78,6 @@ export function smtpMail({ url, from, world, timeouts = usualTimeouts }: SmtpMai
     }
     next()
   })
-  const underWay = new Set<Promise<void>>()
-  let isClosed = false
 
   async function hand(message: MailMessage): Promise<void> {
     const raw = await mimeOf(message)
@@ -95,25 +93,16 @@ export function smtpMail({ url, from, world, timeouts = usualTimeouts }: SmtpMai
     }
   }
 
+  const { send, close } = deliveredBy(hand)
   return {
     kind: 'smtp',
     from,
     host: domainOf(sender),
     async open() {},
-    async send(message) {
-      if (isClosed) throw new MailRefused('transport', closedCode)
-      const handed = hand(message)
-      underWay.add(handed)
-      try {
-        await handed
-      } finally {
-        underWay.delete(handed)
-      }
-    },
+    send,
     async close() {
-      isClosed = true
       const cancel = world.after(timeouts.closeMs, () => pool.close({ force: true }))
-      await Promise.allSettled(underWay)
+      await close()
       cancel()
       pool.close()
     },

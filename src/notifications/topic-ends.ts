@@ -1,20 +1,11 @@
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
-import { partsOfTopicRow, subscriberAddress, type TopicEnded, topicIndex } from '#actors/subscriber/state'
+import { type TopicEnded, partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/state'
 import { type TopicSwept, tenantAddress } from '#actors/tenant/commands'
 import { endingIndex } from '#actors/tenant/state'
-import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
-import { type Listing, pagesIn } from '#runtime/storage'
-import type { System } from '#runtime/system'
-import { Pace, WorkStopped } from '#workers/pace'
-
-export interface TopicEndsParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
-  /** Called with an error; the work is retried. */
-  readonly failed: (error: unknown) => void
-}
+import { pagesIn } from '#runtime/storage'
+import { type JobParts, Pace, WorkStopped } from '#workers/pace'
 
 /** A deleted function. */
 interface Ended {
@@ -32,13 +23,13 @@ const retryMs = 1_000
  * crash. §2.6.
  */
 export class TopicEnds {
-  readonly #parts: TopicEndsParts
+  readonly #parts: JobParts
   readonly #pace: Pace
   readonly #wanted = new Map<string, Ended>()
   #isRunning = false
   #isStopped = false
 
-  constructor(parts: TopicEndsParts) {
+  constructor(parts: JobParts) {
     this.#parts = parts
     this.#pace = new Pace(parts.system.world, pace)
   }

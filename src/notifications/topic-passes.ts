@@ -1,24 +1,14 @@
-import {
-  type DeliveryCommand,
-  type DeliveryState,
-  deliveringIndex,
-  deliveryAddress,
-  isWaiting,
-} from '#actors/delivery/delivery'
+import { type DeliveryCommand, type DeliveryState, deliveringIndex, deliveryAddress, isWaiting } from '#actors/delivery/delivery'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { type MailState, partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
-import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
 import type { FunctionViews } from '#rules/function-views'
-import { type Listing, pagesIn } from '#runtime/storage'
-import type { System } from '#runtime/system'
-import { type Pace, WorkStopped } from '#workers/pace'
+import { pagesIn } from '#runtime/storage'
+import { type JobParts, type Pace, WorkStopped } from '#workers/pace'
 
-export interface TopicPassesParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
+export interface TopicPassesParts extends JobParts {
   readonly functions: Pick<FunctionViews, 'storedOf'>
   readonly pace: Pace
   /**
@@ -28,8 +18,6 @@ export interface TopicPassesParts {
   readonly stateOf: (tenant: string, subscriber: string) => 'busy' | MailState | undefined
   /** Called for a subscriber that has pending requests. */
   readonly found: (tenant: string, subscriber: string) => void
-  /** Called with an error; the work is retried. */
-  readonly failed: (error: unknown) => void
 }
 
 /** A function with stored requests. */

@@ -5,24 +5,16 @@ import { tenantAddress } from '#actors/tenant/commands'
 import type { WebhookNode } from '#model/graph'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
-import {
-  retryDelayMs,
-  retryDelayMsMax,
-  type StoredWebhook,
-  type WebhookAnswer,
-  type WebhookResult,
-  waitingBytesMax,
-  waitingWebhooksMax,
-} from '#model/webhook'
-import type { DelivererLog } from '#notifications/deliverer'
-import { nodeOf, type PreparationParts, preparedOf } from '#notifications/prepared-webhook'
+import { type StoredWebhook, type WebhookAnswer, type WebhookResult, retryDelayMs, retryDelayMsMax, waitingBytesMax, waitingWebhooksMax } from '#model/webhook'
+import { type DelivererLog, storeResults } from '#notifications/deliverer'
+import { type PreparationParts, nodeOf, preparedOf } from '#notifications/prepared-webhook'
 import { type Started, WebhookLanes } from '#notifications/webhook-lanes'
 import type { WebhookSender } from '#notifications/webhook-sender'
 import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { backgroundSliceMs } from '#runtime/slices'
 import { type Listing, pagesIn } from '#runtime/storage'
-import { LoadLimit } from '#workers/load-limit'
 import { Pace, WorkStopped } from '#workers/pace'
+import { LoadLimit } from '#workers/rate-limit'
 
 export interface WebhooksParts extends PreparationParts {
   readonly listing: Listing
@@ -303,12 +295,12 @@ export class Webhooks implements WebhookNotices {
     const waitMs = result === gone ? undefined : retryDelayMs(attempts + 1)
     if (waitMs !== undefined) {
       const nextAt = this.#parts.system.world.now() + waitMs
-      await this.#store(tenant, () => this.#ask(tenant, fn, { type: 'webhook_tried', id, result, nextAt }))
+      await this.#store(tenant, fn, { type: 'webhook_tried', id, result, nextAt })
       return { waitMs }
     }
     if (result === gone) {
       const command = { type: 'disable_webhook', function: fn, node: node.id, url: node.url } as const
-      await this.#store(tenant, () => this.#parts.system.ask(tenantAddress(tenant), command, 0))
+      await storeResults(this.#parts.system, tenant, [[tenantAddress(tenant), command]])
     }
     return this.#end(waiting, 'FAILED', result, true)
   }
@@ -320,7 +312,7 @@ export class Webhooks implements WebhookNotices {
     isTried: boolean,
   ): Promise<After> {
     this.ended[status]++
-    await this.#store(tenant, () => this.#ask(tenant, fn, { type: 'webhook_ended', id, status, result, isTried }))
+    await this.#store(tenant, fn, { type: 'webhook_ended', id, status, result, isTried })
     return {}
   }
 
@@ -337,21 +329,8 @@ export class Webhooks implements WebhookNotices {
     this.#lanes.forget(tenant)
   }
 
-  #ask(tenant: string, fn: string, command: DeliveryCommand): Promise<unknown> {
-    return this.#parts.system.ask(deliveryAddress(tenant, fn), command, 0)
-  }
-
-  /** Retries while the store takes no writes. */
-  async #store(tenant: string, ask: () => Promise<unknown>): Promise<void> {
-    for (;;) {
-      try {
-        if (isTenantActive(this.#parts.system, tenant)) await ask()
-        return
-      } catch (error) {
-        if (!(error instanceof Problem) || error.code !== 'storage') throw error
-        await this.#later(retryMs)
-      }
-    }
+  #store(tenant: string, fn: string, command: DeliveryCommand): Promise<unknown> {
+    return storeResults(this.#parts.system, tenant, [[deliveryAddress(tenant, fn), command]])
   }
 
   /** Returns the pause in ms. */
@@ -360,10 +339,6 @@ export class Webhooks implements WebhookNotices {
     if (error instanceof Problem && error.code === 'storage') return retryMs
     this.#parts.log.error({ err: error }, 'a bug: sending a webhook failed')
     return bugMs
-  }
-
-  #later(ms: number): Promise<void> {
-    return new Promise((resolve) => this.#parts.system.world.after(ms, resolve))
   }
 
   /** The actor stays active while it has webhooks. @throws Problem `storage` */

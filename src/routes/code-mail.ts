@@ -1,7 +1,7 @@
-import { directoryAddress, type UserRow } from '#actors/directory/state'
+import { type UserRow, directoryAddress } from '#actors/directory/state'
 import { isMailable } from '#model/mail-address'
-import { mailOf } from '#notifications/mail-parts'
 import type { RouteContext } from '#routes/context'
+import { mailOf } from '#notifications/mail'
 
 /** How long an answer waits for the mail server. */
 const mailAnswerMsMax = 10_000

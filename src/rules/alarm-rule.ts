@@ -51,8 +51,8 @@ export class AlarmRule {
   readonly author: string
   /** A unique number that is never reused, by which rule lists are found. */
   readonly serial: number
-  /** The meaning of the property names in the condition. */
-  readonly #resolved: ResolvedNames
+  /** The meaning of the names in the condition. Equal conditions with equal meanings have equal results. */
+  readonly resolved: ResolvedNames
   readonly #counts: EvaluationCounts
   /**
    * The rule for the shape and author position that were requested last. The shaped rule stays usable after an edit of
@@ -75,26 +75,17 @@ export class AlarmRule {
     this.conditionAt = conditionAt
     this.author = updatedBy
     this.serial = parts.serial
-    this.#resolved = parts.resolved
+    this.resolved = parts.resolved
     this.#counts = parts.counts
-  }
-
-  /** The meaning of the names in the condition. Equal conditions with equal meanings have equal results. */
-  get resolved(): ResolvedNames {
-    return this.#resolved
   }
 
   /** `author`: position among the authors of the rule's list. */
   shaped(shape: Shape, author: number): ShapedRule {
     const known = this.#shaped
     if (known?.shape === shape && known.author === author) return known
-    const places = this.#resolved.places.map((place) => indexIn(shape, place))
+    const places = this.resolved.places.map((place) => indexIn(shape, place))
     this.#shaped = new ShapedRule(this, { shape, places, author, counts: this.#counts })
     return this.#shaped
-  }
-
-  get compiled(): CompiledCondition {
-    return this.#resolved.condition.compiled
   }
 }
 
@@ -117,7 +108,6 @@ export class ShapedRule {
     this.places = parts.places
     this.author = parts.author
     this.#counts = parts.counts
-    this.#compiled = undefined
   }
 
   /**
@@ -136,7 +126,7 @@ export class ShapedRule {
       this.#counts.errors++
       return 'skipped'
     }
-    const compiled = known ?? this.rule.compiled
+    const compiled = known ?? this.rule.resolved.condition.compiled
     this.#compiled = compiled
     const { neededCount } = compiled
     const places = this.places

@@ -2,7 +2,6 @@ import { storedRequestsMax } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { StoredTemplate } from '#model/template'
-import { noFunctionCounts } from '#rules/function-counts'
 import { Overflows, rateOfAll, rateOfFunction, webhookRateOfFunction, webhookRateOfTenant } from '#rules/request-rate'
 import { type StoredFunctions, TenantFunctions } from '#rules/tenant-functions'
 import { type TenantViewParts, TenantViews, type TenantViewsParts } from '#rules/tenant-views'
@@ -12,6 +11,23 @@ interface FunctionViewsParts extends TenantViewsParts {
   readonly mailsPerHourMax: number
   /** Maximum number of stored requests of one function. Default: derived from `mailsPerHourMax`. */
   readonly storedRequestsMax?: number
+}
+
+/** Counts since the process started. */
+export interface FunctionCounts {
+  runs: number
+  /** Conditions that failed, and triggers that were not run because the share of their author was used up. */
+  errors: number
+  /** Requests of mails that were stored. */
+  requests: number
+  /** Requests of mails that were only counted, because the rate or the share of the turn was used up. */
+  overflown: number
+  /** Requested webhooks that were dropped, because the rate or the share of the turn was used up. */
+  webhooksDropped: number
+}
+
+export function noFunctionCounts(): FunctionCounts {
+  return { runs: 0, errors: 0, requests: 0, overflown: 0, webhooksDropped: 0 }
 }
 
 /**

@@ -2,7 +2,7 @@ import type { StoredFunction } from '#model/function'
 import type { GraphNode } from '#model/graph'
 import type { StoredGroup } from '#model/group'
 import type { StoredTemplate } from '#model/template'
-import type { Profile } from '#rules/bindings'
+import { type Profile, RuleBindings } from '#rules/bindings'
 import { FunctionGraph } from '#rules/function-graph'
 import {
   FunctionList,
@@ -12,7 +12,6 @@ import {
   noFunctions,
   type PlacedTrigger,
 } from '#rules/function-list'
-import { RuleBindings } from '#rules/rule-bindings'
 import { InternedLists } from '#rules/rule-list'
 import type { AuthorReach, TenantViewParts } from '#rules/tenant-views'
 

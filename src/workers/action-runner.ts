@@ -1,14 +1,4 @@
-import {
-  actionAddress,
-  actionPageAddress,
-  actionRecord,
-  type BeginAction,
-  type PageProgress,
-  type PutActionPage,
-  type PutOutcomes,
-  pageDevicesMax,
-  runningActionIndex,
-} from '#actors/action/action'
+import { type BeginAction, type PageProgress, type PutActionPage, type PutOutcomes, actionAddress, actionPageAddress, actionRecord, pageDevicesMax, runningActionIndex } from '#actors/action/action'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { decideWrite } from '#actors/device/writes'
@@ -16,33 +6,22 @@ import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
-import {
-  actionDevicesMax,
-  actionsOfAuthorMax,
-  actionsRunningMax,
-  type DeviceOutcome,
-  type NewAction,
-  type StoredAction,
-} from '#model/action'
+import { type DeviceOutcome, type NewAction, type StoredAction, actionDevicesMax, actionsOfAuthorMax, actionsRunningMax } from '#model/action'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { reachesService, type Scope } from '#model/scope'
+import { type Scope, reachesService } from '#model/scope'
 import { tenantKey } from '#model/tenant'
-import { type Listing, pagesIn } from '#runtime/storage'
+import { pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { Pace, WorkStopped } from '#workers/pace'
+import { type JobParts, Pace, WorkStopped } from '#workers/pace'
 import { RateLimit } from '#workers/rate-limit'
-import { type ActionTask, outcomeOfRefusal, outcomeOfWrite, RunningAction } from '#workers/running-action'
+import { type ActionTask, RunningAction, outcomeOfRefusal, outcomeOfWrite } from '#workers/running-action'
 import { sortedUnion } from '#workers/sorted-union'
 
-export interface ActionRunnerParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
+export interface ActionRunnerParts extends JobParts {
   readonly links: Pick<Links, 'writes' | 'statusOf'>
   /** The present permissions of the action's author. */
   readonly scopeOf: (tenant: string, author: string) => Scope
-  /** Called with an error; the work is retried. */
-  readonly failed: (error: unknown) => void
 }
 
 /** The limit of devices with an unanswered request, over all actions. */

@@ -1,12 +1,11 @@
 import { alarmLogIndex } from '#actors/device/alarms'
 import { directoryAddress } from '#actors/directory/state'
-import { idempotencyAddressOf, idempotencyIndex, idOfExpiry, isPastExpiry } from '#actors/idempotency/idempotency'
+import { idOfExpiry, idempotencyAddressOf, idempotencyIndex, isPastExpiry } from '#actors/idempotency/idempotency'
 import { tenantAddress } from '#actors/tenant/commands'
 import { auditIndex, logDays, logEntriesMax, timeOfEntry } from '#actors/tenant/log'
 import { defaultTenant } from '#actors/tenant/state'
-import type { Entry } from '#model/entry'
-import { type Listing, pagesIn } from '#runtime/storage'
-import type { System } from '#runtime/system'
+import { pagesIn } from '#runtime/storage'
+import type { JobParts } from '#workers/pace'
 
 /**
  * An idempotency key is valid for 24 hours. It is removed at most an hour and this interval later. Expired keys are
@@ -23,22 +22,15 @@ export const expireLogsEveryMs = 10 * 60_000
 const logs = [alarmLogIndex, auditIndex]
 const entriesAtATime = 512
 
-export interface ExpiryParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
-  /** Called with an error; the removal is retried. */
-  readonly failed: (error: unknown) => void
-}
-
 /** Regularly removes expired data from each tenant. */
 export class Expiry {
-  readonly #parts: ExpiryParts
+  readonly #parts: JobParts
   readonly #everyMs: number
   readonly #expireOf: ExpireOf
   #cancel: (() => void) | undefined
   #isStopped = false
 
-  constructor(parts: ExpiryParts, everyMs: number, expireOf: ExpireOf) {
+  constructor(parts: JobParts, everyMs: number, expireOf: ExpireOf) {
     this.#parts = parts
     this.#everyMs = everyMs
     this.#expireOf = expireOf
@@ -69,11 +61,11 @@ export class Expiry {
   }
 }
 
-type ExpireOf = (parts: ExpiryParts, tenant: string, isStopped: () => boolean) => Promise<void>
+type ExpireOf = (parts: JobParts, tenant: string, isStopped: () => boolean) => Promise<void>
 
 /** Removes expired idempotency keys and their stored responses. */
 export async function expireKeys(
-  { system, listing }: ExpiryParts,
+  { system, listing }: JobParts,
   tenant: string,
   isStopped: () => boolean,
 ): Promise<void> {
@@ -88,7 +80,7 @@ export async function expireKeys(
 
 /** Removes the entries of a tenant's logs that are older than `logDays`, or that follow the newest `entriesMax`. */
 export async function expireLogs(
-  { system, listing }: ExpiryParts,
+  { system, listing }: JobParts,
   tenant: string,
   isStopped: () => boolean,
   entriesMax = logEntriesMax,

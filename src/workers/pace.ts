@@ -1,5 +1,17 @@
+import type { Entry } from '#model/entry'
 import { Slices } from '#runtime/slices'
+import type { Listing } from '#runtime/storage'
+import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
+
+/** What every job needs. */
+export interface JobParts {
+  readonly system: System<Entry>
+  /** The stored names and index entries. */
+  readonly listing: Listing
+  /** Called with an error; the work is retried. */
+  readonly failed: (error: unknown) => void
+}
 
 export interface PaceOptions {
   /** The time after which other work may run. */

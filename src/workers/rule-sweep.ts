@@ -4,19 +4,13 @@ import { deviceAddress } from '#actors/device/device'
 import { evaluateAllAlarms } from '#actors/device/evaluation'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { type SweepDone, type SweepProgress, tenantAddress } from '#actors/tenant/commands'
-import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { RuleViews } from '#rules/tenant-rules'
-import { type Listing, namesOf, type Pages, pagesIn } from '#runtime/storage'
-import type { System } from '#runtime/system'
-import { Pace, WorkStopped } from '#workers/pace'
+import { namesOf, type Pages, pagesIn } from '#runtime/storage'
+import { type JobParts, Pace, WorkStopped } from '#workers/pace'
 
-export interface RuleSweepParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
+export interface RuleSweepParts extends JobParts {
   readonly rules: RuleViews
-  /** Called with an error; the work is retried. */
-  readonly failed: (error: unknown) => void
 }
 
 /** The sweep's progress is stored after this many devices. */

@@ -6,7 +6,9 @@ import { expect } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 import type { StartedServer } from '#test/blackbox/started-server'
 
-export const adminProgram = join(projectRoot, 'dist/src/cli/main.js')
+const programs = join(projectRoot, 'dist/src/cli')
+export const adminProgram = join(programs, 'main.js')
+export const doctorProgram = join(programs, 'doctor/main.js')
 
 /** A command that takes longer is killed. */
 const timeoutMs = 60_000
@@ -22,6 +24,8 @@ export interface AdminResult {
 export interface AdminCommand {
   /** The arguments after `--`. */
   readonly args: readonly string[]
+  /** Default: `adminProgram`. */
+  readonly program?: string
   readonly environment?: Readonly<Record<string, string>>
   /** Standard input, which is never a terminal. */
   readonly input?: string | Uint8Array
@@ -32,11 +36,12 @@ export interface AdminCommand {
 }
 
 /** Runs the built command in its own process. */
-export function runAdmin({ args, environment = {}, input, before, started }: AdminCommand): Promise<AdminResult> {
-  if (!existsSync(adminProgram)) throw new Error(`${adminProgram} is missing: npm run build`)
+export function runAdmin(command: AdminCommand): Promise<AdminResult> {
+  const { args, program = adminProgram, environment = {}, input, before, started } = command
+  if (!existsSync(program)) throw new Error(`${program} is missing: npm run build`)
   const preload = before === undefined ? [] : ['--import', `data:text/javascript,${encodeURIComponent(before)}`]
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [...preload, adminProgram, ...args], {
+    const child = spawn(process.execPath, [...preload, program, ...args], {
       // This folder has no `.env`.
       cwd: tmpdir(),
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

@@ -1,12 +1,21 @@
-import { type ChildProcess, execFileSync } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ServerRun, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { type AdminResult, environmentOf, environmentOn, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
+import {
+  type AdminCommand,
+  type AdminResult,
+  environmentOf,
+  environmentOn,
+  errorOf,
+  outputOf,
+  runAdmin,
+} from '#test/cli/admin-process'
+import { onSmallDisk } from '#test/store/small-disk'
 
 const MIB = 1024 * 1024
 const imageCount = 3
@@ -36,15 +45,21 @@ describe('an interrupted backup or restore', () => {
 
   const partsIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith('.part'))
 
+  /** A command that backs up into a new folder, and whether a part of the backup is written. */
+  function newBackup() {
+    const folder = mkdtempSync(join(home, 'backup-'))
+    const isReady = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
+    return { folder, isReady, args: ['backup', join(folder, 'a.backup')] }
+  }
+
   /** Runs a command, and calls `disturb` once `isReady` is true. */
   async function runDisturbed(
-    args: readonly string[],
-    environment: Record<string, string>,
+    command: AdminCommand,
     isReady: () => boolean,
     disturb: (child: ChildProcess | undefined) => unknown,
   ): Promise<AdminResult> {
     const children: ChildProcess[] = []
-    const running = runAdmin({ args, environment, started: (child) => children.push(child) })
+    const running = runAdmin({ ...command, started: (child) => children.push(child) })
     await until(isReady, 'the moment to disturb it', 30_000)
     await disturb(children[0])
     return running
@@ -54,10 +69,8 @@ describe('an interrupted backup or restore', () => {
     ['killed', () => server.kill(), /the answer was interrupted/],
     ['stopped', async () => expect(await server.stop()).toBe(0), /the backup is cut off at byte/],
   ])('the command reports that the server was %s during a backup, and leaves no file', async (_, end, message) => {
-    const folder = mkdtempSync(join(home, 'ended-'))
-    const isReady = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
-    const args = ['backup', join(folder, 'a.backup')]
-    const ran = await runDisturbed(args, environmentOf(server), isReady, end)
+    const { folder, isReady, args } = newBackup()
+    const ran = await runDisturbed({ args, environment: environmentOf(server) }, isReady, end)
     expect(errorOf(ran, 1)).toMatch(message)
     expect(readdirSync(folder)).toEqual([])
     expect(server.complaints).toEqual([])
@@ -67,20 +80,18 @@ describe('an interrupted backup or restore', () => {
   })
 
   test('after a killed backup the server continues, and can be backed up again', async () => {
-    const folder = mkdtempSync(join(home, 'left-'))
-    const isReady = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
-    const args = ['backup', join(folder, 'a.backup')]
-    await runDisturbed(args, environmentOf(server), isReady, (child) => child?.kill('SIGKILL'))
+    const { folder, isReady, args } = newBackup()
+    await runDisturbed({ args, environment: environmentOf(server) }, isReady, (child) => child?.kill('SIGKILL'))
     expect([existsSync(join(folder, 'a.backup')), partsIn(folder).length]).toEqual([false, 1])
     await until(() => server.run.lines.some(({ msg }) => msg === 'a backup was interrupted'), 'the server to notice')
     outputOf(await runAdmin({ args, environment: environmentOf(server) }))
   })
 
   test.each(['SIGINT', 'SIGTERM'] as const)('a backup that %s ends leaves no file', async (signal) => {
-    const folder = mkdtempSync(join(home, 'asked-'))
-    const isReady = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
-    const args = ['backup', join(folder, 'a.backup')]
-    const ran = await runDisturbed(args, environmentOf(server), isReady, (child) => child?.kill(signal))
+    const { folder, isReady, args } = newBackup()
+    const ran = await runDisturbed({ args, environment: environmentOf(server) }, isReady, (child) =>
+      child?.kill(signal),
+    )
     expect([ran.code, readdirSync(folder)]).toEqual([null, []])
   })
 
@@ -97,12 +108,10 @@ describe('an interrupted backup or restore', () => {
       fs.copyFile = () => new Promise(() => setInterval(() => {}, 1000))
       syncBuiltinESMExports()`
     const isCopying = () => readdirSync(temporary).some((name) => !/-(?:old|young)$/.test(name))
-    const children: ChildProcess[] = []
-    const running = runAdmin({ args: ['inspect'], environment, before, started: (child) => children.push(child) })
-    await until(isCopying, 'the copy to begin', 30_000)
-    children[0]?.kill('SIGINT')
-    expect([(await running).code, readdirSync(temporary)]).toEqual([null, ['device-data-inspect-young']])
-    outputOf(await runAdmin({ args: ['inspect'], environment }))
+    const command = { args: ['inspect'], environment }
+    const { code } = await runDisturbed({ ...command, before }, isCopying, (child) => child?.kill('SIGINT'))
+    expect([code, readdirSync(temporary)]).toEqual([null, ['device-data-inspect-young']])
+    outputOf(await runAdmin(command))
     expect(readdirSync(temporary)).toEqual(['device-data-inspect-young'])
   })
 
@@ -111,7 +120,7 @@ describe('an interrupted backup or restore', () => {
     const images = join(folder, 'restoring', 'images')
     const isReady = () => existsSync(images) && readdirSync(images).length > 1
     const args = ['restore', file]
-    await runDisturbed(args, environmentOn(folder), isReady, (child) => child?.kill('SIGKILL'))
+    await runDisturbed({ args, environment: environmentOn(folder) }, isReady, (child) => child?.kill('SIGKILL'))
     expect(readdirSync(folder)).toEqual(['restoring'])
     const message = /a restore is under way here, or was interrupted/
     const run = new ServerRun({ DATA_DIR: folder })
@@ -127,25 +136,13 @@ describe('an interrupted backup or restore', () => {
     await restored.finish()
   })
 
-  test('a full disk leaves neither an incomplete backup nor an incomplete restore', async (context) => {
-    const disk = mkdtempSync(join(tmpdir(), 'backup-disk-'))
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=60m', 'tmpfs', disk], { stdio: 'pipe' })
-    } catch (error) {
-      rmdirSync(disk)
-      if (process.env.CI) throw error
-      return context.skip('a small disk could not be mounted (needs root)')
-    }
-    try {
+  test('a full disk leaves neither an incomplete backup nor an incomplete restore', (context) =>
+    onSmallDisk('60m', context, async (disk) => {
       const backedUp = await runAdmin({ args: ['backup', join(disk, 'a.backup')], environment: environmentOf(server) })
       expect(errorOf(backedUp, 1)).toMatch(/ENOSPC.*free some disk space/)
       expect(readdirSync(disk)).toEqual([])
       const restored = await runAdmin({ args: ['restore', file], environment: environmentOn(join(disk, 'data')) })
       expect(errorOf(restored, 1)).toContain('free some disk space')
       expect(readdirSync(disk)).toEqual([])
-    } finally {
-      execFileSync('umount', ['--lazy', disk])
-      rmdirSync(disk)
-    }
-  })
+    }))
 })

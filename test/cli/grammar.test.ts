@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { tableOf } from '#cli/printer'
 import { readSettings } from '#cli/settings'
-import { tableOf } from '#cli/table'
 import { administerAt } from '#test/cli/administer-at'
 
 /** Runs a command line. It reaches no server, because none listens on this port, and IAM is off. */

@@ -1,7 +1,9 @@
+import { onTestFinished } from 'vitest'
+import { Forwarder } from '#cluster/forwarder'
 import type { NodeState } from '#cluster/nats-nodes'
 import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
 import type { World } from '#runtime/world'
-import { world as realWorld } from '#test/http/http-fixture'
+import { type HttpFixture, type HttpFixtureOptions, openHttp, world as realWorld } from '#test/http/http-fixture'
 
 interface ClusterNodeOptions {
   /** The address of the owner. `here` means that this node is the owner. */
@@ -34,4 +36,18 @@ export function clusterNode({ ownerUrl, world = realWorld, others = [] }: Cluste
     isSettled: () => true,
     position: () => ({ sequence: 0, generation: 0 }),
   })
+}
+
+/** Opens the HTTP server of a node until the end of the test. */
+export async function openNode(
+  ownerUrl: () => string,
+  optionsOf: (forwarder: Forwarder) => HttpFixtureOptions,
+): Promise<HttpFixture> {
+  const forwarder = new Forwarder(clusterNode({ ownerUrl }))
+  const http = await openHttp({ ...optionsOf(forwarder), otherNodes: forwarder })
+  onTestFinished(async () => {
+    forwarder.close()
+    await http.server.close()
+  })
+  return http
 }

@@ -95,17 +95,11 @@ async function openDevice(): Promise<WebSocket> {
   return device
 }
 
-interface Refusal {
-  readonly status: number | undefined
-  readonly retryAfter: string | undefined
-}
-
+/** The status and Retry-After of a refused connection. */
 const refusalOf = (device: WebSocket) =>
-  new Promise<Refusal>((resolve) => {
+  new Promise<unknown[]>((resolve) => {
     device.on('error', () => {})
-    device.once('unexpected-response', (_, { statusCode, headers }) =>
-      resolve({ status: statusCode, retryAfter: headers['retry-after'] }),
-    )
+    device.once('unexpected-response', (_, { statusCode, headers }) => resolve([statusCode, headers['retry-after']]))
   })
 const opened = (device: WebSocket) => new Promise<void>((resolve) => device.once('open', resolve))
 const closed = (device: WebSocket) =>
@@ -114,35 +108,26 @@ const closed = (device: WebSocket) =>
 describe('a device connection at a node that is not the owner', () => {
   const proxy = { 'X-Forwarded-For': '192.0.2.7', 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'devices.example' }
   const direct = { host: 'inside', origins: ['http://inside'], address: '127.0.0.1' }
+  const proxied = { host: 'devices.example', origins: ['https://devices.example'], address: '192.0.2.7' }
 
   test.each([
     ['with its own address', false, {}, direct],
     ['without the forwarding headers of the device', false, proxy, direct],
-    [
-      'with the address and origin from a trusted proxy',
-      true,
-      proxy,
-      { host: 'devices.example', origins: ['https://devices.example'], address: '192.0.2.7' },
-    ],
+    ['with the address and origin from a trusted proxy', true, proxy, proxied],
   ])('reaches the owner %s', async (_, isTrusted, headers, forwarded) => {
     isProxyTrusted = isTrusted
-    const deviceHeaders = { Host: 'inside', Authorization: 'Basic €uro', 'X-Request-Id': 'mine' }
-    const asBytes = (text: string) => Buffer.from(text).toString('latin1')
-    await opened(
-      await connect(
-        { ...deviceHeaders, Authorization: asBytes(deviceHeaders.Authorization), ...headers },
-        '?a=%E2%82%AC',
-      ),
-    )
+    const credentials = 'Basic €uro'
+    const own = { Host: 'inside', Authorization: Buffer.from(credentials).toString('latin1'), 'X-Request-Id': 'mine' }
+    await opened(await connect({ ...own, ...headers }, '?a=%E2%82%AC'))
     expect(upgrades).toMatchObject([{ forwarded, query: 'a=%E2%82%AC', requestId: 'mine', protocol: 'link.v1.json' }])
-    expect(upgrades[0]?.header('authorization')).toBe(deviceHeaders.Authorization)
+    expect(upgrades[0]?.header('authorization')).toBe(credentials)
   })
 
-  test.each<[ProblemCode, string | undefined, Refusal]>([
-    ['too_many_requests', '7', { status: 429, retryAfter: '7' }],
-    ['too_many_requests', undefined, { status: 429, retryAfter: '60' }],
-    ['unauthorized', undefined, { status: 401, retryAfter: undefined }],
-    ['forbidden', undefined, { status: 403, retryAfter: undefined }],
+  test.each<[ProblemCode, string | undefined, refusal: unknown[]]>([
+    ['too_many_requests', '7', [429, '7']],
+    ['too_many_requests', undefined, [429, '60']],
+    ['unauthorized', undefined, [401, undefined]],
+    ['forbidden', undefined, [403, undefined]],
   ])(
     'is refused with the status and Retry-After of the owner: %s, Retry-After %s',
     async (code, retryAfter, refusal) => {
@@ -255,9 +240,7 @@ class Client implements Transport {
 }
 
 describe('an MQTT client of a node', () => {
-  function carry(client: Client): ForwardedConnection {
-    return new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
-  }
+  const carry = (client: Client) => new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
 
   async function connected() {
     await openEdge()
@@ -401,5 +384,5 @@ test('the connection to an owner that answers no pings is closed', async () => {
 test('the path for tunnels refuses clients without the key of the nodes', async () => {
   await openEdge()
   const client = new WebSocket(`${owner.ws}${tunnelPath}`)
-  expect((await refusalOf(client)).status).toBe(404)
+  expect(await refusalOf(client)).toEqual([404, undefined])
 })

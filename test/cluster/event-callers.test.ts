@@ -1,35 +1,24 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { Forwarder } from '#cluster/forwarder'
 import { type Authenticate, proofProblem } from '#http/authentication'
 import { websocketRoute } from '#http/websocket-route'
 import type { Caller } from '#model/caller'
 import { clusterRoutes, ownersCallers } from '#routes/cluster'
 import type { RouteContext } from '#routes/context'
-import { clusterNode } from '#test/cluster/cluster-node'
-import { admin, type HttpFixture, openHttp, world } from '#test/http/http-fixture'
+import { openNode } from '#test/cluster/cluster-node'
+import { admin, type HttpFixture, world } from '#test/http/http-fixture'
 import { SocketRecorder } from '#test/http/socket-fixture'
 
 const context = { world } as RouteContext
 const session = { kind: 'session', tenant: 'default', id: 'one' } as const
 const caller: Caller = { ...admin, session }
 
-interface Node {
-  readonly http: HttpFixture
-  readonly forwarder: Forwarder
+interface Node extends HttpFixture {
   readonly recorder: SocketRecorder
 }
 
-const nodes: Node[] = []
-afterEach(async () => {
-  for (const { http, forwarder } of nodes.splice(0)) {
-    forwarder.close()
-    await http.server.close()
-  }
-})
-
 /** Opens a node that accepts each proof once, like the authenticator of one server. */
-function openNode(ownerUrl: () => string): Promise<Node> {
+async function open(ownerUrl: () => string): Promise<Node> {
   const used = new Set<string>()
   const authenticate: Authenticate = (request) => {
     request.addReplyHeader('DPoP-Nonce', 'next')
@@ -38,35 +27,29 @@ function openNode(ownerUrl: () => string): Promise<Node> {
     used.add(proof)
     return caller
   }
-  return open(ownerUrl, authenticate)
-}
-
-async function open(ownerUrl: () => string, authenticate: Authenticate): Promise<Node> {
-  const forwarder = new Forwarder(clusterNode({ ownerUrl }))
   const recorder = new SocketRecorder()
-  const common = { context, authenticate, otherNodes: forwarder }
-  const { authenticate: byOwner } = ownersCallers({
-    ...common,
-    reach: async () => {},
-    callerOf: ({ id }) => ({ ...caller, session: { ...session, id } }),
-    anonymous: admin,
+  const http = await openNode(ownerUrl, (forwarder) => {
+    const common = { context, authenticate, otherNodes: forwarder }
+    const { authenticate: byOwner } = ownersCallers({
+      ...common,
+      reach: async () => {},
+      callerOf: ({ id }) => ({ ...caller, session: { ...session, id } }),
+      anonymous: admin,
+    })
+    return {
+      rootBindings: clusterRoutes({ ...common, sequence: () => 1, makeImage: async function* () {} }),
+      sockets: [
+        websocketRoute<Caller>({
+          path: '/events',
+          handler: recorder,
+          maxPayloadBytes: 1024,
+          maxBackpressureBytes: 1024,
+          upgrade: (request) => byOwner(request, 'session'),
+        }),
+      ],
+    }
   })
-  const http = await openHttp({
-    rootBindings: clusterRoutes({ ...common, sequence: () => 1, makeImage: async function* () {} }),
-    sockets: [
-      websocketRoute<Caller>({
-        path: '/events',
-        handler: recorder,
-        maxPayloadBytes: 1024,
-        maxBackpressureBytes: 1024,
-        upgrade: (request) => byOwner(request, 'session'),
-      }),
-    ],
-    otherNodes: forwarder,
-  })
-  const node = { http, forwarder, recorder }
-  nodes.push(node)
-  return node
+  return { ...http, recorder }
 }
 
 interface Answer {
@@ -74,8 +57,8 @@ interface Answer {
   readonly headers?: Readonly<Record<string, unknown>>
 }
 
-function upgradeAt({ http }: Node, proof: string): Promise<Answer | undefined> {
-  const socket = new WebSocket(`${http.ws}/events`, { headers: { dpop: proof, host: 'devices.example' } })
+function upgradeAt({ ws }: Node, proof: string): Promise<Answer | undefined> {
+  const socket = new WebSocket(`${ws}/events`, { headers: { dpop: proof, host: 'devices.example' } })
   socket.on('error', () => {})
   return new Promise((resolve) => {
     for (const event of ['upgrade', 'unexpected-response'] as const) {
@@ -88,9 +71,9 @@ function upgradeAt({ http }: Node, proof: string): Promise<Answer | undefined> {
 }
 
 test('a proof that opened an event socket at one node is refused at every node', async () => {
-  const owner = await openNode(() => 'here')
-  const url = `http://127.0.0.1:${owner.http.port}`
-  const others = [await openNode(() => url), await openNode(() => url)]
+  const owner = await open(() => 'here')
+  const url = `http://127.0.0.1:${owner.port}`
+  const others = [await open(() => url), await open(() => url)]
   const [first, second] = others as [Node, Node]
   expect(await upgradeAt(first, 'a')).toMatchObject({ statusCode: 101 })
   expect(first.recorder.get('opened')?.opening).toMatchObject({ session })

@@ -1,9 +1,8 @@
-import { afterEach, expect, test } from 'vitest'
-import { Forwarder } from '#cluster/forwarder'
+import { expect, test } from 'vitest'
 import type { Audit, AuditedRequest } from '#http/request-audit'
 import { Problem } from '#model/problem'
-import { clusterNode } from '#test/cluster/cluster-node'
-import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
+import { openNode } from '#test/cluster/cluster-node'
+import { type HttpFixture, route } from '#test/http/http-fixture'
 
 /** Two nodes with the same key. The owner answers and records the requests that the other one forwards. Contract 12. */
 
@@ -19,33 +18,15 @@ class Recorder implements Audit {
   }
 }
 
-interface Node {
-  readonly http: HttpFixture
-  readonly recorder: Recorder
-  readonly forwarder: Forwarder
-}
-
-const nodes: Node[] = []
-afterEach(async () => {
-  for (const { http, forwarder } of nodes.splice(0)) {
-    forwarder.close()
-    await http.server.close()
-  }
-})
-
-async function openNode(ownerUrl: () => string): Promise<Node> {
+async function open(ownerUrl: () => string): Promise<HttpFixture & { readonly recorder: Recorder }> {
   const recorder = new Recorder()
-  const forwarder = new Forwarder(clusterNode({ ownerUrl }))
   const bindings = [
     route('POST', '/things', () => ({ status: 201 })),
     route('DELETE', '/things', () => {
       throw new Problem('conflict')
     }),
   ]
-  const http = await openHttp({ bindings, audit: recorder, otherNodes: forwarder, isProxyTrusted: true })
-  const node = { http, recorder, forwarder }
-  nodes.push(node)
-  return node
+  return { ...(await openNode(ownerUrl, () => ({ bindings, audit: recorder, isProxyTrusted: true }))), recorder }
 }
 
 test.each([
@@ -54,10 +35,10 @@ test.each([
 ])(
   'a %s that a node forwards is recorded once, by the owner, with the address of the client',
   async (method, status) => {
-    const owner = await openNode(() => 'here')
-    const edge = await openNode(() => `http://127.0.0.1:${owner.http.port}`)
+    const owner = await open(() => 'here')
+    const edge = await open(() => `http://127.0.0.1:${owner.port}`)
     const headers = { 'x-forwarded-for': '203.0.113.9' }
-    expect((await fetch(`${edge.http.base}/things`, { method, headers })).status).toBe(status)
+    expect((await fetch(`${edge.base}/things`, { method, headers })).status).toBe(status)
     expect(owner.recorder.added).toEqual([
       expect.objectContaining({ method, path: '/api/v1/things', address: '203.0.113.9', status }),
     ])

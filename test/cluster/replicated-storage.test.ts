@@ -9,11 +9,11 @@ import { idleWorld } from '#test/store/idle-world'
 import { type MemoryBackend, memoryStorage } from '#test/store/memory'
 import { put, rowsOf, storageSuite, text } from '#test/store/storage-suite'
 
-const partBytesMax = 64
+type Options = Pick<ReplicatedStorageOptions, 'world' | 'log' | 'backend'> & Partial<ReplicatedStorageOptions>
 
 /** A backend whose `open` ends when this node owns the store. */
-function ownerBackend(options: ReplicatedStorageOptions): StorageBackend {
-  const backend = replicatedStorage(options)
+function ownerBackend(options: Options): StorageBackend {
+  const backend = replicatedStorage({ lease: everyonesLease, node: 'a', partBytesMax: 64, ...options })
   return {
     ...backend,
     async open() {
@@ -33,8 +33,7 @@ function ownerBackend(options: ReplicatedStorageOptions): StorageBackend {
 storageSuite('a replicated store', async () => {
   const world = idleWorld(1)
   const log = new SimulatedLog(world).of(world)
-  const options = { world, log, lease: everyonesLease, node: 'a', partBytesMax: 100_000 }
-  return { backend: ownerBackend({ ...options, backend: memoryStorage() }) }
+  return { backend: ownerBackend({ world, log, backend: memoryStorage(), partBytesMax: 100_000 }) }
 })
 
 /** A process that can be paused. Tasks that become due during the pause run when it resumes. */
@@ -111,8 +110,7 @@ class CountingCluster {
     node.process = paused
     node.failure = undefined
     const { world } = paused
-    const options = { world, log: this.log.of(world), lease: everyonesLease, node: node.name, partBytesMax }
-    ownerBackend({ ...options, backend: node.disk })
+    ownerBackend({ world, log: this.log.of(world), backend: node.disk, node: node.name })
       .open()
       .then(
         (storage) => {
@@ -137,13 +135,8 @@ class CountingCluster {
     node.isCommitting = true
     const count = Number(text(storage.get('count')) ?? 0) + 1
     const name = `${node.name}${this.#commits++}`
-    const writing = storage.write(
-      [put('count', String(count)), put(`by/${count}`, name), put('long', 'x'.repeat(90))],
-      {
-        sync: false,
-      },
-    )
-    writing.then(
+    const operations = [put('count', String(count)), put(`by/${count}`, name), put('long', 'x'.repeat(90))]
+    storage.write(operations, { sync: false }).then(
       () => {
         if (node.process === process) node.isCommitting = false
         if (this.acknowledged.has(count)) this.faults.push(`${count} was acknowledged twice`)
@@ -190,8 +183,7 @@ async function runCluster(seed: number, faults: LogFaults): Promise<CountingClus
 /** The rows of a new node after it has read the log, from the beginning or from the state of this disk. */
 async function rowsAfterAll(cluster: CountingCluster, disk: MemoryBackend) {
   const { world } = cluster.world.process()
-  const options = { world, log: cluster.log.of(world), lease: everyonesLease, node: 'reader', partBytesMax }
-  const opening = ownerBackend({ ...options, backend: disk }).open()
+  const opening = ownerBackend({ world, log: cluster.log.of(world), backend: disk, node: 'reader' }).open()
   let storage: Storage | undefined
   void opening.then((opened) => {
     storage = opened
@@ -202,11 +194,10 @@ async function rowsAfterAll(cluster: CountingCluster, disk: MemoryBackend) {
   return (await reading).map(({ key, value }) => `${key}=${text(value)}`)
 }
 
-const faultless = { lostAnswer: 0, lateCopy: 0, ignoredOrder: 0, stall: 0 }
 const faulty = { lostAnswer: 0.05, lateCopy: 0.05, ignoredOrder: 0.2, stall: 0.01 }
 
 test.each([
-  ['without faults', faultless, 1],
+  ['without faults', noFaults, 1],
   ['with lost answers, late copies, stalls, and a log that ignores the order', faulty, 101],
 ])('nodes that share a log lose no commit and repeat none %s', async (_, faults, firstSeed) => {
   let acknowledged = 0
@@ -232,15 +223,7 @@ describe('a node whose copy does not match the log', () => {
     const world = idleWorld(1)
     const servers = new SimulatedLog(world)
     const backend = memoryStorage()
-    const open = (disk = backend) =>
-      ownerBackend({
-        world,
-        log: servers.of(world),
-        lease: everyonesLease,
-        node: 'a',
-        partBytesMax,
-        backend: disk,
-      }).open()
+    const open = (disk = backend) => ownerBackend({ world, log: servers.of(world), backend: disk }).open()
     const storage = await open()
     for (const value of ['1', '2']) await storage.write([put('a', value)], { sync: false })
     await storage.close()
@@ -304,8 +287,7 @@ describe('a node whose copy does not match the log', () => {
 test('a commit fails after 15 seconds without an answer of the log', async () => {
   const world = idleWorld(1)
   const servers = new SimulatedLog(world)
-  const options = { world, log: servers.of(world), lease: everyonesLease, node: 'a', partBytesMax }
-  const storage = await ownerBackend({ ...options, backend: memoryStorage() }).open()
+  const storage = await ownerBackend({ world, log: servers.of(world), backend: memoryStorage() }).open()
   servers.faults = { ...noFaults, isAway: true }
   const startedAt = world.monotonic()
   await expect(storage.write([put('a', '1')], { sync: false })).rejects.toMatchObject({ code: 'poisoned' })

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +6,7 @@ import { emlMail } from '#notifications/eml-mail'
 import type { Mail } from '#notifications/mail'
 import { readMail } from '#test/notifications/read-mail'
 import { sampleMail } from '#test/notifications/sample-mail'
+import { onSmallDisk } from '#test/store/small-disk'
 
 let place: string
 let folder: string
@@ -119,15 +119,9 @@ describe('a failing disk refuses mails temporarily', () => {
     expect(await files()).toEqual([nameOf(1)])
   })
 
-  test('a full disk, without leaving incomplete files', async (context) => {
-    await mkdir(folder, { recursive: true })
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder], { stdio: 'pipe' })
-    } catch (error) {
-      if (process.env.CI) throw error
-      return context.skip(`a small disk could not be mounted (needs root): ${error}`)
-    }
-    try {
+  test('a full disk, without leaving incomplete files', (context) =>
+    onSmallDisk('64k', context, async (disk) => {
+      folder = disk
       const mail = await opened()
       await mail.send(sampleMail(1))
       const large = sampleMail(2, { text: 'x'.repeat(100_000) })
@@ -135,10 +129,7 @@ describe('a failing disk refuses mails temporarily', () => {
       expect(await files()).toEqual([nameOf(1)])
       await mail.send(sampleMail(3))
       expect(await files()).toEqual([nameOf(1), nameOf(3)])
-    } finally {
-      execFileSync('umount', ['--lazy', folder])
-    }
-  })
+    }))
 
   test('a folder without write permission', async (context) => {
     if (process.getuid?.() === 0) context.skip('root writes everywhere')

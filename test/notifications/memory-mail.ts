@@ -1,5 +1,5 @@
 import { domainOf, senderOf } from '#model/mail-address'
-import { closedCode, type Mail, type MailMessage, MailRefused } from '#notifications/mail'
+import { deliveredBy, type Mail, type MailMessage } from '#notifications/mail'
 
 /** Mail that is only recorded. */
 export class MemoryMail implements Mail {
@@ -10,8 +10,12 @@ export class MemoryMail implements Mail {
   readonly sent: MailMessage[] = []
   /** Called before a mail arrives; an error refuses it. */
   onSend: (message: MailMessage) => void | Promise<void> = () => {}
-  readonly #pending = new Set<Promise<void>>()
-  #isClosed = false
+  readonly #delivered = deliveredBy(async (message) => {
+    await this.onSend(message)
+    this.sent.push(message)
+  })
+  readonly send = this.#delivered.send
+  readonly close = this.#delivered.close
 
   constructor(from = 'device-data-backend@localhost') {
     this.from = from
@@ -19,25 +23,4 @@ export class MemoryMail implements Mail {
   }
 
   async open(): Promise<void> {}
-
-  async send(message: MailMessage): Promise<void> {
-    if (this.#isClosed) throw new MailRefused('transport', closedCode)
-    const taken = this.#take(message)
-    this.#pending.add(taken)
-    try {
-      await taken
-    } finally {
-      this.#pending.delete(taken)
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true
-    await Promise.allSettled(this.#pending)
-  }
-
-  async #take(message: MailMessage): Promise<void> {
-    await this.onSend(message)
-    this.sent.push(message)
-  }
 }

@@ -3,10 +3,10 @@ import { deliveryAddress } from '#actors/delivery/delivery'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import type { WebhookNode } from '#model/graph'
-import { httpWebhookSender } from '#notifications/http-webhook-sender'
 import { until } from '#test/blackbox/until'
 import { ServerWithUsers } from '#test/routes/server-with-users'
 import { ManualWorld } from '#test/runtime/manual-world'
+import { httpWebhookSender } from '#notifications/webhook-sender'
 
 /** Functions with webhooks: their secrets, their receivers, and what was sent. Contract 12. */
 

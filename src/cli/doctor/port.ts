@@ -3,8 +3,7 @@ import { readHealth, readHealthStatus } from '#api/health'
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { NoAnswer, requestPage } from '#cli/exchange'
-import { addressOf } from '#cli/server-lookup'
-import { missingProofOf } from '#cli/server-proof'
+import { addressOf, missingProofOf } from '#cli/server-lookup'
 
 const timeoutMs = 5_000
 

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -6,16 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { realWorld } from '#app/world'
-import { projectRoot } from '#bench/project-root'
-import { databaseFindings, historyFindings } from '#cli/doctor/database'
 import { mailFinding, natsFindings, updateServerFinding } from '#cli/doctor/doctor'
-import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
+import { databaseFindings, diskFindings, folderFindings, historyFindings, imageFindings } from '#cli/doctor/folder'
 import { portFindings } from '#cli/doctor/port'
 import { clockFindings, syncFinding } from '#cli/doctor/timing'
 import { configOf } from '#test/app/valid-config'
 import { root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
-import { cleanEnvironment, environmentOf } from '#test/cli/admin-process'
+import { doctorProgram, environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 import { RecordingServer } from '#test/http/recording-server'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
@@ -292,26 +289,8 @@ describe('the command', () => {
   })
   afterAll(() => server?.finish())
 
-  function doctor(
-    environment: Record<string, string>,
-    ...args: string[]
-  ): Promise<{ code: number | null; out: string }> {
-    const program = join(projectRoot, 'dist/src/cli/doctor/main.js')
-    return new Promise((resolve, reject) => {
-      const child = spawn(process.execPath, [program, ...args], {
-        cwd: tmpdir(),
-        env: { ...cleanEnvironment(), ...environment },
-        stdio: ['ignore', 'pipe', 'inherit'],
-        timeout: 60_000,
-      })
-      let out = ''
-      child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        out += text
-      })
-      child.once('error', reject)
-      child.once('close', (code) => resolve({ code, out }))
-    })
-  }
+  const doctor = (environment: Record<string, string>, ...args: string[]) =>
+    runAdmin({ args, environment, program: doctorProgram })
 
   test('finds a running server, and shows more with an API key', async () => {
     const admin = await SignedInUser.signIn(server, root)
@@ -339,7 +318,7 @@ describe('the command', () => {
   })
 
   test('has a help text', async () => {
-    expect(await doctor({ PORT: 'http' }, '--help')).toEqual({ code: 0, out: expect.stringContaining('Exit code') })
-    expect(await doctor({}, '--jsno')).toEqual({ code: 2, out: '' })
+    expect(outputOf(await doctor({ PORT: 'http' }, '--help'))).toContain('Exit code')
+    expect(errorOf(await doctor({}, '--jsno'), 2)).toContain('--jsno is not understood')
   })
 })
