@@ -1,5 +1,5 @@
 import { deviceAddress } from '#actors/device/device'
-import { directoryAddress } from '#actors/directory/commands'
+import { directoryAddress } from '#actors/directory/state'
 import { rowById } from '#actors/directory/queries'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { Acknowledgement, Severity } from '#model/alarm'
