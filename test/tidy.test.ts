@@ -80,7 +80,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
     'src/notifications',
     'src/cli',
     'src/app/main',
-    'src/access/argon2',
+    'src/access/passwords',
     'src/client/package/vite.config',
   ],
   'node:fs/promises': [
@@ -118,7 +118,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['src/app/metrics/metrics'],
   'node:worker_threads': ['src/app/history-thread', 'src/app/history-worker'],
   // One process that hashes passwords.
-  'node:child_process': ['src/access/argon2'],
+  'node:child_process': ['src/access/passwords'],
   'node:cluster': [],
   'node:*': ['*'],
 }

@@ -1,17 +1,19 @@
 import { ExpiringMap } from '#access/bounded-map'
-import { freshRecoveryCodes, takeRecoveryCode, takeTotp } from '#access/factor-codes'
-import type { FactorConfirmations } from '#access/factor-confirmation'
+import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, TokenPair } from '#access/requests'
 import {
   accountOf,
   checkFactorLimit,
   completeSignIn,
   enrollingSubject,
+  type FactorConfirmations,
+  freshRecoveryCodes,
   ownerOf,
   signedInSubject,
   signInSubject,
+  takeRecoveryCode,
+  takeTotp,
   wrongFactor,
-} from '#access/factor-subject'
-import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, TokenPair } from '#access/requests'
+} from '#access/second-factors'
 import { type SignInParts, tenantOf } from '#access/sign-in'
 import { newTotpSecret, sealTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
 import { accountAddress, type CredentialsChanged } from '#actors/account/commands'

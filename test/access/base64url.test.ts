@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { base64urlOf, isBase64url, isCompactJws, readBase64url } from '#access/base64url'
+import { base64urlOf, isBase64url, isCompactJws, readBase64url } from '#access/secret-text'
 
 test('all bytes have one text, which decodes to them', () => {
   fc.assert(

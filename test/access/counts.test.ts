@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { authOutcomes, countFailed, credentialKindOf, noAuthCounts, SignInCounts } from '#access/auth-counts'
+import { authOutcomes, countFailed, credentialKindOf, noAuthCounts } from '#access/authenticator'
+import { SignInCounts } from '#access/sign-in'
 import type { RouteAccess } from '#api/route-entry'
 import type { AuthenticationRequest } from '#http/authentication'
 import { Problem, type ProblemCode } from '#model/problem'

@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto'
 import { Nonces, Proofs, proofKeys } from '#access/proof'
 import { ReplayCache } from '#access/replay-cache'
-import { makeSigningKey, type SigningKeys } from '#access/signing-key'
+import { makeSigningKey, type SigningKeys } from '#access/signing-keys'
 import { type TokenReading, Tokens } from '#access/tokens'
 import { type AuthenticationRequest, proofProblem, schemeProblem, tokenProblem } from '#http/authentication'
 import type { ForwardedRequest } from '#model/forwarded-request'

@@ -1,5 +1,5 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import type { SigningKey } from '#access/signing-key'
+import type { SigningKey } from '#access/signing-keys'
 import type { Tokens } from '#access/tokens'
 import { everything } from '#model/scope'
 import { type KeyPair, makeKeyPair } from '#test/access/key-pair'

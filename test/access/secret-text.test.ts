@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readBasic } from '#access/basic-login'
 import {
   apiKeyText,
   hashOf,
@@ -11,6 +10,7 @@ import {
   newSecret,
   provisioningKeyText,
   readApiKey,
+  readBasic,
   readProvisioningKey,
   recoveryCodeOf,
 } from '#access/secret-text'

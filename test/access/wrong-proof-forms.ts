@@ -1,5 +1,5 @@
 import { constants, createHmac } from 'node:crypto'
-import { base64urlOf } from '#access/base64url'
+import { base64urlOf } from '#access/secret-text'
 import { draftOf, proofOf } from '#test/access/proof-draft'
 import {
   drafted,

@@ -1,6 +1,6 @@
 import { hkdfSync, sign } from 'node:crypto'
-import { base64urlOf } from '#access/base64url'
-import { makeSigningKey, type SigningKey } from '#access/signing-key'
+import { base64urlOf } from '#access/secret-text'
+import { makeSigningKey, type SigningKey } from '#access/signing-keys'
 
 /** Deterministic bytes for a name. */
 export function bytesFor(name: string): (bytes: number) => Uint8Array {
