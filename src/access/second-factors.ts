@@ -1,9 +1,6 @@
-import { ExpiringMap } from '#access/bounded-map'
-import type { Confirmation, FactorRequest, SignInOrigin, TokenPair } from '#access/requests'
-import { hashOf, newRecoveryCodes, recoveryCodeOf } from '#access/secret-text'
-import { beginDpopSession, identifyUser, type SignInParts, verifyPassword } from '#access/sign-in'
-import { openTotpSecret, totpStep } from '#access/totp'
-import { accountAddress } from '#actors/account/commands'
+import type { FactorRequest, SignInOrigin, TokenPair } from '#access/requests'
+import { beginDpopSession, identifyUser, type SignInParts } from '#access/sign-in'
+import { type AccountCommand, accountAddress } from '#actors/account/commands'
 import { factorDelayProblem } from '#actors/account/factors'
 import type { AccountState } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/commands'
@@ -131,6 +128,22 @@ export async function wrongFactor(
   return new Problem('unauthorized', 'invalid code')
 }
 
+/** Runs the turn that uses up a factor. A code that was used before is counted like any wrong code. */
+export async function useFactor(
+  parts: SignInParts,
+  subject: FactorSubject,
+  origin: SignInOrigin,
+  command: AccountCommand,
+): Promise<void> {
+  const { tenant, id } = subject.row
+  try {
+    await parts.system.ask(accountAddress(tenant, id), command)
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'unauthorized') throw await wrongFactor(parts, subject, origin)
+    throw error
+  }
+}
+
 async function byToken(parts: SignInParts, text: string, jkt: string, origin: SignInOrigin): Promise<FactorSubject> {
   const token = await parts.tokens.readSecondFactor(text, jkt)
   const row = token && rowById(parts.system.wake(directoryAddress), token.user)
@@ -150,122 +163,4 @@ function badToken(): Problem {
 function missingProof({ nonce }: SignInParts): Problem {
   const problem = proofProblem('missing proof')
   return new Problem(problem.code, problem.message, { headers: { ...problem.headers, 'DPoP-Nonce': nonce() } })
-}
-
-/** Checks of codes. A valid code is used up. An invalid code is counted, for any reason. Contract 2, Second factor. */
-
-/** @throws Problem `unauthorized`, `too_many_requests` */
-export async function takeTotp(
-  parts: SignInParts,
-  subject: FactorSubject,
-  code: string,
-  origin: SignInOrigin,
-): Promise<void> {
-  const { world, system } = parts
-  const { row } = subject
-  checkFactorLimit(parts, subject, origin)
-  const secret = openTotpSecret(parts, row, accountOf(parts, subject))
-  const step = secret && totpStep(secret, code, world.now())
-  if (step === undefined) throw await wrongFactor(parts, subject, origin)
-  await useFactor(parts, subject, origin, system.ask(accountAddress(row.tenant, row.id), { type: 'use_totp', step }))
-}
-
-/** @throws Problem `unauthorized`, `too_many_requests` */
-export async function takeRecoveryCode(
-  parts: SignInParts,
-  subject: FactorSubject,
-  code: string,
-  origin: SignInOrigin,
-): Promise<void> {
-  const { row } = subject
-  checkFactorLimit(parts, subject, origin)
-  const hash = hashOf(recoveryCodeOf(code))
-  await useFactor(
-    parts,
-    subject,
-    origin,
-    parts.system.ask(accountAddress(row.tenant, row.id), { type: 'use_recovery', hash }),
-  )
-}
-
-/** Six digits are a TOTP code; any other text is a recovery code. */
-function takeCode(parts: SignInParts, subject: FactorSubject, code: string, origin: SignInOrigin): Promise<void> {
-  return /^[0-9]{6}$/.test(code)
-    ? takeTotp(parts, subject, code, origin)
-    : takeRecoveryCode(parts, subject, code, origin)
-}
-
-/** Waits for the turn that uses up a factor. A code that was used before is counted like any wrong code. */
-export async function useFactor(
-  parts: SignInParts,
-  subject: FactorSubject,
-  origin: SignInOrigin,
-  turn: Promise<unknown>,
-): Promise<void> {
-  try {
-    await turn
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'unauthorized') throw await wrongFactor(parts, subject, origin)
-    throw error
-  }
-}
-
-/** Recovery codes for the user, and their hashes for the store. Each code replaces a lost factor once. */
-export function freshRecoveryCodes({ world }: SignInParts): {
-  readonly codes: readonly string[]
-  readonly hashes: readonly Uint8Array[]
-} {
-  const codes = newRecoveryCodes((byteCount) => world.random(byteCount))
-  return { codes, hashes: codes.map(hashOf) }
-}
-
-/** How long a confirmation is valid. */
-const confirmedForMs = 300_000
-/** Enough for 33 new confirmations a second. A user whose confirmation was evicted has to confirm again. */
-const confirmationsMax = 10_000
-
-/**
- * Before a second factor is turned on or off, the signed-in person has to confirm with the password or an existing
- * factor. A confirmation is valid for the same session for five minutes, so that an operation of two requests is
- * confirmed once. Contract 2, Second factor.
- */
-export class FactorConfirmations {
-  readonly #parts: SignInParts
-  readonly #confirmed: ExpiringMap<string, true>
-
-  constructor(parts: SignInParts) {
-    this.#parts = parts
-    this.#confirmed = new ExpiringMap({
-      now: () => parts.world.now(),
-      lifetimeMs: confirmedForMs,
-      sizeMax: confirmationsMax,
-    })
-  }
-
-  /**
-   * Accepts a password, a code, or an earlier confirmation. Does nothing during a sign-in, which has just verified the
-   * password.
-   * @throws Problem `invalid` without a confirmation; the refusal of a wrong password or code
-   */
-  async confirm(subject: FactorSubject, { password, code }: Confirmation, origin: SignInOrigin): Promise<void> {
-    const { row, session, owner } = subject
-    if (session === undefined) return
-    if (password !== undefined) {
-      await verifyPassword(this.#parts, row, password, origin)
-    } else if (code !== undefined) await takeCode(this.#parts, subject, code, origin)
-    else if (!this.#confirmed.get(owner)) throw notConfirmed()
-    // The account may have changed while the password was verified.
-    accountOf(this.#parts, subject)
-    if (password !== undefined || code !== undefined) this.remember(subject)
-  }
-
-  remember(subject: FactorSubject): void {
-    this.#confirmed.set(subject.owner, true, ownerOf(subject))
-  }
-}
-
-/** Not 401, after which a client would renew its token and retry. */
-function notConfirmed(): Problem {
-  const details = [{ path: 'password', message: 'password or a present factor is needed' }]
-  return new Problem('invalid', undefined, { details })
 }

@@ -1,5 +1,4 @@
 import { createHash, hash, timingSafeEqual } from 'node:crypto'
-import { Secret } from 'otpauth'
 import type { Random } from '#access/file-keys'
 import { isServerMadeId, isTenantIdentifier, randomId } from '#model/identifier'
 
@@ -12,9 +11,6 @@ import { isServerMadeId, isTenantIdentifier, randomId } from '#model/identifier'
 const secretBytes = 32
 /** 22 Base58 characters: 128 bits, without characters that are easily confused. */
 const codeCharacters = 22
-/** 80 bits in Base32. */
-const recoveryBytes = 10
-const recoveryCodeCount = 10
 
 /** More than any of these texts needs. A longer text is refused before it is hashed. */
 const textCharactersMax = 256
@@ -63,33 +59,12 @@ export function readProvisioningKey(text: string): { readonly id: string } | und
   return isServerMadeId(id) && isSecret(secret) && more.length === 0 ? { id } : undefined
 }
 
-/** Ten codes, each valid once: `ABCD-EFGH-IJKL-MNOP`. */
-export function newRecoveryCodes(random: Random): string[] {
-  return Array.from({ length: recoveryCodeCount }, () => groupsOf(base32Of(random(recoveryBytes))).join('-'))
-}
-
-/** A typed recovery code in canonical form: case, spaces and hyphens do not count. */
-export function recoveryCodeOf(typed: string): string {
-  if (typed.length > textCharactersMax) return ''
-  return groupsOf(typed.replace(/[\s-]/g, '').toUpperCase()).join('-')
-}
-
 function splitSecret(text: string): string[] {
   return text.length > textCharactersMax ? [] : text.split('.')
 }
 
 function isSecret(text: string): boolean {
   return text.length === Math.ceil((secretBytes * 4) / 3) && isBase64url(text)
-}
-
-function groupsOf(text: string): string[] {
-  return text.match(/.{1,4}/gs) ?? []
-}
-
-/** Base32 (RFC 4648 §6) of whole groups of five bytes. */
-function base32Of(bytes: Uint8Array): string {
-  // A copy, because the library uses the whole underlying buffer, which may be larger.
-  return new Secret({ buffer: new Uint8Array(bytes).buffer }).base32
 }
 
 /**

@@ -1,3 +1,4 @@
+import { FactorConfirmations, totpFlowsOf } from '#access/factor-codes'
 import type {
   BasicRefreshRequest,
   BasicRequest,
@@ -12,7 +13,6 @@ import type {
   SignUpRequest,
   TokenPair,
 } from '#access/requests'
-import { FactorConfirmations } from '#access/second-factors'
 import { hashOf, readBasic } from '#access/secret-text'
 import {
   accountAtVersion,
@@ -38,7 +38,6 @@ import {
   wrongRefreshToken,
 } from '#access/sign-in'
 import { hasValidMac, type RefreshToken, readRefreshToken } from '#access/tokens'
-import { totpFlowsOf } from '#access/totp-flows'
 import { type Webauthn, webauthnFlowsOf } from '#access/webauthn'
 import { accountAddress, type RedeemCode } from '#actors/account/commands'
 import { codeOf } from '#actors/account/credentials'

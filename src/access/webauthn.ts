@@ -5,6 +5,7 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server'
 import { ExpiringMap } from '#access/bounded-map'
+import { type FactorConfirmations, freshRecoveryCodes } from '#access/factor-codes'
 import type { IdentitySettings } from '#access/options'
 import type { ConfirmedRequest, FactorActivated, FactorRequest, TokenPair } from '#access/requests'
 import {
@@ -12,17 +13,15 @@ import {
   checkFactorLimit,
   completeSignIn,
   enrollingSubject,
-  type FactorConfirmations,
   type FactorSubject,
   factorSubject,
-  freshRecoveryCodes,
   ownerOf,
   signedInSubject,
   useFactor,
   wrongFactor,
 } from '#access/second-factors'
 import { base64urlOf } from '#access/secret-text'
-import { type SignInParts, tenantOf } from '#access/sign-in'
+import type { SignInParts } from '#access/sign-in'
 import { accountAddress, type CredentialsChanged } from '#actors/account/commands'
 import { credentialsMax } from '#actors/account/factors'
 import { factorNames, type StoredCredential } from '#actors/account/state'
@@ -284,7 +283,7 @@ export function webauthnFlowsOf(parts: SignInParts, confirmations: FactorConfirm
     async authenticateWebauthn(request: FactorRequest & { readonly response: object }): Promise<Partial<TokenPair>> {
       const { response, origin } = request
       const subject = await factorSubject(parts, request)
-      const { row, owner, version } = subject
+      const { owner, version } = subject
       checkFactorLimit(parts, subject, origin)
       const challenge = challenges.take(`authenticate ${owner}`)
       const id = (response as { readonly id?: unknown }).id
@@ -295,8 +294,8 @@ export function webauthnFlowsOf(parts: SignInParts, confirmations: FactorConfirm
           : undefined
       if (!verdict || !credential) throw await wrongFactor(parts, subject, origin)
       accountOf(parts, subject)
-      const use = { type: 'use_webauthn', id: credential.id, counter: verdict.counter } as const
-      await useFactor(parts, subject, origin, parts.system.ask(accountAddress(row.tenant, row.id), use))
+      const { counter } = verdict
+      await useFactor(parts, subject, origin, { type: 'use_webauthn', id: credential.id, counter })
       if (version !== undefined) return completeSignIn(parts, subject, version, request)
       confirmations.remember(subject)
       return {}
@@ -313,15 +312,8 @@ export function webauthnFlowsOf(parts: SignInParts, confirmations: FactorConfirm
       }))
     },
 
-    async removeWebauthn(request: ConfirmedRequest & { readonly id: string }): Promise<void> {
-      const subject = await signedInSubject(parts, request)
-      await confirmations.confirm(subject, request, request.origin)
-      const { row, session: keep } = subject
-      const { version } = accountOf(parts, subject)
-      const isRequired = tenantOf(parts, row).twoFactor === 'required'
-      const command = { type: 'remove_webauthn', version, id: request.id, keep, isRequired } as const
-      await parts.system.ask(accountAddress(row.tenant, row.id), command)
-    },
+    removeWebauthn: (request: ConfirmedRequest & { readonly id: string }) =>
+      confirmations.removeFactor(request, { type: 'remove_webauthn', id: request.id }),
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { totpStepMs } from '#access/factor-codes'
 import { hashOf } from '#access/secret-text'
-import { totpStepMs } from '#access/totp'
 import type { Caller } from '#model/caller'
 import type { Problem } from '#model/problem'
 import { IdentityFixture, origin, password } from '#test/access/identity-fixture'

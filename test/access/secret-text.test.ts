@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { newRecoveryCodes, recoveryCodeOf } from '#access/factor-codes'
 import {
   apiKeyText,
   hashOf,
   isHashOf,
   newCode,
-  newRecoveryCodes,
   newSecret,
   provisioningKeyText,
   readApiKey,
   readBasic,
   readProvisioningKey,
-  recoveryCodeOf,
 } from '#access/secret-text'
 import { ManualWorld } from '#test/runtime/manual-world'
 
