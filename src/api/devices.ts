@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { ErrorBody, errorAnswers } from '#api/answers'
 import { filterField, ListQuery, StateQuery, searchField } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
 import { DeviceIdentifier, isDeviceToken, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'

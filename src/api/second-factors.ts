@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
 import { examplePair, TokenPair, tokenField } from '#api/sign-in'
 import { SubmittedPassword } from '#model/user'
 

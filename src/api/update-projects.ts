@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { changeAnswer, ErrorBody, errorAnswers } from '#api/answers'
 import { pageFields } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { changeAnswer, defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleAuthorship, exampleDevice } from '#api/state-shape'
 import { exampleFirmware, exampleProject } from '#api/updates'
 import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName } from '#model/identifier'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { ErrorBody, errorAnswers } from '#api/answers'
 import { pageFields } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { ActionBody, ActionEntry, zeroCounts } from '#model/action'
 import { DeviceIdentifier, PropertyId, ServerMadeId, ServiceIdentifier } from '#model/identifier'

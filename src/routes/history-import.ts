@@ -1,7 +1,7 @@
 import { deviceAddress } from '#actors/device/device'
 import { serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'
-import type { HistoryImport } from '#api/history-selection'
+import type { HistoryImport } from '#api/history'
 import type { ImportedSeries } from '#history/points-import'
 import type { Call, Reply } from '#http/call'
 import { CsvReader, type CsvRow } from '#model/csv'
