@@ -12,7 +12,7 @@ import {
 } from '#actors/idempotency/state'
 import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
-import { seedBytes } from '#model/seeded-random'
+import { seedBytes } from '#model/identifier'
 import {
   type ActorDefinition,
   answer,

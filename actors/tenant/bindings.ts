@@ -1,8 +1,7 @@
 import { putIn, type TenantState } from '#actors/tenant/state'
 import { alarmBindingsMax, type StoredAlarm } from '#model/alarm'
-import type { DeviceBinding } from '#model/device-binding'
 import type { StoredFunction } from '#model/function'
-import type { StoredGroup } from '#model/group'
+import type { DeviceBinding, StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 
 /** The number of devices that a rule is bound to; unknown groups count as empty. */

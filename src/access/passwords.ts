@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { addressGroupOf } from '#access/attempts'
 import { Problem } from '#model/problem'
+import { normalPassword } from '#model/user'
 import { FairQueue } from '#runtime/fair-queue'
 
 /** The number of passwords that may wait, without the one that is being hashed. */
@@ -120,12 +121,12 @@ export class Passwords {
 
   #hashed(password: string): Promise<string> {
     this.counts.hashes++
-    return this.#engine.hash(normalOf(password))
+    return this.#engine.hash(normalPassword(password))
   }
 
   async #verified(hash: string | undefined, password: string): Promise<boolean> {
     this.counts.hashes++
-    return (await this.#engine.verify(hash ?? dummyHash, normalOf(password))) && hash !== undefined
+    return (await this.#engine.verify(hash ?? dummyHash, normalPassword(password))) && hash !== undefined
   }
 
   async #enqueue<T>({ address, signal }: HashRequester, work: () => Promise<T>): Promise<T> {
@@ -180,11 +181,6 @@ export class Passwords {
 /** The refusal of a request whose client has disconnected. */
 function clientGone(): Problem {
   return new Problem('overloaded', 'the client no longer waits for this password')
-}
-
-/** The password in Unicode form NFC, because keyboards compose letters differently. */
-function normalOf(password: string): string {
-  return password.normalize('NFC')
 }
 
 /**

@@ -1,6 +1,6 @@
-import type { BindingLists } from '#model/device-binding'
 import { includesName, unionOf } from '#model/device-names'
 import { type EventType, eventKinds } from '#model/event'
+import type { BindingLists } from '#model/group'
 import { type Reach, reachesLists, type Scope } from '#model/scope'
 
 /** The part of the readable events that a client asks for. An absent field selects everything. Contract 4.2. */

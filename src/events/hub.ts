@@ -11,8 +11,8 @@ import {
   TenantHub,
 } from '#events/tenant-hub'
 import { boundOf, deviceOf, encode, ownerOf, serviceOf, typeOf } from '#events/wire-format'
-import { type BindingLists, bindingLists } from '#model/device-binding'
 import type { Entry, EntryExceptReport } from '#model/entry'
+import { type BindingLists, bindingLists } from '#model/group'
 import type { Scope } from '#model/scope'
 import type { EventListener } from '#runtime/gate'
 import type { Position, StreamReader } from '#runtime/journal'

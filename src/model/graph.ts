@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Condition, variablesIn } from '#model/condition'
-import { idOfCrn } from '#model/crn'
+import { referenceTo } from '#model/crn'
 import { edgeFaults, nodeMessage } from '#model/graph-edges'
-import { isServerMadeId, PropertyId, parsePropertyKey, ServiceReference, ShortName } from '#model/identifier'
+import { PropertyId, parsePropertyKey, ServiceReference, ShortName } from '#model/identifier'
 import type { JsonFault } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
 import { utf8BytesOf } from '#model/text'
@@ -94,11 +94,7 @@ export interface Graph {
 
 const NodeId = ShortName
 
-/** An alarm, by its id or its resource name; the result is the id. Contract 1.7. */
-const AlarmReference = z
-  .string()
-  .refine((text) => alarmIdOf(text) !== undefined, 'must be the id of an alarm or its resource name')
-  .overwrite((text) => alarmIdOf(text) ?? text)
+const AlarmReference = referenceTo('alarm', 'must be the id of an alarm or its resource name')
 
 /** The id of a property, as a number, or as in paths: `"0x2000"`; the result is the number. */
 const PropertyReference = z.union([PropertyId, z.string().transform(parsePropertyKey).pipe(PropertyId)], {
@@ -219,8 +215,4 @@ function isGraphName(name: string): boolean {
 function idAt(value: unknown, place: number): string | undefined {
   const id = (value as { readonly nodes: readonly ({ readonly id?: unknown } | null | undefined)[] }).nodes[place]?.id
   return NodeId.safeParse(id).data
-}
-
-function alarmIdOf(text: string): string | undefined {
-  return isServerMadeId(text) ? text : idOfCrn(text, 'alarm')
 }

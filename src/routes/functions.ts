@@ -16,10 +16,9 @@ import {
   type StoredFunction,
 } from '#model/function'
 import type { Graph } from '#model/graph'
-import { randomId } from '#model/identifier'
+import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
-import { seededRandom } from '#model/seeded-random'
 import { deliveriesOf } from '#model/webhook'
 import { authorOf, checkBindings, isVisible, membersIn, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'

@@ -7,9 +7,8 @@ import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { formatCrn, idOfCrn } from '#model/crn'
 import type { StoredFunction } from '#model/function'
-import { randomId } from '#model/identifier'
+import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
-import { seededRandom } from '#model/seeded-random'
 import {
   maySubscribe,
   type StoredSubscription,

@@ -1,4 +1,4 @@
-import { isMember } from '#model/device-binding'
+import { isMember } from '#model/group'
 
 /**
  * The devices that a rule or a group named before, and those it names now. Both lists are sorted and have no

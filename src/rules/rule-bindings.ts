@@ -1,5 +1,4 @@
-import type { DeviceBinding } from '#model/device-binding'
-import type { StoredGroup } from '#model/group'
+import type { DeviceBinding, StoredGroup } from '#model/group'
 import { type BindingChange, Bindings, type Profile, type RunInSlices } from '#rules/bindings'
 
 /** Finds the rules of a device: rules name devices, name groups, or apply to all devices. */

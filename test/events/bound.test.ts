@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { StoredAlarm } from '#model/alarm'
-import type { DeviceBinding } from '#model/device-binding'
 import type { AlarmSet } from '#model/entry'
+import type { DeviceBinding } from '#model/group'
 import { type Grant, type Scope, scopeOf } from '#model/scope'
 import { readAll, TestStream } from '#test/events/test-stream'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type BindingLists, bindingLists, type DeviceBinding } from '#model/device-binding'
+import { type BindingLists, bindingLists, type DeviceBinding } from '#model/group'
 
 const groups = new Map([
   ['G1', ['B', 'C']],

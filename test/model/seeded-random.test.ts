@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { randomId } from '#model/identifier'
-import { seededRandom } from '#model/seeded-random'
+import { randomId, seededRandom } from '#model/identifier'
 
 const seed = Uint8Array.from({ length: 16 }, (_, index) => index)
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { isServerMadeId, randomId } from '#model/identifier'
-import { seededRandom } from '#model/seeded-random'
+import { isServerMadeId, randomId, seededRandom } from '#model/identifier'
 
 const random = seededRandom(new Uint8Array(16))
 
