@@ -16,6 +16,7 @@ import type { Caller } from '#model/caller'
 import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
+import { requestWith } from '#test/access/authentication-request'
 import { type KeyPair, makeKeyPair } from '#test/access/key-pair'
 import { plainEngine } from '#test/access/plain-hashing'
 import { draftOf, proofOf } from '#test/access/proof-draft'
@@ -121,14 +122,8 @@ export class IdentityFixture {
   }
 
   /** The refusal as `code message`, or undefined if the promise resolves. */
-  async refusal(promise: Promise<unknown>): Promise<string | undefined> {
-    try {
-      await this.wait(promise)
-      return undefined
-    } catch (error) {
-      if (error instanceof Problem) return `${error.code} ${error.message}`
-      throw error
-    }
+  refusal(promise: Promise<unknown>): Promise<string | undefined> {
+    return this.judge(() => this.wait(promise))
   }
 
   directory(command: DirectoryCommand): Promise<unknown> {
@@ -216,25 +211,12 @@ export class IdentityFixture {
 
   /** The caller of a request with these headers. */
   async caller(shown: Shown, access: RouteAccess = 'session'): Promise<Caller> {
-    const { method = 'GET', path = '/api/v1/iam/me', host = '127.0.0.1:8080', address = '192.0.2.1' } = shown
-    const lines = Object.entries(shown.headers ?? {}).map(([name, value]) => [name, [value].flat()] as const)
-    const valuesOf = (name: string) => lines.find(([other]) => other === name)?.[1] ?? []
-    this.replyHeaders = new Map()
-    return this.identity.authenticate(
-      {
-        method,
-        path,
-        query: '',
-        forwarded: { origins: [`http://${host}`], host, address },
-        requestId: 'a test',
-        header: (name) => valuesOf(name).join(', '),
-        headerCount: (name) => valuesOf(name).length,
-        addReplyHeader: (name, value) => {
-          this.replyHeaders.set(name, value)
-        },
-      },
-      access,
-    )
+    const { headers = {}, host = '127.0.0.1:8080', address = '192.0.2.1', ...line } = shown
+    const replyHeaders = new Map<string, string>()
+    this.replyHeaders = replyHeaders
+    const forwarded = { origins: [`http://${host}`], host, address }
+    const addReplyHeader = (name: string, value: string) => void replyHeaders.set(name, value)
+    return this.identity.authenticate(requestWith(headers, { ...line, forwarded, addReplyHeader }), access)
   }
 
   /** The caller of a request with this token in the Bearer scheme. */
