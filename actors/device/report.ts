@@ -6,7 +6,6 @@ import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import { markOnline } from '#actors/device/status'
 import type { Entry, PropertyState, Reported } from '#model/entry'
 import { Problem } from '#model/problem'
-import { describe } from '#model/property-type'
 import type { Shape, ShapeProperty } from '#model/shape'
 import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
@@ -129,6 +128,6 @@ function unknownUpdate(place: number, update: PostedUpdate, shape: Shape | undef
 }
 
 function badUpdate(place: number, property: ShapeProperty): Problem {
-  const detail = { path: `updates.${place}.value`, message: `must be ${describe(property.type)}` }
+  const detail = { path: `updates.${place}.value`, message: `must be ${property.type.text}` }
   return new Problem('invalid', undefined, { details: [detail] })
 }

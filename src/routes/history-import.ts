@@ -6,7 +6,7 @@ import type { ImportedSeries } from '#history/points-import'
 import type { Call, Reply } from '#http/call'
 import { CsvReader, type CsvRow } from '#model/csv'
 import { Problem } from '#model/problem'
-import { describe, type PropertyType, type PropertyValue, propertyTypeOf, valueBytesMax } from '#model/property-type'
+import { type PropertyType, type PropertyValue, propertyTypeOf, valueBytesMax } from '#model/property-type'
 import { servicesOfDevicesWithin } from '#model/scope'
 import { propertySchemaOf } from '#model/service-schema'
 import { schemasFor } from '#routes/bound-visibility'
@@ -131,7 +131,7 @@ class Import {
     }
     const value = parsedValue(field('value'), target.type)
     if (value === undefined) {
-      this.#reject('invalid', line, `value: must be ${describe(target.type)}`)
+      this.#reject('invalid', line, `value: must be ${target.type.text}`)
       return
     }
     target.series.times.push(time)
