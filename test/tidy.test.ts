@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -80,7 +80,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
     'src/notifications',
     'src/cli',
     'src/app/main',
-    'src/access/argon2',
+    'src/access/passwords',
     'src/client/package/vite.config',
   ],
   'node:fs/promises': [
@@ -118,7 +118,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['src/app/metrics/metrics'],
   'node:worker_threads': ['src/app/history-thread', 'src/app/history-worker'],
   // One process that hashes passwords.
-  'node:child_process': ['src/access/argon2'],
+  'node:child_process': ['src/access/passwords'],
   'node:cluster': [],
   'node:*': ['*'],
 }

@@ -2,29 +2,20 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AlarmsEvaluated } from '#actors/device/alarms'
 import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device/commands'
 import { declare } from '#actors/device/declaration'
-import {
-  type Evaluation,
-  EvaluationBuilder,
-  evaluateAgainMs,
-  evaluateAllAlarms,
-  nextAlarmState,
-  rulesKnownChange,
-  withKnownRules,
-} from '#actors/device/evaluation'
+import { type Evaluation, EvaluationBuilder, evaluateAgainMs, evaluateAllAlarms, nextAlarmState, rulesKnownChange, withKnownRules } from '#actors/device/evaluation'
 import { type MemoryLimits, memoryProblem } from '#actors/device/memory'
 import type { ServiceState } from '#actors/device/service-state'
-import { absentDevice, type DeviceState, neverActive, serviceOf } from '#actors/device/state'
+import { type DeviceState, absentDevice, neverActive, serviceOf } from '#actors/device/state'
 import { type DeviceChange, stateAfter } from '#actors/device/state-changes'
 import { markOnline } from '#actors/device/status'
 import type { Entry, Items, PropertyState, Reported } from '#model/entry'
 import { Problem } from '#model/problem'
-import { describe } from '#model/property-type'
 import type { Shape, ShapeProperty } from '#model/shape'
 import type { ShapedRule, ValueSource } from '#rules/alarm-rule'
 import { ruleBudget, turnUnitsMax } from '#rules/rule-budget'
-import { noRules, type RuleList, type ServiceRules } from '#rules/rule-list'
+import { type RuleList, type ServiceRules, noRules } from '#rules/rule-list'
 import type { TenantRules } from '#rules/tenant-rules'
-import { answer, type Decision, type Recorded, record, refuse, type Turn } from '#runtime/actor'
+import { type Decision, type Recorded, type Turn, answer, record, refuse } from '#runtime/actor'
 
 /** Device times are accepted up to this far in the future. Contract 4.6. */
 export const aheadMsMax = 24 * 60 * 60_000
@@ -145,7 +136,7 @@ function unknownUpdate(place: number, update: PostedUpdate, shape: Shape | undef
 }
 
 function badUpdate(place: number, property: ShapeProperty): Problem {
-  const detail = { path: `updates.${place}.value`, message: `must be ${describe(property.type)}` }
+  const detail = { path: `updates.${place}.value`, message: `must be ${property.type.text}` }
   return new Problem('invalid', undefined, { details: [detail] })
 }
 

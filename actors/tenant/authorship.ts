@@ -1,17 +1,10 @@
 import { recordsWithoutEntry } from '#actors/record-actor'
 import type { TenantState } from '#actors/tenant/state'
+import type { Authored } from '#model/authorship'
 import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, refuse, type Turn } from '#runtime/actor'
-
-/** Creator and last editor, as resource names, with times in Unix ms. */
-export interface Authored {
-  readonly createdBy: string
-  readonly createdAt: number
-  readonly updatedBy: string
-  readonly updatedAt: number
-}
 
 /** The author of a put. */
 export interface Authoring {

@@ -1,5 +1,4 @@
 import type { Attempts } from '#access/attempts'
-import { type AuthCounts, countFailed, credentialKindOf } from '#access/auth-counts'
 import { operator } from '#access/built-in-callers'
 import type { LinkCaller } from '#access/link-credentials'
 import type { Passwords } from '#access/passwords'
@@ -18,7 +17,7 @@ import {
 } from '#http/authentication'
 import { isPromiseLike, mapMaybePromise } from '#http/reply'
 import { type Caller, unauthenticated } from '#model/caller'
-import { Problem } from '#model/problem'
+import { Problem, type ProblemCode } from '#model/problem'
 
 export interface AuthenticatorParts {
   readonly isServing: () => boolean
@@ -177,4 +176,44 @@ function schemeOf(text: string): 'DPoP' | 'Bearer' {
 /** The error for a request with several credentials, of which only one would be checked. RFC 6750 §2. */
 function moreThanOne(): Problem {
   return new Problem('unauthorized', 'more than one credential')
+}
+
+/** The kinds of credentials a request can carry. */
+export const credentialKinds = ['bearer', 'dpop', 'api_key', 'proof', 'link', 'none', 'other'] as const
+export type CredentialKind = (typeof credentialKinds)[number]
+
+/**
+ * `challenged`: the client has to retry with a nonce. `held_up`: refused after too many failed attempts. `unavailable`:
+ * the credentials could not be checked.
+ */
+export const authOutcomes = ['accepted', 'challenged', 'refused', 'held_up', 'unavailable'] as const
+type AuthOutcome = (typeof authOutcomes)[number]
+
+/** Authentication results by kind of credential, never by user. */
+export type AuthCounts = Readonly<Record<CredentialKind, Record<AuthOutcome, number>>>
+
+export function noAuthCounts(): AuthCounts {
+  const none = () => Object.fromEntries(authOutcomes.map((outcome) => [outcome, 0]))
+  return Object.fromEntries(credentialKinds.map((kind) => [kind, none()])) as AuthCounts
+}
+
+/** Does not count an error that is not a Problem: such an error is a bug. */
+export function countFailed(counts: AuthCounts, kind: CredentialKind, error: unknown): void {
+  if (error instanceof Problem) counts[kind][outcomeOf(error.code)]++
+}
+
+function outcomeOf(code: ProblemCode): AuthOutcome {
+  if (code === 'bad_request') return 'challenged'
+  if (code === 'too_many_requests') return 'held_up'
+  return code === 'storage' || code === 'overloaded' ? 'unavailable' : 'refused'
+}
+
+/** The kind of credential that a request carries, valid or not. */
+export function credentialKindOf(request: AuthenticationRequest, access: RouteAccess): CredentialKind {
+  if (access === 'link') return 'link'
+  if (request.header('x-api-key') !== '') return 'api_key'
+  const authorization = request.header('authorization')
+  if (authorization === '') return access === 'proof' || access === 'user or proof' ? 'proof' : 'none'
+  if (/^dpop\b/i.test(authorization)) return 'dpop'
+  return /^bearer\b/i.test(authorization) ? 'bearer' : 'other'
 }

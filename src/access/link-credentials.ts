@@ -1,6 +1,5 @@
 import type { Accesses } from '#access/accesses'
-import { readBasic } from '#access/basic-login'
-import { isHashOf, readProvisioningKey, tokenHash } from '#access/secret-text'
+import { isHashOf, readBasic, readProvisioningKey, tokenHash } from '#access/secret-text'
 import { deviceAddress, secretRecord, tokenRecord } from '#actors/device/device'
 import { deviceTokenAddress, ownerRecord, type TokenOwner } from '#actors/device-token/device-token'
 import { activeTenants } from '#actors/directory/queries'

@@ -1,10 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { type CryptoKey, compactVerify, decodeJwt, decodeProtectedHeader, errors, importJWK } from 'jose'
-import { isCompactJws } from '#access/base64url'
 import { RecentMap } from '#access/bounded-map'
 import { type PublicJwk, readPublicJwk, thumbprintOf } from '#access/public-jwk'
 import type { ReplayCache } from '#access/replay-cache'
-import { tokenHash } from '#access/secret-text'
+import { isCompactJws, tokenHash } from '#access/secret-text'
 import { type AuthenticationRequest, proofProblem } from '#http/authentication'
 import type { ForwardedRequest } from '#model/forwarded-request'
 

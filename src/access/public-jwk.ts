@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isBase64url } from '#access/base64url'
+import { isBase64url } from '#access/secret-text'
 
 /** The required members of a public P-256 key. RFC 7518 §6.2.1. */
 export interface PublicJwk {

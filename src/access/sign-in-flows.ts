@@ -1,28 +1,11 @@
-import type { SignInCounts } from '#access/auth-counts'
-import { basicToken } from '#access/basic-login'
-import { FactorConfirmations } from '#access/factor-confirmation'
-import { accountOfId, attemptKeyOf, type Match, renewHash, usersWithPassword } from '#access/password-attempt'
-import { changeEmail, changePassword } from '#access/password-change'
-import type { LoginOutcome, LoginRequest, SignInOrigin, SignOutRequest, SignUpRequest } from '#access/requests'
-import { hashOf } from '#access/secret-text'
-import { boundSession, refresh, refreshBasic } from '#access/session-refresh'
-import {
-  accountAtVersion,
-  beginDpopSession,
-  identifyUser,
-  needsSecondFactor,
-  type SignInParts,
-  tenantOf,
-  withOneRetry,
-  wrongCredentials,
-} from '#access/sign-in'
-import { totpFlowsOf } from '#access/totp-flows'
-import type { Webauthn } from '#access/webauthn'
-import { webauthnFlowsOf } from '#access/webauthn-flows'
+import type { BasicRefreshRequest, BasicRequest, BasicTokens, EmailRequest, LoginOutcome, LoginRequest, PasswordRequest, RefreshRequest, SignInOrigin, SignOutRequest, SignUpRequest, TokenPair } from '#access/requests'
+import { hashOf, readBasic } from '#access/secret-text'
+import { type Match, type SignInCounts, type SignInParts, accountAtVersion, accountOfId, activeSession, attemptKeyOf, beginBasicSession, beginDpopSession, identifyUser, issueBasicTokens, issueTokenPair, needsSecondFactor, refuseBasic, renewHash, tenantOf, usersWithPassword, verifyPassword, withOneRetry, wrongCredentials, wrongRefreshToken } from '#access/sign-in'
+import { type Webauthn, webauthnFlowsOf } from '#access/webauthn'
 import { codeOf } from '#actors/account/credentials'
-import { type AccessCode, accountAddress, type Factors, factorNames, type RedeemCode } from '#actors/account/state'
-import { emailUseMax, rowByName, rowsByLogin } from '#actors/directory/queries'
-import { type DirectoryState, directoryAddress, type TenantRow, type UserRow } from '#actors/directory/state'
+import { type AccessCode, type AccountState, type Factors, type RedeemCode, accountAddress, factorNames } from '#actors/account/state'
+import { emailUseMax, isReachable, rowById, rowByName, rowsByLogin } from '#actors/directory/queries'
+import { type DirectoryState, type TenantRow, type UserRow, directoryAddress } from '#actors/directory/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import { proofProblem } from '#http/authentication'
@@ -30,19 +13,20 @@ import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import { foldEmail } from '#model/user'
+import { FactorConfirmations, totpFlowsOf } from '#access/factor-codes'
+import { type RefreshToken, hasValidMac, readRefreshToken } from '#access/tokens'
+import { type Rotation, type StoredSession, sessionAddress } from '#actors/session/state'
+import type { Caller } from '#model/caller'
 
 export type Logins = ReturnType<typeof loginsOf>
 export type SecondFactors = ReturnType<typeof secondFactorsOf>
 
-/**
- * The flows of passwords and tokens. Sign-ins, sign-ups and refreshes are counted. A synchronous error also becomes a
- * rejection. Contract 2.
- */
+/** The flows of passwords and tokens. Sign-ins, sign-ups and refreshes are counted. Contract 2. */
 export function loginsOf(parts: SignInParts, counts: SignInCounts) {
   const flow =
     <R, A>(run: (parts: SignInParts, request: R) => Promise<A>) =>
-    async (request: R) =>
-      run(parts, request)
+    (request: R) =>
+      withOneRetry(() => run(parts, request))
   return {
     logIn: counts.countOutcomes('login', flow(logIn), ({ type }) => (type === 'pair' ? 'ok' : type)),
     basicToken: counts.countOutcomes('basic', flow(basicToken)),
@@ -81,14 +65,9 @@ const secondFactorMs = 300_000
 const enrollmentMs = 900_000
 
 /** `POST /auth/login`. §5.2.7, §5.2.8, contract 2. */
-function logIn(parts: SignInParts, request: LoginRequest): Promise<LoginOutcome> {
-  const { jkt } = request
+async function logIn(parts: SignInParts, request: LoginRequest): Promise<LoginOutcome> {
+  const { email, password, jkt, origin } = request
   if (jkt === undefined) throw proofProblem('missing proof')
-  return withOneRetry(() => logInOnce(parts, request, jkt))
-}
-
-async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string): Promise<LoginOutcome> {
-  const { email, password, origin } = request
   const { system } = parts
   const matches = await usersWithPassword(parts, {
     text: email,
@@ -148,6 +127,29 @@ async function complete(parts: SignInParts, match: Match, jkt: string, origin: S
 
 function methodsOf(factors: Factors): readonly ('totp' | 'webauthn' | 'recovery')[] {
   return [...factorNames(factors), ...(factors.recovery.length > 0 ? (['recovery'] as const) : [])]
+}
+
+/** `GET /iam/token`. §5.1.2, contract 2, Basic scheme. */
+async function basicToken(parts: SignInParts, request: BasicRequest): Promise<BasicTokens> {
+  const { system, attempts } = parts
+  const { authorization, isOffline, origin } = request
+  attempts.check(origin.address)
+  if (authorization === '') throw new Problem('unauthorized', 'authentication required')
+  const credentials = readBasic(authorization)
+  if (!credentials) {
+    attempts.recordFailure(origin.address)
+    throw wrongCredentials()
+  }
+  const { name, password } = credentials
+  const rows = () => {
+    const row = rowByName(system.wake(directoryAddress), name)
+    return row?.state === 'active' && isReachable(system.wake(directoryAddress), row.tenant, origin.host) ? [row] : []
+  }
+  const [match] = await usersWithPassword(parts, { text: name, password, origin, rows, hashesMin: () => 1 })
+  if (!match) throw wrongCredentials()
+  await renewHash(parts, match, password, origin)
+  refuseBasic(tenantOf(parts, match.row), accountAtVersion(parts, match))
+  return beginBasicSession(parts, match, isOffline, origin)
 }
 
 /** `POST /auth/logout`. §5.2.10, contract 2, Sign-out. */
@@ -227,4 +229,94 @@ function mayStillGive(
   const scope = authors.scopeOf(createdBy.tenant, createdBy.user)
   if (!isPermitted(scope, 'users', 'create') && !isPermitted(scope, 'users', 'update')) return false
   return authors.mayGive(createdBy, tenant, grantsOfRoles(system.wake(tenantAddress(tenant)), roles))
+}
+
+/** `POST /auth/token`. Contract 2, Refresh. */
+async function refresh(parts: SignInParts, { refreshToken, jkt, origin }: RefreshRequest): Promise<TokenPair> {
+  const { token, stored } = boundSession(parts, refreshToken, jkt, { origin, isSignOut: false })
+  const { tenant, session, number } = token
+  refuseWithoutFactor(tenantOf(parts, { tenant }), parts.system.peek(accountAddress(tenant, stored.user)))
+  const next = await rotate(parts, tenant, session, number)
+  return issueTokenPair(parts, { tenant, session, ...next, user: stored.user, jkt: stored.jkt ?? '' })
+}
+
+/**
+ * The session of a refresh token of the DPoP scheme. Checks that `jkt` is the key that the session is bound to. Changes
+ * nothing. The user must be allowed to sign in under the host of the request, except for a sign-out.
+ */
+function boundSession(
+  parts: SignInParts,
+  text: string,
+  jkt: string | undefined,
+  { origin, isSignOut }: { readonly origin: SignInOrigin; readonly isSignOut: boolean },
+): { readonly token: RefreshToken; readonly stored: StoredSession } {
+  if (jkt === undefined) throw proofProblem('missing proof')
+  const token = readRefreshToken(text)
+  const stored = token && activeSession(parts, token, 'dpop', isSignOut ? undefined : origin.host)
+  const bound = stored?.jkt ?? undefined
+  if (!stored || bound === undefined || !hasValidMac(parts.fileKeys().refresh, token, bound)) throw wrongRefreshToken()
+  identifyUser(origin, { tenant: token.tenant, user: stored.user })
+  if (bound !== jkt) throw proofProblem('key mismatch')
+  return { token, stored }
+}
+
+/** `POST /iam/token`. Checks new requirements of the tenant or the user before the token is used up. */
+async function refreshBasic(parts: SignInParts, { refreshToken, origin }: BasicRefreshRequest): Promise<BasicTokens> {
+  const token = await parts.tokens.readBasicRefresh(refreshToken)
+  const stored = token && activeSession(parts, token, 'basic', origin.host)
+  if (!stored) throw wrongRefreshToken()
+  const { tenant, session, number } = token
+  identifyUser(origin, { tenant, user: stored.user })
+  refuseBasic(tenantOf(parts, { tenant }), parts.system.peek(accountAddress(tenant, stored.user)))
+  const next = await rotate(parts, tenant, session, number)
+  return issueBasicTokens(parts, { tenant, session, ...next, user: stored.user })
+}
+
+/** If the tenant now requires a second factor, a user without a factor has to sign in again, and to set one up. */
+function refuseWithoutFactor({ twoFactor }: TenantRow, { factors }: AccountState): void {
+  if (twoFactor === 'required' && factorNames(factors).length === 0) throw wrongRefreshToken()
+}
+
+/**
+ * Returns the number of the next refresh token. A number that was used before ends the session, unless a session of the
+ * DPoP scheme repeats its last rotation within seconds.
+ */
+async function rotate(
+  { world, system, lifetimes }: SignInParts,
+  tenant: string,
+  session: string,
+  number: number,
+): Promise<{ readonly number: number; readonly endsAt: number }> {
+  const endsAt = world.now() + lifetimes.refreshMs
+  const rotation = (await system.ask(sessionAddress(tenant, session), { type: 'rotate', number, endsAt })) as Rotation
+  if (!('number' in rotation)) throw wrongRefreshToken()
+  return { number: rotation.number, endsAt: rotation.endsAt }
+}
+
+/** `PUT /auth/password`. Ends the other sessions. Contract 2. */
+async function changePassword(parts: SignInParts, request: PasswordRequest): Promise<void> {
+  const { caller, current, password, origin } = request
+  const { row, session: keep } = signedInUser(parts, caller)
+  const { version } = await verifyPassword(parts, row, current, origin)
+  const passwordHash = await parts.passwords.hash(password, origin)
+  await parts.system.ask(accountAddress(row.tenant, row.id), { type: 'set_password', version, passwordHash, keep })
+}
+
+/**
+ * `PUT /auth/email`. Requires the password, because the mail address is a name for the sign-in, and codes for a new
+ * password are mailed to it.
+ */
+async function changeEmail(parts: SignInParts, request: EmailRequest): Promise<void> {
+  const { caller, current, email, origin } = request
+  const { row } = signedInUser(parts, caller)
+  await verifyPassword(parts, row, current, origin)
+  await parts.system.ask(directoryAddress, { type: 'update_user', user: row.id, email })
+}
+
+function signedInUser({ system }: SignInParts, { user, session }: Caller): { row: UserRow; session: string } {
+  const id = idOfCrn(user, 'user')
+  if (id === undefined || session?.kind !== 'session') throw new Problem('forbidden')
+  const row = rowById(system.wake(directoryAddress), id)
+  if (!row) throw wrongCredentials()
+  return { row, session: session.id }
 }

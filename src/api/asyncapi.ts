@@ -1,13 +1,16 @@
 import { securitySchemes } from '#api/access'
-import { mqttTopics } from '#api/asyncapi-mqtt'
-import { about } from '#api/document'
-import { clientMessages, eventMessages, streamMessages } from '#api/event-messages'
+import { about } from '#api/descriptions'
+import { documentSchemas } from '#api/document-schemas'
 import { EventsQuery } from '#api/events'
-import { type JsonSchema, SchemaCollection } from '#api/json-schema'
-import { deviceMessages, serverMessages } from '#api/link-messages'
-import { namedSchemas } from '#api/named-schemas'
-import { schemaNotes } from '#api/schema-notes'
-import type { SocketMessage } from '#api/socket-message'
+import type { JsonSchema, SchemaCollection } from '#api/json-schema'
+import {
+  clientMessages,
+  deviceMessages,
+  eventMessages,
+  type SocketMessage,
+  serverMessages,
+  streamMessages,
+} from '#api/socket-messages'
 import { closeCodes } from '#runtime/close-codes'
 
 const intro = `The server has two websockets. Devices send their description and their values over the **device link**. Applications
@@ -52,19 +55,13 @@ interface Socket {
  * https://www.asyncapi.com/docs/reference/specification/v3.0.0
  */
 export function asyncApiDocument(): JsonSchema {
-  const collection = new SchemaCollection({ named: namedSchemas(), notes: schemaNotes, target: 'draft-07' })
+  const collection = documentSchemas('draft-07')
   const sockets = [
     linkSocket('Json'),
     linkSocket('Msgpack'),
     eventSocket('eventsByTicket', '/events/{ticket}', [], collection),
     eventSocket('events', '/events', ['bearer', 'dpop', 'apiKey'], collection),
   ]
-  const namesOf = (messages: readonly SocketMessage[]) => messages.map(({ name }) => name)
-  const topics = mqttTopics({
-    device: namesOf(deviceMessages),
-    server: namesOf(serverMessages).filter((name) => name !== 'ACK' && name !== 'A'),
-    events: namesOf(eventMessages),
-  })
   return collection.complete({
     asyncapi: '3.0.0',
     info: { ...about, description: intro },
@@ -75,10 +72,13 @@ export function asyncApiDocument(): JsonSchema {
       mqtt: mqttServer,
     },
     channels: {
-      ...Object.fromEntries(sockets.map((socket) => [socket.name, channelOf(socket, collection)])),
-      ...topics.channels,
+      ...Object.fromEntries(sockets.map((socket) => [socket.name, socketChannel(socket, collection)])),
+      ...Object.fromEntries(topics.map((topic) => [topic.name, topicChannel(topic)])),
     },
-    operations: { ...Object.fromEntries(sockets.flatMap(operationsOf)), ...topics.operations },
+    operations: Object.fromEntries([
+      ...sockets.flatMap(socketOperations),
+      ...topics.map((topic) => [topic.name, topicOperation(topic)]),
+    ]),
     components: { securitySchemes: asyncSchemes() },
   })
 }
@@ -165,7 +165,7 @@ function queryOf(collection: SchemaCollection): object {
   return { type: 'object', properties: Object.fromEntries(fields) }
 }
 
-function channelOf({ channel, contentType, received, sent }: Socket, collection: SchemaCollection): object {
+function socketChannel({ channel, contentType, received, sent }: Socket, collection: SchemaCollection): object {
   const messageOf = ({ name, summary, schema, examples }: SocketMessage, isReceived: boolean) => ({
     name,
     title: name,
@@ -183,7 +183,7 @@ function channelOf({ channel, contentType, received, sent }: Socket, collection:
 }
 
 /** One operation for each message: most have no reply. */
-function operationsOf({ name, received, sent, replies, security }: Socket): [string, object][] {
+function socketOperations({ name, received, sent, replies, security }: Socket): [string, object][] {
   const channel = `#/channels/${name}`
   const operation = (action: 'send' | 'receive', { name: message, summary }: SocketMessage): [string, object] => {
     const replied = replies[message]
@@ -217,4 +217,117 @@ function asyncSchemes(): object {
   const { bearer, dpop, apiKey, link } = securitySchemes
   const mqtt = { type: 'userPassword', description: 'See `docs/mqtt.md`.' }
   return { bearer, dpop, apiKey: { ...apiKey, type: 'httpApiKey' }, link, mqtt }
+}
+
+/** A topic of MQTT, with messages of the websockets, or with one message of its own. */
+interface Topic {
+  readonly name: string
+  readonly address: string
+  readonly description: string
+  /** From the view of the server. `receive`: clients publish to the topic. `send`: clients receive from it. */
+  readonly action: 'receive' | 'send'
+  /** The channel of this document whose messages the topic carries, and their names. */
+  readonly of?: { readonly channel: string; readonly messages: readonly string[] }
+  readonly contentType?: string
+}
+
+const parameterTexts: Readonly<Record<string, string>> = {
+  deviceIdentifier: 'The device; `/`, `+`, `#` and `%` are percent-encoded. `~` for an event without device.',
+  serviceIdentifier: 'The service, encoded in the same way.',
+  property: 'The name of the property in the schema, percent-encoded too; `0x…` if it has no name.',
+  request: 'A number that the sender chooses.',
+}
+
+const json = 'application/json'
+
+/** The topics of MQTT. Contract 10. */
+const topics: readonly Topic[] = [
+  {
+    ...{ name: 'mqttLink', address: 'v1/link', action: 'receive' },
+    description: 'Messages of a device. With QoS 1 and 2 they are acknowledged when they are stored.',
+    of: { channel: 'linkJson', messages: namesOf(deviceMessages) },
+  },
+  {
+    ...{ name: 'mqttLinkDown', address: 'v1/link/down', action: 'send' },
+    description: 'Messages to a device, which needs no subscription. PUBACK and PUBREC replace ACK.',
+    of: { channel: 'linkJson', messages: namesOf(serverMessages).filter((name) => name !== 'ACK' && name !== 'A') },
+  },
+  {
+    ...{ name: 'mqttEvents', address: 'v1/events/{deviceIdentifier}/{serviceIdentifier}', action: 'send' },
+    description: 'Events that the client may read.',
+    of: { channel: 'events', messages: namesOf(eventMessages) },
+  },
+  {
+    ...{ name: 'mqttState', address: 'v1/state/{deviceIdentifier}/{serviceIdentifier}/{property}', action: 'send' },
+    description: 'The value of a property as text, retained. Empty: there is none.',
+    contentType: 'text/plain',
+  },
+  {
+    ...{ name: 'mqttMeta', address: 'v1/meta/{deviceIdentifier}', action: 'send', contentType: json },
+    description: 'The status of a device, `{"status":"online"}`, retained.',
+  },
+  {
+    ...{ name: 'mqttSet', address: 'v1/set/{deviceIdentifier}/{serviceIdentifier}/{property}', action: 'receive' },
+    description: 'A value as text, which is written to the device.',
+    contentType: 'text/plain',
+  },
+  {
+    ...{ name: 'mqttErrors', address: 'v1/errors', action: 'send', contentType: json },
+    description: 'With MQTT 3.1.1: why a message was refused, `{"topic","message"}`. It needs no subscription.',
+  },
+  {
+    ...{ name: 'mqttTelemetry', address: 'v1/devices/me/telemetry', action: 'receive', contentType: json },
+    description: 'Values of a ThingsBoard device: `{"temperature":21.5}`, `{"ts","values"}`, or a list of them.',
+  },
+  {
+    ...{ name: 'mqttAttributes', address: 'v1/devices/me/attributes', action: 'receive', contentType: json },
+    description: 'Attributes of a ThingsBoard device. Writes to attributes are sent on the same topic.',
+  },
+  {
+    ...{ name: 'mqttRpc', address: 'v1/devices/me/rpc/request/{request}', action: 'send', contentType: json },
+    description: 'A write to a ThingsBoard device, answered on `v1/devices/me/rpc/response/{request}`.',
+  },
+  {
+    ...{ name: 'mqttGateway', address: 'v1/gateway/telemetry', action: 'receive', contentType: json },
+    description: 'Values of the devices of a ThingsBoard gateway: `{"METER-1":[…]}`.',
+  },
+]
+
+function namesOf(messages: readonly SocketMessage[]): readonly string[] {
+  return messages.map(({ name }) => name)
+}
+
+const ownMessage = 'message'
+
+function topicChannel({ address, description, of, contentType }: Topic): object {
+  const parameters = [...address.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [
+    name,
+    { description: parameterTexts[name] },
+  ])
+  const messages = of
+    ? of.messages.map((name) => [name, { $ref: `#/channels/${of.channel}/messages/${name}` }])
+    : [[ownMessage, ownMessageOf(contentType)]]
+  return {
+    address,
+    title: address,
+    description,
+    servers: [{ $ref: '#/servers/mqtt' }],
+    ...(parameters.length > 0 && { parameters: Object.fromEntries(parameters) }),
+    messages: Object.fromEntries(messages),
+  }
+}
+
+function ownMessageOf(contentType: string | undefined): object {
+  const payload = contentType === 'text/plain' ? { type: 'string' } : {}
+  return { name: ownMessage, summary: '', contentType, payload, examples: [] }
+}
+
+function topicOperation({ name, action, description, of }: Topic): object {
+  return {
+    action,
+    channel: { $ref: `#/channels/${name}` },
+    summary: description,
+    security: [{ $ref: '#/components/securitySchemes/mqtt' }],
+    messages: (of?.messages ?? [ownMessage]).map((message) => ({ $ref: `#/channels/${name}/messages/${message}` })),
+  }
 }

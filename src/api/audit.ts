@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
 import { pageFields } from '#api/fields'
 import { exampleGroup } from '#api/groups'
 import { timeField } from '#api/history'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
 import { crnCharactersMax, ResourceIdentifier } from '#model/crn'
 import { Timestamp } from '#model/identifier'
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
 import { booleanField } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
 
 /** A backup of all data that a server has stored, in one answer. Contract 8. */
 

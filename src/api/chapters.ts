@@ -10,7 +10,6 @@ import * as functions from '#api/functions'
 import * as groups from '#api/groups'
 import * as health from '#api/health'
 import * as history from '#api/history'
-import * as historySelection from '#api/history-selection'
 import * as keys from '#api/keys'
 import * as link from '#api/link'
 import * as meta from '#api/meta'
@@ -34,7 +33,7 @@ const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** In the order in which a new reader needs the chapters. */
 export const chapters = [
   chapter('State', 'Devices with their services and properties: by device, and by service.', devices),
-  chapter('History', 'Earlier values of properties: each of them, or aggregated over time.', history, historySelection),
+  chapter('History', 'Earlier values of properties: each of them, or aggregated over time.', history),
   chapter(
     'Writing',
     'Writes to devices: to one device at once, to many in the background, or when a device connects.',

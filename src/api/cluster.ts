@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { ErrorBody, errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 
 /** The nodes of a cluster. Contract 11. `GET /health/status` shows them. */
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
+import { version } from '#model/version'
 
 /** Machine-readable descriptions of the API. Contract 8. */
 
@@ -37,3 +37,15 @@ export const readAsyncApi = defineRoute('readAsyncApi', {
   },
   example: { status: 200, answer: { asyncapi: '3.0.0', info } },
 })
+
+/** The common part of `info` in both documents. */
+export const about = {
+  title: 'Device Data Backend',
+  version,
+  license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+} as const
+
+/** The text of a generated document: indented, so that changes are readable in a diff. */
+export function documentText(document: object): string {
+  return `${JSON.stringify(document, null, 2)}\n`
+}

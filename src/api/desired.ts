@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { DesiredValues } from '#model/desired'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { ErrorBody, errorAnswers } from '#api/answers'
 import { filterField, ListQuery, StateQuery, searchField } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
 import { DeviceIdentifier, isDeviceToken, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
@@ -16,6 +15,12 @@ const notFound = {
   description: 'The resource does not exist, or the caller may not read it.',
   schema: ErrorBody,
 }
+/** The answers to reads of one resource. */
+function readAnswers<S extends z.ZodType>(description: string, schema: S) {
+  return { 200: { description, schema }, 404: notFound, ...errorAnswers(400, 401, 403) }
+}
+const ofDevice = { deviceIdentifier: exampleDevice }
+const ofDeviceService = { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService }
 export const DeviceListQuery = ListQuery.extend({ filter: filterField.optional(), search: searchField.optional() })
 export type DeviceListQuery = z.infer<typeof DeviceListQuery>
 const DeviceSecret = z.object({ deviceIdentifier: DeviceIdentifier, secret: z.string() })
@@ -70,9 +75,9 @@ export const readDevice = defineRoute('readDevice', {
   access: { ...read, within: 'device' },
   parameters: device,
   query: StateQuery,
-  answers: { 200: { description: 'The device', schema: DeviceEntry }, 404: notFound, ...errorAnswers(400, 401, 403) },
+  answers: readAnswers('The device', DeviceEntry),
   example: {
-    parameters: { deviceIdentifier: exampleDevice },
+    parameters: ofDevice,
     status: 200,
     answer: { deviceIdentifier: exampleDevice, services: [serviceExample] },
   },
@@ -92,7 +97,7 @@ export const readConnection = defineRoute('readConnection', {
     404: notFound,
     ...errorAnswers(401, 403),
   },
-  example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: { protocol: null } },
+  example: { parameters: ofDevice, status: 200, answer: { protocol: null } },
 })
 
 export const deleteDevice = defineRoute('deleteDevice', {
@@ -102,7 +107,7 @@ export const deleteDevice = defineRoute('deleteDevice', {
   access: { resource: 'device', action: 'delete', within: 'device' },
   parameters: device,
   answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403) },
-  example: { parameters: { deviceIdentifier: exampleDevice }, status: 204 },
+  example: { parameters: ofDevice, status: 204 },
 })
 
 export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
@@ -118,7 +123,7 @@ export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
     ...errorAnswers(401, 403),
   },
   example: {
-    parameters: { deviceIdentifier: exampleDevice },
+    parameters: ofDevice,
     status: 200,
     answer: { deviceIdentifier: exampleDevice, secret: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
   },
@@ -151,7 +156,7 @@ export const setDeviceToken = defineRoute('setDeviceToken', {
     ...errorAnswers(400, 401, 403),
   },
   example: {
-    parameters: { deviceIdentifier: exampleDevice },
+    parameters: ofDevice,
     body: { token: 'A1_TEST_TOKEN_OF_A_METER' },
     status: 200,
     answer: { deviceIdentifier: exampleDevice, token: 'A1_TEST_TOKEN_OF_A_METER' },
@@ -165,12 +170,8 @@ export const listDeviceServices = defineRoute('listDeviceServices', {
   access: { ...read, within: 'device' },
   parameters: device,
   query: StateQuery,
-  answers: {
-    200: { description: 'Services', schema: DeviceEntry.shape.services.unwrap() },
-    404: notFound,
-    ...errorAnswers(400, 401, 403),
-  },
-  example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: [serviceExample] },
+  answers: readAnswers('Services', DeviceEntry.shape.services.unwrap()),
+  example: { parameters: ofDevice, status: 200, answer: [serviceExample] },
 })
 
 export const readDeviceService = defineRoute('readDeviceService', {
@@ -180,16 +181,8 @@ export const readDeviceService = defineRoute('readDeviceService', {
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: {
-    200: { description: 'The service', schema: DeviceEntry.shape.services.unwrap().element },
-    404: notFound,
-    ...errorAnswers(400, 401, 403),
-  },
-  example: {
-    parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
-    status: 200,
-    answer: serviceExample,
-  },
+  answers: readAnswers('The service', DeviceEntry.shape.services.unwrap().element),
+  example: { parameters: ofDeviceService, status: 200, answer: serviceExample },
 })
 
 export const readDeviceProperties = defineRoute('readDeviceProperties', {
@@ -199,12 +192,8 @@ export const readDeviceProperties = defineRoute('readDeviceProperties', {
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound, ...errorAnswers(400, 401, 403) },
-  example: {
-    parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
-    status: 200,
-    answer: { '8192': exampleProperty },
-  },
+  answers: readAnswers('Properties', Properties),
+  example: { parameters: ofDeviceService, status: 200, answer: { '8192': exampleProperty } },
 })
 
 /** The same state by service. */
@@ -238,7 +227,7 @@ export const readService = defineRoute('readService', {
   access: { ...read, within: 'service' },
   parameters: service,
   query: StateQuery,
-  answers: { 200: { description: 'The service', schema: ServiceEntry }, 404: notFound, ...errorAnswers(400, 401, 403) },
+  answers: readAnswers('The service', ServiceEntry),
   example: {
     parameters: { serviceIdentifier: exampleService },
     status: 200,
@@ -253,11 +242,7 @@ export const listServiceDevices = defineRoute('listServiceDevices', {
   access: { ...read, within: 'service' },
   parameters: service,
   query: StateQuery,
-  answers: {
-    200: { description: 'Devices', schema: ServiceEntry.shape.devices.unwrap() },
-    404: notFound,
-    ...errorAnswers(400, 401, 403),
-  },
+  answers: readAnswers('Devices', ServiceEntry.shape.devices.unwrap()),
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: [deviceExample] },
 })
 
@@ -268,16 +253,8 @@ export const readServiceDevice = defineRoute('readServiceDevice', {
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: {
-    200: { description: 'The device', schema: ServiceEntry.shape.devices.unwrap().element },
-    404: notFound,
-    ...errorAnswers(400, 401, 403),
-  },
-  example: {
-    parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
-    status: 200,
-    answer: deviceExample,
-  },
+  answers: readAnswers('The device', ServiceEntry.shape.devices.unwrap().element),
+  example: { parameters: ofDeviceService, status: 200, answer: deviceExample },
 })
 
 export const readServiceProperties = defineRoute('readServiceProperties', {
@@ -287,10 +264,6 @@ export const readServiceProperties = defineRoute('readServiceProperties', {
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound, ...errorAnswers(400, 401, 403) },
-  example: {
-    parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
-    status: 200,
-    answer: { '8192': exampleProperty },
-  },
+  answers: readAnswers('Properties', Properties),
+  example: { parameters: ofDeviceService, status: 200, answer: { '8192': exampleProperty } },
 })

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
 
 /** The event stream. §4.3, contract 4. */
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { changeAnswer, errorAnswers, notModified } from '#api/answers'
 import { pageFields } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { changeAnswer, defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { exampleAuthorship, exampleDevice, exampleService } from '#api/state-shape'
 import { exampleTemplate } from '#api/templates'
 import { FunctionBody, FunctionEntry, FunctionPatch } from '#model/function'

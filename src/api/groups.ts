@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { changeAnswer, errorAnswers, notModified } from '#api/answers'
 import { pageFields } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { changeAnswer, defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { exampleAuthorship, exampleDevice } from '#api/state-shape'
 import { GroupBody, GroupEntry, GroupPatch } from '#model/group'
 import { ServerMadeId } from '#model/identifier'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
 
 /** Health and status of the server. Contract 8. */
 

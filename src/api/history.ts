@@ -1,9 +1,12 @@
 import { z } from 'zod'
-import { ErrorBody, errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
+import { deviceIdentifiersField } from '#api/fields'
+import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
-import { aggregateNames } from '#model/aggregate'
+import { acrossNames, aggregateNames } from '#model/aggregate'
+import { FilterCondition } from '#model/condition'
+import { boundGroupsMax, GroupReference } from '#model/group'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
+import { faultBoundedArray } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
 import { PropertyValue } from '#model/property-type'
 
@@ -174,4 +177,194 @@ export const readStatusHistory = defineRoute('readStatusHistory', {
     status: 200,
     answer: { from: 1_789_999_200_000, to: 1_790_002_800_000, time: [1_790_000_100_000], status: ['online'] },
   },
+})
+
+/** History of several devices: queries, exports, and imports. Contract 9. */
+
+const seriesMax = 100
+export const acrossDevicesMax = 100_000
+
+/** A field that is text in a query; in a body it may also be an integer. */
+function orNumber<Field extends z.ZodType<unknown, string>>(field: Field) {
+  return z.union([z.int().transform(String), z.string()]).pipe(field)
+}
+
+/** The id of a property, or its name in the schema. */
+const PropertyKey = z.union([z.int().min(0).transform(String), z.string().min(1).max(256)])
+
+const SeriesQuestion = z.strictObject({
+  deviceIdentifier: DeviceIdentifier,
+  serviceIdentifier: ServiceIdentifier,
+  properties: z
+    .union([
+      z.array(PropertyKey).min(1).max(seriesMax),
+      z
+        .string()
+        .min(1)
+        .transform((text) => text.split(',')),
+    ])
+    .optional(),
+})
+
+const span = { from: orNumber(timeField).optional(), to: orNumber(timeField).optional() }
+
+export const SeriesHistoryQuestion = z.strictObject({
+  series: z.array(SeriesQuestion).min(1).max(seriesMax),
+  ...span,
+  interval: orNumber(intervalField).optional(),
+  points: z.int().min(1).max(10_000).optional(),
+  aggregates: z.union([z.array(z.enum(aggregateNames)).min(1).max(aggregateNames.length), aggregatesField]).optional(),
+  tz: zoneField.optional(),
+  limit: z.int().min(1).max(100_000).optional(),
+  order: z.enum(['asc', 'desc']).optional(),
+})
+export type SeriesHistoryQuestion = z.infer<typeof SeriesHistoryQuestion>
+
+export const AcrossHistoryQuestion = z.strictObject({
+  devices: faultBoundedArray(DeviceIdentifier).max(acrossDevicesMax).optional(),
+  groups: z.array(GroupReference).max(boundGroupsMax).optional(),
+  filter: FilterCondition.optional(),
+  serviceIdentifier: ServiceIdentifier,
+  property: PropertyKey,
+  aggregate: z.enum(aggregateNames).exclude(['duration']).default('avg'),
+  across: z.enum(acrossNames),
+  interval: orNumber(intervalField),
+  points: z.int().min(1).max(10_000).optional(),
+  tz: zoneField.optional(),
+  ...span,
+})
+export type AcrossHistoryQuestion = z.infer<typeof AcrossHistoryQuestion>
+
+export const SeriesHistory = z.object({
+  from: time,
+  to: time,
+  interval: z.int().optional(),
+  tz: z.string().optional(),
+  gaps: z.array(Span),
+  series: z.array(HistorySeries.extend({ deviceIdentifier: z.string(), serviceIdentifier: z.string() })),
+  /** The span of the next page of points, if there is one. */
+  next: Span.optional(),
+})
+
+export const AcrossHistory = z.object({
+  from: time,
+  to: time,
+  interval: z.int(),
+  aggregate: z.enum(aggregateNames),
+  across: z.enum(acrossNames),
+  devices: z.int(),
+  time: times,
+  value: numbers,
+})
+
+export const queryHistory = defineRoute('queryHistory', {
+  route: 'POST /history/query',
+  source: 'contract 9',
+  summary: 'Read the history of several properties, or of one property across many devices',
+  access: { resource: 'service', action: 'read', within: 'list' },
+  hasPosition: true,
+  body: { schema: z.union([SeriesHistoryQuestion, AcrossHistoryQuestion]) },
+  answers: {
+    200: { description: 'The history', schema: z.union([SeriesHistory, AcrossHistory]) },
+    404: { description: 'History is off', schema: ErrorBody },
+    ...errorAnswers(400, 401, 403, 503),
+  },
+  example: {
+    body: {
+      serviceIdentifier: exampleService,
+      property: '0x2000',
+      across: 'avg',
+      interval: '1h',
+      from: '-1h',
+    },
+    status: 200,
+    answer: {
+      from: 1_789_999_200_000,
+      to: 1_790_002_800_000,
+      interval: 3_600_000,
+      aggregate: 'avg',
+      across: 'avg',
+      devices: 1,
+      time: [1_789_999_200_000],
+      value: [21.3],
+    },
+  },
+})
+
+const serviceIdentifiersField = z
+  .union([ServiceIdentifier, z.array(ServiceIdentifier).max(seriesMax)])
+  .transform((found) => (typeof found === 'string' ? [found] : found))
+
+const HistoryExportQuery = HistoryQuery.pick({ properties: true, from: true, to: true }).extend({
+  deviceIdentifier: deviceIdentifiersField,
+  serviceIdentifier: serviceIdentifiersField,
+  format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
+  interval: intervalField.optional(),
+  aggregates: aggregatesField.optional(),
+})
+export type HistoryExportQuery = z.infer<typeof HistoryExportQuery>
+
+export const exportHistory = defineRoute('exportHistory', {
+  route: 'GET /history/export',
+  source: 'contract 9',
+  summary: 'Export the history of properties as a file with a row for each point, or each span of time',
+  access: { resource: 'service', action: 'read', within: 'list' },
+  hasPosition: true,
+  query: HistoryExportQuery,
+  answers: {
+    200: { description: 'The rows', contentType: 'text/csv' },
+    404: {
+      description: 'None of the properties exists, the caller may read none of them, or history is off',
+      schema: ErrorBody,
+    },
+    ...errorAnswers(400, 401, 403, 503),
+  },
+  example: {
+    query: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService, format: 'csv', from: '-1h' },
+    status: 200,
+  },
+})
+
+const count = z.int()
+
+export const HistoryImport = z.object({
+  rows: count,
+  stored: count,
+  /** Rows that were left out. */
+  rejected: z.object({ unknown: count, invalid: count, old: count }),
+  /** The first rejected rows, without those that are too old, which are only counted. */
+  details: z.array(z.object({ line: z.int(), message: z.string() })),
+})
+export type HistoryImport = z.infer<typeof HistoryImport>
+
+export const importHistory = defineRoute('importHistory', {
+  route: 'POST /history/import',
+  source: 'contract 9',
+  summary: 'Import values of an earlier system into the history',
+  access: { resource: 'device', action: 'update', within: 'list' },
+  body: { schema: z.unknown(), contentTypes: 'any', isStreamed: true },
+  answers: {
+    200: { description: 'The rows were stored, except those that are counted as rejected', schema: HistoryImport },
+    404: { description: 'History is off', schema: ErrorBody },
+    413: { description: 'The body is larger than IMAGE_BYTES_MAX', schema: ErrorBody },
+    ...errorAnswers(400, 401, 403, 429, 503),
+  },
+  example: {
+    body: `deviceIdentifier,serviceIdentifier,propId,time,value\n${exampleDevice},${exampleService},0x2000,2020-01-01T00:00:00Z,21.5\n`,
+    status: 200,
+    answer: { rows: 1, stored: 0, rejected: { unknown: 0, invalid: 0, old: 1 }, details: [] },
+  },
+})
+
+export const compactHistory = defineRoute('compactHistory', {
+  route: 'POST /history/compact',
+  source: 'contract 9',
+  summary: 'Delete expired values of the history at once, and free their disk space',
+  access: { resource: 'tenants', action: 'update', within: 'tenant' },
+  answers: {
+    204: { description: 'The deletion has begun' },
+    404: { description: 'History is off', schema: ErrorBody },
+    ...errorAnswers(401, 403, 503),
+  },
+  example: { status: 204 },
 })

@@ -6,8 +6,8 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 /** Whether the server receives or sends the data: a schema that transforms has two forms. */
 type Side = 'input' | 'output'
 
-/** An addition to zod's JSON Schema. A note with `type` or `anyOf` replaces the whole schema. */
-export type SchemaNote = JsonSchema
+/** An addition to zod's JSON Schema; a text is a description. A note with `type` or `anyOf` replaces the whole schema. */
+export type SchemaNote = JsonSchema | string
 
 export interface SchemaCollectionOptions {
   /** Schemas that are described once, under their names. */
@@ -97,8 +97,9 @@ export class SchemaCollection {
     // Every integer has this maximum, so it is noise.
     if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
     if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum
-    const note = this.#options.notes.get(schema)
-    if (!note) return
+    const found = this.#options.notes.get(schema)
+    if (found === undefined) return
+    const note = typeof found === 'string' ? { description: found } : found
     if ('type' in note || 'anyOf' in note) for (const keyword of Object.keys(json)) delete json[keyword]
     Object.assign(json, note)
   }

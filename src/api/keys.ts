@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
 import { keyLifetimeField, TenantQuery } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
 import { ResourceIdentifier } from '#model/crn'
 import { ServerMadeId, Timestamp, uint32Max } from '#model/identifier'
 import { printable } from '#model/text'

@@ -1,5 +1,4 @@
-import { ErrorBody, errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { LinkBody } from '#model/link-message'
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { changeAnswer, ErrorBody, errorAnswers } from '#api/answers'
 import { depthField, deviceIdentifiersField, pageFields } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { changeAnswer, defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleDevice } from '#api/state-shape'
 import { DeviceIdentifier } from '#model/identifier'
 import { MetaPatch, MetaRecord } from '#model/meta'

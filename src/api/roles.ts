@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { errorAnswers, notModified } from '#api/answers'
 import { TenantQuery } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { RoleEntry, RoleGrants, RoleName } from '#model/role'
 
 /** Roles of a tenant: named lists of grants. Contract 2. */

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { ErrorBody, errorAnswers, notModified } from '#api/answers'
 import { depthField, pageFields } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, ErrorBody, errorAnswers, notModified } from '#api/route-entry'
 import { exampleService } from '#api/state-shape'
 import { ServiceIdentifier } from '#model/identifier'
 import { ServiceSchema } from '#model/service-schema'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
 import { examplePair, TokenPair, tokenField } from '#api/sign-in'
 import { SubmittedPassword } from '#model/user'
 
@@ -13,6 +12,9 @@ export const factorCodeField = z.string().max(64)
  */
 export const confirmationFields = { password: SubmittedPassword.optional(), code: factorCodeField.optional() }
 
+/** The common part of all routes about second factors. */
+export const factorRoute = { source: '§5.2.8, contract 2', access: 'user or proof', isSecret: true } as const
+
 /** Second factors: one-time codes and recovery codes. §5.2.8, contract 2. */
 
 const token = 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln'
@@ -21,33 +23,27 @@ const WithCode = z.strictObject({ token: tokenField, code: factorCodeField })
 export const RecoveryCodes = z.array(z.string())
 
 export const useTotp = defineRoute('useTotp', {
+  ...factorRoute,
   route: 'POST /auth/2fa/totp',
-  source: '§5.2.8, contract 2',
   summary: 'Complete a sign-in with a one-time code',
-  access: 'user or proof',
-  isSecret: true,
   body: { schema: WithCode },
   answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 429, 503) },
   example: { body: { token, code: '492039' }, status: 200, answer: examplePair },
 })
 
 export const useRecoveryCode = defineRoute('useRecoveryCode', {
+  ...factorRoute,
   route: 'POST /auth/2fa/recovery',
-  source: '§5.2.8, contract 2',
   summary: 'Complete a sign-in with a recovery code, which is valid once',
-  access: 'user or proof',
-  isSecret: true,
   body: { schema: WithCode },
   answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 429, 503) },
   example: { body: { token, code: 'ABCD-EFGH-IJKL-MNOP' }, status: 200, answer: examplePair },
 })
 
 export const enrollTotp = defineRoute('enrollTotp', {
+  ...factorRoute,
   route: 'POST /auth/2fa/totp/enroll',
-  source: '§5.2.8, contract 2',
   summary: 'Create a secret for one-time codes; it takes effect when it is activated',
-  access: 'user or proof',
-  isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
     200: { description: 'The secret', schema: z.object({ secret: z.string(), otpauthUri: z.string() }) },
@@ -64,11 +60,9 @@ export const enrollTotp = defineRoute('enrollTotp', {
 })
 
 export const activateTotp = defineRoute('activateTotp', {
+  ...factorRoute,
   route: 'POST /auth/2fa/totp/activate',
-  source: '§5.2.8, contract 2',
   summary: 'Activate one-time codes with the first of them; completes a sign-in that requires enrolment',
-  access: 'user or proof',
-  isSecret: true,
   // The code proves the new secret, and does not confirm the user.
   body: {
     schema: z.strictObject({
@@ -92,11 +86,9 @@ export const activateTotp = defineRoute('activateTotp', {
 })
 
 export const removeTotp = defineRoute('removeTotp', {
+  ...factorRoute,
   route: 'DELETE /auth/2fa/totp',
-  source: '§5.2.8, contract 2',
   summary: 'Turn off one-time codes; the other sessions end',
-  access: 'user or proof',
-  isSecret: true,
   body: { schema: z.strictObject(confirmationFields).optional() },
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
   example: { body: { password: 'correct horse battery' }, status: 204 },

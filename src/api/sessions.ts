@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
 import { TenantQuery } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
 import { ServerMadeId, TenantIdentifier, Timestamp } from '#model/identifier'
 import { Grant } from '#model/scope'
 import { Email, Password, SecondFactor, SubmittedPassword, UserName } from '#model/user'

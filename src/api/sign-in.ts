@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
 import { booleanField } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, errorAnswers } from '#api/route-entry'
 import { ResourceIdentifier } from '#model/crn'
 import { TenantIdentifier } from '#model/identifier'
 import { TenantName, TenantReference } from '#model/tenant'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { changeAnswer, errorAnswers, notModified } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
+import { changeAnswer, defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { TenantIdentifier } from '#model/identifier'
 import { TenantEntry, TenantHosts, TenantName, TenantReference, TwoFactorPolicy } from '#model/tenant'
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { changeAnswer, ErrorBody, errorAnswers } from '#api/answers'
 import { pageFields } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { changeAnswer, defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleAuthorship, exampleDevice } from '#api/state-shape'
 import { exampleFirmware, exampleProject } from '#api/updates'
 import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName } from '#model/identifier'
@@ -234,32 +233,26 @@ export const deleteRollout = defineRoute('deleteRollout', {
   example: { parameters: { project: exampleProject }, status: 204 },
 })
 
-export const pauseRollout = defineRoute('pauseRollout', {
-  route: 'POST /updates/projects/:project/rollout/pause',
+const changeState = {
   source: 'contract 6',
-  summary: 'Pause a rollout; running updates continue',
   access: { resource: 'updates', action: 'update', within: 'tenant' },
   parameters: project,
   answers: {
     200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') },
     ...errorAnswers(401, 403, 404),
   },
-  example: {
-    parameters: { project: exampleProject },
-    status: 200,
-    answer: { ...exampleRollout, state: 'paused' },
-  },
+} as const
+
+export const pauseRollout = defineRoute('pauseRollout', {
+  ...changeState,
+  route: 'POST /updates/projects/:project/rollout/pause',
+  summary: 'Pause a rollout; running updates continue',
+  example: { parameters: { project: exampleProject }, status: 200, answer: { ...exampleRollout, state: 'paused' } },
 })
 
 export const resumeRollout = defineRoute('resumeRollout', {
+  ...changeState,
   route: 'POST /updates/projects/:project/rollout/resume',
-  source: 'contract 6',
   summary: 'Resume a rollout that is paused, or stopped because of failures',
-  access: { resource: 'updates', action: 'update', within: 'tenant' },
-  parameters: project,
-  answers: {
-    200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') },
-    ...errorAnswers(401, 403, 404),
-  },
   example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
 })

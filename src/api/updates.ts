@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { ErrorBody, errorAnswers } from '#api/answers'
 import { depthField, deviceIdentifiersField, pageFields, signatureField } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleDevice } from '#api/state-shape'
 import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
 import { DeviceIdentifier, Sha256 } from '#model/identifier'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { changeAnswer, errorAnswers, notModified } from '#api/answers'
 import { codeLifetimeField, pageFields, TenantQuery, tenantFields } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { changeAnswer, defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { ResourceIdentifier } from '#model/crn'
 import { Timestamp } from '#model/identifier'
 import { Email, NewUserName, RoleNames, UserEntry, UserName } from '#model/user'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/route-entry'
-import { confirmationFields, RecoveryCodes } from '#api/second-factors'
+import { defineRoute, errorAnswers } from '#api/route-entry'
+import { confirmationFields, factorRoute, RecoveryCodes } from '#api/second-factors'
 import { examplePair, TokenPair, tokenField } from '#api/sign-in'
 import { Timestamp } from '#model/identifier'
 import { printable } from '#model/text'
@@ -64,11 +63,9 @@ const credential = { id, rawId: id, type: 'public-key', clientExtensionResults: 
 const clientDataJSON = 'eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0'
 
 export const startWebauthnRegistration = defineRoute('startWebauthnRegistration', {
+  ...factorRoute,
   route: 'POST /auth/2fa/webauthn/register/options',
-  source: '§5.2.8, contract 2',
   summary: 'Create options for `navigator.credentials.create`; valid once, for five minutes',
-  access: 'user or proof',
-  isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
     200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
@@ -88,11 +85,9 @@ export const startWebauthnRegistration = defineRoute('startWebauthnRegistration'
 })
 
 export const finishWebauthnRegistration = defineRoute('finishWebauthnRegistration', {
+  ...factorRoute,
   route: 'POST /auth/2fa/webauthn/register/verify',
-  source: '§5.2.8, contract 2',
   summary: 'Activate a new credential; completes a sign-in that requires enrolment',
-  access: 'user or proof',
-  isSecret: true,
   body: {
     schema: z.strictObject({
       token: tokenField.optional(),
@@ -121,11 +116,9 @@ export const finishWebauthnRegistration = defineRoute('finishWebauthnRegistratio
 })
 
 export const startWebauthnAuthentication = defineRoute('startWebauthnAuthentication', {
+  ...factorRoute,
   route: 'POST /auth/2fa/webauthn/authenticate/options',
-  source: '§5.2.8, contract 2',
   summary: 'Create options for `navigator.credentials.get`; valid once, for five minutes',
-  access: 'user or proof',
-  isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional() }).optional() },
   answers: {
     200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
@@ -139,11 +132,9 @@ export const startWebauthnAuthentication = defineRoute('startWebauthnAuthenticat
 })
 
 export const finishWebauthnAuthentication = defineRoute('finishWebauthnAuthentication', {
+  ...factorRoute,
   route: 'POST /auth/2fa/webauthn/authenticate/verify',
-  source: '§5.2.8, contract 2',
   summary: 'Complete a sign-in with a credential, or confirm the user of a session',
-  access: 'user or proof',
-  isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...Assertion }) },
   answers: {
     200: { description: 'The pair of tokens if it completes a sign-in, otherwise empty', schema: TokenPair.partial() },
@@ -175,11 +166,9 @@ export const listWebauthnCredentials = defineRoute('listWebauthnCredentials', {
 })
 
 export const deleteWebauthnCredential = defineRoute('deleteWebauthnCredential', {
+  ...factorRoute,
   route: 'DELETE /auth/2fa/webauthn/credentials/:id',
-  source: '§5.2.8, contract 2',
   summary: 'Delete a credential; the other sessions end',
-  access: 'user or proof',
-  isSecret: true,
   parameters: z.object({ id: CredentialId }),
   body: { schema: z.strictObject(confirmationFields).optional() },
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { ErrorBody, errorAnswers } from '#api/answers'
 import { pageFields } from '#api/fields'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { ActionBody, ActionEntry, zeroCounts } from '#model/action'
 import { DeviceIdentifier, PropertyId, ServerMadeId, ServiceIdentifier } from '#model/identifier'
@@ -54,8 +53,7 @@ const example = {
   answer: { updates: [{ propId: 8192, status: 'OK' }] },
 }
 
-export const writeDeviceProperties = defineRoute('writeDeviceProperties', {
-  route: 'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
+const write = {
   source: '§1.1, contract 3.5',
   summary: 'Write properties of one service of a device',
   access: update,
@@ -64,18 +62,16 @@ export const writeDeviceProperties = defineRoute('writeDeviceProperties', {
   body,
   answers,
   example,
+} as const
+
+export const writeDeviceProperties = defineRoute('writeDeviceProperties', {
+  ...write,
+  route: 'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
 })
 
 export const writeServiceProperties = defineRoute('writeServiceProperties', {
+  ...write,
   route: 'PUT /services/:serviceIdentifier/devices/:deviceIdentifier/properties',
-  source: '§1.1, contract 3.5',
-  summary: 'Write properties of one service of a device',
-  access: update,
-  parameters: deviceService,
-  query: WriteQuery,
-  body,
-  answers,
-  example,
 })
 
 /** Actions: one write to many devices. Contract 3.6. */

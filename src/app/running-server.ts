@@ -1,10 +1,8 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { getHeapStatistics } from 'node:v8'
-import { argon2Engine } from '#access/argon2'
 import { anonymousCallers } from '#access/built-in-callers'
 import type { IdentitySettings } from '#access/options'
-import { WrongFileKey } from '#access/signing-key-ring'
 import { adminCommand } from '#app/admin-command'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Config } from '#app/config'
@@ -45,6 +43,8 @@ import { findDamage, levelStorage } from '#store/level'
 import { type ServerFile, proofOf, removeServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
 import type { StoreJournal } from '#store/store-journal'
 import { httpWebhookSender } from '#notifications/webhook-sender'
+import { argon2Engine } from '#access/passwords'
+import { WrongFileKey } from '#access/signing-keys'
 
 /** One tenant may fill half of the heap: the rest is for frames, answers, shapes and the collector. */
 const tenantsInHeap = 2

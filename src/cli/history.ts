@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { type Command, Option } from 'commander'
-import type { HistoryImport } from '#api/history-selection'
+import type { HistoryImport } from '#api/history'
 import { type CommandAction, type CommandContext, collectValues } from '#cli/command-context'
 
 interface ExportOptions {

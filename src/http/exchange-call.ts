@@ -2,7 +2,7 @@ import type { BegunRequest, BodyStream, Call } from '#http/call'
 import type { Exchange } from '#http/exchange'
 import type { Caller, Principal } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
-import { seedBytes } from '#model/seeded-random'
+import { seedBytes } from '#model/identifier'
 
 /**
  * The call of a handler. It is a class and not a literal, because values that most handlers never use (signal, address,

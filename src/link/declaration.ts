@@ -5,7 +5,7 @@ import type { PropertyState } from '#model/entry'
 import { type HelloMessage, PropertyDeclaration, type ServiceDeclaration, ServiceHead } from '#model/link-message'
 import { modifierBits, modifierFlags } from '#model/modifier'
 import { Problem } from '#model/problem'
-import { describe, propertyTypeOf } from '#model/property-type'
+import { propertyTypeOf } from '#model/property-type'
 import type { InternShape, ShapeProperty } from '#model/shape'
 import { tenantKey } from '#model/tenant'
 import type { World } from '#runtime/world'
@@ -33,8 +33,8 @@ export function declaredService(
     const value = type.accept(property.value)
     if (value === undefined) {
       const path = `services.${place}.properties.${properties.indexOf(property)}.value`
-      const message = `property ${property.propId} of ${serviceIdentifier} must be ${describe(type)}`
-      throw new Problem('value_bad', message, { details: [{ path, message: `must be ${describe(type)}` }] })
+      const message = `property ${property.propId} of ${serviceIdentifier} must be ${type.text}`
+      throw new Problem('value_bad', message, { details: [{ path, message: `must be ${type.text}` }] })
     }
     items.push(index, value)
   })

@@ -3,7 +3,6 @@ import type { Items, PropertyState } from '#model/entry'
 import { isPropertyId, timestampMsMax, uint32Max } from '#model/identifier'
 import { messageCharactersMax, propertiesMax } from '#model/link-message'
 import { Problem } from '#model/problem'
-import { describe } from '#model/property-type'
 import type { Shape, ShapeProperty } from '#model/shape'
 
 /** A decoded frame of a device: a checked UPDATE, an UPDATE to refuse, or a message that the schemas have to check. */
@@ -157,7 +156,7 @@ function unknownProperty(propId: number): Problem {
 }
 
 function badValue(property: ShapeProperty): Problem {
-  return new Problem('value_bad', `property ${property.propId} must be ${describe(property.type)}`)
+  return new Problem('value_bad', `property ${property.propId} must be ${property.type.text}`)
 }
 
 /** The frame that an ERROR message is about, as far as it is known. `deviceIdentifier` belongs to HELLO. */

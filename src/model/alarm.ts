@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { type Authored, authorshipFields } from '#model/authorship'
 import { AlarmCondition, type Condition } from '#model/condition'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
-import { BoundDevices, BoundGroups, BoundName } from '#model/group'
+import { BoundDevices, BoundGroups, BoundName, type DeviceBinding } from '#model/group'
 import { ServiceIdentifier, ServiceReference, Timestamp } from '#model/identifier'
 
 /** Alarms: conditions on properties of devices. §1.3, contract 5.3. */
@@ -45,22 +46,15 @@ export const AlarmBody = z.strictObject({
 export type AlarmBody = Readonly<z.infer<typeof AlarmBody>>
 
 /**
- * A stored alarm. `updatedBy` is its author, whose permissions count when it is evaluated. `updatedBy` and `createdBy`
- * are resource names. Times are Unix ms; `edit` is a random number that differs after every change.
+ * A stored alarm. `updatedBy` is its author, whose permissions count when it is evaluated. `edit` is a random number
+ * that differs after every change.
  */
-export interface StoredAlarm {
+export interface StoredAlarm extends Authored, DeviceBinding {
   readonly name: string
   readonly severity: Severity
   readonly serviceIdentifier: string
   readonly condition: Condition
   readonly forSeconds: number
-  /** Null: not given. If `devices` and `groups` are null, the alarm applies to all devices. */
-  readonly devices: readonly string[] | null
-  readonly groups: readonly string[] | null
-  readonly createdBy: string
-  readonly createdAt: number
-  readonly updatedBy: string
-  readonly updatedAt: number
   readonly edit: number
   /** The time of the last change of the condition or service, Unix ms; absent before the first change. */
   readonly conditionAt?: number
@@ -85,10 +79,7 @@ export const AlarmEntry = z.object({
   serviceIdentifier: ServiceIdentifier,
   forSeconds: z.int().min(0).max(forSecondsMax),
   resourceIdentifier: ResourceIdentifier,
-  createdBy: z.string(),
-  createdAt: Timestamp,
-  updatedBy: z.string(),
-  updatedAt: Timestamp,
+  ...authorshipFields,
 })
 export type AlarmEntry = z.infer<typeof AlarmEntry>
 

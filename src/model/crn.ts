@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { deviceIdentifierOf, isServerMadeId, isShortName, isTenantIdentifier } from '#model/identifier'
+import { normalised } from '#model/text'
 
 /**
  * Resource names, `crn#<type>:<id>`: the unique name of a resource in the API. §2.1, contract 1.7.
@@ -41,14 +42,14 @@ export const crnCharactersMax = 4 + 12 + 1 + 63 + 1 + 64
 const crnPattern = /^crn#([a-z]+):([^/]+)(?:\/(.+))?$/
 
 /** A resource name of any type, in its normal form. */
-export const ResourceIdentifier = z
-  .string()
-  .max(crnCharactersMax, { abort: true })
-  .refine((text) => parseCrn(text) !== undefined, 'must be a resource name such as crn#user:2Vb7qYx9Kd')
-  .overwrite((text) => {
+export const ResourceIdentifier = normalised(
+  (text) => {
     const crn = parseCrn(text)
-    return crn ? formatCrn(crn) : text
-  })
+    return crn && formatCrn(crn)
+  },
+  'must be a resource name such as crn#user:2Vb7qYx9Kd',
+  z.string().max(crnCharactersMax, { abort: true }),
+)
 export type ResourceIdentifier = z.infer<typeof ResourceIdentifier>
 
 /**
@@ -60,8 +61,7 @@ export function parseCrn(text: string): Crn | undefined {
   const [, type, first, name] = crnPattern.exec(text) ?? []
   if (type === undefined || first === undefined || !isCrnType(type)) return undefined
   if (isNamed(type)) return name === undefined ? undefined : namedOf(type, first, name)
-  const isValid = crnTypes[type] === 'tenant' ? isTenantIdentifier(first) : isServerMadeId(first)
-  return isValid && name === undefined ? { type, id: first } : undefined
+  return isIdOf(type, first) && name === undefined ? { type, id: first } : undefined
 }
 
 /** The resource name of valid parts. The inverse of `parseCrn`. */
@@ -73,6 +73,15 @@ export function formatCrn(crn: Crn): string {
 export function idOfCrn(text: string, type: CrnTypeWithId): string | undefined {
   const crn = parseCrn(text)
   return crn?.type === type && 'id' in crn ? crn.id : undefined
+}
+
+/** A resource of this type, by its id or its resource name; the result is the id. Contract 1.7. */
+export function referenceTo(type: CrnTypeWithId, message: string) {
+  return normalised((text) => (isIdOf(type, text) ? text : idOfCrn(text, type)), message)
+}
+
+function isIdOf(type: CrnTypeWithId, text: string): boolean {
+  return crnTypes[type] === 'tenant' ? isTenantIdentifier(text) : isServerMadeId(text)
 }
 
 function namedOf(type: CrnTypeWithName, tenant: string, text: string): Crn | undefined {

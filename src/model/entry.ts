@@ -42,18 +42,22 @@ export type EntryExceptReport = Exclude<Entry, Reported>
 
 export type EntryKind = Entry['kind']
 
-interface DeviceAdded {
-  readonly kind: 'device_added'
+/** An entry about a device. */
+interface OfDevice {
   readonly device: string
-  readonly flakeAddress: number
   readonly at: number
 }
 
-interface DeviceRemoved {
-  readonly kind: 'device_removed'
-  readonly device: string
+interface OfNumberedDevice extends OfDevice {
   readonly flakeAddress: number
-  readonly at: number
+}
+
+interface DeviceAdded extends OfNumberedDevice {
+  readonly kind: 'device_added'
+}
+
+interface DeviceRemoved extends OfNumberedDevice {
+  readonly kind: 'device_removed'
 }
 
 /** Reported instead of a value that the device could not read. Contract 3.8. */
@@ -68,12 +72,9 @@ export type PropertyState = PropertyValue | PropertyError | null
 export type Items = readonly (number | PropertyState)[]
 
 /** A device reported properties of a service. */
-export interface Reported {
+export interface Reported extends OfNumberedDevice {
   readonly kind: 'reported'
-  readonly device: string
-  readonly flakeAddress: number
   readonly shape: Shape
-  readonly at: number
   /** The device's own time if it gave a plausible one, otherwise `at`. Contract 4.6. */
   readonly timestamp: number
   /** Number of the message in its session; 0 if the report has no number. */
@@ -103,12 +104,9 @@ export type Stamps = readonly (string | number)[]
  * A device declared a service. `items` holds the values that differ from before, `removed` the properties that are no
  * longer declared or lost their value.
  */
-export interface Declared {
+export interface Declared extends OfNumberedDevice {
   readonly kind: 'declared'
-  readonly device: string
-  readonly flakeAddress: number
   readonly shape: Shape
-  readonly at: number
   readonly items: Items
   readonly removed: readonly RemovedProperty[]
 }
@@ -121,19 +119,14 @@ export interface RemovedProperty {
 }
 
 /** A device no longer offers a service. */
-export interface Undeclared {
+export interface Undeclared extends OfNumberedDevice {
   readonly kind: 'undeclared'
-  readonly device: string
-  readonly flakeAddress: number
   readonly service: string
-  readonly at: number
   readonly removed: readonly RemovedProperty[]
 }
 
-export interface StatusChanged {
+export interface StatusChanged extends OfDevice {
   readonly kind: 'status_changed'
-  readonly device: string
-  readonly at: number
   readonly status: DeviceStatus
   /** Unix ms, 0 for never, like `lastConnect`. */
   readonly lastMessage: number
@@ -148,28 +141,21 @@ export interface Firmware {
 }
 
 /** A device sent its description. Contract 4, DEVICE_DISCOVERY. */
-export interface Discovered {
+export interface Discovered extends OfNumberedDevice {
   readonly kind: 'discovered'
-  readonly device: string
-  readonly flakeAddress: number
-  readonly at: number
   readonly project: string | null
   readonly firmwares: readonly Firmware[]
   readonly isAutoUpdated: boolean
 }
 
-interface MetaSet {
+interface MetaSet extends OfDevice {
   readonly kind: 'meta_set'
-  readonly device: string
-  readonly at: number
   /** The whole object after the change. */
   readonly meta: JsonObject
 }
 
-interface MetaDeleted {
+interface MetaDeleted extends OfDevice {
   readonly kind: 'meta_deleted'
-  readonly device: string
-  readonly at: number
   readonly key: string
 }
 
@@ -206,11 +192,9 @@ interface AlarmDeleted {
 }
 
 /** An alarm became active or inactive on a device. */
-export interface AlarmChanged {
+export interface AlarmChanged extends OfDevice {
   readonly kind: 'alarm_changed'
-  readonly device: string
   readonly alarm: string
-  readonly at: number
   readonly isActive: boolean
   /** The time of the change, Unix ms. It may be earlier than `at`. */
   readonly since: number
@@ -224,21 +208,17 @@ export interface AlarmChanged {
 }
 
 /** The desired values of a service of a device changed. */
-export interface DesiredSet {
+export interface DesiredSet extends OfDevice {
   readonly kind: 'desired_set'
-  readonly device: string
   readonly service: string
-  readonly at: number
   /** All desired values of the service after the change, sorted by propId. */
   readonly items: readonly DesiredItem[]
 }
 
 /** A user or program acknowledged an alarm on a device. Contract 12, Alarms. */
-export interface AlarmAcknowledged {
+export interface AlarmAcknowledged extends OfDevice {
   readonly kind: 'alarm_acknowledged'
-  readonly device: string
   readonly alarm: string
-  readonly at: number
   /** The `since` of the acknowledged state. */
   readonly since: number
   /** The resource name of a user or an API key. */
@@ -249,10 +229,8 @@ export interface AlarmAcknowledged {
 /**
  * An update of a device's firmware changed its state. This entry does not change the device's own state. Contract 6.
  */
-export interface UpdateChanged {
+export interface UpdateChanged extends OfDevice {
   readonly kind: 'update_changed'
-  readonly device: string
-  readonly at: number
   readonly index: number
   readonly status: UpdateState
   /** The version to install, once it is known. */

@@ -54,52 +54,47 @@ export const eventKinds = {
    * device's own time if the device sent a plausible one.
    */
   OBJECT_UPDATED: {
-    resource: 'service',
-    hasDevice: true,
+    ...deviceEvent('OBJECT_UPDATED', 'service', {
+      flakeAddress: FlakeAddress,
+      ...device,
+      ...service,
+      updates: z.array(Property),
+    }),
     hasService: true,
-    audience: 'scope',
-    schema: shape('OBJECT_UPDATED', { flakeAddress: FlakeAddress, ...device, ...service, updates: z.array(Property) }),
   },
   /** `desired` are all desired values of the service after the change. */
   DESIRED_UPDATED: {
-    resource: 'service',
-    hasDevice: true,
+    ...deviceEvent('DESIRED_UPDATED', 'service', { ...device, ...service, desired: DesiredValues }),
     hasService: true,
-    audience: 'scope',
-    schema: shape('DESIRED_UPDATED', { ...device, ...service, desired: DesiredValues }),
   },
-  DEVICE_ADD: deviceEvent('device', shape('DEVICE_ADD', device)),
-  DEVICE_DELETE: deviceEvent('device', shape('DEVICE_DELETE', device)),
+  DEVICE_ADD: deviceEvent('DEVICE_ADD', 'device', device),
+  DEVICE_DELETE: deviceEvent('DEVICE_DELETE', 'device', device),
   /**
    * `updates` describe the device as read-only STRING properties: propId 0 is the identifier, 1 the project, from 16 on
    * the firmwares. Contract 4.
    */
-  DEVICE_DISCOVERY: deviceEvent(
-    'updates',
-    shape('DEVICE_DISCOVERY', { flakeAddress: FlakeAddress, ...device, updates: z.array(Property) }),
-  ),
-  META_STATUS_CHANGE: deviceEvent(
-    'meta',
-    shape('META_STATUS_CHANGE', {
-      ...device,
-      status: DeviceStatus,
-      lastMessage: Timestamp,
-      lastConnect: Timestamp,
-      numConnects: z.int().min(0),
-    }),
-  ),
+  DEVICE_DISCOVERY: deviceEvent('DEVICE_DISCOVERY', 'updates', {
+    flakeAddress: FlakeAddress,
+    ...device,
+    updates: z.array(Property),
+  }),
+  META_STATUS_CHANGE: deviceEvent('META_STATUS_CHANGE', 'meta', {
+    ...device,
+    status: DeviceStatus,
+    lastMessage: Timestamp,
+    lastConnect: Timestamp,
+    numConnects: z.int().min(0),
+  }),
   /** `meta` is the whole object after the change. */
-  META_SET: deviceEvent('meta', shape('META_SET', { ...device, meta: Meta })),
-  META_DELETE: deviceEvent('meta', shape('META_DELETE', { ...device, key: z.string() })),
-  SCHEMA_ADD: schemaEvent(shape('SCHEMA_ADD', { ...service, schema: ServiceSchema })),
-  SCHEMA_UPDATE: schemaEvent(shape('SCHEMA_UPDATE', { ...service, schema: ServiceSchema })),
-  SCHEMA_DELETE: schemaEvent(shape('SCHEMA_DELETE', service)),
+  META_SET: deviceEvent('META_SET', 'meta', { ...device, meta: Meta }),
+  META_DELETE: deviceEvent('META_DELETE', 'meta', { ...device, key: z.string() }),
+  SCHEMA_ADD: schemaEvent('SCHEMA_ADD', { ...service, schema: ServiceSchema }),
+  SCHEMA_UPDATE: schemaEvent('SCHEMA_UPDATE', { ...service, schema: ServiceSchema }),
+  SCHEMA_DELETE: schemaEvent('SCHEMA_DELETE', service),
   /** `payload` is the Subscription, §2.6. */
-  NOTIFICATION_SUBSCRIBE: ownerEvent(shape('NOTIFICATION_SUBSCRIBE', { ...resource, payload: whole })),
-  NOTIFICATION_SUBSCRIPTION_UPDATE: ownerEvent(
-    shape('NOTIFICATION_SUBSCRIPTION_UPDATE', { ...resource, payload: whole }),
-  ),
-  NOTIFICATION_UNSUBSCRIBE: ownerEvent(shape('NOTIFICATION_UNSUBSCRIBE', { ...resource, payload: nothing })),
+  NOTIFICATION_SUBSCRIBE: ownerEvent('NOTIFICATION_SUBSCRIBE', { ...resource, payload: whole }),
+  NOTIFICATION_SUBSCRIPTION_UPDATE: ownerEvent('NOTIFICATION_SUBSCRIPTION_UPDATE', { ...resource, payload: whole }),
+  NOTIFICATION_UNSUBSCRIBE: ownerEvent('NOTIFICATION_UNSUBSCRIBE', { ...resource, payload: nothing }),
   /** `payload` is the alarm; `{}` if the alarm was deleted. */
   ALARM_CONFIG_UPDATE: {
     resource: 'alarms',
@@ -109,36 +104,24 @@ export const eventKinds = {
     audience: 'scope',
     schema: shape('ALARM_CONFIG_UPDATE', { ...resource, payload: whole }),
   },
-  ALARM_STATUS_ACTIVE: deviceEvent(
-    'alarms',
-    shape('ALARM_STATUS_ACTIVE', { ...resource, ...device, since: Timestamp }),
-  ),
-  ALARM_STATUS_INACTIVE: deviceEvent(
-    'alarms',
-    shape('ALARM_STATUS_INACTIVE', { ...resource, ...device, since: Timestamp }),
-  ),
-  ALARM_STATUS_ACKNOWLEDGED: deviceEvent(
-    'alarms',
-    shape('ALARM_STATUS_ACKNOWLEDGED', {
-      ...resource,
-      ...device,
-      since: Timestamp,
-      by: z.string(),
-      comment: z.string().optional(),
-    }),
-  ),
+  ALARM_STATUS_ACTIVE: deviceEvent('ALARM_STATUS_ACTIVE', 'alarms', { ...resource, ...device, since: Timestamp }),
+  ALARM_STATUS_INACTIVE: deviceEvent('ALARM_STATUS_INACTIVE', 'alarms', { ...resource, ...device, since: Timestamp }),
+  ALARM_STATUS_ACKNOWLEDGED: deviceEvent('ALARM_STATUS_ACKNOWLEDGED', 'alarms', {
+    ...resource,
+    ...device,
+    since: Timestamp,
+    by: z.string(),
+    comment: z.string().optional(),
+  }),
   /** `progress` in percent. */
-  UPDATE_STATUS: deviceEvent(
-    'updates',
-    shape('UPDATE_STATUS', {
-      ...device,
-      index: FirmwareIndex,
-      status: UpdateStatus,
-      firmware: FirmwareVersion.optional(),
-      progress: z.number().min(0).max(100).optional(),
-      message: z.string().optional(),
-    }),
-  ),
+  UPDATE_STATUS: deviceEvent('UPDATE_STATUS', 'updates', {
+    ...device,
+    index: FirmwareIndex,
+    status: UpdateStatus,
+    firmware: FirmwareVersion.optional(),
+    progress: z.number().min(0).max(100).optional(),
+    message: z.string().optional(),
+  }),
 } as const satisfies Record<string, EventKind>
 
 export type EventType = keyof typeof eventKinds
@@ -154,14 +137,17 @@ function shape<T extends string, S extends z.core.$ZodLooseShape>(type: T, field
   return z.object({ type: z.literal(type), timestamp: Timestamp, offset: Offset, ...fields })
 }
 
-function deviceEvent<S extends z.ZodObject>(readable: Resource, schema: S) {
+function deviceEvent<T extends string, S extends z.core.$ZodLooseShape>(type: T, readable: Resource, fields: S) {
+  const schema = shape(type, fields)
   return { resource: readable, hasDevice: true, hasService: false, audience: 'scope', schema } as const
 }
 
-function schemaEvent<S extends z.ZodObject>(schema: S) {
+function schemaEvent<T extends string, S extends z.core.$ZodLooseShape>(type: T, fields: S) {
+  const schema = shape(type, fields)
   return { resource: 'schemas', hasDevice: false, hasService: true, audience: 'scope', schema } as const
 }
 
-function ownerEvent<S extends z.ZodObject>(schema: S) {
+function ownerEvent<T extends string, S extends z.core.$ZodLooseShape>(type: T, fields: S) {
+  const schema = shape(type, fields)
   return { resource: 'notifications', hasDevice: false, hasService: false, audience: 'owner', schema } as const
 }

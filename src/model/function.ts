@@ -1,10 +1,9 @@
 import { z } from 'zod'
+import { type Authored, authorshipFields, authorshipOf } from '#model/authorship'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
-import type { DeviceBinding } from '#model/device-binding'
 import { Graph } from '#model/graph'
 import { nodeMessage } from '#model/graph-edges'
-import { BoundDevices, BoundGroups, BoundName } from '#model/group'
-import { Timestamp } from '#model/identifier'
+import { BoundDevices, BoundGroups, BoundName, type DeviceBinding } from '#model/group'
 import type { ProblemDetail } from '#model/problem'
 
 /** Functions: graphs that run on events of a device. §2.6, contract 5.4. */
@@ -35,20 +34,16 @@ export const FunctionPatch = z.strictObject({ ...fields, enabled: z.boolean() })
 export type FunctionPatch = Readonly<z.infer<typeof FunctionPatch>>
 
 /**
- * A stored function. `updatedBy` is its author, whose permissions count when it runs. `updatedBy` and `createdBy` are
- * resource names. Times are Unix ms; `edit` is a random number that differs after every change.
+ * A stored function. `updatedBy` is its author, whose permissions count when it runs. `edit` is a random number that
+ * differs after every change.
  */
-export interface StoredFunction extends DeviceBinding {
+export interface StoredFunction extends Authored, DeviceBinding {
   readonly name: string
   readonly enabled: boolean
   /** Without the secrets of webhooks. */
   readonly graph: Graph
   /** The sealed secrets of its webhooks. Absent: it has no webhooks. */
   readonly secrets?: readonly StoredWebhookSecret[]
-  readonly createdBy: string
-  readonly createdAt: number
-  readonly updatedBy: string
-  readonly updatedAt: number
   readonly edit: number
 }
 
@@ -63,25 +58,19 @@ export const FunctionEntry = z.object({
   ...fields,
   enabled: z.boolean(),
   resourceIdentifier: ResourceIdentifier,
-  createdBy: z.string(),
-  createdAt: Timestamp,
-  updatedBy: z.string(),
-  updatedAt: Timestamp,
+  ...authorshipFields,
 })
 export type FunctionEntry = Readonly<z.infer<typeof FunctionEntry>>
 
 export function functionEntryOf(id: string, stored: StoredFunction): FunctionEntry {
-  const { name, enabled, devices, groups, graph, createdBy, createdAt, updatedBy, updatedAt } = stored
+  const { name, enabled, devices, groups, graph } = stored
   return {
     name,
     enabled,
     binding: { ...(devices && { devices: [...devices] }), ...(groups && { groups: [...groups] }) },
     graph,
     resourceIdentifier: formatCrn({ type: 'function', id }),
-    createdBy,
-    createdAt,
-    updatedBy,
-    updatedAt,
+    ...authorshipOf(stored),
   }
 }
 

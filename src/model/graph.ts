@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Condition, variablesIn } from '#model/condition'
-import { idOfCrn } from '#model/crn'
+import { referenceTo } from '#model/crn'
 import { edgeFaults, nodeMessage } from '#model/graph-edges'
-import { isServerMadeId, PropertyId, parsePropertyKey, ServiceReference, ShortName } from '#model/identifier'
+import { PropertyId, parsePropertyKey, ServiceReference, ShortName } from '#model/identifier'
 import type { JsonFault } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
 import { utf8BytesOf } from '#model/text'
@@ -22,70 +22,6 @@ export const graphBytesMax = 65_536
 /** Maximum of `seconds` of a throttle: a week. */
 export const throttleSecondsMax = 604_800
 
-/** The value of a property changed, or changed to the value `to`. */
-export interface PropertyTrigger {
-  readonly id: string
-  readonly type: 'trigger'
-  readonly on: 'property'
-  readonly serviceIdentifier: string
-  readonly propId: number
-  readonly to?: boolean | number | string | null
-}
-
-/** An alarm became active or inactive. */
-export interface AlarmTrigger {
-  readonly id: string
-  readonly type: 'trigger'
-  readonly on: 'alarm'
-  /** The id, without the prefix of a resource name. */
-  readonly alarmId: string
-  readonly to?: 'active' | 'inactive'
-}
-
-/** The status of a device changed, or changed to `to`. */
-export interface StatusTrigger {
-  readonly id: string
-  readonly type: 'trigger'
-  readonly on: 'status'
-  readonly to?: DeviceStatus
-}
-
-export type TriggerNode = PropertyTrigger | AlarmTrigger | StatusTrigger
-
-/** Passes events for which the condition is true. */
-export interface ConditionNode {
-  readonly id: string
-  readonly type: 'condition'
-  readonly logic: Condition
-}
-
-/** Passes an event at most once in this time, for each device. */
-export interface ThrottleNode {
-  readonly id: string
-  readonly type: 'throttle'
-  readonly seconds: number
-}
-
-/** Sends a mail with this template to all subscribers of the function. */
-export interface EmailNode {
-  readonly id: string
-  readonly type: 'email'
-  readonly template: string
-}
-
-/** Sends a POST. Contract 12. */
-export interface WebhookNode {
-  readonly id: string
-  readonly type: 'webhook'
-  readonly url: string
-  /** Only in requests, and in the answer to the request that created the secret. */
-  readonly secret?: string
-  /** False: nothing is sent. The receiver answered 410, or a user set it. */
-  readonly enabled?: boolean
-}
-
-export type GraphNode = TriggerNode | ConditionNode | ThrottleNode | EmailNode | WebhookNode
-
 /** Each edge leads from one node to another, by their ids. */
 export interface Graph {
   readonly nodes: readonly GraphNode[]
@@ -94,11 +30,7 @@ export interface Graph {
 
 const NodeId = ShortName
 
-/** An alarm, by its id or its resource name; the result is the id. Contract 1.7. */
-const AlarmReference = z
-  .string()
-  .refine((text) => alarmIdOf(text) !== undefined, 'must be the id of an alarm or its resource name')
-  .overwrite((text) => alarmIdOf(text) ?? text)
+const AlarmReference = referenceTo('alarm', 'must be the id of an alarm or its resource name')
 
 /** The id of a property, as a number, or as in paths: `"0x2000"`; the result is the number. */
 const PropertyReference = z.union([PropertyId, z.string().transform(parsePropertyKey).pipe(PropertyId)], {
@@ -112,26 +44,33 @@ const Scalar = z.union([z.boolean(), z.number(), z.string().refine((text) => tex
 
 const trigger = { id: NodeId, type: z.literal('trigger') }
 
-const Trigger = z.discriminatedUnion(
-  'on',
-  [
-    z.strictObject({
-      ...trigger,
-      on: z.literal('property'),
-      serviceIdentifier: ServiceReference,
-      propId: PropertyReference,
-      to: Scalar.exactOptional(),
-    }),
-    z.strictObject({
-      ...trigger,
-      on: z.literal('alarm'),
-      alarmId: AlarmReference,
-      to: z.enum(['active', 'inactive']).exactOptional(),
-    }),
-    z.strictObject({ ...trigger, on: z.literal('status'), to: DeviceStatus.exactOptional() }),
-  ],
-  { error: 'must be property, alarm or status' },
-)
+/** The value of a property changed, or changed to the value `to`. */
+const propertyTrigger = z.strictObject({
+  ...trigger,
+  on: z.literal('property'),
+  serviceIdentifier: ServiceReference,
+  propId: PropertyReference,
+  to: Scalar.exactOptional(),
+})
+export type PropertyTrigger = Readonly<z.infer<typeof propertyTrigger>>
+
+/** An alarm became active or inactive. The result has its id, without the prefix of a resource name. */
+const alarmTrigger = z.strictObject({
+  ...trigger,
+  on: z.literal('alarm'),
+  alarmId: AlarmReference,
+  to: z.enum(['active', 'inactive']).exactOptional(),
+})
+export type AlarmTrigger = Readonly<z.infer<typeof alarmTrigger>>
+
+/** The status of a device changed, or changed to `to`. */
+const statusTrigger = z.strictObject({ ...trigger, on: z.literal('status'), to: DeviceStatus.exactOptional() })
+export type StatusTrigger = Readonly<z.infer<typeof statusTrigger>>
+
+const Trigger = z.discriminatedUnion('on', [propertyTrigger, alarmTrigger, statusTrigger], {
+  error: 'must be property, alarm or status',
+})
+export type TriggerNode = PropertyTrigger | AlarmTrigger | StatusTrigger
 
 /** The text after `meta.` is one key, or keys joined by dots. It is first looked up as one key. */
 const GraphCondition = Condition.superRefine((condition, context) => {
@@ -140,31 +79,40 @@ const GraphCondition = Condition.superRefine((condition, context) => {
   }
 })
 
-/** One node by itself, as in the type `GraphNode`. */
-export const GraphNode = z.discriminatedUnion(
-  'type',
-  [
-    Trigger,
-    z.strictObject({ id: NodeId, type: z.literal('condition'), logic: GraphCondition }),
-    z.strictObject({
-      id: NodeId,
-      type: z.literal('throttle'),
-      seconds: z.int().min(1).max(throttleSecondsMax),
-    }),
-    z.strictObject({ id: NodeId, type: z.literal('email'), template: ShortName }),
-    z.strictObject({
-      id: NodeId,
-      type: z.literal('webhook'),
-      url: WebhookUrl,
-      secret: WebhookSecret.exactOptional(),
-      enabled: z.boolean().exactOptional(),
-    }),
-  ],
-  {
-    error: ({ code }) =>
-      code === 'invalid_union' ? 'must be trigger, condition, throttle, email or webhook' : undefined,
-  },
-)
+/** Passes events for which the condition is true. */
+const conditionNode = z.strictObject({ id: NodeId, type: z.literal('condition'), logic: GraphCondition })
+export type ConditionNode = Readonly<z.infer<typeof conditionNode>>
+
+/** Passes an event at most once in this time, for each device. */
+const throttleNode = z.strictObject({
+  id: NodeId,
+  type: z.literal('throttle'),
+  seconds: z.int().min(1).max(throttleSecondsMax),
+})
+export type ThrottleNode = Readonly<z.infer<typeof throttleNode>>
+
+/** Sends a mail with this template to all subscribers of the function. */
+const emailNode = z.strictObject({ id: NodeId, type: z.literal('email'), template: ShortName })
+export type EmailNode = Readonly<z.infer<typeof emailNode>>
+
+/** Sends a POST. Contract 12. */
+const webhookNode = z.strictObject({
+  id: NodeId,
+  type: z.literal('webhook'),
+  url: WebhookUrl,
+  /** Only in requests, and in the answer to the request that created the secret. */
+  secret: WebhookSecret.exactOptional(),
+  /** False: nothing is sent. The receiver answered 410, or a user set it. */
+  enabled: z.boolean().exactOptional(),
+})
+export type WebhookNode = Readonly<z.infer<typeof webhookNode>>
+
+/** One node by itself. */
+export const GraphNode = z.discriminatedUnion('type', [Trigger, conditionNode, throttleNode, emailNode, webhookNode], {
+  error: ({ code }) =>
+    code === 'invalid_union' ? 'must be trigger, condition, throttle, email or webhook' : undefined,
+})
+export type GraphNode = TriggerNode | ConditionNode | ThrottleNode | EmailNode | WebhookNode
 
 /** Counts the elements before they are validated: a body of one megabyte may have a hundred thousand. */
 const nodesFew = z
@@ -219,8 +167,4 @@ function isGraphName(name: string): boolean {
 function idAt(value: unknown, place: number): string | undefined {
   const id = (value as { readonly nodes: readonly ({ readonly id?: unknown } | null | undefined)[] }).nodes[place]?.id
   return NodeId.safeParse(id).data
-}
-
-function alarmIdOf(text: string): string | undefined {
-  return isServerMadeId(text) ? text : idOfCrn(text, 'alarm')
 }

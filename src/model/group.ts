@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { formatCrn, idOfCrn, ResourceIdentifier } from '#model/crn'
-import { faultBoundedArray } from '#model/fault-bounded-array'
-import { DeviceIdentifier, isServerMadeId, Timestamp } from '#model/identifier'
+import { type Authored, authorshipFields, authorshipOf } from '#model/authorship'
+import { formatCrn, ResourceIdentifier, referenceTo } from '#model/crn'
+import { DeviceIdentifier } from '#model/identifier'
+import { faultBoundedArray } from '#model/json-value'
 import { printable } from '#model/text'
 
 /** Groups: named sets of devices, for alarms, functions, actions, roles and rollouts. Contract 5.1. */
@@ -26,11 +27,7 @@ export const BoundName = printable(boundNameCharactersMax)
 /** Identifiers in their normal form, sorted, without duplicates. The devices need not exist yet. */
 export const BoundDevices = faultBoundedArray(DeviceIdentifier).max(boundDevicesMax).overwrite(sortedOnce)
 
-/** A group by its id or its resource name; the result is the id. Contract 1.7. */
-export const GroupReference = z
-  .string()
-  .refine((text) => groupIdOf(text) !== undefined, 'must be the id of a group or its resource name')
-  .overwrite((text) => groupIdOf(text) ?? text)
+export const GroupReference = referenceTo('group', 'must be the id of a group or its resource name')
 
 /** Ids of groups, sorted, without duplicates. */
 export const BoundGroups = z.array(GroupReference).max(boundGroupsMax).overwrite(sortedOnce)
@@ -41,17 +38,10 @@ export type GroupBody = Readonly<z.infer<typeof GroupBody>>
 export const GroupPatch = GroupBody.partial()
 export type GroupPatch = Readonly<z.infer<typeof GroupPatch>>
 
-/**
- * A stored group. Users are given by resource name; times are Unix ms; `edit` is a random number that differs after
- * every change.
- */
-export interface StoredGroup {
+/** A stored group. `edit` is a random number that differs after every change. */
+export interface StoredGroup extends Authored {
   readonly name: string
   readonly devices: readonly string[]
-  readonly createdBy: string
-  readonly createdAt: number
-  readonly updatedBy: string
-  readonly updatedAt: number
   readonly edit: number
 }
 
@@ -60,31 +50,66 @@ export const GroupEntry = z.object({
   name: BoundName,
   devices: z.array(DeviceIdentifier),
   resourceIdentifier: ResourceIdentifier,
-  createdBy: z.string(),
-  createdAt: Timestamp,
-  updatedBy: z.string(),
-  updatedAt: Timestamp,
+  ...authorshipFields,
 })
 export type GroupEntry = z.infer<typeof GroupEntry>
 
 export function groupEntryOf(id: string, stored: StoredGroup): GroupEntry {
-  const { name, devices, createdBy, createdAt, updatedBy, updatedAt } = stored
-  return {
-    name,
-    devices: [...devices],
-    resourceIdentifier: formatCrn({ type: 'group', id }),
-    createdBy,
-    createdAt,
-    updatedBy,
-    updatedAt,
-  }
-}
-
-function groupIdOf(text: string): string | undefined {
-  return isServerMadeId(text) ? text : idOfCrn(text, 'group')
+  const { name, devices } = stored
+  return { name, devices: [...devices], resourceIdentifier: formatCrn({ type: 'group', id }), ...authorshipOf(stored) }
 }
 
 /** Sorts by UTF-16 units, independent of the language of the machine. */
 function sortedOnce(names: readonly string[]): string[] {
   return [...new Set(names)].sort()
+}
+
+/** Bindings: the devices that alarms and functions apply to. Contract 5.1, 5.3. */
+
+/** Devices by name and devices of groups, together; if both are null, all present and future devices. */
+export interface DeviceBinding {
+  readonly devices: readonly string[] | null
+  readonly groups: readonly string[] | null
+}
+
+/** Names, possibly with duplicates, or all devices. */
+export type BindingDevices = readonly string[] | '*'
+
+/** `BindingDevices` as separate lists. */
+export type BindingLists = readonly (readonly string[])[] | '*'
+
+/** The present members of a group; undefined if it was deleted. */
+export type MembersOf = (group: string) => readonly string[] | undefined
+
+/**
+ * The lists of a binding, without merging them: a hundred groups may have a million members. A deleted group may have
+ * had any members, so the result is then `*`: only a caller who may access all devices can be sure to access them.
+ */
+export function bindingLists({ devices, groups }: DeviceBinding, membersOf: MembersOf): BindingLists {
+  if (groups === null) return devices ? [devices] : '*'
+  const lists = [devices ?? []]
+  for (const group of groups) {
+    const members = membersOf(group)
+    if (!members) return '*'
+    lists.push(members)
+  }
+  return lists
+}
+
+/** Whether the binding includes this device. A deleted group includes no device. */
+export function isBoundTo({ devices, groups }: DeviceBinding, device: string, membersOf: MembersOf): boolean {
+  if (devices === null && groups === null) return true
+  if (isMember(devices ?? [], device)) return true
+  return groups?.some((group) => isMember(membersOf(group) ?? [], device)) ?? false
+}
+
+/** Whether a list includes a name. Lists of names are sorted by UTF-16 units. */
+export function isMember(members: readonly string[], device: string): boolean {
+  let [low, high] = [0, members.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((members[middle] as string) < device) low = middle + 1
+    else high = middle
+  }
+  return members[low] === device
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { faultBoundedArray } from '#model/fault-bounded-array'
 import {
   DeviceIdentifier,
   FirmwareVersion,
@@ -10,6 +9,7 @@ import {
   ShortName,
   Timestamp,
 } from '#model/identifier'
+import { faultBoundedArray } from '#model/json-value'
 import { detailsMax, linkErrorCodes } from '#model/problem'
 import { PartialModifier, PropertyTypeName } from '#model/property'
 import { PropertyValue } from '#model/property-type'

@@ -30,7 +30,7 @@ export interface PropertyType {
   /** The name in the service API: upper case, `UINT8`, `UINT8-ARRAY`. */
   readonly wireName: string
   readonly isArray: boolean
-  /** The completion of "must be …" for a value of this type. */
+  /** The completion of "must be …" for a value of this type: "an integer from 0 to 255". */
   readonly text: string
   /** The normal form, or undefined if the value is not of this type. */
   accept(value: unknown): PropertyValue | undefined
@@ -104,11 +104,6 @@ const byEitherName = new Map(
 /** The type of a name in any case, or undefined if there is none. */
 export function propertyTypeOf(name: string): PropertyType | undefined {
   return byEitherName.get(name) ?? byEitherName.get(name.toLowerCase())
-}
-
-/** A description of valid values: "an integer from 0 to 255". */
-export function describe(type: PropertyType): string {
-  return type.text
 }
 
 function typeOf(name: string, isArray: boolean, text: string, accept: PropertyType['accept']): PropertyType {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { propertiesMax } from '#model/link-message'
 import { modifierFlags } from '#model/modifier'
-import { describe, type PropertyType, type PropertyValue, propertyTypeOf } from '#model/property-type'
+import { type PropertyType, type PropertyValue, propertyTypeOf } from '#model/property-type'
 import {
   enumValueOf,
   type PropertySchema,
@@ -73,7 +73,7 @@ export function checkWrittenValue(
   if ((modifier & modifierFlags.isReadOnly) !== 0 || about?.readonly === true) return { fault: 'is read-only' }
   const taken = type.accept(value) ?? (schema && valueNamed(schema, propId, type, value))
   if (taken === undefined) {
-    return { fault: `must be ${describe(type)}${about?.enum ? ', or a name of its enumeration' : ''}` }
+    return { fault: `must be ${type.text}${about?.enum ? ', or a name of its enumeration' : ''}` }
   }
   const fault = about && rangeFaultOf(type, about, taken)
   return fault === undefined ? { value: taken } : { fault }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { type Authored, authorshipFields, authorshipOf } from '#model/authorship'
 import { BoundGroups } from '#model/group'
-import { FirmwareVersion, Timestamp } from '#model/identifier'
+import { FirmwareVersion } from '#model/identifier'
 
 /** Rollouts update a part of a fleet automatically. Contract 6. */
 
@@ -44,21 +45,14 @@ export type RolloutBody = Readonly<z.infer<typeof RolloutBody>>
 export const rolloutStates = ['running', 'paused', 'stopped'] as const
 export type RolloutState = (typeof rolloutStates)[number]
 
-/**
- * A stored rollout. `updatedBy` is its author; the rollout only includes devices that the author may still update.
- * `updatedBy` and `createdBy` are resource names. Times are Unix ms.
- */
-export interface StoredRollout {
+/** A stored rollout. `updatedBy` is its author; the rollout only includes devices that the author may still update. */
+export interface StoredRollout extends Authored {
   /** Another firmware gets another id, so attempts of an earlier rollout no longer count. */
   readonly id: string
   readonly body: RolloutBody
   readonly state: RolloutState
   /** The counts when the rollout was last saved or resumed. For the threshold, only later devices count. */
   readonly countedFrom: { readonly finished: number; readonly failed: number }
-  readonly createdBy: string
-  readonly createdAt: number
-  readonly updatedBy: string
-  readonly updatedAt: number
 }
 
 const count = z.int().min(0)
@@ -72,14 +66,11 @@ export const RolloutEntry = z.object({
   ...RolloutBody.shape,
   state: z.enum(rolloutStates),
   counts: RolloutCounts,
-  createdBy: z.string(),
-  createdAt: Timestamp,
-  updatedBy: z.string(),
-  updatedAt: Timestamp,
+  ...authorshipFields,
 })
 export type RolloutEntry = Readonly<z.infer<typeof RolloutEntry>>
 
 export function rolloutEntryOf(stored: StoredRollout, counts: RolloutCounts): RolloutEntry {
-  const { body, state, createdBy, createdAt, updatedBy, updatedAt } = stored
-  return { ...body, state, counts, createdBy, createdAt, updatedBy, updatedAt }
+  const { body, state } = stored
+  return { ...body, state, counts, ...authorshipOf(stored) }
 }

@@ -10,11 +10,11 @@ import {
   prefixesIn,
   unionOf,
 } from '#model/device-names'
-import { faultBoundedArray } from '#model/fault-bounded-array'
 import { GroupReference } from '#model/group'
 import { serviceIdentifierOf } from '#model/identifier'
-import { entriesWithin } from '#model/json-value'
+import { entriesWithin, faultBoundedArray } from '#model/json-value'
 import { actions, resources } from '#model/name-forms'
+import { normalised } from '#model/text'
 
 export { actions, resources }
 export type Resource = (typeof resources)[number]
@@ -303,9 +303,6 @@ function groupEditsIn({ devices }: Reach): readonly string[] {
 
 /** Names in their normal form, for exact comparison, or `*`, which exists in scopes only. Contract 1.8. */
 function namesOrAny(normalOf: (name: string) => string | undefined, namesMax: number, message: string) {
-  const name = z
-    .string()
-    .refine((name) => name === '*' || normalOf(name) !== undefined, message)
-    .overwrite((name) => normalOf(name) ?? name)
+  const name = normalised((text) => (text === '*' ? text : normalOf(text)), message)
   return faultBoundedArray(name).max(namesMax)
 }

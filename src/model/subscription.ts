@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
-import { bindingLists, type DeviceBinding, type MembersOf } from '#model/device-binding'
+import { bindingLists, type DeviceBinding, type MembersOf } from '#model/group'
 import { isServerMadeId, Timestamp } from '#model/identifier'
 import { type Resource, reachesLists, type Scope } from '#model/scope'
 

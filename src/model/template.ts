@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { type Authored, authorshipFields } from '#model/authorship'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
-import { ShortName, Timestamp } from '#model/identifier'
+import { ShortName } from '#model/identifier'
 import { entriesWithin, jsonWithin } from '#model/json-value'
 import { lastLocale, subjectCharactersMax } from '#model/mail-text'
 import { parseMustache } from '#model/mustache'
@@ -54,23 +55,14 @@ const locales = entriesWithin(
 export const TemplateBody = jsonWithin(z.strictObject({ locales }), { depthMax: 4, bytesMax: templateBytesMax })
 export type TemplateBody = { readonly locales: Readonly<Record<string, TemplateText>> }
 
-/** A stored template. Users are given by resource name; times are Unix ms. */
-export interface StoredTemplate extends TemplateBody {
-  readonly createdBy: string
-  readonly createdAt: number
-  readonly updatedBy: string
-  readonly updatedAt: number
-}
+export interface StoredTemplate extends Authored, TemplateBody {}
 
 /** A template as the API returns it. */
 export const TemplateEntry = z.object({
   name: ShortName,
   locales: z.record(Locale, z.object({ subject: z.string(), text: z.string(), html: z.string().optional() })),
   resourceIdentifier: ResourceIdentifier,
-  createdBy: z.string(),
-  createdAt: Timestamp,
-  updatedBy: z.string(),
-  updatedAt: Timestamp,
+  ...authorshipFields,
 })
 export type TemplateEntry = z.infer<typeof TemplateEntry>
 

@@ -1,15 +1,12 @@
 import { z } from 'zod'
-import { idOfCrn, ResourceIdentifier } from '#model/crn'
-import { isTenantIdentifier, TenantIdentifier, Timestamp } from '#model/identifier'
-import { printable } from '#model/text'
+import { ResourceIdentifier, referenceTo } from '#model/crn'
+import { TenantIdentifier, Timestamp } from '#model/identifier'
+import { normalised, printable } from '#model/text'
 
 /** A tenant owns users, roles, devices and all other resources. Contract 2, Model. */
 
 /** A tenant's identifier, bare or as `crn#tenant:<id>`; the result is bare. §2.1. */
-export const TenantReference = z
-  .string()
-  .refine((text) => tenantOf(text) !== undefined, 'must be a tenant such as acme or crn#tenant:acme')
-  .overwrite((text) => tenantOf(text) ?? text)
+export const TenantReference = referenceTo('tenant', 'must be a tenant such as acme or crn#tenant:acme')
 export type TenantReference = z.infer<typeof TenantReference>
 
 export const TenantName = printable(128)
@@ -26,11 +23,11 @@ const hostPattern =
   /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
 
 /** The part of a URL after `https://`: `devices.acme.example`, `localhost:8080`. The result is in lower case. */
-export const HostName = z
-  .string()
-  .max(hostCharactersMax + 6, { abort: true })
-  .refine((text) => hostOf(text) !== undefined, 'must be a host name, with or without a port')
-  .overwrite((text) => hostOf(text) ?? text)
+export const HostName = normalised(
+  hostOf,
+  'must be a host name, with or without a port',
+  z.string().max(hostCharactersMax + 6, { abort: true }),
+)
 export type HostName = z.infer<typeof HostName>
 
 export const tenantHostsMax = 32
@@ -58,10 +55,6 @@ export const TenantEntry = z.object({
   resourceIdentifier: ResourceIdentifier,
 })
 export type TenantEntry = z.infer<typeof TenantEntry>
-
-function tenantOf(text: string): string | undefined {
-  return isTenantIdentifier(text) ? text : idOfCrn(text, 'tenant')
-}
 
 /** The `Host` header that a client sends for a URL with this host. */
 function hostOf(text: string): string | undefined {

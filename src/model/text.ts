@@ -30,3 +30,8 @@ export function printable(charactersMax: number) {
       .regex(/^(?!\p{Z})(?:.*[^\p{Z}])?$/u, 'must not begin or end with a space')
   )
 }
+
+/** A text whose result is its normal form. `normalOf` returns undefined for an invalid text. */
+export function normalised(normalOf: (text: string) => string | undefined, message: string, schema = z.string()) {
+  return schema.refine((text) => normalOf(text) !== undefined, message).overwrite((text) => normalOf(text) ?? text)
+}

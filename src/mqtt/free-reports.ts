@@ -10,7 +10,6 @@ import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import { servicesMax } from '#model/link-message'
 import { Problem } from '#model/problem'
-import { describe } from '#model/property-type'
 import type { InternShape, Shape, ShapeProperty } from '#model/shape'
 import { type FreeValues, freeTypeOf } from '#mqtt/free-json'
 import type { System } from '#runtime/system'
@@ -169,7 +168,7 @@ function updatesOf(shape: Shape, times: readonly FreeValues[], ids: ReadonlyMap<
       const propId = ids.get(name) as number
       const { type } = shape.properties[shape.indexOf.get(propId) as number] as ShapeProperty
       const isAccepted = type.accept(value) !== undefined
-      const error = isAccepted ? {} : { error: `must be ${describe(type)}` }
+      const error = isAccepted ? {} : { error: `must be ${type.text}` }
       return { serviceIdentifier, propId, value, timestamp, ...error }
     }),
   )

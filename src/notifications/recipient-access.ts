@@ -1,7 +1,7 @@
 import type { DeliveryCause, DeliveryRequest, SkipReason } from '#model/delivery'
-import { isBoundTo, type MembersOf } from '#model/device-binding'
 import type { StoredFunction } from '#model/function'
 import type { TriggerNode } from '#model/graph'
+import { isBoundTo, type MembersOf } from '#model/group'
 import { isMailable } from '#model/mail-address'
 import { isPermitted, reachesDevice, reachesService, type Scope } from '#model/scope'
 import { mayReadAll, maySubscribe } from '#model/subscription'

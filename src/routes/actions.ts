@@ -1,30 +1,22 @@
-import {
-  actionAddress,
-  actionPageAddress,
-  actionRecord,
-  pageDevicesMax,
-  pageRecord,
-  type StoredPage,
-} from '#actors/action/action'
+import * as api from '#api/writes'
+import { type StoredPage, actionAddress, actionPageAddress, actionRecord, pageDevicesMax, pageRecord } from '#actors/action/action'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { nameOfCursor } from '#api/fields'
-import * as api from '#api/writes'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
+import { type Binding, type Call, type Reply, bind } from '#http/call'
 import { type ActionBody, type ActionCounts, type DeviceOutcome, type StoredAction, zeroCounts } from '#model/action'
 import type { Caller } from '#model/caller'
-import { randomId } from '#model/identifier'
+import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
 import { parseWriteKey } from '#model/property-write'
 import { reachesEvery, servicesOfDevicesWithin } from '#model/scope'
-import { seededRandom } from '#model/seeded-random'
 import { propIdOfName } from '#model/service-schema'
 import { isBindingWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { nextLink, streamObjects } from '#routes/list-reply'
 import { ReadSlices } from '#routes/read-slices'
 import { readTurnsOf } from '#runtime/read-turns'
-import { namesOf, type Pages } from '#runtime/storage'
+import { type Pages, namesOf } from '#runtime/storage'
 
 /** Routes for actions, which change many devices, and for their results. Contract 3.6. */
 export function actionRoutes(context: RouteContext): Binding[] {

@@ -1,7 +1,7 @@
 import type { TenantState } from '#actors/tenant/state'
 import type { Reply } from '#http/call'
 import type { Caller } from '#model/caller'
-import { type BindingDevices, bindingLists, type DeviceBinding, type MembersOf } from '#model/device-binding'
+import { type BindingDevices, bindingLists, type DeviceBinding, type MembersOf } from '#model/group'
 import { Problem } from '#model/problem'
 import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } from '#model/scope'
 

@@ -1,6 +1,6 @@
 import { deviceAddress } from '#actors/device/device'
 import { tenantAddress } from '#actors/tenant/commands'
-import type * as api from '#api/history-selection'
+import type * as api from '#api/history'
 import type { HistoryQuery, QueriedService } from '#history/history-query'
 import type { HistoryRequests } from '#history/history-requests'
 import type { Call, Reply } from '#http/call'

@@ -1,18 +1,18 @@
 import { deviceAddress } from '#actors/device/device'
 import { serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'
-import type { HistoryImport } from '#api/history-selection'
 import type { ImportedSeries } from '#history/chunk-walk'
 import type { Call, Reply } from '#http/call'
 import { CsvReader, type CsvRow } from '#model/csv'
 import { Problem } from '#model/problem'
-import { describe, type PropertyType, type PropertyValue, propertyTypeOf, valueBytesMax } from '#model/property-type'
+import { type PropertyType, type PropertyValue, propertyTypeOf, valueBytesMax } from '#model/property-type'
 import { servicesOfDevicesWithin } from '#model/scope'
 import { propertySchemaOf } from '#model/service-schema'
 import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { historyOf, propIdOf } from '#routes/history-parameters'
 import { ReadSlices } from '#routes/read-slices'
+import type { HistoryImport } from '#api/history'
 
 /** A value has at most `valueBytesMax` characters, of which CSV doubles the quotation marks; the rest is for other fields. */
 const rowCharactersMax = 4 * valueBytesMax
@@ -131,7 +131,7 @@ class Import {
     }
     const value = parsedValue(field('value'), target.type)
     if (value === undefined) {
-      this.#reject('invalid', line, `value: must be ${describe(target.type)}`)
+      this.#reject('invalid', line, `value: must be ${target.type.text}`)
       return
     }
     target.series.times.push(time)

@@ -1,7 +1,7 @@
 import { deviceAddress } from '#actors/device/device'
 import { tenantAddress } from '#actors/tenant/commands'
 import { defaultTenant } from '#actors/tenant/state'
-import * as api from '#api/history-selection'
+import * as api from '#api/history'
 import { type Binding, bind, type Call, ofEachNode, type Reply } from '#http/call'
 import { Problem, type ProblemDetail } from '#model/problem'
 import { servicesOfDevicesWithin } from '#model/scope'

@@ -1,4 +1,4 @@
-import type { KeyRing } from '#access/signing-key-ring'
+import type { KeyRing } from '#access/signing-keys'
 import * as api from '#api/keys'
 import { readJwks } from '#api/sign-in'
 import { type Binding, bind } from '#http/call'

@@ -1,21 +1,14 @@
+import * as api from '#api/notifications'
 import { deliveryAddress } from '#actors/delivery/delivery'
 import { type SubscriberCommand, subscriberAddress, subscriberIdOf } from '#actors/subscriber/state'
 import { tenantAddress } from '#actors/tenant/commands'
-import * as api from '#api/notifications'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { formatCrn, idOfCrn } from '#model/crn'
 import type { StoredFunction } from '#model/function'
-import { randomId } from '#model/identifier'
+import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
-import { seededRandom } from '#model/seeded-random'
-import {
-  maySubscribe,
-  type StoredSubscription,
-  type SubscribeBody,
-  subscribersMax,
-  subscriptionEntryOf,
-} from '#model/subscription'
+import { type StoredSubscription, type SubscribeBody, maySubscribe, subscribersMax, subscriptionEntryOf } from '#model/subscription'
 import { membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { resourceListReply, streamHeaders } from '#routes/list-reply'

@@ -1,5 +1,5 @@
-import { type DeviceBinding, isMember } from '#model/device-binding'
-import type { StoredGroup } from '#model/group'
+import type { DeviceBinding } from '#model/device-binding'
+import { type StoredGroup, isMember } from '#model/group'
 
 /**
  * The devices that a rule or a group named before, and those it names now. Both lists are sorted and have no

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Level } from 'level'
 import { describe, expect, test } from 'vitest'
-import { argon2Engine } from '#access/argon2'
+import { argon2Engine } from '#access/passwords'
 
 /** The child processes of this process, with their nice values. `stat` has the parent in field 4, nice in 19. */
 function children(): { readonly processId: number; readonly nice: number }[] {

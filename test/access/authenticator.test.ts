@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { anonymous, anonymousCallers } from '#access/built-in-callers'
 import type { RouteAccess } from '#api/route-entry'
 import { unauthenticated } from '#model/caller'
+import { requestWith } from '#test/access/authentication-request'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
@@ -146,4 +148,24 @@ test('an operator has every permission by a token alone, and has no account', as
   expect(await fixture.judge(() => fixture.bearer(operatorToken, 'user'))).toBe('forbidden Forbidden')
   expect(await fixture.judge(() => fixture.bearer(`${operatorToken}x`))).toBe(invalid)
   expect(fixture.directoryState.users.size).toBe(0)
+})
+
+describe('while sign-in is off', () => {
+  test.each<[string, RouteAccess, Readonly<Record<string, string>>]>([
+    ['nothing', 'hook', {}],
+    ['a token', 'hook', { authorization: 'Bearer a.b.c' }],
+    ['a token', 'session', { authorization: 'Bearer a.b.c' }],
+    ['a signature that the route does not use', 'session', { 'x-hook-signature': 't=1,sha256=ab' }],
+  ])('a request with %s to a route with access %s is anonymous', (_, access, headers) => {
+    expect(anonymousCallers('a secret')(requestWith(headers), access)).toBe(anonymous)
+  })
+
+  test.each(['t=1,sha256=ab', ''])('the signature %j is left to the route of the hook to check', (signature) => {
+    const request = requestWith({ 'x-hook-signature': signature, authorization: 'Bearer a.b.c' })
+    expect(anonymousCallers('a secret')(request, 'hook')).toBe(unauthenticated)
+  })
+
+  test.each([undefined, ''])('signatures are not checked if the secret is %j', (secret) => {
+    expect(anonymousCallers(secret)(requestWith({ 'x-hook-signature': 't=1,sha256=ab' }), 'hook')).toBe(anonymous)
+  })
 })

@@ -1,12 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { authOutcomes, countFailed, credentialKindOf, noAuthCounts, SignInCounts } from '#access/auth-counts'
+import { authOutcomes, countFailed, credentialKindOf, noAuthCounts } from '#access/authenticator'
+import { SignInCounts } from '#access/sign-in'
 import type { RouteAccess } from '#api/route-entry'
-import type { AuthenticationRequest } from '#http/authentication'
 import { Problem, type ProblemCode } from '#model/problem'
-
-function requestWith(headers: Readonly<Record<string, string>>): AuthenticationRequest {
-  return { header: (name: string) => headers[name] ?? '' } as AuthenticationRequest
-}
+import { requestWith } from '#test/access/authentication-request'
 
 test.each<[Readonly<Record<string, string>>, RouteAccess, string]>([
   [{}, 'session', 'none'],

@@ -4,7 +4,7 @@ import { calculateJwkThumbprint } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { fileKeysOf, open, seal } from '#access/file-keys'
 import { readPublicJwk, thumbprintOf } from '#access/public-jwk'
-import { makeSigningKey, openSigningKey, publishedKeyOf, sealSigningKey } from '#access/signing-key'
+import { makeSigningKey, openSigningKey, publishedKeyOf, sealSigningKey } from '#access/signing-keys'
 import { makeKeyPair } from '#test/access/key-pair'
 import { ManualWorld } from '#test/runtime/manual-world'
 

@@ -4,13 +4,7 @@ import type { LoginRequest, SignInOrigin, TokenPair } from '#access/requests'
 import { hashOf } from '#access/secret-text'
 import { type AccountState, accountAddress } from '#actors/account/state'
 import { rowByName } from '#actors/directory/queries'
-import {
-  type DirectoryCommand,
-  type DirectoryState,
-  directoryAddress,
-  type TenantRow,
-  type UserRow,
-} from '#actors/directory/state'
+import { type DirectoryCommand, type DirectoryState, type TenantRow, type UserRow, directoryAddress } from '#actors/directory/state'
 import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import type { RouteAccess } from '#api/route-entry'
@@ -26,8 +20,9 @@ import { draftOf, proofOf } from '#test/access/proof-draft'
 import { type TestSocket, TestSockets } from '#test/access/test-sockets'
 import { memoryServerOptions } from '#test/memory-server'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, type Faults, faultyStorage } from '#test/runtime/runtime-fixture'
+import { type Faults, during, faultyStorage } from '#test/runtime/runtime-fixture'
 import type { MemoryBackend } from '#test/store/memory'
+import { requestWith } from '#test/access/authentication-request'
 
 export const password = 'correct horse'
 const baseUrl = 'http://127.0.0.1:8080'
@@ -125,14 +120,8 @@ export class IdentityFixture {
   }
 
   /** The refusal as `code message`, or undefined if the promise resolves. */
-  async refusal(promise: Promise<unknown>): Promise<string | undefined> {
-    try {
-      await this.wait(promise)
-      return undefined
-    } catch (error) {
-      if (error instanceof Problem) return `${error.code} ${error.message}`
-      throw error
-    }
+  refusal(promise: Promise<unknown>): Promise<string | undefined> {
+    return this.judge(() => this.wait(promise))
   }
 
   directory(command: DirectoryCommand): Promise<unknown> {
@@ -220,25 +209,12 @@ export class IdentityFixture {
 
   /** The caller of a request with these headers. */
   async caller(shown: Shown, access: RouteAccess = 'session'): Promise<Caller> {
-    const { method = 'GET', path = '/api/v1/iam/me', host = '127.0.0.1:8080', address = '192.0.2.1' } = shown
-    const lines = Object.entries(shown.headers ?? {}).map(([name, value]) => [name, [value].flat()] as const)
-    const valuesOf = (name: string) => lines.find(([other]) => other === name)?.[1] ?? []
-    this.replyHeaders = new Map()
-    return this.identity.authenticate(
-      {
-        method,
-        path,
-        query: '',
-        forwarded: { origins: [`http://${host}`], host, address },
-        requestId: 'a test',
-        header: (name) => valuesOf(name).join(', '),
-        headerCount: (name) => valuesOf(name).length,
-        addReplyHeader: (name, value) => {
-          this.replyHeaders.set(name, value)
-        },
-      },
-      access,
-    )
+    const { headers = {}, host = '127.0.0.1:8080', address = '192.0.2.1', ...line } = shown
+    const replyHeaders = new Map<string, string>()
+    this.replyHeaders = replyHeaders
+    const forwarded = { origins: [`http://${host}`], host, address }
+    const addReplyHeader = (name: string, value: string) => void replyHeaders.set(name, value)
+    return this.identity.authenticate(requestWith(headers, { ...line, forwarded, addReplyHeader }), access)
   }
 
   /** The caller of a request with this token in the Bearer scheme. */

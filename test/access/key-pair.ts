@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type JsonWebKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { PublicJwk } from '#access/public-jwk'
-import { makeSigningKey } from '#access/signing-key'
+import { makeSigningKey } from '#access/signing-keys'
 
 /** The key of a client: it signs proofs, and each proof has its public key. */
 export interface KeyPair {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { argon2Engine } from '#access/argon2'
-import { dummyHash, type HashRequester, type PasswordEngine, Passwords } from '#access/passwords'
+import { argon2Engine, dummyHash, type HashRequester, type PasswordEngine, Passwords } from '#access/passwords'
 import { Problem } from '#model/problem'
 import { plainEngine } from '#test/access/plain-hashing'
 

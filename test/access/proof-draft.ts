@@ -1,5 +1,5 @@
 import { createHash, sign } from 'node:crypto'
-import { base64urlOf } from '#access/base64url'
+import { base64urlOf } from '#access/secret-text'
 import type { KeyPair } from '#test/access/key-pair'
 
 /** A proof under construction, without code of the server, so that a test can make any part invalid. */

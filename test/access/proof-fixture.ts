@@ -1,13 +1,16 @@
 import { hkdfSync } from 'node:crypto'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { Nonces, Proofs, proofKeys } from '#access/proof'
 import { ReplayCache } from '#access/replay-cache'
-import { makeSigningKey, type SigningKeys } from '#access/signing-key'
+import { makeSigningKey, type SigningKey, type SigningKeys } from '#access/signing-keys'
 import { type TokenReading, Tokens } from '#access/tokens'
 import { type AuthenticationRequest, proofProblem, schemeProblem, tokenProblem } from '#http/authentication'
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
-import { makeKeyPair } from '#test/access/key-pair'
-import { endedSession, sampleTokens } from '#test/access/sample-tokens'
+import { everything } from '#model/scope'
+import { requestWith } from '#test/access/authentication-request'
+import { type KeyPair, makeKeyPair } from '#test/access/key-pair'
+import { signJws } from '#test/access/proof-draft'
 import type { ProofContext, ProofRequestText, Refusal } from '#test/access/wrong-proof'
 import { ManualWorld } from '#test/runtime/manual-world'
 
@@ -84,18 +87,10 @@ export class ProofFixture {
   /** Checks a request as the server does, but does not load the caller. */
   async answer({ query = '', headers }: ProofRequestText): Promise<Answer> {
     const replyHeaders = new Map<string, string>()
-    const lines = headers.map(([name, value]) => [name.toLowerCase(), value] as const)
-    const valuesOf = (name: string) => lines.filter(([other]) => other === name).map(([, value]) => value)
-    const request: AuthenticationRequest = {
-      method,
-      path,
-      query,
-      forwarded: this.#forwarded,
-      requestId: 'a request',
-      header: (name) => valuesOf(name).join(', '),
-      headerCount: (name) => valuesOf(name).length,
-      addReplyHeader: (name, value) => replyHeaders.set(name.toLowerCase(), value),
-    }
+    const sent: Record<string, string[]> = {}
+    for (const [name, value] of headers) sent[name.toLowerCase()] = [...(sent[name.toLowerCase()] ?? []), value]
+    const addReplyHeader = (name: string, value: string) => void replyHeaders.set(name.toLowerCase(), value)
+    const request = requestWith(sent, { method, path, query, forwarded: this.#forwarded, addReplyHeader })
     const refusal = await refusalOf(this.#authenticate(request))
     const nonce = replyHeaders.get('dpop-nonce')
     return { refusal: refusal && { ...refusal, ...(nonce !== undefined && { hasNonce: true }) }, nonce }
@@ -136,5 +131,49 @@ async function refusalOf(task: Promise<void>): Promise<Refusal | undefined> {
       ...(challenge !== undefined && { challenge }),
       ...(retryAfter !== undefined && { hasRetryAfter: true }),
     }
+  }
+}
+
+/** The id of the only session that is over. */
+const endedSession = 'Ended11111'
+const lifetimeMs = 600_000
+const [tenant, user, session] = ['default', 'User111111', 'Session111']
+
+/** Valid tokens, and tokens with each kind of fault. */
+async function sampleTokens(of: {
+  readonly tokens: Tokens
+  readonly world: ManualWorld
+  readonly signingKey: SigningKey
+  readonly key: KeyPair
+  readonly otherKey: KeyPair
+}): Promise<ProofContext['tokens']> {
+  const { tokens, world, signingKey, key, otherKey } = of
+  const { grants } = everything
+  const access = (more: { jkt?: string; session?: string }) =>
+    tokens.issueAccess({ tenant, user, session, number: 1, roles: ['admin'], grants, lifetimeMs, ...more })
+
+  world.spend(-2 * lifetimeMs)
+  const expired = await access({ jkt: key.jkt })
+  world.spend(2 * lifetimeMs)
+  const bound = await access({ jkt: key.jkt })
+  const [header, claims] = [decodeProtectedHeader(bound), decodeJwt(bound)]
+  return {
+    bound,
+    unbound: await access({}),
+    otherBound: await access({ jkt: otherKey.jkt }),
+    ended: await access({ jkt: key.jkt, session: endedSession }),
+    expired,
+    refresh: await tokens.issueBasicRefresh({ tenant, user, session, number: 1, endsAt: world.now() + lifetimeMs }),
+    secondFactor: await tokens.issueSecondFactor({
+      tenant,
+      user,
+      version: 1,
+      jkt: key.jkt,
+      isEnrolling: false,
+      lifetimeMs,
+    }),
+    plainType: signJws({ ...header, typ: 'JWT' }, claims, signingKey.privateKey),
+    unknownKid: signJws({ ...header, kid: 'unknown' }, claims, signingKey.privateKey),
+    foreign: signJws(header, claims, makeKeyPair().privateKey),
   }
 }

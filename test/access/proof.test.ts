@@ -1,12 +1,67 @@
+import { generateKeyPair, generateProof } from 'dpop'
+import { calculateJwkThumbprint, exportJWK } from 'jose'
 import { describe, expect, test } from 'vitest'
+import { everything } from '#model/scope'
+import { requestWith } from '#test/access/authentication-request'
 import { draftOf, type ProofDraft, proofOf } from '#test/access/proof-draft'
 import { type Answer, ProofFixture } from '#test/access/proof-fixture'
-import { rightProofs } from '#test/access/right-proofs'
-import { request } from '#test/access/wrong-proof'
-import { wrongClaims } from '#test/access/wrong-proof-claims'
-import { proofOfLength, wrongForms } from '#test/access/wrong-proof-forms'
+import { type ProofContext, type ProofRequestText, request } from '#test/access/wrong-proof'
+import { proofOfLength, wrongProofs } from '#test/access/wrong-proofs'
 
-const wrongProofs = [...wrongForms, ...wrongClaims]
+/** Requests with valid proofs, which all succeed. */
+type RightProofRow = readonly [name: string, requests: (context: ProofContext) => readonly ProofRequestText[]]
+
+function withClaims(claims: (context: ProofContext) => Record<string, unknown>): RightProofRow[1] {
+  return (context) => {
+    const draft = draftOf(context, context.key, context.tokens.bound)
+    return [requestOf(context, { ...draft, claims: { ...draft.claims, ...claims(context) } })]
+  }
+}
+
+function requestOf(context: ProofContext, draft: ProofDraft, scheme?: string): ProofRequestText {
+  return request(context.tokens.bound, proofOf(draft), scheme)
+}
+
+const htuOf = ({ origin, path }: ProofContext) => origin + path
+const ordinaryDraft = (context: ProofContext) => draftOf(context, context.key, context.tokens.bound)
+const additionalMembers = { alg: 'ES256', use: 'sig', kid: 'a', key_ops: ['verify'], ext: true }
+
+const rightProofs: readonly RightProofRow[] = [
+  ['an ordinary proof', withClaims(() => ({}))],
+  ['htu with a query', withClaims((context) => ({ htu: `${htuOf(context)}?a=b` }))],
+  ['htu with a fragment', withClaims((context) => ({ htu: `${htuOf(context)}#a?b` }))],
+  ['htu with scheme and host in upper case', withClaims(({ origin, path }) => ({ htu: origin.toUpperCase() + path }))],
+  ['a request with a query', (context) => [{ ...requestOf(context, ordinaryDraft(context)), query: 'a=b' }]],
+  ['iat 60 s ago', withClaims((context) => ({ iat: context.nowS() - 60 }))],
+  ['iat 60 s ahead', withClaims((context) => ({ iat: context.nowS() + 60 }))],
+  ['jti of 128 characters', withClaims(() => ({ jti: 'j'.repeat(128) }))],
+  ['iss, exp and nbf, which are not checked', withClaims(() => ({ iss: 'me', exp: 1, nbf: 9e9 }))],
+  ['a public key with additional members', withAdditional],
+  ['the scheme in lower case', (context) => [requestOf(context, ordinaryDraft(context), 'dpop')]],
+  [
+    'two requests with different proofs of one key',
+    (context) => [1, 2].map(() => requestOf(context, ordinaryDraft(context))),
+  ],
+  ['the same jti from two keys, each with its own token', sameJtiOfTwoKeys],
+]
+
+function withAdditional(context: ProofContext): readonly ProofRequestText[] {
+  const draft = ordinaryDraft(context)
+  const header = { ...draft.header, jwk: { ...context.key.jwk, ...additionalMembers } }
+  return [requestOf(context, { ...draft, header })]
+}
+
+function sameJtiOfTwoKeys(context: ProofContext): readonly ProofRequestText[] {
+  const { key, otherKey, tokens } = context
+  const owners = [
+    [key, tokens.bound],
+    [otherKey, tokens.otherBound],
+  ] as const
+  return owners.map(([owner, token]) => {
+    const draft = draftOf(context, owner, token)
+    return request(token, proofOf({ ...draft, claims: { ...draft.claims, jti: 'the same' } }))
+  })
+}
 
 describe('a proof is refused', () => {
   test.each(wrongProofs)('%i %s', async (number, _, requests, refusal) => {
@@ -30,18 +85,7 @@ describe('a proof is refused', () => {
   test('if the request has two proofs, also where only the first is visible', async () => {
     const { context: maker, proofs } = await ProofFixture.open()
     const proof = proofOf(draftOf(maker, maker.key))
-    const { method, path, origin } = maker
-    const forwarded = { origins: [origin], host: '', address: '' }
-    const requestWithProofs = (count: number) => ({
-      method,
-      path,
-      query: '',
-      requestId: '',
-      forwarded,
-      header: () => proof,
-      headerCount: () => count,
-      addReplyHeader() {},
-    })
+    const requestWithProofs = (count: number) => requestWith({ dpop: proof }, { headerCount: () => count })
     await expect(proofs.check(requestWithProofs(2), undefined)).rejects.toThrow('invalid proof')
     expect((await proofs.check(requestWithProofs(1), undefined)).jkt).toBe(maker.key.jkt)
   })
@@ -189,3 +233,21 @@ function goodRequest(fixture: ProofFixture, spoil: (draft: ProofDraft) => void =
 function requestAt(fixture: ProofFixture, claimed: string) {
   return goodRequest(fixture, (draft) => Object.assign(draft.claims, { htu: claimed + fixture.context.path }))
 }
+
+test('a thousand proofs of an independent client are accepted, each once', async () => {
+  const fixture = await ProofFixture.open()
+  // The client uses the system clock for `iat`.
+  fixture.world.spend(Date.now() - fixture.world.now())
+  const { method, origin, path } = fixture.context
+  for (let client = 0; client < 10; client++) {
+    const pair = await generateKeyPair('ES256')
+    const jkt = await calculateJwkThumbprint(await exportJWK(pair.publicKey))
+    const of = { tenant: 'default', user: 'User111111', session: 'Session111', number: 1, roles: ['admin'] }
+    const token = await fixture.tokens.issueAccess({ ...of, grants: everything.grants, jkt, lifetimeMs: 600_000 })
+    for (let count = 0; count < 100; count++) {
+      const proof = await generateProof(pair, origin + path, method, fixture.nonces.current, token)
+      expect((await fixture.answer(request(token, proof))).refusal).toBeUndefined()
+      expect((await fixture.answer(request(token, proof))).refusal?.error).toBe('proof already used')
+    }
+  }
+})

@@ -1,6 +1,6 @@
 import { createHash, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
-import { makeSigningKey } from '#access/signing-key'
+import { makeSigningKey } from '#access/signing-keys'
 
 /** A request to an authenticator, and the faults of the answer. */
 export interface Asked {

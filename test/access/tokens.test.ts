@@ -1,6 +1,6 @@
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { makeSigningKey, publishedKeyOf, type SigningKey } from '#access/signing-key'
+import { makeSigningKey, publishedKeyOf, type SigningKey } from '#access/signing-keys'
 import { Tokens, tokenGenerationMs } from '#access/tokens'
 import type { Grant } from '#model/scope'
 import { makeKeyPair } from '#test/access/key-pair'

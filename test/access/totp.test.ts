@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { newTotpSecret, totpSecretText, totpStep, totpStepMs, totpUri } from '#access/totp'
+import { newTotpSecret, totpSecretText, totpStep, totpStepMs, totpUri } from '#access/factor-codes'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 const rfcSecret = Uint8Array.from(Buffer.from('12345678901234567890'))

@@ -1,8 +1,6 @@
 import { expect } from 'vitest'
-import { ErrorBody } from '#api/answers'
-import { type AnswerHeader, answerHeaders, headersOfAnswer } from '#api/headers'
-import { generalAnswers } from '#api/openapi'
-import type { RouteAnswer, RouteEntry } from '#api/route-entry'
+import { type AnswerHeader, answerHeaders, generalAnswers, headersOfAnswer } from '#api/openapi'
+import { ErrorBody, type RouteAnswer, type RouteEntry } from '#api/route-entry'
 
 interface Answer {
   readonly status: number

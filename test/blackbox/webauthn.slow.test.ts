@@ -68,7 +68,7 @@ class VirtualAuthenticator {
   }
 }
 
-/** `test/access/webauthn-flows` tests each rule. Contract 2, Second factor. */
+/** `test/access/second-factors` tests each rule. Contract 2, Second factor. */
 describe('WebAuthn in a browser', () => {
   let server: StartedServer
   let admin: SignedInUser

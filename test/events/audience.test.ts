@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Audiences, type EventFilter } from '#events/audience'
-import type { BindingLists } from '#model/device-binding'
 import { type EventType, eventKinds } from '#model/event'
+import type { BindingLists } from '#model/group'
 import { everything, type Grant, resources, type Scope, scopeOf } from '#model/scope'
 
 const devices = ['A', 'AB', 'C', 'CD']

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
@@ -14,9 +15,11 @@ import {
   Offset,
   PropertyId,
   parsePropertyKey,
+  randomId,
   ServerMadeId,
   ServiceIdentifier,
   ShortName,
+  seededRandom,
   serviceIdentifierOf,
   TenantIdentifier,
   Timestamp,
@@ -168,4 +171,59 @@ describe('numbers', () => {
       expect(isPropertyId(value)).toBe(PropertyId.safeParse(value).success)
     }
   })
+})
+
+const random = seededRandom(new Uint8Array(16))
+
+test.each([1, 9, 10, 16, 22, 200])('%i characters are returned as requested', (characters) => {
+  expect(randomId(random, characters)).toMatch(new RegExp(`^[1-9A-HJ-NP-Za-km-z]{${characters}}$`))
+})
+
+test('an id has ten characters by default and a valid format', () => {
+  const id = randomId(random)
+  expect([id.length, isServerMadeId(id)]).toEqual([10, true])
+})
+
+test('bytes that would favour some letters are dropped', () => {
+  const given = [[255, 232, 0], [231, 254], [57]]
+  const asked: number[] = []
+  const id = randomId((byteCount) => {
+    asked.push(byteCount)
+    return new Uint8Array(given.shift() ?? [])
+  }, 3)
+  expect([id, asked]).toEqual(['1zz', [3, 2, 1]])
+})
+
+test('all letters are equally likely', () => {
+  const letters = randomId(random, 58_000)
+  const counts = new Map<string, number>()
+  for (const letter of letters) counts.set(letter, (counts.get(letter) ?? 0) + 1)
+  expect(counts.size).toBe(58)
+  // 1 000 expected of each; six standard deviations.
+  for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(190)
+})
+
+const seed = Uint8Array.from({ length: 16 }, (_, index) => index)
+
+test('the same seed gives the same bytes, and another seed gives others', () => {
+  const other = Uint8Array.from(seed, (byte, index) => (index === 15 ? byte ^ 1 : byte))
+  const idsOf = (of: Uint8Array) => {
+    const random = seededRandom(of)
+    return Array.from({ length: 1000 }, () => randomId(random))
+  }
+  expect(idsOf(seed)).toEqual(idsOf(Uint8Array.from(seed)))
+  expect(new Set([...idsOf(seed), ...idsOf(other)]).size).toBe(2000)
+})
+
+test('the bytes are SHA-256 of the seed and a counter, one call after the other', () => {
+  const block = (count: number) =>
+    createHash('sha256')
+      .update(seed)
+      .update(Uint8Array.of(0, 0, 0, count))
+      .digest()
+  const random = seededRandom(seed)
+  expect(Buffer.from(random(5))).toEqual(block(0).subarray(0, 5))
+  expect(Buffer.from(random(70))).toEqual(Buffer.concat([block(1), block(2), block(3).subarray(0, 6)]))
+  expect(random(0)).toHaveLength(0)
+  expect(Buffer.from(random(32))).toEqual(block(4))
 })

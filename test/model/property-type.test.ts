@@ -1,14 +1,7 @@
 import fc from 'fast-check'
-import { expect, describe as group, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { timestampMsMax } from '#model/identifier'
-import {
-  describe,
-  float32Max,
-  type PropertyType,
-  propertyTypeOf,
-  propertyTypes,
-  valueBytesMax,
-} from '#model/property-type'
+import { float32Max, type PropertyType, propertyTypeOf, propertyTypes, valueBytesMax } from '#model/property-type'
 import { anyText } from '#test/kit/any-text'
 import { forAll } from '#test/kit/for-all'
 
@@ -33,9 +26,9 @@ test('the table has every type, and every array except that of binary', () => {
     expect(type.name).toBe(name)
     expect(type.wireName).toBe(name.toUpperCase())
     expect(type.isArray).toBe(name.endsWith('-array'))
-    expect(describe(type)).toMatch(/^\S.*\S$/)
+    expect(type.text).toMatch(/^\S.*\S$/)
   }
-  expect(describe(typeNamed('UINT8'))).toBe('an integer from 0 to 255')
+  expect(typeNamed('UINT8').text).toBe('an integer from 0 to 255')
 })
 
 test('names are found in any case', () => {
@@ -147,7 +140,7 @@ test('binary is copied', () => {
   expect(typeNamed('binary').accept(bytes.subarray(1, 3))).toBe('AQI=')
 })
 
-group('for every type and any value', () => {
+describe('for every type and any value', () => {
   const scalar = fc.oneof(
     fc.integer(),
     fc.double(),

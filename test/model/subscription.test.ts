@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { DeviceBinding } from '#model/device-binding'
+import type { DeviceBinding } from '#model/group'
 import { everything, type Grant, scopeOf } from '#model/scope'
 import { LocalePatch, maySubscribe, SubscribeBody, SubscriptionEntry, subscriptionEntryOf } from '#model/subscription'
 

@@ -1,24 +1,18 @@
 import { anonymous } from '#access/built-in-callers'
-import {
-  answerRecord,
-  idempotencyActor,
-  idempotencyAddress,
-  type StoredIdempotencyKey,
-} from '#actors/idempotency/idempotency'
+import { type StoredIdempotencyKey, answerRecord, idempotencyActor, idempotencyAddress } from '#actors/idempotency/idempotency'
 import { noticeBus } from '#actors/notice-bus'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { Method, RouteEntry } from '#api/route-entry'
 import type { Answerer, Call, IdempotencyGuard, Reply } from '#http/call'
-import { randomId } from '#model/identifier'
+import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
-import { seededRandom } from '#model/seeded-random'
 import { idempotencyOf } from '#routes/idempotency'
 import type { AnyDefinition } from '#runtime/activation'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, RuntimeFixture } from '#test/runtime/runtime-fixture'
-import { type MemoryBackend, memoryStorage, type WriteFault } from '#test/store/memory'
+import { RuntimeFixture, during } from '#test/runtime/runtime-fixture'
+import { type MemoryBackend, type WriteFault, memoryStorage } from '#test/store/memory'
 
 /** The parts of a request that its key covers. */
 export interface Asked {

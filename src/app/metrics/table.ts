@@ -1,4 +1,4 @@
-import { authOutcomes, credentialKinds } from '#access/auth-counts'
+import { authOutcomes, credentialKinds } from '#access/authenticator'
 import type { Identity } from '#access/identity'
 import { processRows } from '#app/metrics/process'
 import { type MetricRow, type Sample, samplesBy, unlabelled } from '#app/metrics/row'

@@ -1,13 +1,14 @@
 import type { FactorRequest, SignInOrigin, TokenPair } from '#access/requests'
-import { beginDpopSession, identifyUser, type SignInParts } from '#access/sign-in'
+import { type SignInParts, beginDpopSession, identifyUser } from '#access/sign-in'
 import { factorDelayProblem } from '#actors/account/factors'
 import { type AccountState, accountAddress } from '#actors/account/state'
 import { rowById } from '#actors/directory/queries'
-import { directoryAddress, type UserRow } from '#actors/directory/state'
+import { type UserRow, directoryAddress } from '#actors/directory/state'
 import { proofProblem } from '#http/authentication'
 import type { Principal } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
+import type { AccountCommand } from '#actors/account/commands'
 
 /** The user whose second factor a request concerns, and the token or session that names this user. */
 export interface FactorSubject {
@@ -124,6 +125,22 @@ export async function wrongFactor(
   attempts.recordFailure(address)
   await system.ask(accountAddress(row.tenant, row.id), { type: 'factor_failed' })
   return new Problem('unauthorized', 'invalid code')
+}
+
+/** Runs the turn that uses up a factor. A code that was used before is counted like any wrong code. */
+export async function useFactor(
+  parts: SignInParts,
+  subject: FactorSubject,
+  origin: SignInOrigin,
+  command: AccountCommand,
+): Promise<void> {
+  const { tenant, id } = subject.row
+  try {
+    await parts.system.ask(accountAddress(tenant, id), command)
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'unauthorized') throw await wrongFactor(parts, subject, origin)
+    throw error
+  }
 }
 
 async function byToken(parts: SignInParts, text: string, jkt: string, origin: SignInOrigin): Promise<FactorSubject> {
