@@ -7,7 +7,7 @@ import { Secret, TOTP } from 'otpauth'
 import { ExpiringMap } from '#access/bounded-map'
 import { type Random, open, seal } from '#access/file-keys'
 import { type FactorSubject, accountOf, checkFactorLimit, completeSignIn, enrollingSubject, ownerOf, signInSubject, signedInSubject, useFactor, wrongFactor } from '#access/second-factors'
-import type { CredentialsChanged } from '#actors/account/commands'
+import type { CredentialsChanged } from '#actors/account/state'
 import type { UserRow } from '#actors/directory/state'
 
 /** The lifetime of a new secret, equal to that of the 2FA token for setting up a factor. */

@@ -8,7 +8,7 @@ import { proofProblem } from '#http/authentication'
 import type { Principal } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
-import type { AccountCommand } from '#actors/account/commands'
+import type { AccountCommand } from '#actors/account/state'
 
 /** The user whose second factor a request concerns, and the token or session that names this user. */
 export interface FactorSubject {

@@ -1,5 +1,4 @@
 import { Worker } from 'node:worker_threads'
-import type { ImportedSeries } from '#history/chunk-walk'
 import type { HistoryService } from '#history/history'
 import type { HistoryLimits } from '#history/retention'
 import { isReusable } from '#history/text-pieces'

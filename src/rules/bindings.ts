@@ -1,4 +1,4 @@
-import type { DeviceBinding } from '#model/device-binding'
+import type { DeviceBinding } from '#model/group'
 import { type StoredGroup, isMember } from '#model/group'
 
 /**
