@@ -23,9 +23,8 @@ import { seededRandom } from '#model/seeded-random'
 import { deliveriesOf } from '#model/webhook'
 import { authorOf, checkBindings, isVisible, membersIn, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
-import { resourceListReply, textReply } from '#routes/list-reply'
+import { mustMatch, resourceListReply, resourceReply, textReply } from '#routes/replies'
 
 /** Routes for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {

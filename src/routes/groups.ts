@@ -12,8 +12,7 @@ import type { Action } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { authorOf, isBindingWithin, mayBind, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, resourceReply } from '#routes/entity-tag'
-import { resourceListReply } from '#routes/list-reply'
+import { mustMatch, resourceListReply, resourceReply } from '#routes/replies'
 import { mustCover } from '#routes/roles'
 
 /** Routes for groups. Contract 5.1. */

@@ -11,7 +11,7 @@ import { servicesOfDevicesWithin } from '#model/scope'
 import { propertySchemaOf } from '#model/service-schema'
 import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { historyOf, propIdOf } from '#routes/history-parameters'
+import { historyOf, propIdOf } from '#routes/history'
 import { ReadSlices } from '#routes/read-slices'
 
 /** A value has at most `valueBytesMax` characters, of which CSV doubles the quotation marks; the rest is for other fields. */

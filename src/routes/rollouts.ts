@@ -13,8 +13,8 @@ import { type Action, isPermitted } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { isVisible, membersIn, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { checkProjectLimit, mustReachAll, requireEmbeddedServer } from '#routes/embedded-projects'
-import { textReply } from '#routes/list-reply'
+import { textReply } from '#routes/replies'
+import { checkProjectLimit, mustReachAll, requireEmbeddedServer } from '#routes/update-projects'
 
 /** Routes for rollouts. Contract 6. */
 export function rolloutRoutes(context: RouteContext): Binding[] {

@@ -13,8 +13,10 @@ export function signInOriginOf(call: Call): SignInOrigin {
   return { host, address, agent: call.header('user-agent'), signal: call.signal, identified }
 }
 
-/** Answers with tokens must not be stored by caches. Contract 1.9. */
-export const notStored = { 'Cache-Control': 'no-store' }
+/** An answer with tokens or secrets, which caches must not store. Contract 1.9. */
+export async function unstoredReply(json: object | Promise<object>): Promise<Reply> {
+  return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: await json }
+}
 
 /** Routes for sign-up, sign-in and sign-out. §5, contract 2. */
 export function signInRoutes(logins: Logins): Binding[] {
@@ -26,17 +28,15 @@ export function signInRoutes(logins: Logins): Binding[] {
       return { status: 201, headers, json }
     }),
 
-    bind(api.readToken, async (call) => {
+    bind(api.readToken, (call) => {
       const isOffline = call.query.scope ?? false
       const authorization = call.header('authorization')
-      const json = await logins.basicToken({ authorization, isOffline, origin: signInOriginOf(call) })
-      return { status: 200, headers: notStored, json }
+      return unstoredReply(logins.basicToken({ authorization, isOffline, origin: signInOriginOf(call) }))
     }),
 
-    bind(api.refreshToken, async (call) => {
+    bind(api.refreshToken, (call) => {
       const { refreshToken } = call.body
-      const json = await logins.refreshBasic({ refreshToken, origin: signInOriginOf(call) })
-      return { status: 200, headers: notStored, json }
+      return unstoredReply(logins.refreshBasic({ refreshToken, origin: signInOriginOf(call) }))
     }),
 
     bind(api.logIn, async (call) => {
@@ -44,11 +44,10 @@ export function signInRoutes(logins: Logins): Binding[] {
       return replyTo(await logins.logIn({ ...call.body, jkt, origin: signInOriginOf(call) }))
     }),
 
-    bind(api.refreshSession, async (call) => {
+    bind(api.refreshSession, (call) => {
       const { refreshToken } = call.body
       const { jkt } = call.caller
-      const json = await logins.refresh({ refreshToken, jkt, origin: signInOriginOf(call) })
-      return { status: 200, headers: notStored, json }
+      return unstoredReply(logins.refresh({ refreshToken, jkt, origin: signInOriginOf(call) }))
     }),
 
     bind(api.logOut, async (call) => {
@@ -60,17 +59,17 @@ export function signInRoutes(logins: Logins): Binding[] {
   ]
 }
 
-function replyTo(outcome: LoginOutcome): Reply {
+function replyTo(outcome: LoginOutcome): Reply | Promise<Reply> {
   switch (outcome.type) {
     case 'pair': {
       const { accessToken, refreshToken } = outcome
-      return { status: 200, headers: notStored, json: { accessToken, refreshToken } }
+      return unstoredReply({ accessToken, refreshToken })
     }
     case 'conflict':
       return { status: 409, json: { error: 'TENANT_CONFLICT_ERROR', tenants: outcome.tenants.map(candidateOf) } }
     case 'second_factor': {
       const { token, expiresIn, methods, enroll } = outcome
-      return { status: 200, headers: notStored, json: { status: '2fa_required', token, expiresIn, methods, enroll } }
+      return unstoredReply({ status: '2fa_required', token, expiresIn, methods, enroll })
     }
   }
 }

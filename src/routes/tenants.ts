@@ -9,8 +9,7 @@ import { isPermitted } from '#model/scope'
 import type { TenantEntry } from '#model/tenant'
 import { replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, resourceReply } from '#routes/entity-tag'
-import { textReply } from '#routes/list-reply'
+import { mustMatch, resourceReply, textReply } from '#routes/replies'
 
 /** Routes for tenants. Only callers of the tenant `default` have permissions for them. Contract 2. */
 export function tenantRoutes(context: RouteContext): Binding[] {

@@ -18,8 +18,8 @@ import { devicesWithin } from '#model/scope'
 import type { UpdateQuery } from '#model/update-offer'
 import type { RouteContext } from '#routes/context'
 import { deviceNames } from '#routes/devices'
-import { listReply, streamHeaders, textReply } from '#routes/list-reply'
 import { checkCurrent } from '#routes/read-slices'
+import { listReply, streamHeaders, textReply } from '#routes/replies'
 
 /** Routes for the firmware of devices. §4.5, contract 6. */
 export function updateRoutes(context: RouteContext): Binding[] {

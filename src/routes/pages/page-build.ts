@@ -5,10 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { asyncApiDocument } from '#api/asyncapi'
 import { documentText } from '#api/document'
 import { openApiDocument } from '#api/openapi'
-import { compressFiles } from '#routes/pages/compress'
 import { asyncApiFile, openApiFile } from '#routes/pages/description-routes'
-import type { AsyncDocument } from '#routes/pages/socket-chapters'
-import { apiPage, socketsPage } from '#routes/pages/viewer-pages'
+import { compressFiles } from '#routes/pages/page-files'
+import { type AsyncDocument, apiPage, socketsPage } from '#routes/pages/viewer-pages'
 
 /**
  * A separate build step: writes the API description and its viewer into the pages folder, and compresses all pages.

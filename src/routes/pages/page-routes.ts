@@ -2,9 +2,8 @@ import { defineRoute } from '#api/route-entry'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
-import { matchesEtag } from '#routes/entity-tag'
-import { chooseCoding } from '#routes/pages/content-coding'
-import type { PageFile, PageFiles } from '#routes/pages/page-files'
+import { chooseCoding, type PageFile, type PageFiles } from '#routes/pages/page-files'
+import { matchesEtag } from '#routes/replies'
 
 const notBuilt = 'the pages were not built: npm run build'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Coding, chooseCoding } from '#routes/pages/content-coding'
+import { type Coding, chooseCoding } from '#routes/pages/page-files'
 
 const all = () => true
 const none = () => false
