@@ -1,7 +1,6 @@
 import { anonymous } from '#access/built-in-callers'
 import type { Identity } from '#access/identity'
-import type { Binding } from '#http/call'
-import type { AnyWebsocketRoute } from '#http/websocket-route'
+import type { AnyWebsocketRoute, Binding } from '#http/call'
 import { alarmRoutes } from '#routes/alarms'
 import { auditRoutes } from '#routes/audit'
 import { type BackupMaker, backupRoutes } from '#routes/backup'

@@ -1,4 +1,4 @@
-import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
+import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/call'
 import type { Socket, SocketHandler } from '#runtime/socket'
 import { type HttpFixtureOptions, openHttp } from '#test/http/http-fixture'
 

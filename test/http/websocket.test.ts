@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import type { UpgradeRequest } from '#http/websocket-route'
+import type { UpgradeRequest } from '#http/call'
 import { Problem } from '#model/problem'
 import { route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
