@@ -49,7 +49,9 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
 })
 
 test('the entries are exactly those of the bound routes', () => {
-  expect(entries.map(({ name }) => name).toSorted()).toEqual(fixture.bindings.map(({ entry }) => entry.name).toSorted())
+  expect(entries.map(({ name }) => name).toSorted()).toEqual(
+    fixture.http.bindings.map(({ entry }) => entry.name).toSorted(),
+  )
 })
 
 test('every preparation has the name of an entry', () => {
