@@ -29,7 +29,7 @@ import { httpWebhookSender } from '#notifications/http-webhook-sender'
 import type { Mail } from '#notifications/mail'
 import { smtpMail } from '#notifications/smtp-mail'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
-import { idempotencyOf } from '#routes/idempotency'
+import { IdempotentRequests } from '#routes/idempotency'
 import { metricsRoutes } from '#routes/metrics'
 import { descriptionRoutes } from '#routes/pages/description-routes'
 import { readPageFiles } from '#routes/pages/page-files'
@@ -198,7 +198,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
         ),
         closeGraceMs: stopGraceMs,
       },
-      idempotency: idempotencyOf(context),
+      idempotency: new IdempotentRequests(context),
       audit: context.audit,
       otherNodes: cluster?.forwarder,
       redactPath,

@@ -67,7 +67,7 @@ export function eventSockets({
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events/:ticket',
-      upgrade: (request) => mapMaybePromise(callerOfTicket(ticketOf(request)), open(request)),
+      upgrade: (request) => mapMaybePromise(callerOfTicket(request.parameters.ticket ?? ''), open(request)),
     }),
     websocketRoute<EventsOpening>({
       ...limits,
@@ -75,10 +75,6 @@ export function eventSockets({
       upgrade: (request) => mapMaybePromise(authenticate(request, 'session'), open(request)),
     }),
   ]
-}
-
-function ticketOf({ parameters: { ticket = '' } }: UpgradeRequest): string {
-  return ticket
 }
 
 function opening(handler: EventSocketHandler, caller: Caller, request: UpgradeRequest): EventsOpening {

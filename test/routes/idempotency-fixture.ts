@@ -10,7 +10,7 @@ import type { Answerer, Call, IdempotencyGuard, Reply } from '#http/call'
 import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
 import { seededRandom } from '#model/seeded-random'
-import { idempotencyOf } from '#routes/idempotency'
+import { IdempotentRequests } from '#routes/idempotency'
 import type { AnyDefinition } from '#runtime/activation'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, RuntimeFixture } from '#test/runtime/runtime-fixture'
@@ -54,7 +54,7 @@ export class IdempotencyFixture {
     this.world = world
     this.backend = memoryStorage({ world, faults: { beforeWrite: () => this.onWrite(++this.writes) } })
     this.#fixture = this.#made()
-    this.#guard = idempotencyOf(this.#fixture, { runningMax, userBytesMax })
+    this.#guard = new IdempotentRequests(this.#fixture, { runningMax, userBytesMax })
   }
 
   static async open(): Promise<IdempotencyFixture> {
@@ -86,7 +86,7 @@ export class IdempotencyFixture {
     this.onWrite = () => undefined
     this.#fixture = this.#made()
     await this.#fixture.open()
-    this.#guard = idempotencyOf(this.#fixture, { runningMax, userBytesMax })
+    this.#guard = new IdempotentRequests(this.#fixture, { runningMax, userBytesMax })
   }
 
   run(asked: Asked, answer: Answerer): Promise<Reply> {

@@ -9,7 +9,7 @@ import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
 import { seedBytes } from '#model/seeded-random'
 import { bindingsOf } from '#routes/bindings'
-import { idempotencyOf } from '#routes/idempotency'
+import { IdempotentRequests } from '#routes/idempotency'
 import { plainEngine } from '#test/access/plain-hashing'
 import { operationOf } from '#test/routes/operation-of'
 import '#test/simulation/immediate-signatures'
@@ -131,7 +131,7 @@ export class SimulatedServer {
     this.identity = identity
     const bindings = bindingsOf(context, identity, operationOf(this.assembly))
     this.#bindings = new Map(bindings.map((binding) => [binding.entry.name, binding]))
-    this.#guard = idempotencyOf(context)
+    this.#guard = new IdempotentRequests(context)
   }
 
   async open(): Promise<void> {
