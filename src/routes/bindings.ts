@@ -20,16 +20,13 @@ import { withNames } from '#routes/names'
 import { notificationRoutes } from '#routes/notifications'
 import { releaseRoutes } from '#routes/releases'
 import { roleRoutes } from '#routes/roles'
-import { rolloutRoutes } from '#routes/rollouts'
 import { schemaRoutes } from '#routes/schemas'
-import { secondFactorRoutes } from '#routes/second-factors'
 import { serviceRoutes } from '#routes/services'
 import { identityRoutes, sessionRoutes } from '#routes/sessions'
-import { signInRoutes } from '#routes/sign-in'
+import { secondFactorRoutes, signInRoutes } from '#routes/sign-in'
 import { templateRoutes } from '#routes/templates'
 import { tenantRoutes } from '#routes/tenants'
-import { updateHookRoutes } from '#routes/update-hook'
-import { updateProjectRoutes } from '#routes/update-projects'
+import { rolloutRoutes, updateProjectRoutes } from '#routes/update-projects'
 import { updateRoutes } from '#routes/updates'
 import { userRoutes } from '#routes/users'
 import { writeRoutes } from '#routes/writes'
@@ -68,7 +65,6 @@ export function bindingsOf(
     ...templateRoutes(context),
     ...notificationRoutes(context),
     ...updateRoutes(context),
-    ...updateHookRoutes(context),
     ...updateProjectRoutes(context),
     ...releaseRoutes(context),
     ...rolloutRoutes(context),

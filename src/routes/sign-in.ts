@@ -1,7 +1,9 @@
 import type { LoginOutcome, SignInOrigin } from '#access/requests'
-import type { Logins } from '#access/sign-in-flows'
+import type { Logins, SecondFactors } from '#access/sign-in-flows'
 import type { TenantRow } from '#actors/directory/state'
+import * as factorsApi from '#api/second-factors'
 import * as api from '#api/sign-in'
+import * as webauthn from '#api/webauthn'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import type { Principal } from '#model/caller'
 import { formatCrn } from '#model/crn'
@@ -14,7 +16,7 @@ export function signInOriginOf(call: Call): SignInOrigin {
 }
 
 /** An answer with tokens or secrets, which caches must not store. Contract 1.9. */
-export async function unstoredReply(json: object | Promise<object>): Promise<Reply> {
+async function unstoredReply(json: object | Promise<object>): Promise<Reply> {
   return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: await json }
 }
 
@@ -77,4 +79,48 @@ function replyTo(outcome: LoginOutcome): Reply | Promise<Reply> {
 /** One of several possible tenants. §5.2.7. */
 function candidateOf({ tenantIdentifier, name }: TenantRow) {
   return { tenantIdentifier, name, resourceIdentifier: formatCrn({ type: 'tenant', id: tenantIdentifier }) }
+}
+
+/**
+ * Routes for one-time codes, recovery codes and WebAuthn. Bodies of WebAuthn contain the data of the browser unchanged,
+ * and fields of this API. §5.2.8, contract 2.
+ */
+export function secondFactorRoutes(factors: SecondFactors): Binding[] {
+  return [
+    bind(factorsApi.useTotp, (call) => unstoredReply(factors.useTotp({ ...call.body, ...senderOf(call) }))),
+    bind(factorsApi.useRecoveryCode, (call) => unstoredReply(factors.useRecovery({ ...call.body, ...senderOf(call) }))),
+    bind(factorsApi.enrollTotp, (call) => unstoredReply(factors.enrollTotp({ ...call.body, ...senderOf(call) }))),
+    bind(factorsApi.activateTotp, (call) => unstoredReply(factors.activateTotp({ ...call.body, ...senderOf(call) }))),
+    bind(factorsApi.removeTotp, async (call) => {
+      await factors.removeTotp({ ...call.body, ...senderOf(call) })
+      return { status: 204 }
+    }),
+
+    bind(webauthn.startWebauthnRegistration, (call) =>
+      unstoredReply(factors.webauthnRegistrationOptions({ ...call.body, ...senderOf(call) })),
+    ),
+    bind(webauthn.finishWebauthnRegistration, (call) => {
+      const { token, name, password, code, ...response } = call.body
+      return unstoredReply(factors.registerWebauthn({ token, name, password, code, response, ...senderOf(call) }))
+    }),
+    bind(webauthn.startWebauthnAuthentication, (call) =>
+      unstoredReply(factors.webauthnAuthenticationOptions({ ...call.body, ...senderOf(call) })),
+    ),
+    bind(webauthn.finishWebauthnAuthentication, (call) => {
+      const { token, ...response } = call.body
+      return unstoredReply(factors.authenticateWebauthn({ token, response, ...senderOf(call) }))
+    }),
+    bind(webauthn.listWebauthnCredentials, async (call) => ({
+      status: 200,
+      json: await factors.webauthnCredentials(senderOf(call)),
+    })),
+    bind(webauthn.deleteWebauthnCredential, async (call) => {
+      await factors.removeWebauthn({ ...call.body, id: call.parameters.id, ...senderOf(call) })
+      return { status: 204 }
+    }),
+  ]
+}
+
+function senderOf(call: Call) {
+  return { caller: call.caller, origin: signInOriginOf(call) }
 }

@@ -114,17 +114,8 @@ export class IdempotencyFixture {
       seed: new Uint8Array(16),
       isRepeated: false,
     }
-    const entry: RouteEntry = {
-      name: 'x',
-      method,
-      path: '/p',
-      source: '',
-      summary: '',
-      access: 'session',
-      ...(asked.isSecret && { isSecret: true }),
-      answers: {},
-      example: { status: 200 },
-    }
+    const rest = { source: '', summary: '', access: 'session', answers: {}, example: { status: 200 } } as const
+    const entry: RouteEntry = { name: 'x', method, path: '/p', ...rest, ...(asked.isSecret && { isSecret: true }) }
     return this.#guard.run(call, entry, (begun) => {
       const keyed = { ...call, ...begun }
       this.calls.push(keyed)

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { asyncApiDocument } from '#api/asyncapi'
 import { documentText } from '#api/document'
 import { openApiDocument } from '#api/openapi'
-import { asyncApiFile, openApiFile } from '#routes/pages/description-routes'
 import { compressFiles } from '#routes/pages/page-files'
+import { asyncApiFile, openApiFile } from '#routes/pages/page-routes'
 import { type AsyncDocument, apiPage, socketsPage } from '#routes/pages/viewer-pages'
 
 /**
