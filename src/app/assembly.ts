@@ -31,7 +31,6 @@ import { defaultMailsPerHourMax } from '#notifications/options'
 import { Webhooks } from '#notifications/webhooks'
 import type { RouteContext } from '#routes/context'
 import { DeviceSearch } from '#routes/device-search'
-import { EventSocketHandler } from '#routes/event-socket-handler'
 import { streamShareOf } from '#routes/stream-share'
 import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/tenant-rules'
@@ -47,6 +46,7 @@ import { ActionRunner } from '#workers/action-runner'
 import { Expiry, expireKeys, expireKeysEveryMs, expireLogs, expireLogsEveryMs } from '#workers/expiry'
 import { RuleSweep } from '#workers/rule-sweep'
 import { logMessages } from '#app/log-messages'
+import { EventSocketHandler } from '#routes/events'
 
 /**
  * The limit of bytes that wait to be stored or published, above which requests are refused: some seconds of maximum

@@ -26,12 +26,9 @@ import { emlMail } from '#notifications/eml-mail'
 import type { Mail } from '#notifications/mail'
 import { smtpMail } from '#notifications/smtp-mail'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
-import { idempotencyOf } from '#routes/idempotency'
-import { identityOffProblem } from '#routes/identity'
 import { metricsRoutes } from '#routes/metrics'
-import { descriptionRoutes } from '#routes/pages/description-routes'
 import { readPageFiles } from '#routes/pages/page-files'
-import { pageRoutes } from '#routes/pages/page-routes'
+import { descriptionRoutes, pageRoutes } from '#routes/pages/page-routes'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
 import { type StorageBackend, StorageFailure } from '#runtime/storage'
@@ -45,6 +42,8 @@ import type { StoreJournal } from '#store/store-journal'
 import { httpWebhookSender } from '#notifications/webhook-sender'
 import { argon2Engine } from '#access/passwords'
 import { WrongFileKey } from '#access/signing-keys'
+import { IdempotentRequests } from '#routes/idempotency'
+import { identityOffProblem } from '#routes/sessions'
 
 /** One tenant may fill half of the heap: the rest is for frames, answers, shapes and the collector. */
 const tenantsInHeap = 2
@@ -198,7 +197,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
         ),
         closeGraceMs: stopGraceMs,
       },
-      idempotency: idempotencyOf(context),
+      idempotency: new IdempotentRequests(context),
       audit: context.audit,
       otherNodes: cluster?.forwarder,
       redactPath,

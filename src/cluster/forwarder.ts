@@ -2,7 +2,7 @@ import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
 import { type ClusterNode, nodeKeyHeader, ownStateHeader } from '#cluster/node'
 import type { Reply } from '#http/call'
-import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
+import type { ForwardableRequest, OtherNodes } from '#http/server-context'
 import { Problem } from '#model/problem'
 
 /**

@@ -12,7 +12,7 @@ import {
   type TunnelRequest,
   takenBytes,
 } from '#cluster/tunnel-records'
-import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
+import { type AnyWebsocketRoute, websocketRoute } from '#http/call'
 import { Problem } from '#model/problem'
 import { closeCodes } from '#runtime/close-codes'
 import type { Socket, SocketHandler } from '#runtime/socket'

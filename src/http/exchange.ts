@@ -2,14 +2,13 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { BodyPace, BodyReader } from '#http/body-reader'
 import { ReceivedBody, RequestEnded } from '#http/body-stream'
 import type { BodyStream, Reply } from '#http/call'
-import type { OriginVerdict } from '#http/cors'
-import { logAbortedAnswer, logBug, logLine } from '#http/exchange-log'
-import { addressText } from '#http/forwarding-headers'
 import type { RouteMetrics } from '#http/http-metrics'
+import { addressText, type OriginVerdict } from '#http/origins'
 import type { PendingRequest } from '#http/pending-requests'
-import { bugReply, isPromiseLike, refuseUnsafe, replyOf, streamReply, writeReply } from '#http/reply'
+import { bugReply, isPromiseLike, refuseUnsafe, replyOf, writeReply } from '#http/reply'
 import type { RequestAudit } from '#http/request-audit'
 import { type BodyLength, type RequestHeaders, readFraming, readHeaders } from '#http/request-head'
+import { logAbortedAnswer, logBug, logLine } from '#http/request-log'
 import type { ServerContext } from '#http/server-context'
 import type { Caller } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
@@ -205,7 +204,7 @@ export class Exchange implements PendingRequest {
     // No code reads the body after the answer. If the client was paused, this resumes it, so that it can send other
     // requests.
     reader?.discard()
-    if (isCutting) this.#begin(reply, true)
+    if (isCutting) writeReply(this, reply, true)
     else if (reader && this.bodyLength === 'chunked') this.#respondLast(reader, reply)
     else if (this.#isClosing && !this.#isReadyToClose && !reply.chunks) {
       // The answer is sent one tick later. Until then the parser reads no other request from the packet. RFC 9112 §9.6.
@@ -214,7 +213,7 @@ export class Exchange implements PendingRequest {
       this.closeInNextTick(() => this.respond(reply))
     } else if (reader && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax)
       this.#pauseThenCut(reader, reply)
-    else this.#begin(reply, false)
+    else writeReply(this, reply, false)
   }
 
   /** Answers a `Problem` with its status. Answers any other error with 500, and logs it in full. */
@@ -318,11 +317,6 @@ export class Exchange implements PendingRequest {
     const ms = this.context.world.monotonic() - this.since
     this.metrics.answered(this.#status, ms)
     logLine(this, this.#status, body, ms)
-  }
-
-  #begin(reply: Reply, isCutting: boolean): void {
-    if (reply.chunks) streamReply(this, reply, reply.chunks)
-    else writeReply(this, reply, isCutting)
   }
 
   get #isTooLong(): boolean {

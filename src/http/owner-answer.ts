@@ -1,7 +1,7 @@
 import { idempotencyKeyHeader, type RouteEntry, takesIdempotencyKey } from '#api/route-entry'
 import type { Binding, BodyStream, Reply } from '#http/call'
 import type { Exchange } from '#http/exchange'
-import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
+import type { ForwardableRequest, OtherNodes } from '#http/server-context'
 import { Problem } from '#model/problem'
 
 /** A forwarded request has these headers from `headersForNode`, not from the client: the other node trusts them. */

@@ -1,7 +1,7 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 import type { Reply } from '#http/call'
-import { exposedHeaders, type OriginVerdict } from '#http/cors'
+import { exposedHeaders, type OriginVerdict } from '#http/origins'
 import type { ServerContext } from '#http/server-context'
 import { Problem, type ProblemKind } from '#model/problem'
 
@@ -89,8 +89,12 @@ const wholeBytesMax = 8 * 1024
 /** The largest size of one UTF-16 unit in UTF-8. */
 const utf8BytesMax = 3
 
-/** Writes an answer whose whole body is known. `isCutting`: no more data of the connection may be read. */
+/** Writes an answer. `isCutting`: no more data of the connection may be read, unless the answer is made in chunks. */
 export function writeReply(exchange: ReplyTarget, reply: Reply, isCutting: boolean): void {
+  if (reply.chunks) {
+    streamReply(exchange, reply, reply.chunks)
+    return
+  }
   // All code that can throw runs before the first byte.
   const body = bodyOf(reply)
   const hasNoBody = isBodiless(reply.status)
@@ -207,7 +211,7 @@ function writePieces(exchange: ReplyTarget, response: HttpResponse, body: Buffer
  * client disconnects; an error after the first chunk closes the connection, so that no client takes the part for the
  * whole.
  */
-export function streamReply(exchange: ReplyTarget, reply: Reply, chunks: AsyncIterable<string | Uint8Array>): void {
+function streamReply(exchange: ReplyTarget, reply: Reply, chunks: AsyncIterable<string | Uint8Array>): void {
   const iterator = chunks[Symbol.asyncIterator]()
   let isReturned = false
   const returnIterator = async () => {

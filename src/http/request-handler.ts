@@ -2,10 +2,9 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { idempotencyKeyHeader, isSignIn, type RouteEntry, signInBytesMax, takesIdempotencyKey } from '#api/route-entry'
 import { type Authenticate, permit, tokenProblem } from '#http/authentication'
 import type { BegunRequest, Binding, BodyStream, Call, Reply } from '#http/call'
-import { allowedHeaders, preflightMaxAgeS } from '#http/cors'
 import { Exchange } from '#http/exchange'
-import { ExchangeCall } from '#http/exchange-call'
 import type { RouteMetrics } from '#http/http-metrics'
+import { allowedHeaders, preflightMaxAgeS } from '#http/origins'
 import { answerByOwner } from '#http/owner-answer'
 import type { PathMatch, PathTable } from '#http/paths'
 import { isPromiseLike } from '#http/reply'
@@ -13,8 +12,10 @@ import { isAudited, RequestAudit } from '#http/request-audit'
 import { isContentType, isJsonType, parseQuery } from '#http/request-head'
 import type { BodyLimits, ServerContext } from '#http/server-context'
 import { parseJson, validate } from '#http/validation'
-import { type Caller, unauthenticated } from '#model/caller'
+import { type Caller, type Principal, unauthenticated } from '#model/caller'
+import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
+import { seedBytes } from '#model/seeded-random'
 
 /** The destination of a request. A plain request to the path of a socket gets an answer that explains the upgrade. */
 export type Destination =
@@ -28,19 +29,11 @@ const defaultContentTypes = ['application/json']
 const oneTaskBytesMax = 64 * 1024
 const noBytes = new Uint8Array(0)
 
-/**
- * Handles every request, except upgrades to websockets. The order of the steps is part of the contract: framing, origin
- * and host, path (404 before any check of the caller), method, authentication, permission, path parameters, whether a
- * grant includes the names in the path, query, body, idempotency key, answer.
- */
-export function httpHandler(
-  context: ServerContext,
-  paths: PathTable<Destination>,
-  authenticate: Authenticate,
-): (response: HttpResponse, request: HttpRequest) => void {
-  return (response, request) => {
-    openExchange(context, response, request, (exchange) => receive(exchange, paths, authenticate))
-  }
+/** A request with its route, and the parameters of its path as sent. */
+interface RoutedRequest {
+  readonly exchange: Exchange
+  readonly binding: Binding
+  readonly raw: PathMatch<Destination>['rawParameters']
 }
 
 /** Runs a handler and answers its exceptions: if they left this function, they would end the process. */
@@ -108,7 +101,12 @@ export function refuseAndCut(exchange: Exchange, message: string): void {
   exchange.closeInNextTick(() => exchange.fail(new Problem('bad_request', message), true))
 }
 
-function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate: Authenticate): void {
+/**
+ * Handles every request, except upgrades to websockets. The order of the steps is part of the contract: framing, origin
+ * and host, path (404 before any check of the caller), method, authentication, permission, path parameters, whether a
+ * grant includes the names in the path, query, body, idempotency key, answer.
+ */
+export function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate: Authenticate): void {
   if (!isAcceptable(exchange, 'request')) return
   const match = paths.match(exchange.method, exchange.path)
   if (!match) throw exchange.context.notFound(exchange.path)
@@ -119,7 +117,7 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   if (!('binding' in match)) {
     throw new Problem('method_not_allowed', undefined, { headers: { Allow: match.allow.join(', ') } })
   }
-  const { binding: destination, rawParameters } = match
+  const { binding: destination } = match
   if (destination === 'socket') {
     exchange.respond(upgradeRequired)
     return
@@ -135,25 +133,21 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
     throw new Problem('bad_request', 'a body in chunks where none is expected')
   }
   exchange.expectBody(bytesMaxOf(exchange.context.limits, entry), body !== undefined)
-  const upload = body?.isStreamed && exchange.streamBody(() => stillPermitted(exchange, binding, rawParameters))
+  const routed: RoutedRequest = { exchange, binding, raw: match.rawParameters }
+  const upload = body?.isStreamed ? exchange.streamBody(() => stillPermitted(routed)) : undefined
   const { otherNodes, audit } = exchange.context
   if (audit && isAudited(entry)) exchange.audit = new RequestAudit(audit, entry, exchange)
-  const answerHere = () => authenticated(exchange, binding, rawParameters, upload || undefined, authenticate)
-  if (otherNodes) answerByOwner(exchange, otherNodes, binding, upload || undefined, answerHere)
+  const answerHere = () => authenticated(routed, upload, authenticate)
+  if (otherNodes) answerByOwner(exchange, otherNodes, binding, upload, answerHere)
   else answerHere()
 }
 
-function authenticated(
-  exchange: Exchange,
-  binding: Binding,
-  rawParameters: PathMatch<Destination>['rawParameters'],
-  upload: BodyStream | undefined,
-  authenticate: Authenticate,
-): void {
+function authenticated(routed: RoutedRequest, upload: BodyStream | undefined, authenticate: Authenticate): void {
+  const { exchange, binding } = routed
   const { access } = binding.entry
   if (exchange.caller) {
     // This node has tried to answer the request before, and authenticated the caller then.
-    answer(exchange, binding, stillPermitted(exchange, binding, rawParameters), rawParameters, upload)
+    answer(routed, stillPermitted(routed), upload)
     return
   }
   exchange.proceed(access === 'none' ? unauthenticated : authenticate(exchange, access), (caller) => {
@@ -165,7 +159,7 @@ function authenticated(
     work.check(caller)
     exchange.caller = caller
     pending.callerKnown(exchange)
-    answer(exchange, binding, caller, rawParameters, upload)
+    answer(routed, caller, upload)
   })
 }
 
@@ -197,15 +191,10 @@ function optionsReply(exchange: Exchange, allow: readonly string[]) {
   }
 }
 
-function answer(
-  exchange: Exchange,
-  binding: Binding,
-  caller: Caller,
-  rawParameters: PathMatch<Destination>['rawParameters'],
-  upload: BodyStream | undefined,
-): void {
+function answer(routed: RoutedRequest, caller: Caller, upload: BodyStream | undefined): void {
+  const { exchange, binding } = routed
   const { entry } = binding
-  const parameters = parametersOf(binding, caller, rawParameters)
+  const parameters = parametersOf(routed, caller)
   const contentType = exchange.header('content-type')
   const expectedTypes = entry.body?.contentTypes ?? defaultContentTypes
   const query = countingRefusals(exchange, entry, () => {
@@ -241,7 +230,7 @@ function answer(
           ? countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, identified))
           : undefined
       inOwnTask(exchange, bytes, () => {
-        const now = stillPermitted(exchange, binding, rawParameters)
+        const now = stillPermitted(routed)
         const call = new ExchangeCall(exchange, now, { parameters, query, body, bodyBytes: bytes, upload: undefined })
         exchange.proceed(answerOnce(exchange, answering, call), (reply) => exchange.respond(reply))
       })
@@ -288,8 +277,8 @@ function countingRefusals<T>(exchange: Exchange, entry: RouteEntry, step: () => 
  * The parsed parameters of a path, after the permission check.
  * @throws Problem as `permit` does; `invalid` for malformed parameters if the route shows their faults
  */
-function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destination>['rawParameters']): unknown {
-  const { access, parameters: schema, areParameterFaultsShown } = entry
+function parametersOf({ binding, raw }: RoutedRequest, caller: Caller): unknown {
+  const { access, parameters: schema, areParameterFaultsShown } = binding.entry
   if (schema && areParameterFaultsShown) {
     permit(access, caller, raw)
     return validate(schema, raw)
@@ -303,12 +292,12 @@ function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destina
  * The caller with present permissions. A body may take a long time to arrive: callers that were signed out meanwhile
  * are refused, and changed permissions apply.
  */
-function stillPermitted(exchange: Exchange, binding: Binding, raw: PathMatch<Destination>['rawParameters']): Caller {
-  const { caller = unauthenticated } = exchange
+function stillPermitted(routed: RoutedRequest): Caller {
+  const { caller = unauthenticated } = routed.exchange
   if (caller.isCurrent()) return caller
   const now = caller.now()
-  if (!now) throw sessionOver(exchange.header('authorization'))
-  parametersOf(binding, now, raw)
+  if (!now) throw sessionOver(routed.exchange.header('authorization'))
+  parametersOf(routed, now)
   return now
 }
 
@@ -319,7 +308,7 @@ function sessionOver(authorization: string): Problem {
 
 /**
  * Answers a request once for each `Idempotency-Key`. Without a key, and for reads, the handler is called directly; if
- * there is no audit either, this makes no promise.
+ * there is no audit either, this makes no promise. The request counts as work of its caller until the reply is made.
  */
 function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: ExchangeCall): Reply | Promise<Reply> {
   const { context, audit } = exchange
@@ -331,22 +320,76 @@ function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: Exchan
   const isKeyed = takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0
   // The audit is inside `proceed`, so a repeated request that gets its stored answer is not recorded again.
   const reply = isKeyed && context.idempotency ? context.idempotency.run(call, entry, proceed) : proceed()
-  return countOpenRequest(exchange, call, audit ? audit.whenStored(reply) : reply)
+  const made = audit ? audit.whenStored(reply) : reply
+  if (!isPromiseLike(made)) return made
+  const { work } = context.load
+  const leave = () => work.leave(call.caller)
+  work.enter(call.caller)
+  made.then(leave, leave)
+  return made
 }
 
-/** Counts the request until the reply is made. */
-function countOpenRequest(
-  {
-    context: {
-      load: { work },
-    },
-  }: Exchange,
-  { caller }: Call,
-  reply: Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
-  if (!isPromiseLike(reply)) return reply
-  const leave = () => work.leave(caller)
-  work.enter(caller)
-  reply.then(leave, leave)
-  return reply
+/**
+ * The call of a handler. It is a class and not a literal, because values that most handlers never use (signal, address,
+ * seed) are only made on first use.
+ */
+class ExchangeCall implements Call {
+  readonly caller: Caller
+  readonly parameters: unknown
+  readonly query: unknown
+  readonly body: unknown
+  readonly bodyBytes: Uint8Array
+  readonly upload: BodyStream | undefined
+  readonly target: Call['target']
+  readonly requestId: string
+  isRepeated = false
+  readonly #exchange: Exchange
+  #seed: Uint8Array | undefined
+
+  constructor(
+    exchange: Exchange,
+    caller: Caller,
+    input: Pick<Call, 'parameters' | 'query' | 'body' | 'bodyBytes' | 'upload'>,
+  ) {
+    this.#exchange = exchange
+    this.target = exchange
+    this.requestId = exchange.requestId
+    this.caller = caller
+    this.parameters = input.parameters
+    this.query = input.query
+    this.body = input.body
+    this.bodyBytes = input.bodyBytes
+    this.upload = input.upload
+  }
+
+  header(name: string): string {
+    return this.#exchange.header(name)
+  }
+
+  identified(user: Principal): void {
+    this.#exchange.audit?.identified(user)
+  }
+
+  get remoteAddress(): string {
+    return this.#exchange.remoteAddress
+  }
+
+  get forwarded(): ForwardedRequest {
+    return this.#exchange.forwarded
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+
+  get seed(): Uint8Array {
+    this.#seed ??= this.#exchange.context.world.random(seedBytes)
+    return this.#seed
+  }
+
+  /** Continues a request that is stored under its `Idempotency-Key`. */
+  continue({ seed, isRepeated }: BegunRequest): void {
+    this.#seed = seed
+    this.isRepeated = isRepeated
+  }
 }

@@ -1,12 +1,10 @@
 import type { UnreadTotal } from '#http/body-stream'
-import type { IdempotencyGuard } from '#http/call'
-import type { Cors } from '#http/cors'
-import type { Forwarding } from '#http/forwarding-headers'
+import type { IdempotencyGuard, Reply } from '#http/call'
 import type { HttpMetrics } from '#http/http-metrics'
-import type { OtherNodes } from '#http/other-nodes'
+import type { Cors, Forwarding } from '#http/origins'
 import type { PendingRequests } from '#http/pending-requests'
 import type { Audit } from '#http/request-audit'
-import type { OverloadLog, RefusedOrigins, ServerLog } from '#http/server-log'
+import type { RequestLog } from '#http/request-log'
 import type { Problem } from '#model/problem'
 import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import type { World } from '#runtime/world'
@@ -15,7 +13,7 @@ import type { World } from '#runtime/world'
 export interface ServerContext {
   readonly world: World
   readonly log: RequestLog
-  readonly origins: Origins
+  readonly origins: { readonly cors: Cors; readonly forwarding: Forwarding }
   readonly load: ServerLoad
   readonly limits: BodyLimits
   readonly metrics: HttpMetrics
@@ -33,20 +31,6 @@ export interface ServerContext {
   notFound(path: string): Problem
   /** Set when the server stops: answers then close their connection. */
   isStopping: boolean
-}
-
-interface RequestLog {
-  readonly server: ServerLog
-  readonly overloads: OverloadLog
-  readonly brokenOff: OverloadLog
-  readonly refusedOrigins: RefusedOrigins
-  requestId(asked: string): string
-  redactPath(path: string): string
-}
-
-interface Origins {
-  readonly cors: Cors
-  readonly forwarding: Forwarding
 }
 
 /** The requests in progress. */
@@ -67,4 +51,42 @@ export interface BodyLimits {
   readonly bodyBytesMax: number
   /** The largest streamed body of entries without a limit of their own. */
   readonly streamedBytesMax: number
+}
+
+/** A request that another node of the cluster answers. */
+export interface ForwardableRequest {
+  /** The path of the route, with its parameters as `:name`. */
+  readonly path: string
+  readonly method: string
+  /** Whether a second owner may handle the request, even if the first owner has handled it. */
+  readonly mayRepeat: boolean
+  /** When the request began to wait for an owner, by `World.monotonic`. */
+  readonly since: number
+  /** Path and query as sent. */
+  readonly target: string
+  /** The headers of the request, and headers about its client. Names and values, alternating. */
+  readonly headers: readonly string[]
+  /** Bytes can be sent again; a stream cannot. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>
+  readonly signal: AbortSignal
+}
+
+/** The other nodes of a cluster, as the HTTP server uses them. Implemented in `src/cluster`. */
+export interface OtherNodes {
+  /** Whether this node is the owner of the store, and answers all requests itself. */
+  readonly isOwner: boolean
+  /** Whether another node sent this request. */
+  isFromNode(headers: { get(name: string): string }): boolean
+  /** Whether another node asks for this node's own state, and this node may answer. */
+  mayAnswerFromOwnState(headers: { get(name: string): string }): boolean
+  /** The answer of the owner; undefined if this node has to answer itself. @throws Problem `storage` */
+  forward(request: ForwardableRequest): Promise<Reply | undefined>
+  /**
+   * Calls `task` if this node stops being the owner while a state read waits: another node can answer the read then.
+   */
+  onReadStuck(request: Pick<ForwardableRequest, 'method' | 'path'>, isWaiting: () => boolean, task: () => void): void
+  /**
+   * The answer to another node that takes this node for the owner; undefined if this node becomes the owner in time.
+   */
+  notOwner(): Promise<Reply | undefined>
 }

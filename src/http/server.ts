@@ -1,21 +1,18 @@
 import * as uws from 'uWebSockets.js'
 import type { Authenticate } from '#http/authentication'
 import { bodyPaceMs } from '#http/body-reader'
-import type { Binding, IdempotencyGuard } from '#http/call'
-import { type CorsOptions, corsOf } from '#http/cors'
-import { forwardingOf } from '#http/forwarding-headers'
+import type { AnyWebsocketRoute, Binding, IdempotencyGuard } from '#http/call'
 import { HttpMetrics } from '#http/http-metrics'
-import type { OtherNodes } from '#http/other-nodes'
+import { Cors, type CorsOptions, Forwarding } from '#http/origins'
 import { type PathRow, pathTable } from '#http/paths'
 import { PendingRequests } from '#http/pending-requests'
 import type { Audit } from '#http/request-audit'
-import { type Destination, httpHandler } from '#http/request-handler'
+import { type Destination, openExchange, receive } from '#http/request-handler'
 import { requestIds } from '#http/request-head'
-import type { ServerContext } from '#http/server-context'
-import { OverloadLog, RefusedOrigins, type ServerLog } from '#http/server-log'
-import { LostMessageGuard, OpenSockets } from '#http/uws-socket'
+import { OverloadLog, RefusedOrigins, type ServerLog } from '#http/request-log'
+import type { OtherNodes, ServerContext } from '#http/server-context'
+import { closeAll, LostMessageGuard, type UwsSocket } from '#http/uws-socket'
 import { serveSockets } from '#http/websocket'
-import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import type { SocketPublisher } from '#runtime/socket'
@@ -125,8 +122,8 @@ export async function openServer(options: ServerOptions): Promise<Server> {
       redactPath: options.redactPath ?? ((path) => path),
     },
     origins: {
-      cors: corsOf(cors),
-      forwarding: forwardingOf({
+      cors: new Cors(cors),
+      forwarding: new Forwarding({
         isProxyTrusted,
         publicUrls: cors.publicUrls,
         isFromNode: (headers) => options.otherNodes?.isFromNode(headers) ?? false,
@@ -151,14 +148,17 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     notFound: (path) => routes.notFound?.(path) ?? new Problem('not_found'),
     isStopping: false,
   }
-  const sockets = new OpenSockets(world)
+  const sockets = new Set<UwsSocket>()
   const lostMessageGuard = new LostMessageGuard()
 
   const app = uws.App()
   for (const { template, route } of socketRoutesOf(routes)) {
     serveSockets(app, context, sockets, lostMessageGuard, template, route)
   }
-  app.any('/*', httpHandler(context, pathTable(rowsOf(routes, context.metrics)), authentication.authenticate))
+  const paths = pathTable(rowsOf(routes, context.metrics))
+  app.any('/*', (response, request) => {
+    openExchange(context, response, request, (exchange) => receive(exchange, paths, authentication.authenticate))
+  })
 
   let isClosed = false
   let listening: uws.us_listen_socket | undefined = await listen(app, address)
@@ -175,7 +175,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     inFlight: () => context.load.pending.size,
     openSockets: () => sockets.size,
     stopListening,
-    closeSockets: (code, reason) => sockets.closeAll(code, reason),
+    closeSockets: (code, reason) => closeAll(sockets, world, code, reason),
     async close() {
       stopListening()
       await idle(context, limits.closeGraceMs ?? 10_000)

@@ -180,38 +180,16 @@ export class LostMessageGuard {
 /** The number of sockets that are closed before other work runs. */
 const batchSize = 200
 
-/** All open sockets of a server. */
-export class OpenSockets {
-  readonly #world: World
-  readonly #open = new Set<UwsSocket>()
-
-  constructor(world: World) {
-    this.#world = world
-  }
-
-  get size(): number {
-    return this.#open.size
-  }
-
-  add(socket: UwsSocket): void {
-    this.#open.add(socket)
-  }
-
-  remove(socket: UwsSocket): void {
-    this.#open.delete(socket)
-  }
-
-  /**
-   * Closes all sockets that are open now, in batches, so that timers and answers run in between. It uses a copy of the
-   * list: ending a socket calls `closed` of its handler at once, which may end others.
-   */
-  async closeAll(code: number, reason: string): Promise<void> {
-    const sockets = [...this.#open]
-    for (let start = 0; start < sockets.length; start += batchSize) {
-      for (const socket of sockets.slice(start, start + batchSize)) socket.end(code, reason)
-      await new Promise<void>((resolve) => {
-        this.#world.after(0, resolve)
-      })
-    }
+/**
+ * Closes all sockets that are open now, in batches, so that timers and answers run in between. It uses a copy of the
+ * list: ending a socket calls `closed` of its handler at once, which may end others.
+ */
+export async function closeAll(open: Iterable<UwsSocket>, world: World, code: number, reason: string): Promise<void> {
+  const sockets = [...open]
+  for (let start = 0; start < sockets.length; start += batchSize) {
+    for (const socket of sockets.slice(start, start + batchSize)) socket.end(code, reason)
+    await new Promise<void>((resolve) => {
+      world.after(0, resolve)
+    })
   }
 }

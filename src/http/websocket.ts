@@ -1,16 +1,10 @@
 import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
+import type { AnyWebsocketRoute } from '#http/call'
 import type { Exchange } from '#http/exchange'
 import { type PathTable, pathTable } from '#http/paths'
 import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#http/request-handler'
 import type { ServerContext } from '#http/server-context'
-import {
-  type LostMessageGuard,
-  type OpenSockets,
-  type SocketRoute,
-  type SocketSource,
-  UwsSocket,
-} from '#http/uws-socket'
-import type { AnyWebsocketRoute } from '#http/websocket-route'
+import { type LostMessageGuard, type SocketRoute, type SocketSource, UwsSocket } from '#http/uws-socket'
 import { Problem } from '#model/problem'
 
 /** The data of a websocket: the result of its upgrade, and its `UwsSocket` once it is open. */
@@ -29,7 +23,7 @@ interface SocketData extends SocketSource {
 export function serveSockets(
   app: TemplatedApp,
   context: ServerContext,
-  sockets: OpenSockets,
+  sockets: Set<UwsSocket>,
   lostMessageGuard: LostMessageGuard,
   template: string,
   route: AnyWebsocketRoute,
@@ -58,7 +52,7 @@ export function serveSockets(
     world: context.world,
     lostMessageGuard,
     closed(socket, code) {
-      sockets.remove(socket)
+      sockets.delete(socket)
       metrics.ended(code)
       attempt(socket, () => handler.closed(socket, code))
     },

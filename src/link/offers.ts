@@ -1,6 +1,6 @@
 import type { ImageUrls } from '#access/signed-urls'
 import { defaultTenant } from '#actors/tenant/state'
-import { publicOriginOf } from '#http/forwarding-headers'
+import { publicOriginOf } from '#http/origins'
 import type { DeviceLinks } from '#link/device-links'
 import type { Link, LinkedDevice, LinkOpening } from '#link/link'
 import type { Firmware } from '#model/entry'

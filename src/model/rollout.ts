@@ -18,7 +18,7 @@ export const defaultAttempts = 3
 const cronCharactersMax = 256
 
 /**
- * Five fields, or six with seconds in front, separated by single spaces. `routes/rollouts` checks whether the
+ * Five fields, or six with seconds in front, separated by single spaces. `routes/update-projects` checks whether the
  * expression matches any time.
  */
 export const CronPattern = z

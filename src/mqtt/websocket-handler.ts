@@ -1,4 +1,4 @@
-import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
+import { type AnyWebsocketRoute, websocketRoute } from '#http/call'
 import type { Connection } from '#mqtt/connection'
 import type { Connections } from '#mqtt/connections'
 import { WebsocketTransport } from '#mqtt/transport'

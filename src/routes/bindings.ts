@@ -1,47 +1,34 @@
 import { anonymous } from '#access/built-in-callers'
 import type { Identity } from '#access/identity'
-import type { Binding } from '#http/call'
-import type { AnyWebsocketRoute } from '#http/websocket-route'
-import { actionRoutes } from '#routes/actions'
+import type { AnyWebsocketRoute, Binding } from '#http/call'
 import { alarmRoutes } from '#routes/alarms'
 import { auditRoutes } from '#routes/audit'
 import { type BackupMaker, backupRoutes } from '#routes/backup'
 import { handOverRoute } from '#routes/cluster'
 import type { RouteContext } from '#routes/context'
-import { desiredRoutes } from '#routes/desired'
 import { deviceRoutes } from '#routes/devices'
-import type { EventSocketHandler } from '#routes/event-socket-handler'
-import { type EventSocketParts, eventRoutes, eventSockets } from '#routes/events'
+import { type EventSocketHandler, type EventSocketParts, eventRoutes, eventSockets } from '#routes/events'
 import { functionRoutes } from '#routes/functions'
 import { groupRoutes } from '#routes/groups'
 import { type HealthOptions, healthRoutes } from '#routes/health'
 import { historyRoutes } from '#routes/history'
 import { historySelectionRoutes } from '#routes/history-selection'
-import { identityRoutes } from '#routes/identity'
-import { apiKeyRoutes, provisioningKeyRoutes } from '#routes/keys'
+import { apiKeyRoutes, jwksRoutes, provisioningKeyRoutes, signingKeyRoutes } from '#routes/keys'
 import { linkRoutes, linkSocket } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
 import { withNames } from '#routes/names'
-import { outboxRoutes } from '#routes/outbox'
+import { notificationRoutes } from '#routes/notifications'
 import { releaseRoutes } from '#routes/releases'
 import { roleRoutes } from '#routes/roles'
-import { rolloutRoutes } from '#routes/rollouts'
 import { schemaRoutes } from '#routes/schemas'
-import { secondFactorRoutes } from '#routes/second-factors'
 import { serviceRoutes } from '#routes/services'
-import { sessionRoutes } from '#routes/sessions'
-import { signInRoutes } from '#routes/sign-in'
-import { jwksRoutes, signingKeyRoutes } from '#routes/signing-keys'
-import { subscriptionRoutes } from '#routes/subscriptions'
+import { identityRoutes, sessionRoutes } from '#routes/sessions'
+import { secondFactorRoutes, signInRoutes } from '#routes/sign-in'
 import { templateRoutes } from '#routes/templates'
 import { tenantRoutes } from '#routes/tenants'
-import { unsubscribeRoutes } from '#routes/unsubscribe'
-import { updateHookRoutes } from '#routes/update-hook'
-import { updateImageRoutes } from '#routes/update-images'
-import { updateProjectRoutes } from '#routes/update-projects'
+import { rolloutRoutes, updateProjectRoutes } from '#routes/update-projects'
 import { updateRoutes } from '#routes/updates'
 import { userRoutes } from '#routes/users'
-import { webauthnRoutes } from '#routes/webauthn'
 import { writeRoutes } from '#routes/writes'
 
 /** Data for routes about the process itself. */
@@ -70,23 +57,17 @@ export function bindingsOf(
     ...historyRoutes(context),
     ...historySelectionRoutes(context),
     ...writeRoutes(context),
-    ...desiredRoutes(context),
-    ...actionRoutes(context),
     ...schemaRoutes(context),
     ...metaRoutes(context),
     ...groupRoutes(context),
     ...alarmRoutes(context),
     ...functionRoutes(context),
     ...templateRoutes(context),
-    ...subscriptionRoutes(context),
-    ...unsubscribeRoutes(context),
-    ...outboxRoutes(context),
+    ...notificationRoutes(context),
     ...updateRoutes(context),
-    ...updateHookRoutes(context),
     ...updateProjectRoutes(context),
     ...releaseRoutes(context),
     ...rolloutRoutes(context),
-    ...updateImageRoutes(context),
     ...eventRoutes(context),
     ...linkRoutes(context, identity),
     ...identityRoutes(context),
@@ -142,7 +123,6 @@ function bindingsWithIdentity(context: RouteContext, identity: Identity): Bindin
     ...signInRoutes(logins),
     ...sessionRoutes(context, logins),
     ...secondFactorRoutes(secondFactors),
-    ...webauthnRoutes(secondFactors),
     ...signingKeyRoutes(keys),
   ]
 }

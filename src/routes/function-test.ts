@@ -15,8 +15,8 @@ import { utf8BytesOf } from '#model/text'
 import { dataOf, type RunContext } from '#notifications/mail-data'
 import { isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { textReply } from '#routes/list-reply'
 import { ReadSlices } from '#routes/read-slices'
+import { textReply } from '#routes/replies'
 import { FunctionGraph, type RunInput, type TriggerValue } from '#rules/function-graph'
 import { ruleBudget, turnUnitsMax } from '#rules/rule-budget'
 
@@ -54,13 +54,14 @@ export async function tryFunction(
   const tenant = context.system.wake(tenantAddress(caller.tenant))
   const mails: TriedMail[] = []
   let bytesLeft = mailsBytesMax
-  for (const requested of trial.requested) {
+  for (const requested of trial.requested.values()) {
     const mail = bytesLeft > 0 ? triedMail(tenant, caller, stored, sample, requested) : undefined
     bytesLeft -= mail ? utf8BytesOf(JSON.stringify(mail)) : 0
     mails.push(mail && bytesLeft > 0 ? mail : leftOut(requested.node))
     if (slices.isOver) await slices.next()
   }
-  return textReply(context, JSON.stringify({ path: trial.path, stopped: trial.stopped, mails } satisfies TriedFunction))
+  const tried: TriedFunction = { path: [...trial.path], stopped: [...trial.stopped.values()], mails }
+  return textReply(context, JSON.stringify(tried))
 }
 
 interface PlacedTrigger {
@@ -93,26 +94,14 @@ class Trial {
   readonly #graph: FunctionGraph
   readonly #sample: Sample
   readonly #now: number
-  readonly #path = new Set<string>()
-  readonly #stopped = new Map<string, TriedFunction['stopped'][number]>()
-  readonly #requested = new Map<string, MailRequest>()
+  readonly path = new Set<string>()
+  readonly stopped = new Map<string, TriedFunction['stopped'][number]>()
+  readonly requested = new Map<string, MailRequest>()
 
   constructor(graph: FunctionGraph, sample: Sample, now: number) {
     this.#graph = graph
     this.#sample = sample
     this.#now = now
-  }
-
-  get path(): string[] {
-    return [...this.#path]
-  }
-
-  get stopped(): TriedFunction['stopped'] {
-    return [...this.#stopped.values()]
-  }
-
-  get requested(): Iterable<MailRequest> {
-    return this.#requested.values()
   }
 
   run(place: number, trigger: TriggerNode): void {
@@ -139,22 +128,22 @@ class Trial {
     }
     const cause = causeOf(trigger)
     const reached = (node: EmailNode | WebhookNode) => {
-      if (node.type === 'webhook' || this.#requested.has(node.id)) return
-      this.#requested.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
+      if (node.type === 'webhook' || this.requested.has(node.id)) return
+      this.requested.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
     }
     ruleBudget.begin(turnUnitsMax, 1)
     this.#graph.run(
       place,
       input,
       { stamped() {}, reached, failed() {} },
-      { entered: ({ id }) => this.#path.add(id), stopped: ({ id }, because) => this.#stop(id, because) },
+      { entered: ({ id }) => this.path.add(id), stopped: ({ id }, because) => this.#stop(id, because) },
     )
     ruleBudget.end()
   }
 
   #stop(node: string, because: string): void {
-    this.#path.add(node)
-    this.#stopped.set(`${node} ${because}`, { node, because })
+    this.path.add(node)
+    this.stopped.set(`${node} ${because}`, { node, because })
   }
 }
 

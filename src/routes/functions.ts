@@ -14,9 +14,8 @@ import type { Action } from '#model/scope'
 import { deliveriesOf } from '#model/webhook'
 import { authorOf, checkBindings, isVisible, membersIn, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
-import { resourceListReply, textReply } from '#routes/list-reply'
+import { mustMatch, resourceListReply, resourceReply, textReply } from '#routes/replies'
 
 /** Routes for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {

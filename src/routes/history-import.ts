@@ -10,9 +10,9 @@ import { servicesOfDevicesWithin } from '#model/scope'
 import { propertySchemaOf } from '#model/service-schema'
 import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { historyOf, propIdOf } from '#routes/history-parameters'
 import { ReadSlices } from '#routes/read-slices'
 import type { HistoryImport } from '#api/history'
+import { historyOf, propIdOf } from '#routes/history'
 
 /** A value has at most `valueBytesMax` characters, of which CSV doubles the quotation marks; the rest is for other fields. */
 const rowCharactersMax = 4 * valueBytesMax

@@ -1,13 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { ByteAllowance } from '#access/byte-allowance'
-import {
-  type Begun,
-  type IdempotencyCommand,
-  idempotencyAddress,
-  keyLifetimeMs,
-  type StoredReply,
-} from '#actors/idempotency/idempotency'
-import { idempotencyKeyHeader, type RouteEntry } from '#api/route-entry'
+import { type Begun, type IdempotencyCommand, type StoredReply, idempotencyAddress, keyLifetimeMs } from '#actors/idempotency/idempotency'
+import { type RouteEntry, idempotencyKeyHeader } from '#api/route-entry'
 import type { BegunRequest, Call, IdempotencyGuard, Reply } from '#http/call'
 import { bodyOf, replyOf } from '#http/reply'
 import type { Caller } from '#model/caller'
@@ -43,25 +37,6 @@ const keyPattern = /^[\x21-\x7e]{1,255}$/
  */
 const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
 
-/**
- * Executes a request once for each `Idempotency-Key`, in two stored steps: the beginning, before its handler runs, and
- * the answer, before it is sent. A repeated request, even after a crash in between, gets the stored answer. If no
- * answer was stored, the request runs again with the seed of the first attempt, and finds what that attempt created.
- * For a route with secrets nothing is stored: only simultaneous repetitions are refused. Contract 1.10.
- */
-export function idempotencyOf(
-  { system, world }: Pick<RouteContext, 'system' | 'world'>,
-  limits: IdempotencyLimits = { runningMax, userBytesMax },
-): IdempotencyGuard {
-  const stored = new ByteAllowance({
-    now: () => world.monotonic(),
-    of: 'answers under an Idempotency-Key',
-    bytesMax: limits.userBytesMax,
-    perMs: keyLifetimeMs,
-  })
-  return new IdempotentRequests(system, world.random(32), limits.runningMax, stored)
-}
-
 export interface IdempotencyLimits {
   readonly runningMax: number
   readonly userBytesMax: number
@@ -69,7 +44,13 @@ export interface IdempotencyLimits {
 
 type Proceed = (begun?: BegunRequest) => Reply | Promise<Reply>
 
-class IdempotentRequests implements IdempotencyGuard {
+/**
+ * Executes a request once for each `Idempotency-Key`, in two stored steps: the beginning, before its handler runs, and
+ * the answer, before it is sent. A repeated request, even after a crash in between, gets the stored answer. If no
+ * answer was stored, the request runs again with the seed of the first attempt, and finds what that attempt created.
+ * For a route with secrets nothing is stored: only simultaneous repetitions are refused. Contract 1.10.
+ */
+export class IdempotentRequests implements IdempotencyGuard {
   readonly #system: System<Entry>
   /** Key of the hashes of requests with secrets: a plain hash would allow guessing a password. */
   readonly #processKey: Uint8Array
@@ -78,11 +59,19 @@ class IdempotentRequests implements IdempotencyGuard {
   readonly #runningMax: number
   readonly #stored: ByteAllowance
 
-  constructor(system: System<Entry>, processKey: Uint8Array, runningMax: number, stored: ByteAllowance) {
+  constructor(
+    { system, world }: Pick<RouteContext, 'system' | 'world'>,
+    limits: IdempotencyLimits = { runningMax, userBytesMax },
+  ) {
     this.#system = system
-    this.#processKey = processKey
-    this.#runningMax = runningMax
-    this.#stored = stored
+    this.#processKey = world.random(32)
+    this.#runningMax = limits.runningMax
+    this.#stored = new ByteAllowance({
+      now: () => world.monotonic(),
+      of: 'answers under an Idempotency-Key',
+      bytesMax: limits.userBytesMax,
+      perMs: keyLifetimeMs,
+    })
   }
 
   async run(call: Call, entry: RouteEntry, proceed: Proceed): Promise<Reply> {
@@ -95,7 +84,7 @@ class IdempotentRequests implements IdempotencyGuard {
     const print = printOf(call, entry)
     const full = this.#stored.refusal(call.caller)
     const begin = { type: 'begin', print, isFull: full !== undefined } as const
-    const begun = (await this.#ask(address, begin)) as Begun
+    const begun = (await this.#system.ask(address, begin)) as Begun
     if (begun.outcome === 'full') throw full ?? new Problem('too_many_requests')
     if (begun.outcome === 'open' && !begun.isRepeated) this.#stored.add(call.caller, keyBytes)
     // The commit took time: the session may have ended meanwhile.
@@ -128,7 +117,7 @@ class IdempotentRequests implements IdempotencyGuard {
   /** An answer that can be stored is sent only after it is stored, and not if storing fails. */
   async #keep(address: ActorAddress, caller: Caller, reply: Reply): Promise<Reply> {
     if (!mayBeStored(reply)) {
-      await this.#ask(address, { type: 'forget' }, 0)
+      await this.#system.ask(address, { type: 'forget' }, 0)
       return reply
     }
     const { status, headers, repeatedJson } = reply
@@ -138,13 +127,9 @@ class IdempotentRequests implements IdempotencyGuard {
     // created.
     if (Buffer.byteLength(body) > storedBytesMax) return reply
     const stored: StoredReply = { status, location: headerOf(reply, 'location') ?? null, body: storedBody }
-    await this.#ask(address, { type: 'finish', reply: stored }, 0)
+    await this.#system.ask(address, { type: 'finish', reply: stored }, 0)
     this.#stored.add(caller, Buffer.byteLength(storedBody))
     return { status, ...(headers && { headers }), text: body }
-  }
-
-  #ask(address: ActorAddress, command: IdempotencyCommand, bytes?: number): Promise<unknown> {
-    return this.#system.ask(address, command, bytes)
   }
 }
 

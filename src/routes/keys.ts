@@ -1,5 +1,6 @@
 import type { Authors } from '#access/authors'
 import { apiKeyText, hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
+import type { KeyRing } from '#access/signing-key-ring'
 import { type AddApiKey, type AddProvisioningKey, tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import {
@@ -11,7 +12,8 @@ import {
   type StoredProvisioningKey,
 } from '#actors/tenant/state'
 import * as api from '#api/keys'
-import type { Binding } from '#http/call'
+import { readJwks } from '#api/sign-in'
+import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { formatCrn, idOfCrn } from '#model/crn'
 import { randomId } from '#model/identifier'
@@ -19,7 +21,7 @@ import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { authorOf } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { textReply } from '#routes/list-reply'
+import { textReply } from '#routes/replies'
 import { checkMayGive, mustCover } from '#routes/roles'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
@@ -168,4 +170,23 @@ function mustReachAnyDevice(caller: Caller, action: 'create' | 'delete'): void {
 
 function reachesAnyDevice({ scope }: Caller, action: Action): boolean {
   return scope.reaches('device', action).some(({ devices }) => devices === '*')
+}
+
+/** Routes for the signing keys of tokens. Contract 2, Tokens. */
+export function signingKeyRoutes(keys: KeyRing): Binding[] {
+  return [
+    bind(api.listSigningKeys, () => ({ status: 200, json: keys.list() })),
+
+    // `Location` is the list: there is no route for a single key.
+    bind(api.rotateSigningKey, async () => ({
+      status: 201,
+      headers: { Location: '/api/v1/iam/signing-keys' },
+      json: await keys.rotate(),
+    })),
+  ]
+}
+
+/** Routes for the public keys of tokens; with authentication off there are no tokens. Contract 2, Tokens. */
+export function jwksRoutes(keys: KeyRing | undefined): Binding[] {
+  return [bind(readJwks, () => ({ status: 200, json: keys?.jwks() ?? { keys: [] } }))]
 }

@@ -1,5 +1,5 @@
 import type { Call } from '#http/call'
-import { isLoopbackAddress } from '#http/forwarding-headers'
+import { isLoopbackAddress } from '#http/origins'
 import { Problem } from '#model/problem'
 
 /** Headers that proxies add: a request with one of them comes from another machine, even on a local connection. */

@@ -6,8 +6,7 @@ import { type Binding, bind } from '#http/call'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { deviceNames, existingDevice } from '#routes/devices'
-import { mustMatch, tagOf } from '#routes/entity-tag'
-import { listReply, streamHeaders, textReply } from '#routes/list-reply'
+import { listReply, mustMatch, streamHeaders, tagOf, textReply } from '#routes/replies'
 
 /** Routes for device metadata and device records. */
 export function metaRoutes(context: RouteContext): Binding[] {

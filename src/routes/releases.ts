@@ -1,23 +1,22 @@
-import { type PutReleaseAnswer, projectAddress } from '#actors/project/state'
-import type { UploadQuery } from '#api/update-projects'
 import * as api from '#api/update-projects'
+import { type PutReleaseAnswer, projectAddress } from '#actors/project/state'
 import { partNameOf } from '#firmware/part-name'
 import { checkPut, putAction } from '#http/authentication'
-import { type Binding, type BodyStream, bind, type Call, type Reply } from '#http/call'
+import { type Binding, type BodyStream, type Call, type Reply, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
-import { byPrecedence, type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
-import { type ContentRange, contentRangeOf } from '#routes/byte-range'
+import { type ReleaseKey, type StoredRelease, byPrecedence, releaseEntryOf, releaseName } from '#model/release'
 import type { RouteContext } from '#routes/context'
-import { checkProjectLimit, existingProject, mustReachAll, requireEmbeddedServer } from '#routes/embedded-projects'
-import { textReply } from '#routes/list-reply'
 import type { BlobImage } from '#runtime/blobs'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
+import { readImage } from '#api/updates'
+import { matchesEtag, textReply } from '#routes/replies'
+import { checkProjectLimit, existingProject, mustReachAll, requireEmbeddedServer } from '#routes/update-projects'
 
 /** Shares of the 64 concurrent uploads that the image store allows. */
 const uploadLimits = { things: 'uploads', perUserMax: 8, perTenantMax: 32 }
 
-/** Routes for firmware releases. Contract 6. */
+/** Routes for firmware releases and their images. Contract 6. */
 export function releaseRoutes(context: RouteContext): Binding[] {
   const uploads = new ConcurrencyLimit(uploadLimits)
   return requireEmbeddedServer(context, [
@@ -50,6 +49,8 @@ export function releaseRoutes(context: RouteContext): Binding[] {
       await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_release', key })
       return { status: 204 }
     }),
+
+    bind(readImage, (call) => sendImage(context, call, call.parameters.sha256, call.query)),
   ])
 }
 
@@ -75,7 +76,7 @@ function byText(one: string, next: string): number {
   return one === next ? 0 : one < next ? -1 : 1
 }
 
-type UploadCall = Call<{ readonly project: string; readonly firmware: string }, UploadQuery>
+type UploadCall = Call<{ readonly project: string; readonly firmware: string }, api.UploadQuery>
 
 /**
  * Receives the image of a release, whole or in part. A release is created when its image is stored durably. It never
@@ -225,4 +226,80 @@ function emptyImage(): Problem {
 
 function otherImage(): Problem {
   return new Problem('conflict', 'the release exists with another image')
+}
+
+async function sendImage(
+  { firmware: { images, imageUses, downloads, imageUrls }, world }: RouteContext,
+  call: Call,
+  sha256: string,
+  signed: { readonly device: string; readonly exp: string; readonly sig: string },
+): Promise<Reply> {
+  if (!imageUrls.isValid(sha256, signed, world.now())) throw new Problem('forbidden')
+  const size = imageUses.isLost(sha256) ? undefined : await images.sizeOf(sha256)
+  if (size === undefined) throw new Problem('not_found')
+  const etag = `"${sha256}"`
+  const headers = { ETag: etag, 'Accept-Ranges': 'bytes' }
+  if (matchesEtag(call.header('if-none-match'), etag)) return { status: 304, headers }
+  const range = requestedRange(call, etag, size)
+  if (range === 'unsatisfiable') return { status: 416, headers: { ...headers, 'Content-Range': `bytes */${size}` } }
+  const { from, to } = range ?? { from: 0, to: size }
+  return {
+    status: range ? 206 : 200,
+    headers: {
+      ...headers,
+      'Content-Type': 'application/octet-stream',
+      'Content-Length': String(to - from),
+      ...(range && { 'Content-Range': `bytes ${from}-${to - 1}/${size}` }),
+    },
+    chunks: await downloads.begin(sha256, from, to, call.signal, signed.device),
+  }
+}
+
+/** If `If-Range` names another image, the whole image is sent; only GET supports ranges. RFC 9110 §13.1.5, §14.2. */
+function requestedRange(call: Call, etag: string, size: number): ByteRange | 'unsatisfiable' | undefined {
+  if (call.target.method !== 'GET') return undefined
+  const known = call.header('if-range')
+  return known === '' || known === etag ? byteRangeOf(call.header('range'), size) : undefined
+}
+
+/**
+ * A part of content, in bytes: the byte at `from` is the first one, the byte at `to` is the first one after the part.
+ */
+export interface ByteRange {
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * The single range of a `Range` header for content of this size; undefined for the whole: no header, several ranges, an
+ * unknown unit, or an invalid range. RFC 9110 §14.1.2, §14.2.
+ */
+export function byteRangeOf(header: string, size: number): ByteRange | 'unsatisfiable' | undefined {
+  const [, first = '', last = ''] = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/i.exec(header) ?? []
+  if (first === '' && last === '') return undefined
+  if (first === '') {
+    const length = Math.min(Number(last), size)
+    return length === 0 ? 'unsatisfiable' : { from: size - length, to: size }
+  }
+  const from = Number(first)
+  const to = last === '' ? size : Math.min(Number(last) + 1, size)
+  if (last !== '' && Number(last) < from) return undefined
+  return from < size ? { from, to } : 'unsatisfiable'
+}
+
+/** Position of an uploaded part; `null` asks how much is stored. RFC 9110 §14.4. */
+export interface ContentRange {
+  readonly part: ByteRange | null
+  /** Size of the whole. */
+  readonly size: number
+}
+
+/** Undefined for an invalid header, and for a whole of unknown length. */
+export function contentRangeOf(header: string): ContentRange | undefined {
+  const [, first, last, whole] = /^bytes (?:(\d{1,15})-(\d{1,15})|\*)\/(\d{1,15})$/i.exec(header) ?? []
+  if (whole === undefined) return undefined
+  const size = Number(whole)
+  if (first === undefined || last === undefined) return { part: null, size }
+  const part = { from: Number(first), to: Number(last) + 1 }
+  return part.from < part.to && part.to <= size ? { part, size } : undefined
 }

@@ -6,8 +6,15 @@ import { Problem } from '#model/problem'
 import { servicesWithin } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, resourceReply } from '#routes/entity-tag'
-import { etagOf, notModified, resourceListReply, streamHeaders, textReply } from '#routes/list-reply'
+import {
+  etagOf,
+  mustMatch,
+  notModified,
+  resourceListReply,
+  resourceReply,
+  streamHeaders,
+  textReply,
+} from '#routes/replies'
 
 /** Routes for schemas. They are few and in memory. */
 export function schemaRoutes(context: RouteContext): Binding[] {

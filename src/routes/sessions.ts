@@ -1,7 +1,7 @@
+import * as api from '#api/sessions'
 import type { Logins } from '#access/sign-in-flows'
 import { accountAddress } from '#actors/account/state'
 import { isOver, sessionAddress } from '#actors/session/state'
-import * as api from '#api/sessions'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
@@ -10,6 +10,26 @@ import type { RouteContext } from '#routes/context'
 import { signInOriginOf } from '#routes/sign-in'
 import { bindForTenant } from '#routes/target-tenant'
 import { existingUser, userToEdit } from '#routes/users'
+import { directoryAddress } from '#actors/directory/commands'
+import { rowByName } from '#actors/directory/queries'
+import type { Grant, Reach } from '#model/scope'
+
+/** Routes for the caller's own identity. */
+export function identityRoutes(context: RouteContext): Binding[] {
+  return [
+    bind(api.readMe, async ({ caller }) => {
+      const { name, tenant, roles, scope, session } = caller
+      const person = session?.kind === 'session' ? rowByName(context.system.wake(directoryAddress), name) : undefined
+      const own = person && { ...(person.email !== null && { email: person.email }), twoFactor: [...person.factors] }
+      const grants: (Grant & { readonly deviceCount: number })[] = []
+      for (const [place, grant] of scope.grants.entries()) {
+        const { devices } = scope.reachOfGrants[place] as Reach
+        grants.push({ ...grant, deviceCount: await context.search.countOf(caller, devices) })
+      }
+      return { status: 200, json: { name, tenant, roles, grants, ...own } }
+    }),
+  ]
+}
 
 /** Routes for sessions: one's own and, for administrators, those of other users. Contract 2. */
 export function sessionRoutes(context: RouteContext, logins: Logins): Binding[] {
@@ -73,4 +93,9 @@ function userIdOf({ user }: Caller): string {
   const id = idOfCrn(user, 'user')
   if (id === undefined) throw new Problem('forbidden')
   return id
+}
+
+/** The error for routes of identity and access management while authentication is off. Contract 2. */
+export function identityOffProblem(path: string): Problem | undefined {
+  return /^\/api\/v1\/(auth|iam)(\/|$)/.test(path) ? new Problem('not_found', 'IAM is off') : undefined
 }

@@ -8,8 +8,7 @@ import { type Action, isPermitted, reachesEvery } from '#model/scope'
 import { type StoredTemplate, templateEntryOf } from '#model/template'
 import { replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, resourceReply } from '#routes/entity-tag'
-import { resourceListReply } from '#routes/list-reply'
+import { mustMatch, resourceListReply, resourceReply } from '#routes/replies'
 
 /** Routes for mail templates. Contract 5.5. */
 export function templateRoutes(context: RouteContext): Binding[] {

@@ -1,15 +1,14 @@
-import { tenantRow, tenantRows } from '#actors/directory/queries'
-import { type AddTenant, directoryAddress, type TenantRow, type UpdateTenant } from '#actors/directory/state'
 import * as api from '#api/tenants'
-import { type Binding, bind, type Call } from '#http/call'
+import { tenantRow, tenantRows } from '#actors/directory/queries'
+import { type AddTenant, type TenantRow, type UpdateTenant, directoryAddress } from '#actors/directory/state'
+import { type Binding, type Call, bind } from '#http/call'
 import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import type { TenantEntry } from '#model/tenant'
 import { replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, resourceReply } from '#routes/entity-tag'
-import { textReply } from '#routes/list-reply'
+import { mustMatch, resourceReply, textReply } from '#routes/replies'
 
 /** Routes for tenants. Only callers of the tenant `default` have permissions for them. Contract 2. */
 export function tenantRoutes(context: RouteContext): Binding[] {

@@ -1,7 +1,6 @@
 import { makeKeyPair } from '#test/access/key-pair'
 import { draftOf, proofOf } from '#test/access/proof-draft'
-import type { AccessFixture } from '#test/routes/access-fixture'
-import { examplePassword } from '#test/routes/access-fixture'
+import { type AccessFixture, examplePassword } from '#test/routes/access-fixture'
 
 export interface Pair {
   readonly accessToken: string
@@ -24,8 +23,8 @@ export class DpopCaller {
       const { headers } = await this.#fixture.call(undefined, 'POST', '/auth/login', {})
       this.#nonce = headers.get('dpop-nonce') ?? ''
     }
-    const place = { method, path: `/api/v1${path}`, origin: `http://127.0.0.1:${this.#fixture.port}` }
-    const moment = { nowS: () => Math.floor(this.#fixture.now() / 1000), nonce: () => this.#nonce }
+    const place = { method, path: `/api/v1${path}`, origin: `http://127.0.0.1:${this.#fixture.http.port}` }
+    const moment = { nowS: () => Math.floor(this.#fixture.http.now() / 1000), nonce: () => this.#nonce }
     const dpop = proofOf(draftOf({ ...place, ...moment }, this.#key, token))
     return { dpop, ...(token !== undefined && { authorization: `DPoP ${token}` }) }
   }

@@ -1,13 +1,22 @@
+import type { UnsubscribeUrls } from '#access/signed-urls'
+import { deliveryAddress } from '#actors/delivery/state'
+import { directoryAddress } from '#actors/directory/commands'
+import { rowByName } from '#actors/directory/queries'
+import { outboxAddress } from '#actors/outbox/outbox'
+import { defaultTenant } from '#actors/tenant/state'
 import { putDeviceDesired } from '#api/desired'
 import { exampleGroup } from '#api/groups'
 import { exampleSubscription } from '#api/notifications'
 import type { RouteEntry } from '#api/route-entry'
+import { exampleDevice } from '#api/state-shape'
 import { exampleImage, putRelease } from '#api/update-projects'
 import { exampleProject } from '#api/updates'
+import { formatCrn } from '#model/crn'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'
 import { codeOf } from '#test/access/totp-code'
 import { DpopCaller, type Pair } from '#test/api/dpop-caller'
 import { examplePath } from '#test/api/example-request'
+import { until } from '#test/http/http-fixture'
 import { type AccessFixture, examplePassword, otherTenant, type UserName } from '#test/routes/access-fixture'
 
 /** The caller of an example, and the parts of the request that differ because they are secrets of this server. */
@@ -32,7 +41,7 @@ const prepared: Readonly<Record<string, Prepare>> = {
   },
   // The invitation code of the fixture is the user's name.
   signUp: async (fixture) => {
-    await fixture.inviteUser('bob')
+    await inviteBob(fixture)
     return { body: { code: 'bob' } }
   },
   logIn: async (fixture, entry) => ({ headers: await new DpopCaller(fixture).headers(entry.method, entry.path) }),
@@ -51,10 +60,10 @@ const prepared: Readonly<Record<string, Prepare>> = {
   endSession: async (fixture) => ({ user: 'eve', parameters: { id: await fixture.secondSession('eve') } }),
   // The route requires the role admin itself.
   readOutbox: async (fixture) => {
-    await fixture.failedMail()
+    await fixture.ask(outboxAddress(defaultTenant), { type: 'count', passed: { reason: 'no_address', count: 1 } })
     return asRoot(fixture)
   },
-  listDeliveries: async (fixture) => ({ user: 'eve', parameters: { functionId: await fixture.webhookFunction() } }),
+  listDeliveries: async (fixture) => ({ user: 'eve', parameters: { functionId: await webhookFunction(fixture) } }),
   // The route requires all permissions.
   readBackup: asRoot,
   // The example shows a user with a second factor.
@@ -67,13 +76,14 @@ const prepared: Readonly<Record<string, Prepare>> = {
   // Tenants of the fixture have no hosts.
   listTenants: withHosts,
   readTenant: withHosts,
-  readUnsubscribe: async (fixture) => ({ query: fixture.unsubscribeQuery(exampleSubscription) }),
-  unsubscribeByLink: async (fixture) => ({ query: fixture.unsubscribeQuery(exampleSubscription) }),
+  readUnsubscribe: async (fixture) => ({ query: unsubscribeQuery(fixture) }),
+  unsubscribeByLink: async (fixture) => ({ query: unsubscribeQuery(fixture) }),
   readImage: async (fixture) => {
     const path = `/updates/projects/${exampleProject}/releases/${putRelease.example.parameters?.firmware}`
     const { text } = await fixture.call('eve', 'PUT', path, Buffer.from(exampleImage))
     const { sha256 } = JSON.parse(text)
-    return { parameters: { sha256 }, query: fixture.imageQuery(sha256) }
+    const { imageUrls } = fixture.context.firmware
+    return { parameters: { sha256 }, query: imageUrls.queryOf(sha256, exampleDevice, fixture.http.now() + 3_600_000) }
   },
   enrollTotp: async (fixture, entry) => {
     const { client, pair } = await signedIn(fixture)
@@ -93,17 +103,17 @@ const prepared: Readonly<Record<string, Prepare>> = {
     const { secret } = await client.post<{ secret: string }>('/auth/2fa/totp/enroll', { token })
     return {
       headers: await client.headers(entry.method, entry.path),
-      body: { token, code: codeOf(secret, fixture.now()) },
+      body: { token, code: codeOf(secret, fixture.http.now()) },
     }
   },
   useTotp: async (fixture, entry) => {
     const { client, name, secret } = await withTotp(fixture)
     // A code can be used once.
-    fixture.pass(31_000)
+    fixture.http.pass(31_000)
     const { token } = await client.logIn(name)
     return {
       headers: await client.headers(entry.method, entry.path),
-      body: { token, code: codeOf(secret, fixture.now()) },
+      body: { token, code: codeOf(secret, fixture.http.now()) },
     }
   },
   useRecoveryCode: async (fixture, entry) => {
@@ -150,7 +160,7 @@ const prepared: Readonly<Record<string, Prepare>> = {
 
 /** Creates the resources that an example needs and that the fixture does not have. */
 export async function prepareResources(fixture: AccessFixture, { name, example }: RouteEntry): Promise<void> {
-  if (example.parameters?.name === 'bob') await fixture.inviteUser('bob')
+  if (example.parameters?.name === 'bob') await inviteBob(fixture)
   if (/^write(Device|Service)Properties$/.test(name)) await fixture.link()
 }
 
@@ -159,6 +169,36 @@ export async function prepareCall(fixture: AccessFixture, entry: RouteEntry): Pr
   await prepareResources(fixture, entry)
   const prepare = prepared[entry.name]
   return prepare ? prepare(fixture, entry) : { user: 'eve' }
+}
+
+/** The signed part of the unsubscribe URL of `eve`. */
+function unsubscribeQuery({ context, system }: AccessFixture): string {
+  const user = formatCrn({ type: 'user', id: rowByName(system.peek(directoryAddress), 'eve')?.id ?? '' })
+  // The context can only verify these URLs; the mailer signs them.
+  const urls = context.notifications.unsubscribeUrls as UnsubscribeUrls
+  const url = urls.urlOf('', { tenant: defaultTenant, user, subscription: exampleSubscription })
+  return url.slice(url.indexOf('?') + 1)
+}
+
+async function inviteBob(fixture: AccessFixture): Promise<void> {
+  await fixture.ensureUser(defaultTenant, 'bob', ['viewer'])
+}
+
+/** A function that has sent a webhook. */
+async function webhookFunction(fixture: AccessFixture): Promise<string> {
+  const nodes = [
+    { id: 'when', type: 'trigger', on: 'status' },
+    { id: 'call', type: 'webhook', url: 'https://example.com/hook' },
+  ]
+  const body = { name: 'Call', binding: {}, graph: { nodes, edges: [['when', 'call']] } }
+  const { headers } = await fixture.call('eve', 'POST', '/functions', body)
+  const id = headers.get('location')?.split('/').at(-1) ?? ''
+  const address = deliveryAddress(defaultTenant, id)
+  const what = { value: 'offline', previous: 'online', cause: { on: 'status' } } as const
+  const request = { at: fixture.http.now(), device: exampleDevice, node: 'call', ...what }
+  await fixture.ask(address, { type: 'webhook', request })
+  await until(() => fixture.system.peek(address).results.size > 0)
+  return id
 }
 
 /** The names of the prepared entries. */
@@ -175,7 +215,8 @@ async function asRoot(fixture: AccessFixture): Promise<ExampleCall> {
 }
 
 async function withDesired(fixture: AccessFixture): Promise<ExampleCall> {
-  await fixture.unlink()
+  fixture.device?.cut()
+  await until(() => fixture.context.links.linkedOf(defaultTenant, exampleDevice) === undefined)
   await fixture.call('eve', 'PUT', examplePath(putDeviceDesired), putDeviceDesired.example.body)
   return { user: 'eve' }
 }
@@ -189,7 +230,7 @@ let people = 0
 
 async function newUser(fixture: AccessFixture): Promise<string> {
   const name = `user-${++people}`
-  await fixture.addUser(name)
+  await fixture.ensureUser(defaultTenant, name, ['operator'], true)
   return name
 }
 
@@ -212,7 +253,7 @@ async function withTotp(fixture: AccessFixture) {
   const base = '/auth/2fa/totp'
   const proven = { password: examplePassword }
   const { secret } = await client.post<{ secret: string }>(`${base}/enroll`, proven, pair.accessToken)
-  const shown = { ...proven, code: codeOf(secret, fixture.now()) }
+  const shown = { ...proven, code: codeOf(secret, fixture.http.now()) }
   const activated = client.post<{ recoveryCodes: string[] }>(`${base}/activate`, shown, pair.accessToken)
   const { recoveryCodes } = await activated
   return { ...all, secret, recoveryCodes }
@@ -240,5 +281,5 @@ async function registration(fixture: AccessFixture, client: DpopCaller, { access
 }
 
 function askedOf(fixture: AccessFixture, challenge: string) {
-  return { challenge, rpId: 'localhost', origin: `http://localhost:${fixture.port}` }
+  return { challenge, rpId: 'localhost', origin: `http://localhost:${fixture.http.port}` }
 }

@@ -3,8 +3,8 @@ import { asyncApiDocument } from '#api/asyncapi'
 import { chapters } from '#api/chapters'
 import { openApiDocument } from '#api/openapi'
 import { everything } from '#model/scope'
-import { asyncApiFile, descriptionRoutes, openApiFile } from '#routes/pages/description-routes'
 import type { PageFile } from '#routes/pages/page-files'
+import { asyncApiFile, descriptionRoutes, openApiFile } from '#routes/pages/page-routes'
 import { expectDocumented, expectShape } from '#test/api/documented-answer'
 import { prepareCall, preparedNames } from '#test/api/example-calls'
 import { exampleBody, examplePath } from '#test/api/example-request'
@@ -49,7 +49,9 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
 })
 
 test('the entries are exactly those of the bound routes', () => {
-  expect(entries.map(({ name }) => name).toSorted()).toEqual(fixture.bindings.map(({ entry }) => entry.name).toSorted())
+  expect(entries.map(({ name }) => name).toSorted()).toEqual(
+    fixture.http.bindings.map(({ entry }) => entry.name).toSorted(),
+  )
 })
 
 test('every preparation has the name of an entry', () => {

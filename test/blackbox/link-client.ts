@@ -34,7 +34,7 @@ export class LinkClient extends WebsocketClient {
   readonly waiting: (Fields | unknown[])[] = []
 
   constructor(
-    server: StartedServer,
+    server: Pick<StartedServer, 'ws'>,
     protocol: Protocol,
     protocols = [`link.v1.${protocol}`],
     headers: Readonly<Record<string, string>> = {},

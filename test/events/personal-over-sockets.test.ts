@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { websocketRoute } from '#http/websocket-route'
+import { websocketRoute } from '#http/call'
 import type { Socket, SocketHandler } from '#runtime/socket'
 import { ann, bob, subscribed } from '#test/events/subscription-entries'
 import { TestStream } from '#test/events/test-stream'

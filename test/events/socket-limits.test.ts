@@ -4,7 +4,7 @@ import type { EventFilter } from '#events/audience'
 import type { Hub } from '#events/hub'
 import { highWaterBytesOf } from '#events/tenant-hub'
 import type { Caller } from '#model/caller'
-import { EventSocketHandler } from '#routes/event-socket-handler'
+import { EventSocketHandler } from '#routes/events'
 import { TestSockets } from '#test/access/test-sockets'
 import { ManualWorld } from '#test/runtime/manual-world'
 

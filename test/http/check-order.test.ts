@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { anonymous } from '#access/built-in-callers'
+import { permit } from '#http/authentication'
 import { Problem } from '#model/problem'
 import { scopeOf } from '#model/scope'
 import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
@@ -86,4 +87,10 @@ test('a malformed identifier and an invisible device have the same answer', asyn
   const alike = { status: 404, body: { error: 'Not Found' }, authentications: 1 }
   expect(await send(new Set(['parameter']))).toEqual(alike)
   expect(await send(new Set(['reach']))).toEqual(alike)
+})
+
+/** `test/routes/access` and `test/routes/partial-access` test the permissions of each route. */
+test('a request without the device parameter is not permitted, even to a caller with all permissions', () => {
+  const access = { resource: 'service', action: 'read', within: 'device' } as const
+  expect(() => permit(access, anonymous, {})).toThrow(new Problem('not_found'))
 })

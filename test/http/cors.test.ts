@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { corsOf, type OriginVerdict } from '#http/cors'
+import { Cors, type OriginVerdict } from '#http/origins'
 import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
@@ -7,7 +7,7 @@ const publicUrls = ['https://devices.example/prefix']
 const corsOrigins = ['https://app.example', 'http://localhost:5173']
 
 describe('origins', () => {
-  const cors = corsOf({ corsOrigins, publicUrls, iamOff: false })
+  const cors = new Cors({ corsOrigins, publicUrls, iamOff: false })
   test.each([
     ['', 'a', 'none'],
     ['https://app.example', 'a', 'allowed'],
@@ -39,12 +39,12 @@ describe('origins', () => {
   })
 
   test('the origin null is foreign, even if it is configured', () => {
-    const careless = corsOf({ corsOrigins: ['null', '', '*', 'file://'], publicUrls: [], iamOff: false })
+    const careless = new Cors({ corsOrigins: ['null', '', '*', 'file://'], publicUrls: [], iamOff: false })
     for (const origin of ['null', '*', 'http://evil.example'])
       expect(careless.verdictOf(origin, 'http://a')).toBe('foreign')
   })
 
-  const open = corsOf({ corsOrigins, publicUrls, iamOff: true })
+  const open = new Cors({ corsOrigins, publicUrls, iamOff: true })
   test.each([
     ['http://localhost:8080', 'localhost:8080', 'allowed'],
     ['http://127.0.0.1:8080', '127.0.0.1:8080', 'allowed'],

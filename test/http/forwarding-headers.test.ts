@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { addressOfText, forwardingOf } from '#http/forwarding-headers'
+import { addressOfText, Forwarding } from '#http/origins'
 import { RequestHeaders } from '#http/request-head'
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
@@ -74,7 +74,7 @@ function plain({ origins, host, address }: ForwardedRequest): ForwardedRequest {
 test.each(tables.flatMap(([setting, cases]) => cases.map(([name, ...row]) => ({ name, setting, row }))))(
   'the origins, host and address of a request: $name',
   ({ setting, row: [lines, forwarded, own] }) => {
-    const forwarding = forwardingOf(setting)
+    const forwarding = new Forwarding(setting)
     const headers = headersOf(lines === '' ? [] : lines.split(';'))
     // The second round reads the cache.
     for (let turn = 0; turn < 2; turn++) expect(forwarding.requestOf(headers, () => peer)).toMatchObject(forwarded)
@@ -83,7 +83,7 @@ test.each(tables.flatMap(([setting, cases]) => cases.map(([name, ...row]) => ({ 
 )
 
 test('cached requests are never mixed up', () => {
-  const forwarding = forwardingOf({ isProxyTrusted: true, publicUrls })
+  const forwarding = new Forwarding({ isProxyTrusted: true, publicUrls })
   const direct = headersOf(['host: a'])
   const through = headersOf(['host: b', 'x-forwarded-host: a'])
   for (let turn = 0; turn < 2; turn++) {
@@ -206,7 +206,7 @@ describe('over a connection', () => {
 })
 
 test('the address of the peer is read once, and only if it is needed', () => {
-  const forwarding = forwardingOf({ isProxyTrusted: false, publicUrls: [] })
+  const forwarding = new Forwarding({ isProxyTrusted: false, publicUrls: [] })
   let asked = 0
   const request = forwarding.requestOf(headersOf(['host: a']), () => {
     asked++

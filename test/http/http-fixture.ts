@@ -27,29 +27,23 @@ export const world: World = {
 /** A caller with all permissions. */
 export const admin: Caller = anonymous
 
-class RecordedLog {
-  readonly lines: { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string }[] = []
+interface LogLine {
+  readonly level: 'debug' | 'warn' | 'error'
+  readonly fields: Record<string, unknown>
+  readonly message: string
+}
 
-  isLevelEnabled(): boolean {
-    return true
-  }
-
-  debug(fields: object, message: string): void {
-    this.lines.push({ level: 'debug', fields: { ...fields }, message })
-  }
-
-  warn(fields: object, message: string): void {
-    this.lines.push({ level: 'warn', fields: { ...fields }, message })
-  }
-
-  error(fields: object, message: string): void {
-    this.lines.push({ level: 'error', fields: { ...fields }, message })
-  }
+/** A log that records its lines. */
+function recordedLog() {
+  const lines: LogLine[] = []
+  const at = (level: LogLine['level']) => (fields: object, message: string) =>
+    void lines.push({ level, fields: { ...fields }, message })
+  return { lines, isLevelEnabled: () => true, debug: at('debug'), warn: at('warn'), error: at('error') }
 }
 
 export interface HttpFixture {
   readonly server: Server
-  readonly log: RecordedLog
+  readonly log: { readonly lines: readonly LogLine[] }
   readonly port: number
   /** `http://127.0.0.1:port/api/v1`. */
   readonly base: string
@@ -67,7 +61,7 @@ export type HttpFixtureOptions = Partial<
 >
 
 export async function openHttp(options: HttpFixtureOptions = {}): Promise<HttpFixture> {
-  const log = new RecordedLog()
+  const log = recordedLog()
   const { cors = { corsOrigins: [], publicUrls: [], iamOff: false }, authenticate = () => admin } = options
   const server = await openServer({
     world,

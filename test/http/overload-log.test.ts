@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { OverloadLog } from '#http/server-log'
+import { OverloadLog } from '#http/request-log'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 test('the first refusal is logged, then the count of each second', async () => {

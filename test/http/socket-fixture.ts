@@ -1,4 +1,4 @@
-import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
+import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/call'
 import type { Socket, SocketHandler } from '#runtime/socket'
 import { type HttpFixtureOptions, openHttp } from '#test/http/http-fixture'
 
@@ -16,29 +16,13 @@ export class SocketRecorder implements SocketHandler<unknown> {
   readonly events: SocketEvent[] = []
   onEvent: (event: SocketEvent) => void = () => {}
 
-  opened(socket: Socket, opening: unknown): void {
-    this.#record({ type: 'opened', socket, opening })
-  }
-
-  received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
+  opened = (socket: Socket, opening: unknown) => this.#record({ type: 'opened', socket, opening })
+  received = (socket: Socket, data: Uint8Array, isBinary: boolean) =>
     this.#record({ type: 'received', socket, text: Buffer.from(data).toString(), isBinary })
-  }
-
-  dropped(socket: Socket): void {
-    this.#record({ type: 'dropped', socket })
-  }
-
-  drained(socket: Socket): void {
-    this.#record({ type: 'drained', socket })
-  }
-
-  ponged(socket: Socket): void {
-    this.#record({ type: 'ponged', socket })
-  }
-
-  closed(socket: Socket, code: number): void {
-    this.#record({ type: 'closed', socket, code })
-  }
+  dropped = (socket: Socket) => this.#record({ type: 'dropped', socket })
+  drained = (socket: Socket) => this.#record({ type: 'drained', socket })
+  ponged = (socket: Socket) => this.#record({ type: 'ponged', socket })
+  closed = (socket: Socket, code: number) => this.#record({ type: 'closed', socket, code })
 
   /** The first event of this type. */
   get(type: SocketEvent['type']): SocketEvent | undefined {

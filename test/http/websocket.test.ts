@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import type { UpgradeRequest } from '#http/websocket-route'
+import type { UpgradeRequest } from '#http/call'
 import { Problem } from '#model/problem'
 import { route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
@@ -100,31 +100,14 @@ describe('upgrading', () => {
     expect(http.recorder.events).toEqual([])
   })
 
+  const thrown = (error: Error) => () => {
+    throw error
+  }
   test.each([
-    [
-      () => {
-        throw new Problem('unauthorized')
-      },
-      401,
-    ],
-    [
-      async () => {
-        throw new Problem('forbidden')
-      },
-      403,
-    ],
-    [
-      () => {
-        throw new Error('bug')
-      },
-      500,
-    ],
-    [
-      async () => {
-        throw new Error('bug')
-      },
-      500,
-    ],
+    [thrown(new Problem('unauthorized')), 401],
+    [() => Promise.reject(new Problem('forbidden')), 403],
+    [thrown(new Error('bug')), 500],
+    [() => Promise.reject(new Error('bug')), 500],
   ])('an error is the answer: %s', async (upgrade, status) => {
     http = await openSocketHttp({ upgrade })
     expect(await connect('/events/t').begun).toBe(status)

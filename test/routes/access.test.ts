@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { textOfEntry } from '#actors/tenant/log'
-import type { Permission, RouteEntry } from '#api/route-entry'
+import type { Permission, RouteAccess, RouteEntry } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { type Action, actions, type Grant, type Resource, resources } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
@@ -40,101 +40,57 @@ const anyDevice: Row = [401, 404, 403, 403, 'success', 'success']
 const createdForAnyDevice: Row = [401, 'success', 403, 403, 'success', 'success']
 /** Resources without a device. */
 const listOfTenant: Row = [401, 'empty', 403, 'success', 'success', 'success']
+const ofDefault: Row = [401, 403, 403, 'success', 'success', 'success']
 
-type OwnRow = { readonly why: string; readonly row: Row }
-const alike = (names: readonly string[], why: string, row: Row): Record<string, OwnRow> =>
-  Object.fromEntries(names.map((name) => [name, { why, row }]))
-
-const ownRows: Readonly<Record<string, OwnRow>> = {
-  // The request contains its own credential.
-  signUp: { why: 'the code is the credential', row: unproven },
-  readToken: { why: 'the password is the credential', row: unproven },
-  refreshToken: { why: 'the refresh token is the credential', row: unproven },
-  logOut: { why: 'a Basic session has no key to prove', row: anySession },
+const ownRows: readonly (readonly [why: string, row: Row, names: string])[] = [
+  [
+    'the code, the password or the refresh token in the request is the credential',
+    unproven,
+    'signUp readToken refreshToken',
+  ],
+  ['the signature is the credential', unsigned, 'readUnsubscribe unsubscribeByLink readImage'],
+  ['a Basic session has no key to prove', anySession, 'logOut'],
   // Schemas belong to services, so grants on devices do not limit them.
-  readSchema: { why: 'no device in it', row: [401, 404, 403, 'success', 404, 'success'] },
-  deleteSchema: { why: 'no device in it', row: [401, 404, 403, 'success', 404, 'success'] },
-  listSchemas: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'empty', 'success'] },
-  putSchema: { why: 'another tenant makes its own', row: [401, 'success', 403, 'success', 404, 'success'] },
-  putRole: { why: 'another tenant makes its own', row: tenantWhole },
+  ['no device in it', [401, 404, 403, 'success', 404, 'success'], 'readSchema deleteSchema'],
+  ['no device in it', [401, 'empty', 403, 'success', 'empty', 'success'], 'listSchemas'],
+  ['no device in it; another tenant makes its own', [401, 'success', 403, 'success', 404, 'success'], 'putSchema'],
+  ['another tenant makes its own', tenantWhole, 'putRole'],
+  ['same name or id in both tenants', tenantWhole, 'readRole deleteRole deleteApiKey'],
   // Contract 3.1: grants on services do not limit devices.
-  listDevices: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'bare', 'success'] },
-  listUpdates: { why: 'services narrow services', row: listOfDevices },
-  listMeta: { why: 'services narrow services', row: listOfDevices },
-  createDevice: { why: 'created outside the scope: answered as if not allowed', row: createdForDevices },
-  // Callers see a binding if they reach all its devices; grants on services do not limit it.
-  listGroups: { why: 'its devices', row: listOfDevices },
-  createGroup: { why: 'its devices, which need not exist', row: createdForDevices },
-  ...alike(['readGroup', 'updateGroup', 'deleteGroup'], 'its devices', byWithin.device),
+  ['services narrow services', [401, 'empty', 403, 'empty', 'bare', 'success'], 'listDevices'],
+  ['services narrow services', listOfDevices, 'listUpdates listMeta'],
+  ['created outside the scope: answered as if not allowed', createdForDevices, 'createDevice'],
+  // Callers see a binding if they reach all its devices; grants on services do not limit it. The services of functions
+  // are checked at creation.
+  ['its devices', listOfDevices, 'listGroups listAlarms listFunctions'],
+  ['its devices, which need not exist', createdForDevices, 'createGroup createAlarm createFunction'],
+  ['its devices', byWithin.device, 'readGroup updateGroup deleteGroup readAlarm putAlarm deleteAlarm'],
+  ['its devices', byWithin.device, 'readFunction updateFunction deleteFunction testFunction listDeliveries'],
+  ['its device', listOfDevices, 'listAlarmHistory listAlarmStatus'],
   // An action shows its devices; it contains no devices that the caller may not change.
-  readAction: { why: 'its devices and their service', row: byWithin['service of device'] },
-  // Alarms follow the rules of groups.
-  listAlarms: { why: 'its devices', row: listOfDevices },
-  createAlarm: { why: 'its devices, which need not exist', row: createdForDevices },
-  ...alike(['readAlarm', 'putAlarm', 'deleteAlarm'], 'its devices', byWithin.device),
-  queryHistory: { why: 'leaves out what it may not show', row: tenantWhole },
-  exportHistory: { why: 'its devices and their service', row: byWithin['service of device'] },
-  importHistory: { why: 'counts rows that it may not store', row: tenantWhole },
-  listAlarmHistory: { why: 'its device', row: listOfDevices },
-  listAlarmStatus: { why: 'its device', row: listOfDevices },
-  // Functions follow the rules of groups; their services are checked at creation.
-  listFunctions: { why: 'its devices', row: listOfDevices },
-  createFunction: { why: 'its devices, which need not exist', row: createdForDevices },
-  ...alike(
-    ['readFunction', 'updateFunction', 'deleteFunction', 'testFunction', 'listDeliveries'],
-    'its devices',
-    byWithin.device,
-  ),
-  // Templates belong to no device and apply to all.
-  listTemplates: { why: 'no device in it', row: listOfTenant },
-  putTemplate: { why: 'another tenant makes its own; any device', row: createdForAnyDevice },
-  deleteTemplate: { why: 'any device', row: anyDevice },
+  ['its devices and their service', byWithin['service of device'], 'readAction exportHistory'],
+  ['leaves out what it may not show', tenantWhole, 'queryHistory'],
+  ['counts rows that it may not store', tenantWhole, 'importHistory'],
+  // Templates belong to no device and apply to all. Projects show no devices; releases, and rollouts without groups,
+  // apply to all devices.
+  ['no device in it', listOfTenant, 'listTemplates listProjects'],
+  ['another tenant makes its own; any device', createdForAnyDevice, 'putTemplate putRelease putRollout'],
+  ['any device', anyDevice, 'deleteTemplate deleteRelease deleteRollout pauseRollout resumeRollout'],
+  ['its devices; no such project in the other tenant', [401, 404, 403, 'empty', 'success', 'success'], 'listPins'],
+  ['another tenant makes its own', createdForDevices, 'putPin'],
   // The caller's own subscriptions; access to their functions is checked at creation.
-  listSubscriptions: { why: 'their own', row: listOfTenant },
-  subscribe: { why: 'the body has the topic', row: [401, 400, 403, 'success', 'success', 'success'] },
-  ...alike(['readUnsubscribe', 'unsubscribeByLink'], 'the signature is the credential', unsigned),
-  readOutbox: {
-    why: 'the admin role itself, which the other tenant also has',
-    row: [401, 'success', 403, 403, 403, 403],
-  },
+  ['their own', listOfTenant, 'listSubscriptions'],
+  ['the body has the topic', [401, 400, 403, 'success', 'success', 'success'], 'subscribe'],
+  ['the admin role itself, which the other tenant also has', [401, 'success', 403, 403, 403, 403], 'readOutbox'],
   // A holder could become any user, so they need every permission, including future ones.
-  readBackup: { why: 'everything of every tenant', row: [401, 403, 403, 403, 403, 403] },
-  // Projects show no devices; releases, and rollouts without groups, apply to all devices.
-  listProjects: { why: 'no device in it', row: listOfTenant },
-  putRelease: { why: 'another tenant makes its own; any device', row: createdForAnyDevice },
-  putRollout: { why: 'another tenant makes its own; any device', row: createdForAnyDevice },
-  ...alike(['deleteRelease', 'deleteRollout', 'pauseRollout', 'resumeRollout'], 'any device', anyDevice),
-  listPins: {
-    why: 'its devices; the other tenant has no such project',
-    row: [401, 404, 403, 'empty', 'success', 'success'],
-  },
-  putPin: { why: 'another tenant makes its own', row: createdForDevices },
-  readImage: { why: 'the signature is the credential', row: unsigned },
-  // A provisioning key may register any device.
-  listProvisioningKeys: { why: 'any device', row: [401, 'success', 403, 'empty', 'success', 'success'] },
-  createProvisioningKey: { why: 'any device', row: createdForAnyDevice },
-  // Both tenants have the same id.
-  deleteProvisioningKey: { why: 'any device, same id', row: createdForAnyDevice },
-  deleteApiKey: { why: 'same id in both tenants', row: tenantWhole },
-  readRole: { why: 'same name in both tenants', row: tenantWhole },
-  deleteRole: { why: 'same name in both tenants', row: tenantWhole },
-  // Only tenant default manages tenants.
-  ...alike(
-    [
-      'listTenants',
-      'createTenant',
-      'readTenant',
-      'updateTenant',
-      'deleteTenant',
-      'listSigningKeys',
-      'rotateSigningKey',
-      'handOver',
-      'compactHistory',
-    ],
-    'only tenant default',
-    [401, 403, 403, 'success', 'success', 'success'],
-  ),
-}
+  ['everything of every tenant', [401, 403, 403, 403, 403, 403], 'readBackup'],
+  // A provisioning key may register any device. Both tenants have one with the same id.
+  ['any device', [401, 'success', 403, 'empty', 'success', 'success'], 'listProvisioningKeys'],
+  ['any device', createdForAnyDevice, 'createProvisioningKey deleteProvisioningKey'],
+  ['only tenant default manages tenants', ofDefault, 'listTenants createTenant readTenant updateTenant deleteTenant'],
+  ['only tenant default', ofDefault, 'listSigningKeys rotateSigningKey handOver compactHistory'],
+]
+const ownRowOf = new Map(ownRows.flatMap(([, row, names]) => names.split(' ').map((name) => [name, row] as const)))
 
 /** A caller that gives, edits or ends rights needs those rights too; bindings to devices need read access to them. */
 const covering =
@@ -162,25 +118,22 @@ const shownUnread: Readonly<Record<string, readonly string[]>> = {
 /** §7. */
 const emptyWhereUnknown = /^(updateSubscription|unsubscribe)$/
 
+const byAccess: Readonly<Record<Exclude<RouteAccess, Permission>, Row>> = {
+  none: withoutSignIn,
+  session: anySession,
+  user: anySession,
+  proof: unproven,
+  'user or proof': unproven,
+  link: unproven,
+  hook: tenantWhole,
+}
+
 function rowOf({ name, access, path }: RouteEntry): Row {
-  const own = ownRows[name]
-  if (own) return own.row
-  switch (access) {
-    case 'none':
-      return withoutSignIn
-    case 'session':
-    case 'user':
-      return anySession
-    case 'proof':
-    case 'user or proof':
-    case 'link':
-      return unproven
-    case 'hook':
-      return tenantWhole
-    default:
-      if (access.within === 'tenant') return path.includes(':') ? tenantNamed : tenantWhole
-      return byWithin[access.within]
-  }
+  const own = ownRowOf.get(name)
+  if (own) return own
+  if (typeof access === 'string') return byAccess[access]
+  if (access.within === 'tenant') return path.includes(':') ? tenantNamed : tenantWhole
+  return byWithin[access.within]
 }
 
 function permissionOf({ access }: RouteEntry): Permission | undefined {
@@ -198,15 +151,19 @@ const give = (
   services: [services],
 })
 
+/** All rights on all resources but these. */
+const rightsExcept = (...excluded: readonly Resource[]): Grant =>
+  give(
+    resources.filter((one) => !excluded.includes(one)),
+    actions,
+  )
+
 /** The grants with which a user of tenant `default` is this caller. */
 function grantsOf(entry: RouteEntry, caller: CallerName): readonly Grant[] {
   const permission = permissionOf(entry)
   if (!permission || caller === 'no caller' || caller === 'other tenant') return []
   const { resource, action, mayCreate } = permission
-  const rest = give(
-    resources.filter((one) => one !== resource),
-    actions,
-  )
+  const rest = rightsExcept(resource)
   if (caller === 'without the right') return [rest]
   const where: Readonly<Record<string, [string, string]>> = {
     'other device': ['ELSEWHERE-1', '*'],
@@ -242,10 +199,6 @@ async function pathOf(
   // Each caller has sessions of its own.
   const own = entry.name === 'endSession' ? { id: await fixture.secondSession(user) } : parameters
   return examplePath(entry, own, query)
-}
-
-function expected(outcome: Outcome, entry: RouteEntry): number {
-  return typeof outcome === 'number' ? outcome : entry.example.status
 }
 
 /** Reads, also those with a body, and the reports of devices are not audited. Contract 12, Audit. */
@@ -284,7 +237,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
       const path = await pathOf(entry, user)
       const audited = (await fixture.audit()).map(([newest]) => newest)
       const answer = await fixture.call(caller === 'no caller' ? undefined : user, method, path, exampleBody(entry))
-      expect(answer.status).toBe(expected(outcome, entry))
+      expect(answer.status).toBe(typeof outcome === 'number' ? outcome : entry.example.status)
       expectAudited(entry, caller, await fixture.audit(audited), { method, path, status: answer.status })
       isChanged = method !== 'GET' && answer.status < 400
       expectDocumented(entry, answer)
@@ -330,24 +283,15 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
 const putting = entries.filter((entry) => permissionOf(entry)?.mayCreate)
 
 test('some operations create resources and others change them', () => {
-  expect(putting.map(({ name }) => name).sort()).toEqual([
-    'putPin',
-    'putRelease',
-    'putRole',
-    'putRollout',
-    'putSchema',
-    'putTemplate',
-  ])
+  const names = putting.map(({ name }) => name).sort()
+  expect(names.join(' ')).toBe('putPin putRelease putRole putRollout putSchema putTemplate')
 })
 
 test.each(putting.map((entry) => [entry.name, entry] as const))(
   '%s needs the right for its effect',
   async (_, entry) => {
     const { resource } = permissionOf(entry) as Permission
-    const rest = give(
-      resources.filter((one) => one !== resource),
-      actions,
-    )
+    const rest = rightsExcept(resource)
     const allow = (...given: Action[]) => fixture.allow([give([resource], given), rest])
     const send = async (method = entry.method) =>
       (
@@ -386,7 +330,7 @@ test.each<[string, UserName, readonly Grant[], number]>([
 })
 
 test('every row belongs to an existing route', () => {
-  expect(Object.keys(ownRows).filter((name) => !entries.some((entry) => entry.name === name))).toEqual([])
+  expect([...ownRowOf.keys()].filter((name) => !entries.some((entry) => entry.name === name))).toEqual([])
 })
 
 /** Contract 2, Model: holders of `tenants` in `default` can name another tenant; other callers may not name even their own. */
@@ -399,10 +343,7 @@ describe.each(ofTenants.map((entry) => [entry.name, entry] as const))('%s of ano
   const { method, example } = entry
   const { resource, action, mayCreate } = permissionOf(entry) as Permission
   const right = give([resource], mayCreate ? [action, 'create'] : [action])
-  const rest = give(
-    resources.filter((one) => one !== resource && one !== 'tenants'),
-    actions,
-  )
+  const rest = rightsExcept(resource, 'tenants')
   const otherAction = actions.filter((one) => one !== action && !(mayCreate && one === 'create'))
 
   const send = async (user: UserName, grants: readonly Grant[], tenant: string) => {

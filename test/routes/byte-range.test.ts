@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { byteRangeOf, contentRangeOf } from '#routes/byte-range'
+import { byteRangeOf, contentRangeOf } from '#routes/releases'
 
 /** RFC 9110 §14. */
 

@@ -77,15 +77,8 @@ describe('reads of devices and services', () => {
     8196: item(0x2004, 'UINT64', '18446744073709551615'),
     8197: item(0x2005, 'UINT8', 200),
   }
-  const hex = {
-    '0x0005': raw[5],
-    '0x2000': raw[8192],
-    '0x2001': raw[8193],
-    '0x2002': raw[8194],
-    '0x2003': raw[8195],
-    '0x2004': raw[8196],
-    '0x2005': raw[8197],
-  }
+  const hexOf = (propId: string) => `0x${Number(propId).toString(16).padStart(4, '0')}`
+  const hex = Object.fromEntries(Object.entries(raw).map(([propId, each]) => [hexOf(propId), each]))
   const named = {
     '0x0005.BOOL-ARRAY': [true],
     temperature: 20.5,

@@ -4,7 +4,7 @@ import { emptyProject } from '#actors/project/state'
 import { projectsMax } from '#model/release'
 import { scopeOf } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { checkProjectLimit } from '#routes/embedded-projects'
+import { checkProjectLimit } from '#routes/update-projects'
 
 /** A tenant with this many projects, listed in pages of any length above zero, like those of a store. */
 function contextOf(projects: number, pageMax: number): RouteContext {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { type DeliveryState, deliveryAddress } from '#actors/delivery/delivery'
 import type { TriedFunction } from '#api/functions'
-import { everywhere, grantOn, ServerWithUsers } from '#test/routes/server-with-users'
+import { ServerWithUsers, everywhere, grantOn } from '#test/routes/server-with-users'
 
 /** Trial runs of functions: the path through the nodes, and mails that are not sent. Contract 5.4. */
 
@@ -56,7 +56,7 @@ async function runTest(graph: object, sample: object, user = 'root'): Promise<Tr
   const id = await createFunction(graph)
   const { status, json } = await http.call(user, 'POST', `/functions/${id}/test`, { sample })
   expect(status).toBe(200)
-  const { head, requests } = http.stateOf(deliveryAddress('default', id)) as DeliveryState
+  const { head, requests } = http.system.peek(deliveryAddress('default', id))
   expect([head.seq, requests.size]).toEqual([0, 0])
   return json as TriedFunction
 }

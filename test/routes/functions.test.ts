@@ -1,6 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { tenantAddress } from '#actors/tenant/commands'
-import type { TenantState } from '#actors/tenant/state'
 import { pagesOf } from '#test/blackbox/pages'
 import { everywhere, grantOn, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
@@ -9,7 +8,7 @@ import { everywhere, grantOn, ServerWithUsers, userOf } from '#test/routes/serve
 const http = await ServerWithUsers.open()
 afterAll(() => http.close())
 
-const state = () => http.stateOf(tenantAddress('default')) as TenantState
+const state = () => http.system.peek(tenantAddress('default'))
 const alarms = { ofA: '8Hj4wRt6Za', ofB: '8Hj4wRt6Zb', nowhere: '8Hj4wRt6Zc' }
 
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { isHookSigned } from '#routes/update-hook'
+import { isHookSigned } from '#routes/updates'
 
 /** Contract 6, Hook. */
 

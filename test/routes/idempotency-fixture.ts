@@ -8,11 +8,11 @@ import type { Method, RouteEntry } from '#api/route-entry'
 import type { Answerer, Call, IdempotencyGuard, Reply } from '#http/call'
 import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
-import { idempotencyOf } from '#routes/idempotency'
 import type { AnyDefinition } from '#runtime/activation'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { RuntimeFixture, during } from '#test/runtime/runtime-fixture'
 import { type MemoryBackend, type WriteFault, memoryStorage } from '#test/store/memory'
+import { IdempotentRequests } from '#routes/idempotency'
 
 /** The parts of a request that its key covers. */
 export interface Asked {
@@ -52,7 +52,7 @@ export class IdempotencyFixture {
     this.world = world
     this.backend = memoryStorage({ world, faults: { beforeWrite: () => this.onWrite(++this.writes) } })
     this.#fixture = this.#made()
-    this.#guard = idempotencyOf(this.#fixture, { runningMax, userBytesMax })
+    this.#guard = new IdempotentRequests(this.#fixture, { runningMax, userBytesMax })
   }
 
   static async open(): Promise<IdempotencyFixture> {
@@ -84,7 +84,7 @@ export class IdempotencyFixture {
     this.onWrite = () => undefined
     this.#fixture = this.#made()
     await this.#fixture.open()
-    this.#guard = idempotencyOf(this.#fixture, { runningMax, userBytesMax })
+    this.#guard = new IdempotentRequests(this.#fixture, { runningMax, userBytesMax })
   }
 
   run(asked: Asked, answer: Answerer): Promise<Reply> {
@@ -112,17 +112,8 @@ export class IdempotencyFixture {
       seed: new Uint8Array(16),
       isRepeated: false,
     }
-    const entry: RouteEntry = {
-      name: 'x',
-      method,
-      path: '/p',
-      source: '',
-      summary: '',
-      access: 'session',
-      ...(asked.isSecret && { isSecret: true }),
-      answers: {},
-      example: { status: 200 },
-    }
+    const rest = { source: '', summary: '', access: 'session', answers: {}, example: { status: 200 } } as const
+    const entry: RouteEntry = { name: 'x', method, path: '/p', ...rest, ...(asked.isSecret && { isSecret: true }) }
     return this.#guard.run(call, entry, (begun) => {
       const keyed = { ...call, ...begun }
       this.calls.push(keyed)

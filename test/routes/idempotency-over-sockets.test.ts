@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
 import { assemble } from '#app/assembly'
 import type { Reply } from '#http/call'
-import { idempotencyOf } from '#routes/idempotency'
+import { IdempotentRequests } from '#routes/idempotency'
 import { openHttp, route, until, world } from '#test/http/http-fixture'
 import { memoryServerOptions } from '#test/memory-server'
 
@@ -14,7 +14,7 @@ await assembly.open()
 const slow = () => new Promise<Reply>((give) => begun.push(give))
 const http = await openHttp({
   bindings: [route('POST', '/slow', slow, { access: 'session' })],
-  idempotency: idempotencyOf(assembly.context),
+  idempotency: new IdempotentRequests(assembly.context),
   requestDeadlineMs: 300,
 })
 afterAll(async () => {

@@ -17,8 +17,8 @@ const needed = { error: 'authentication required' }
 
 /** The status and the error. */
 async function ask(line: string, headers: readonly string[]): Promise<[number, unknown]> {
-  const client = new RawClient(fixture.port)
-  client.send(`${[line, `Host: 127.0.0.1:${fixture.port}`, 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`)
+  const client = new RawClient(fixture.http.port)
+  client.send(`${[line, `Host: 127.0.0.1:${fixture.http.port}`, 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`)
   const { text } = await client.until(({ text, isClosed }) => isClosed || isWhole(text))
   client.socket.destroy()
   const body = text.slice(text.indexOf('\r\n\r\n') + 4)

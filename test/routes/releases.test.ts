@@ -25,12 +25,8 @@ async function* pieces(bytes: Uint8Array, between: () => Promise<void> = async (
   await between()
   yield bytes.subarray(1000)
 }
-const streamed = (path: string, body: AsyncIterable<Uint8Array>, by?: string) =>
-  fixture.call('PUT', path, {
-    body: body as unknown as RequestInit['body'],
-    duplex: 'half',
-    ...(by !== undefined && { by }),
-  } as RequestInit)
+const streamed = (path: string, body: AsyncIterable<Uint8Array>, more: { by?: string; headers?: object } = {}) =>
+  fixture.call('PUT', path, { body: body as unknown as RequestInit['body'], duplex: 'half', ...more } as RequestInit)
 
 describe('an image', () => {
   test('becomes a release when it is complete', async () => {
@@ -93,7 +89,7 @@ describe('an image', () => {
     const lost = await streamed(
       at,
       pieces(image, async () => eve.change(onUpdates(['read']))),
-      'eve',
+      { by: 'eve' },
     )
     expect([lost.status, lost.bytes.length]).toEqual([403, 0])
     expect([await sizeOf(image), (await fixture.call('GET', at)).status]).toEqual([undefined, 404])
@@ -139,15 +135,8 @@ describe('an upload in parts', () => {
     const rest = { 'content-range': `bytes 30000-${image.length - 1}/${image.length}` }
     expect((await part(0, 30_000)).status).toBe(202)
     const eve = fixture.caller('eve', onUpdates(['create']))
-    const last = {
-      body: pieces(image.subarray(30_000), async () =>
-        eve.change(onUpdates(['read'])),
-      ) as unknown as RequestInit['body'],
-      duplex: 'half',
-      by: 'eve',
-      headers: rest,
-    } as RequestInit
-    expect((await fixture.call('PUT', at, last)).status).toBe(403)
+    const last = pieces(image.subarray(30_000), async () => eve.change(onUpdates(['read'])))
+    expect((await streamed(at, last, { by: 'eve', headers: rest })).status).toBe(403)
     // All bytes are stored, and none is left to send.
     expect((await part(image.length - 1, image.length)).status).toBe(409)
     const range = { 'content-range': `bytes */${image.length}` }
@@ -198,10 +187,8 @@ describe('an upload in parts', () => {
 
   test('refuses a length in Content-Range that differs from the body', async () => {
     for (const last of [9_999, 69_999]) {
-      const range = { 'content-range': `bytes 0-${last}/80000` }
-      const body = pieces(image.subarray(0, 20_000))
-      const init = { body: body as unknown as RequestInit['body'], duplex: 'half', headers: range } as RequestInit
-      expect((await fixture.call('PUT', at, init)).status).toBe(400)
+      const headers = { 'content-range': `bytes 0-${last}/80000` }
+      expect((await streamed(at, pieces(image.subarray(0, 20_000)), { headers })).status).toBe(400)
     }
   })
 })

@@ -100,17 +100,17 @@ export class ServerWithUsers {
     return this.#http.base
   }
 
-  ask(address: ActorAddress, command: unknown): Promise<unknown> {
-    return this.#assembly.context.system.ask(address, command)
+  get system() {
+    return this.#assembly.context.system
   }
 
-  stateOf(address: ActorAddress): unknown {
-    return this.#assembly.context.system.peek(address)
+  ask(address: ActorAddress, command: unknown): Promise<unknown> {
+    return this.system.ask(address, command)
   }
 
   /** The number of entries in the stream of tenant `default`. */
   get entryCount(): number {
-    return this.#assembly.context.system.registry.head('default').taken
+    return this.system.registry.head('default').taken
   }
 
   /** Acts without the checks of the API. */

@@ -3,7 +3,7 @@ import type { IdentitySettings } from '#access/options'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Binding } from '#http/call'
 import { bindingsOf, socketsOf } from '#routes/bindings'
-import { idempotencyOf } from '#routes/idempotency'
+import { IdempotentRequests } from '#routes/idempotency'
 import { plainEngine } from '#test/access/plain-hashing'
 import { root } from '#test/blackbox/signed-in-user'
 import { type Answer, type Ask, askAt, type Environment, type Served } from '#test/blackbox/started-server'
@@ -68,7 +68,7 @@ export class SignInServer implements Served {
       sockets: socketsOf(context, identity, eventSocketHandler, 256 * 1024),
       authenticate: identity.authenticate,
       failedSignIn: identity.failedSignIn,
-      idempotency: idempotencyOf(context),
+      idempotency: new IdempotentRequests(context),
       audit: context.audit,
       ...server,
     })

@@ -1,11 +1,11 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/delivery'
-import { type SubscriberState, subscriberAddress } from '#actors/subscriber/state'
+import { subscriberAddress } from '#actors/subscriber/state'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import type { StoredSubscription } from '#model/subscription'
 import { pagesOf } from '#test/blackbox/pages'
-import { type Answer, everywhere, grantOn, ServerWithUsers, userOf } from '#test/routes/server-with-users'
+import { type Answer, ServerWithUsers, everywhere, grantOn, userOf } from '#test/routes/server-with-users'
 
 /** Subscriptions over a real socket: every error in its order, and no data of other users. §2.6, §3.1, §7, contract 5.6. */
 
@@ -58,7 +58,7 @@ async function putFunction(id: string, binding: object): Promise<void> {
 const path = '/notifications/subscribe'
 const bodyOf = (fn: string, locale = 'en') => ({ topic: `crn#function:${fn}`, type: 'email', locale })
 const post = (user: string, body: unknown) => http.call(user, 'POST', path, body)
-const stateOf = (user: string) => http.stateOf(subscriberAddress('default', user)) as SubscriberState
+const stateOf = (user: string) => http.system.peek(subscriberAddress('default', user))
 
 async function subscribe(user: string, fn: string, locale?: string): Promise<string> {
   const { status, headers } = await post(user, bodyOf(fn, locale))
@@ -97,13 +97,7 @@ describe('errors are checked in order, and the first one is answered', () => {
   }
   const invalid = { path: 'locale', message: expect.stringContaining('locale') }
   const faults: readonly Fault[] = [
-    [
-      'unknown',
-      [401, { error: 'Unauthorized' }],
-      (asking) => {
-        asking.isUnknown = true
-      },
-    ],
+    ['unknown', [401, { error: 'Unauthorized' }], (asking) => Object.assign(asking, { isUnknown: true })],
     [
       'no right to subscribe',
       [403, undefined],
@@ -112,9 +106,7 @@ describe('errors are checked in order, and the first one is answered', () => {
     [
       'a text that is not JSON',
       [415, { error: 'Unsupported Media Type' }],
-      (asking) => {
-        asking.contentType = 'text/plain'
-      },
+      (asking) => Object.assign(asking, { contentType: 'text/plain' }),
     ],
     [
       'an invalid body',

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { UnsubscribeUrls } from '#access/signed-urls'
-import { type SubscriberState, subscriberAddress } from '#actors/subscriber/state'
+import { subscriberAddress } from '#actors/subscriber/state'
 import { ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** The end of a subscription by the unsubscribe URL of a mail, without sign-in. RFC 8058, contract 5.7. */
@@ -16,7 +16,7 @@ const http = await ServerWithUsers.open({ unsubscribeUrls: urls })
 afterAll(() => http.close())
 
 const address = subscriberAddress('default', eve)
-const subscriptionIds = () => (http.stateOf(address) as SubscriberState).subscriptions.map((stored) => stored.id)
+const subscriptionIds = () => http.system.peek(address).subscriptions.map((stored) => stored.id)
 
 beforeEach(async () => {
   await http.ask(address, { type: 'erase' })
@@ -24,16 +24,8 @@ beforeEach(async () => {
     [id, '7Gm2sXv5Ha'],
     ['9Pw3tKc8Lb', '7Gm2sXv5Hb'],
   ]) {
-    const stored = {
-      id: subscription,
-      function: fn,
-      type: 'email',
-      locale: 'en',
-      createdBy: userOf(eve),
-      createdAt: 1,
-      origin: '',
-    }
-    await http.ask(address, { type: 'subscribe', subscription: stored, from: 0 })
+    const rest = { type: 'email', locale: 'en', createdBy: userOf(eve), createdAt: 1, origin: '' }
+    await http.ask(address, { type: 'subscribe', subscription: { id: subscription, function: fn, ...rest }, from: 0 })
   }
 })
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/delivery'
 import { tenantAddress } from '#actors/tenant/commands'
-import type { TenantState } from '#actors/tenant/state'
 import type { WebhookNode } from '#model/graph'
 import { until } from '#test/blackbox/until'
 import { ServerWithUsers } from '#test/routes/server-with-users'
@@ -42,10 +41,10 @@ async function create(body: object): Promise<{ path: string; answer: Answer }> {
   return { path: answer.headers.get('location')?.replace('/api/v1', '') ?? '', answer }
 }
 
-const stored = () => [...(http.stateOf(tenantAddress('default')) as TenantState).functions.values()]
+const stored = () => [...http.system.peek(tenantAddress('default')).functions.values()]
 
 beforeEach(async () => {
-  const { functions } = http.stateOf(tenantAddress('default')) as TenantState
+  const { functions } = http.system.peek(tenantAddress('default'))
   for (const id of [...functions.keys()]) await http.askTenant({ type: 'delete_function', id })
 })
 

@@ -12,7 +12,6 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { everything } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
-import { idempotencyOf } from '#routes/idempotency'
 import type { StorageBackend } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { plainEngine } from '#test/access/plain-hashing'
@@ -23,6 +22,7 @@ import { PublishFault, SimulatedSockets } from '#test/simulation/simulated-socke
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
 import { watchTurns } from '#test/simulation/watched-turns'
 import { seedBytes } from '#model/identifier'
+import { IdempotentRequests } from '#routes/idempotency'
 
 export const tenant = 'default'
 export const ticketLifetimeMs = 30_000
@@ -132,7 +132,7 @@ export class SimulatedServer {
     this.identity = identity
     const bindings = bindingsOf(context, identity, operationOf(this.assembly))
     this.#bindings = new Map(bindings.map((binding) => [binding.entry.name, binding]))
-    this.#guard = idempotencyOf(context)
+    this.#guard = new IdempotentRequests(context)
   }
 
   async open(): Promise<void> {

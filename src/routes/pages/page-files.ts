@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { extname, join, sep } from 'node:path'
-import { type Coding, codings, endingOf } from '#routes/pages/content-coding'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
+
+/** Codings of the built pages, best first: `name.br` and `name.gz` for `name`. RFC 9110 §8.4.1. */
+const codings = ['br', 'gzip', 'identity'] as const
+export type Coding = (typeof codings)[number]
+
+/** File suffix of each coding. */
+const endingOf: Readonly<Record<Coding, string>> = { br: '.br', gzip: '.gz', identity: '' }
 
 /** One file for browsers, in memory. */
 export interface PageFile {
@@ -31,7 +39,7 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /** Whether compression may help; other types are compressed already. */
-export function isCompressible(name: string): boolean {
+function isCompressible(name: string): boolean {
   return ['.html', '.css', '.js', '.json', '.svg', '.webmanifest', '.txt'].includes(extname(name))
 }
 
@@ -74,4 +82,60 @@ function readIfThere(path: string): Promise<Uint8Array | undefined> {
 
 function noneIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
+}
+
+/**
+ * The best available coding that the client accepts: the smallest first, independent of the client's order, unless the
+ * client refuses it. RFC 9110 §12.5.3. If the client accepts none, `identity`: that is more useful than an error.
+ */
+export function chooseCoding(acceptEncoding: string, isAvailable: (coding: Coding) => boolean): Coding {
+  const weights = weightsOf(acceptEncoding)
+  const isTaken = (coding: Coding) => (weights.get(coding) ?? weights.get('*') ?? 0) > 0
+  return codings.find((coding) => coding !== 'identity' && isAvailable(coding) && isTaken(coding)) ?? 'identity'
+}
+
+function weightsOf(header: string): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>()
+  for (const part of header.split(',')) {
+    const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))
+    if (name !== '') weights.set(name, weight === undefined ? 1 : Number(weight.slice(2)))
+  }
+  return weights
+}
+
+/** Smaller files are not compressed, because the headers would outweigh the saving. */
+const bytesMin = 1024
+
+const compressors = [
+  { ending: endingOf.br, compress: promisify(brotliCompress) as (bytes: Uint8Array) => Promise<Buffer> },
+  { ending: endingOf.gzip, compress: (bytes: Uint8Array) => promisify(gzip)(bytes, { level: 9 }) },
+]
+
+/**
+ * Writes compressed files for the compressible files of a folder, recursively, if they are smaller: with the slowest
+ * and best level, because only the build does this. Compressed files newer than their original are not written again;
+ * those without an original are removed.
+ */
+export async function compressFiles(folder: string): Promise<void> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = new Set(entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)))
+  for (const path of paths) {
+    const of = compressors.find(({ ending }) => path.endsWith(ending))
+    if (of && !paths.has(path.slice(0, -of.ending.length))) await rm(path)
+    if (!of && isCompressible(path)) await compressFile(path, paths)
+  }
+}
+
+async function compressFile(path: string, existing: ReadonlySet<string>): Promise<void> {
+  const { mtimeMs } = await stat(path)
+  for (const { ending, compress } of compressors) {
+    const compressed = path + ending
+    if (existing.has(compressed) && (await stat(compressed)).mtimeMs >= mtimeMs) continue
+    const bytes = await readFile(path)
+    const smaller = bytes.byteLength < bytesMin ? undefined : await compress(bytes)
+    // An outdated compressed file must not stay.
+    if (smaller && smaller.byteLength < bytes.byteLength) await writeFile(compressed, smaller)
+    else await rm(compressed, { force: true })
+  }
 }

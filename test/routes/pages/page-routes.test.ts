@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Client } from 'undici'
 import { afterAll, describe, expect, test } from 'vitest'
-import { compressFiles } from '#routes/pages/compress'
-import { readPageFiles } from '#routes/pages/page-files'
+import { type Coding, chooseCoding, compressFiles, readPageFiles } from '#routes/pages/page-files'
 import { pageRoutes } from '#routes/pages/page-routes'
 import { openHttp } from '#test/http/http-fixture'
 
@@ -187,4 +186,31 @@ test('a server without a build answers with instructions', async () => {
       { error: expect.stringContaining('npm run build') },
     ])
   }
+})
+
+const all = () => true
+const none = () => false
+
+test.each<[header: string, chosen: Coding]>([
+  ['', 'identity'],
+  ['br', 'br'],
+  ['gzip', 'gzip'],
+  ['gzip, deflate, br, zstd', 'br'],
+  ['GZIP;q=1.0, BR;q=0.1', 'br'],
+  ['br;q=0, gzip', 'gzip'],
+  ['br;q=0.0,gzip;q=0', 'identity'],
+  ['*', 'br'],
+  ['br;q=0, *', 'gzip'],
+  ['*;q=0', 'identity'],
+  ['identity;q=0', 'identity'],
+  ['br;q=x', 'identity'],
+  ['deflate', 'identity'],
+  [' , ;q=1', 'identity'],
+])('%j selects %s', (header, chosen) => {
+  expect(chooseCoding(header, all)).toBe(chosen)
+  expect(chooseCoding(header, none)).toBe('identity')
+})
+
+test('a missing file is not selected', () => {
+  expect(chooseCoding('br, gzip', (coding) => coding !== 'br')).toBe('gzip')
 })

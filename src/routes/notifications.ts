@@ -2,7 +2,7 @@ import * as api from '#api/notifications'
 import { deliveryAddress } from '#actors/delivery/delivery'
 import { type SubscriberCommand, subscriberAddress, subscriberIdOf } from '#actors/subscriber/state'
 import { tenantAddress } from '#actors/tenant/commands'
-import { type Binding, bind } from '#http/call'
+import { type Binding, type Reply, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { formatCrn, idOfCrn } from '#model/crn'
 import type { StoredFunction } from '#model/function'
@@ -11,10 +11,16 @@ import { Problem } from '#model/problem'
 import { type StoredSubscription, type SubscribeBody, maySubscribe, subscribersMax, subscriptionEntryOf } from '#model/subscription'
 import { membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { resourceListReply, streamHeaders } from '#routes/list-reply'
+import { isTenantActive } from '#actors/directory/queries'
+import { outboxAddress } from '#actors/outbox/outbox'
+import type { Unsubscribe } from '#actors/subscriber/commands'
+import { skipReasons } from '#model/delivery'
+import type { BuiltInRole } from '#model/role'
+import { everything } from '#model/scope'
+import { resourceListReply, streamHeaders, textReply } from '#routes/replies'
 
-/** Routes for subscriptions. §2.6, §3.1, §4.4, §7, contract 5.6. */
-export function subscriptionRoutes(context: RouteContext): Binding[] {
+/** Routes for subscriptions (§2.6, §3.1, §4.4, §7, contract 5.6), and for outgoing mail (contract 5.7). */
+export function notificationRoutes(context: RouteContext): Binding[] {
   const { world } = context
   return [
     bind(api.listSubscriptions, (call) => {
@@ -69,6 +75,30 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
         return { type: 'unsubscribe', id }
       })
       return { status: 204 }
+    }),
+
+    // The links in mails end subscriptions. RFC 2369, RFC 8058, contract 5.7.
+    bind(api.readUnsubscribe, ({ parameters: { subscriptionId }, query }) => {
+      checkSignature(context, subscriptionId, query)
+      return pageOf(unsubscribeForm)
+    }),
+
+    bind(api.unsubscribeByLink, async (call) => {
+      const { query, parameters } = call
+      checkSignature(context, parameters.subscriptionId, query)
+      const { tenant, user } = query
+      call.identified({ tenant, user })
+      if (isTenantActive(context.system, tenant)) {
+        const end: Unsubscribe = { type: 'unsubscribe', id: parameters.subscriptionId, isByLink: true }
+        await context.system.ask(subscriberAddress(tenant, subscriberIdOf(user)), end)
+      }
+      // After a click the answer is a page; mail programs send the request themselves, and need no page.
+      return call.header('accept').includes('text/html') ? pageOf(unsubscribedText) : { status: 204, headers: noStore }
+    }),
+
+    bind(api.readOutbox, ({ caller }) => {
+      if (!isAdministrator(caller)) throw new Problem('forbidden')
+      return textReply(context, JSON.stringify(outboxOf(context, caller.tenant)))
     }),
   ]
 }
@@ -133,4 +163,72 @@ function nameOf({ createdAt, id }: StoredSubscription): string {
 
 function textOf(stored: StoredSubscription | undefined): string | undefined {
   return stored && JSON.stringify(subscriptionEntryOf(stored))
+}
+
+interface SignedLink {
+  readonly tenant: string
+  readonly user: string
+  readonly sig: string
+}
+
+/** @throws Problem `forbidden` */
+function checkSignature(
+  { notifications: { unsubscribeUrls } }: RouteContext,
+  subscription: string,
+  { tenant, user, sig }: SignedLink,
+): void {
+  if (!unsubscribeUrls.isValid({ tenant, user, subscription }, sig)) throw new Problem('forbidden')
+}
+
+const noStore = { 'Cache-Control': 'no-store' }
+
+/** The page loads and runs nothing and must not be framed. Its address is a credential: other sites get no referrer. */
+const pageHeaders = {
+  ...noStore,
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  'Referrer-Policy': 'same-origin',
+}
+
+/** The form is sent to the URL of its page. */
+const unsubscribeForm = `<p>Do you want to stop receiving these mails?</p>
+<form method="post"><button name="List-Unsubscribe" value="One-Click">Unsubscribe</button></form>`
+
+const unsubscribedText = '<p>You will not receive these mails any more.</p>'
+
+function pageOf(content: string): Reply {
+  const text = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Unsubscribe</title>
+${content}
+</html>
+`
+  return { status: 200, headers: pageHeaders, text }
+}
+
+/**
+ * The mail of all users requires the administrator role itself. Operators and viewers have all permissions for
+ * notifications, but these are meant for their own subscriptions. With authentication off there are no roles, so full
+ * permissions count.
+ */
+function isAdministrator({ roles, scope }: Caller): boolean {
+  return roles.includes('admin' satisfies BuiltInRole) || scope === everything
+}
+
+function outboxOf({ system, notifications: { deliveries, mail } }: RouteContext, tenant: string): api.Outbox {
+  const { sent, digests, digested, failures } = system.peek(outboxAddress(tenant)).tally
+  const { requests, subscribers } = deliveries.backlogOf(tenant)
+  return {
+    waiting: { requests, subscribers },
+    sent,
+    digests,
+    digested,
+    failures: skipReasons.flatMap((reason) => {
+      const failed = failures[reason]
+      return failed ? [{ reason, count: failed.count, lastAt: failed.lastAt }] : []
+    }),
+    transport: { kind: mail.kind, ...deliveries.transport },
+  }
 }

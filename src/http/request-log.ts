@@ -1,0 +1,133 @@
+import { Problem } from '#model/problem'
+import type { World } from '#runtime/world'
+
+/** The log of the server; a pino logger fits. */
+export interface ServerLog {
+  isLevelEnabled(level: 'debug'): boolean
+  debug(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/** After a logged request, further requests are only counted during this time. */
+const countingMs = 1000
+
+/**
+ * Logs requests that an overloaded server refused (503) or broke off. There may be very many, so the first one is
+ * logged, those of the next second are counted, and their number is logged.
+ */
+export class OverloadLog {
+  readonly #world: World
+  readonly #log: ServerLog
+  readonly #summaryText: string
+  #isCounting = false
+  #countedRequests = 0
+
+  /** `summaryText`: the log message with the number of counted requests. */
+  constructor(world: World, log: ServerLog, summaryText: string) {
+    this.#world = world
+    this.#log = log
+    this.#summaryText = summaryText
+  }
+
+  /** `line`: the log entry of a request. */
+  add(line: () => object): void {
+    if (this.#isCounting) {
+      this.#countedRequests++
+      return
+    }
+    this.#log.warn(line(), 'request')
+    this.#countForAWhile()
+  }
+
+  #countForAWhile(): void {
+    this.#isCounting = true
+    this.#world.after(countingMs, () => {
+      this.#isCounting = false
+      if (this.#countedRequests === 0) return
+      this.#log.warn({ requests: this.#countedRequests }, this.#summaryText)
+      this.#countedRequests = 0
+      this.#countForAWhile()
+    })
+  }
+}
+
+/** The most logged origins. They need a limit, because callers choose them. */
+const loggedOriginsMax = 100
+/** A host name has at most 253 characters. */
+const originCharactersMax = 300
+
+/** Logs each refused origin once, with the setting that admits it. */
+export class RefusedOrigins {
+  readonly #log: ServerLog
+  readonly #logged = new Set<string>()
+
+  constructor(log: ServerLog) {
+    this.#log = log
+  }
+
+  add(text: string): void {
+    const origin = text.slice(0, originCharactersMax)
+    if (this.#logged.has(origin) || this.#logged.size >= loggedOriginsMax) return
+    this.#logged.add(origin)
+    this.#log.warn(
+      { origin },
+      'refused a page of another origin: to admit it, add it to CORS_ORIGINS, or to PUBLIC_URL if it is an address of this server',
+    )
+  }
+}
+
+/** The log of a server's requests. */
+export interface RequestLog {
+  readonly server: ServerLog
+  readonly overloads: OverloadLog
+  readonly brokenOff: OverloadLog
+  readonly refusedOrigins: RefusedOrigins
+  requestId(asked: string): string
+  redactPath(path: string): string
+}
+
+/** The parts of an exchange that its log entries contain. */
+interface LoggedExchange {
+  readonly context: { readonly log: RequestLog }
+  readonly requestId: string
+  readonly method: string
+  readonly path: string
+  /** The template of its route, if it has one. */
+  readonly route: string | undefined
+}
+
+export function logBug(exchange: LoggedExchange, error: unknown): void {
+  const { server: log } = exchange.context.log
+  log.error({ err: error, requestId: exchange.requestId, ...namesOf(exchange) }, 'request failed')
+}
+
+/**
+ * Logs an answer that was cut off. If the server was overloaded or stopping, this is no bug; any other error is a bug.
+ */
+export function logAbortedAnswer(exchange: LoggedExchange, error: unknown): void {
+  const isTemporary = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')
+  if (!isTemporary) logBug(exchange, error)
+  else {
+    const { requestId } = exchange
+    exchange.context.log.brokenOff.add(() => ({ ...namesOf(exchange), brokenOff: error.message, requestId }))
+  }
+}
+
+/** `body`: the text of the body or its length; undefined when the client disconnected. */
+export function logLine(exchange: LoggedExchange, status: number, body: number | string | undefined, ms: number): void {
+  const { server: log, overloads } = exchange.context.log
+  // 504 means that a device did not answer, which is no fault of the server.
+  const isFault = status >= 500 && status !== 504
+  if (!isFault && !log.isLevelEnabled('debug')) return
+  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body
+  const line = () => ({ ...namesOf(exchange), status, ms, bytes, requestId: exchange.requestId })
+  if (bytes === undefined) log.debug({ ...line(), aborted: true }, 'request aborted')
+  else if (status === 503) overloads.add(line)
+  else if (isFault) log.error(line(), 'request')
+  else log.debug(line(), 'request')
+}
+
+function namesOf({ context, method, path, route }: LoggedExchange): { method: string; path: string } {
+  return { method, path: route ?? context.log.redactPath(path) }
+}
