@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { ByteAllowance } from '#access/byte-allowance'
-import { type Begun, type IdempotencyCommand, type StoredReply, idempotencyAddress, keyLifetimeMs } from '#actors/idempotency/idempotency'
+import { type Begun, type StoredReply, idempotencyAddress, keyLifetimeMs } from '#actors/idempotency/idempotency'
 import { type RouteEntry, idempotencyKeyHeader } from '#api/route-entry'
 import type { BegunRequest, Call, IdempotencyGuard, Reply } from '#http/call'
 import { bodyOf, replyOf } from '#http/reply'

@@ -1,6 +1,6 @@
 import type { Authors } from '#access/authors'
 import { apiKeyText, hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
-import type { KeyRing } from '#access/signing-key-ring'
+import type { KeyRing } from '#access/signing-keys'
 import { type AddApiKey, type AddProvisioningKey, tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import {

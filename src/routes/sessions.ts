@@ -10,7 +10,7 @@ import type { RouteContext } from '#routes/context'
 import { signInOriginOf } from '#routes/sign-in'
 import { bindForTenant } from '#routes/target-tenant'
 import { existingUser, userToEdit } from '#routes/users'
-import { directoryAddress } from '#actors/directory/commands'
+import { directoryAddress } from '#actors/directory/state'
 import { rowByName } from '#actors/directory/queries'
 import type { Grant, Reach } from '#model/scope'
 

@@ -19,7 +19,7 @@ import { checkMayGive, mustCover } from '#routes/roles'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Pages } from '#runtime/storage'
 import { isMailable } from '#model/mail-address'
-import { mailOf } from '#notifications/mail-parts'
+import { mailOf } from '#notifications/mail'
 import { listReply, mustMatch, resourceReply } from '#routes/replies'
 
 /** Contract 2: seven days. */

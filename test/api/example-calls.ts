@@ -1,6 +1,6 @@
 import type { UnsubscribeUrls } from '#access/signed-urls'
-import { deliveryAddress } from '#actors/delivery/state'
-import { directoryAddress } from '#actors/directory/commands'
+import { deliveryAddress } from '#actors/delivery/delivery'
+import { directoryAddress } from '#actors/directory/state'
 import { rowByName } from '#actors/directory/queries'
 import { outboxAddress } from '#actors/outbox/outbox'
 import { defaultTenant } from '#actors/tenant/state'

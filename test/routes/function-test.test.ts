@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { type DeliveryState, deliveryAddress } from '#actors/delivery/delivery'
+import { deliveryAddress } from '#actors/delivery/delivery'
 import type { TriedFunction } from '#api/functions'
 import { ServerWithUsers, everywhere, grantOn } from '#test/routes/server-with-users'
 

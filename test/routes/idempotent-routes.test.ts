@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { idempotencyIndex } from '#actors/idempotency/state'
+import { idempotencyIndex } from '#actors/idempotency/idempotency'
 import { type RouteEntry, takesIdempotencyKey } from '#api/route-entry'
 import { everything } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
