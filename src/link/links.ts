@@ -11,7 +11,7 @@ import {
   readPropertyItems,
   type UpdateFrame,
 } from '#link/device-frame'
-import { DeviceLinks } from '#link/device-links'
+import { DeviceLinks, endLinks, LinksByCredential } from '#link/device-links'
 import { DevicePort } from '#link/device-port'
 import { FrameQueue, type FrameSteps, finish, smallFrameBytesMax } from '#link/frame-queue'
 import { HelloHandler } from '#link/hello'
@@ -24,7 +24,6 @@ import {
   shapeOf,
   zeroErrorCounts,
 } from '#link/link'
-import { endLinks, LinksByCredential } from '#link/links-by-credential'
 import { type FirmwareListener, noopFirmwareListener, Offers } from '#link/offers'
 import type { LinksOptions } from '#link/options'
 import { PresenceFanout } from '#link/presence'

@@ -4,6 +4,8 @@ import { Client, type ClientMessage, type Principal } from '#mqtt/client'
 import {
   type ConnackProperties,
   type Connect,
+  type ProtocolVersion,
+  packetTypes,
   readConnect,
   readDisconnect,
   readSubscribe,
@@ -14,13 +16,10 @@ import {
   writeSuback,
   writeUnsuback,
 } from '#mqtt/control-packets'
-import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
-import { PacketReader } from '#mqtt/packet-reader'
-import type { PacketTurns } from '#mqtt/packet-turns'
-import { readAcknowledgement, readPublish, writeAcknowledgement } from '#mqtt/publish-packet'
+import { PacketReader, type PacketTurns } from '#mqtt/packet-reader'
+import { readAcknowledgement, readPublish, TopicAliases, writeAcknowledgement } from '#mqtt/publish-packet'
 import { connectRefusals, malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reason-codes'
 import { isTopicFilter, isTopicName } from '#mqtt/topic'
-import { TopicAliases } from '#mqtt/topic-aliases'
 import { subscriptionsMax, type Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
 import type { CommitCallback } from '#runtime/gate'

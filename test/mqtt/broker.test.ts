@@ -4,8 +4,7 @@ import { Broker } from '#mqtt/broker'
 import type { Client } from '#mqtt/client'
 import type { Delivery } from '#mqtt/control-packets'
 import { bytesOf } from '#mqtt/outgoing-messages'
-import { isMatching, isTopicFilter } from '#mqtt/topic'
-import { TopicTree } from '#mqtt/topic-tree'
+import { isMatching, isTopicFilter, TopicTree } from '#mqtt/topic'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 const level = fc.constantFrom('', 'a', 'b', '$c', '+')
