@@ -63,16 +63,17 @@ interface Change {
   readonly name: string
 }
 
-const someChange: fc.Arbitrary<Change> = fc.record({
-  at: fc.nat(10_000),
-  how: fc.constantFrom('replace', 'replace', 'replace', 'remove', 'repeat', 'wrap', 'add', 'rename', 'nudge', 'move'),
-  odd,
-  name: fc.constantFrom('surprise', 'constructor', 'type', 'id', 'value', 'toString', '', '0', 'deviceIdentifier'),
-})
-
-/** The value with up to three changes. */
-export function mutated(value: unknown): fc.Arbitrary<unknown> {
-  return fc.array(someChange, { maxLength: 3 }).map((changes) => changes.reduce(changed, value))
+/** The value with up to three changes. `other`: values that replace others. */
+export function mutated(value: unknown, other = odd): fc.Arbitrary<unknown> {
+  const change: fc.Arbitrary<Change> = fc.record({
+    at: fc.nat(10_000),
+    how: fc.constantFrom('replace', 'replace', 'replace', 'remove', 'repeat', 'wrap', 'add', 'rename', 'nudge', 'move'),
+    odd: other,
+    name: fc.constantFrom(
+      ...['surprise', 'constructor', 'type', 'id', 'value', 'error', 'toString', '', '0', 'deviceIdentifier'],
+    ),
+  })
+  return fc.array(change, { maxLength: 3 }).map((changes) => changes.reduce(changed, value))
 }
 
 /** A copy of a JSON value with one changed node. `at` is the number of the node in order, modulo their count. */
