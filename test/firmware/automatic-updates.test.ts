@@ -133,6 +133,17 @@ describe('slots of automatic updates', () => {
     expect([devices[1]?.offers.length, devices[2]?.offers.map(({ firmware }) => firmware)]).toEqual([0, ['2.0.1']])
   })
 
+  test('stay with updates in progress after a restart', async () => {
+    const options = { underWayMax: 1 }
+    await open(options)
+    const device = await fixture.connect()
+    await device.report('STARTED')
+    const next = await fixture.restart({ options })
+    next.checks.answer = () => offered()
+    const other = await next.connect('B')
+    expect([next.updater.underWay, other.offers.length]).toEqual([1, 0])
+  })
+
   test('do not delay manual triggers', async () => {
     await open({ underWayMax: 1 })
     const devices = await fleet(2)

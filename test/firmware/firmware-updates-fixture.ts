@@ -15,7 +15,6 @@ import { StoreListing } from '#store/store-listing'
 import { releaseOf } from '#test/actors/acting-project'
 import { ConnectedUpdates, offerTimeoutMs, RecordedTrigger } from '#test/firmware/update-fixture'
 import { LinkFixture, storedDeviceActor } from '#test/link/link-fixture'
-import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
@@ -34,7 +33,6 @@ export class FirmwareUpdatesFixture extends ConnectedUpdates {
     const notices = noticeBus()
     super(
       new LinkFixture({
-        world: new ManualWorld(),
         ...rest,
         offerUrl: (_, device, { url, sha256 }) => url ?? `http://here/${sha256}?device=${device}`,
         definitions: (journal) =>
