@@ -7,7 +7,7 @@ import type { Links } from '#link/links'
 import { type Entry, isPropertyError } from '#model/entry'
 import { deviceIdentifierOf, formatPropertyIdHex } from '#model/identifier'
 import { isJsonObject } from '#model/json-value'
-import { messageCharactersMax, type WriteResult } from '#model/link-message'
+import { messageCharactersMax, type ResultMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { PropertyValue } from '#model/property-type'
 import { type Client, type ClientMessage, ClientSocket } from '#mqtt/client'
@@ -345,15 +345,13 @@ export class ThingsBoardTopics {
 
   /** Passes on the result of a write. `message` is undefined if the device accepted it. */
   #answer({ linked, id, propIds }: PendingRequest, message: string | undefined): void {
-    const results = propIds.map((propId): WriteResultOf => {
+    const results = propIds.map((propId): ResultMessage['results'][number] => {
       if (message === undefined) return { propId, status: 'OK' }
       return { propId, status: 'REJECTED', message: message.slice(0, messageCharactersMax).toWellFormed() }
     })
     this.#parts.links.writes.result(linked, { type: 'RESULT', flakeAddress: linked.flakeAddress, id, results })
   }
 }
-
-type WriteResultOf = (typeof WriteResult)['_output']
 
 /** @throws Problem `bad_request` */
 function identifierOf(name: unknown): string {
