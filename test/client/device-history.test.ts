@@ -1,81 +1,15 @@
 import { expect, test } from 'vitest'
-import { type History, type HistoryOptions, type HistorySource, readHistory } from '#client/device-history'
-import type { RawAnswer, Request } from '#client/transport'
-import type { StreamEvent } from '#model/event'
+import { type History, type HistoryOptions, readHistory } from '#client/device-history'
+import { place, TestHistorySource } from '#test/client/test-history-source'
 
-const turns = async () => {
-  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
-}
-
-/** A server whose answers the test gives. */
-class Fixture implements HistorySource {
-  readonly requests: { readonly request: Request; answer(body: object, link?: string): Promise<void> }[] = []
-  readonly #listeners = new Set<(event: StreamEvent) => void>()
-  readonly #missed = new Set<() => void>()
-  readonly #sleeps: (() => void)[] = []
-  readonly pausesMs: number[] = []
-  readonly platform = {
-    random: () => 0,
-    sleep: (ms: number) => {
-      this.pausesMs.push(ms)
-      return new Promise<void>((wake) => this.#sleeps.push(wake))
-    },
-  }
-
-  read(request: Request): Promise<RawAnswer> {
-    return new Promise((resolve) => {
-      this.requests.push({
-        request,
-        answer: async (body, link) => {
-          resolve({ status: 200, headers: new Headers(link ? { link: `<${link}>; rel="next"` } : {}), body })
-          await turns()
-        },
-      })
-    })
-  }
-
-  /** Answers the oldest request, and returns its path. */
-  async answer(body: object, link?: string): Promise<string> {
-    const next = this.requests.shift()
-    if (!next) throw new Error('no request is waiting')
-    await next.answer(body, link)
-    return next.request.path
-  }
-
-  events(listener: (event: StreamEvent) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
-  missed(listener: () => void): () => void {
-    this.#missed.add(listener)
-    return () => this.#missed.delete(listener)
-  }
-
-  async miss(): Promise<void> {
-    for (const listener of this.#missed) listener()
-    await turns()
-  }
-
-  async report(timestamp: number, update: object): Promise<void> {
-    const updates = [{ propId: 1, type: 'FLOAT', modifier: 0, ...update }]
-    const names = { deviceIdentifier: 'D', serviceIdentifier: 'climate' }
-    const event = { type: 'OBJECT_UPDATED', timestamp, offset: 1, ...names, updates } as unknown as StreamEvent
-    for (const listener of this.#listeners) listener(event)
-    await turns()
-  }
-
-  async wake(): Promise<void> {
-    for (const wake of this.#sleeps.splice(0)) wake()
-    await turns()
-  }
-
+class Fixture extends TestHistorySource {
   ask(options: HistoryOptions = {}, properties?: readonly string[]) {
-    return readHistory(this, { deviceIdentifier: 'D', serviceIdentifier: 'climate', properties, options })
+    return readHistory(this, { ...place, properties, options })
   }
 
-  get listenerCount(): number {
-    return this.#listeners.size + this.#missed.size
+  report(timestamp: number, update: object): Promise<void> {
+    const updates = [{ propId: 1, type: 'FLOAT', modifier: 0, ...update }]
+    return this.publish({ type: 'OBJECT_UPDATED', timestamp, updates })
   }
 }
 
