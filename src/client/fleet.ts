@@ -60,26 +60,22 @@ class FleetDevice implements DeviceView {
 
 /** Devices, combined from the lists of devices and of metadata. */
 export class Fleet {
-  readonly #devices: LiveMap<string, DeviceView>
+  readonly devices: LiveMap<string, DeviceView>
   /** Lists that are not complete. */
   readonly #missing = new Set<'services' | 'meta'>()
 
   constructor(schedule: Scheduler) {
-    this.#devices = new LiveMap(schedule)
-  }
-
-  get devices(): LiveMap<string, DeviceView> {
-    return this.#devices
+    this.devices = new LiveMap(schedule)
   }
 
   /** Whether the device is known or watched. */
   has(device: string): boolean {
-    return this.#devices.has(device) || this.#devices.isWatched(device)
+    return this.devices.has(device) || this.devices.isWatched(device)
   }
 
   /** The watched devices, without invalid identifiers (perhaps half typed), because the server would refuse them. */
   watched(): readonly string[] {
-    return [...this.#devices.watched()].filter((device) => deviceIdentifierOf(device) === device)
+    return [...this.devices.watched()].filter((device) => deviceIdentifierOf(device) === device)
   }
 
   /** The services of a device by identifier. Undefined: the list of devices does not contain the device. */
@@ -105,16 +101,16 @@ export class Fleet {
   complete(list: 'services' | 'meta', isComplete: boolean): void {
     if (isComplete) this.#missing.delete(list)
     else this.#missing.add(list)
-    this.#devices.complete(this.#missing.size === 0)
+    this.devices.complete(this.#missing.size === 0)
   }
 
   #known(device: string): FleetDevice | undefined {
-    return this.#devices.get(device) as FleetDevice | undefined
+    return this.devices.get(device) as FleetDevice | undefined
   }
 
   #set(device: string, services: ReadonlyMap<string, ServiceView> | undefined, meta: DeviceMeta | undefined): void {
-    if (!services && !meta) this.#devices.delete(device)
-    else this.#devices.set(device, new FleetDevice(device, services, meta))
+    if (!services && !meta) this.devices.delete(device)
+    else this.devices.set(device, new FleetDevice(device, services, meta))
   }
 }
 

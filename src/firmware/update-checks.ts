@@ -209,10 +209,6 @@ class CheckQueue {
     this.#countedAt = parts.world.monotonic()
   }
 
-  get length(): number {
-    return this.#waiting.size
-  }
-
   /** @throws UpdateServerBusy, also if too many wait; UpdateServerFailed; Problem `stopping` */
   ask(query: UpdateQuery, place: QueuePosition): Promise<OfferedFirmware | undefined> {
     return new Promise((answered, failed) => {

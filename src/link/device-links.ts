@@ -17,16 +17,12 @@ export class DeviceLinks {
   readonly #world: World
   /** By tenant, then by device: a combined key would cost memory for each device. */
   readonly #linked = new Map<string, Map<string, LinkedDevice>>()
-  #size = 0
+  /** Includes devices of closed links that are not yet removed. */
+  size = 0
   readonly #takeOvers = new Map<string, { count: number; since: number }>()
 
   constructor(world: World) {
     this.#world = world
-  }
-
-  /** Includes devices of closed links that are not yet removed. */
-  get size(): number {
-    return this.#size
   }
 
   /** The devices of a closed link are offline at once, although they are removed one after another. */
@@ -41,7 +37,7 @@ export class DeviceLinks {
       devices = new Map()
       this.#linked.set(tenant, devices)
     }
-    if (!devices.has(linked.device)) this.#size++
+    if (!devices.has(linked.device)) this.size++
     devices.set(linked.device, linked)
   }
 
@@ -49,7 +45,7 @@ export class DeviceLinks {
   delete(tenant: string, linked: LinkedDevice): boolean {
     const devices = this.#linked.get(tenant)
     if (devices?.get(linked.device) !== linked) return false
-    this.#size--
+    this.size--
     return devices.delete(linked.device)
   }
 

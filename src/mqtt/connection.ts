@@ -262,8 +262,8 @@ export class Connection {
     this.#will = connect.will
     this.#context.accepted(this, client)
     const { topics } = this.#context
-    const { isPresent, session } = topics.begin(client, connect.clean, expiryS * 1_000)
-    const expiryMs = topics.isPersistent(client) ? session.expiryMs : 0
+    const { isPresent, session } = topics.sessions.begin(client, connect.clean, expiryS * 1_000)
+    const expiryMs = topics.sessions.has(client) ? session.expiryMs : 0
     const properties: ConnackProperties = {
       receiveMaximum,
       maximumPacketSize: packetBytesMax,
@@ -334,7 +334,7 @@ export class Connection {
       client.outgoing.acknowledged(type, packetId, given)
       return
     }
-    this.#context.topics.release(client, packetId, (isKnown) => {
+    this.#context.topics.exchange.release(client, packetId, (isKnown) => {
       const reason = isKnown ? reasons.success : reasons.packetIdentifierUnknown
       client.send(writeAcknowledgement(packetTypes.pubcomp, packetId, this.#version, reason))
     })
@@ -358,7 +358,7 @@ export class Connection {
     const { topics, afterCommit } = this.#context
     topics.saveSubscriptions(client)
     const failed = () => this.end(reasons.serverBusy, 'the session could not be stored')
-    if (topics.isPersistent(client)) afterCommit({ committed: answer, failed })
+    if (topics.sessions.has(client)) afterCommit({ committed: answer, failed })
     else answer()
   }
 
@@ -374,8 +374,9 @@ export class Connection {
     const { reasonCode = reasons.success, properties } = readDisconnect(first, body, this.#version)
     const expiryS = properties?.sessionExpiryInterval
     // MQTT-3.14.2-2.
-    if (expiryS && !this.#context.topics.isPersistent(client)) throw protocolError('the session is not persistent')
-    if (expiryS !== undefined) this.#context.topics.setExpiry(client, expiryS * 1_000)
+    const { sessions } = this.#context.topics
+    if (expiryS && !sessions.has(client)) throw protocolError('the session is not persistent')
+    if (expiryS !== undefined) sessions.setExpiry(client, expiryS * 1_000)
     if (reasonCode !== reasons.disconnectWithWill) this.#will = undefined
     this.#transport.close()
     this.#close()

@@ -79,7 +79,7 @@ export class Connections {
    */
   async ownerChanged(): Promise<void> {
     await this.#endAll('another node answers now')
-    if (!this.#isWritable()) this.#context.topics.clear()
+    if (!this.#isWritable()) this.#context.topics.free.clear()
   }
 
   /** Disconnects all clients, in batches. */

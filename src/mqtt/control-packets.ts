@@ -226,7 +226,6 @@ export interface ConnackProperties {
   readonly topicAliasMaximum?: number
   readonly sessionExpiryInterval?: number
   readonly assignedClientIdentifier?: string
-  readonly serverKeepAlive?: number
   readonly retainAvailable?: boolean
   readonly sharedSubscriptionAvailable?: boolean
   readonly reasonString?: string

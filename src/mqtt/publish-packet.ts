@@ -56,14 +56,8 @@ export function readPublish(first: number, body: Uint8Array, version: ProtocolVe
   }
 }
 
-/** An answer to a PUBLISH, or the next step of QoS 2. */
-export interface Acknowledgement {
-  readonly packetId: number
-  readonly reason: number
-}
-
 /** Reads PUBACK, PUBREC, PUBREL or PUBCOMP. MQTT 5.0 §3.4 to §3.7. @throws PacketFault */
-export function readAcknowledgement(body: Uint8Array, version: ProtocolVersion): Acknowledgement {
+export function readAcknowledgement(body: Uint8Array, version: ProtocolVersion): { packetId: number; reason: number } {
   if (version === 4 && body.length !== 2) throw malformed('an acknowledgement has two bytes')
   const packetId = wordAt(body, 0)
   if (packetId === 0) throw protocolError('packet identifier 0')

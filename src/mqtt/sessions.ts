@@ -102,6 +102,7 @@ export class Sessions {
     return { isPresent: continued !== undefined, session }
   }
 
+  /** Sets how long the session lasts after the end of the connection. */
   setExpiry(client: Client, expiryMs: number): void {
     const session = this.#open.get(client)
     if (session) session.expiryMs = Math.min(expiryMs, expiryMsMax)

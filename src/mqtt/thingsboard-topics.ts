@@ -11,8 +11,14 @@ import { messageCharactersMax, type ResultMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { PropertyValue } from '#model/property-type'
 import { type Client, type ClientMessage, ClientSocket } from '#mqtt/client'
-import { attributesOf, type FreeValues, readJsonObject, telemetryOf } from '#mqtt/free-json'
-import type { FreeReports, FreeService } from '#mqtt/free-reports'
+import {
+  attributesOf,
+  type FreeReports,
+  type FreeService,
+  type FreeValues,
+  readJsonObject,
+  telemetryOf,
+} from '#mqtt/free-reports'
 import { type Answer, type ClientLink, type LinkExchange, PublishedFrames } from '#mqtt/link-exchange'
 import { reasonOf, reasons } from '#mqtt/reason-codes'
 import { isMatching } from '#mqtt/topic'

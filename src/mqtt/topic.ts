@@ -54,29 +54,17 @@ interface Node<Value> {
 /** Values by topic filter. A search takes time for the levels of its topic, and for the levels of filters with `+`. */
 export class TopicTree<Value> {
   readonly #root: Node<Value> = emptyNode()
-  #size = 0
-  #levels = 0
-  #openLevels = 0
-
-  get size(): number {
-    return this.#size
-  }
-
+  size = 0
   /**
    * The number of levels of all filters. Levels with which several filters begin count once. A level takes half a
    * kilobyte.
    */
-  get levels(): number {
-    return this.#levels
-  }
-
+  levels = 0
   /**
    * The number of levels of all filters from their first `+` on. Levels with which several filters begin count once. A
    * search may visit all these levels.
    */
-  get openLevels(): number {
-    return this.#openLevels
-  }
+  openLevels = 0
 
   add(filter: string, value: Value): void {
     let node = this.#root
@@ -87,12 +75,12 @@ export class TopicTree<Value> {
       if (!next) {
         next = emptyNode()
         node.below.set(level, next)
-        this.#levels++
-        if (isOpen) this.#openLevels++
+        this.levels++
+        if (isOpen) this.openLevels++
       }
       node = next
     }
-    if (!node.values.has(value)) this.#size++
+    if (!node.values.has(value)) this.size++
     node.values.add(value)
   }
 
@@ -104,14 +92,14 @@ export class TopicTree<Value> {
       if (!next) return
       path.push(next)
     }
-    if (path.at(-1)?.values.delete(value)) this.#size--
+    if (path.at(-1)?.values.delete(value)) this.size--
     const open = levels.indexOf('+')
     for (let depth = levels.length; depth > 0; depth--) {
       const { below, values } = path[depth] as Node<Value>
       if (below.size > 0 || values.size > 0) return
       path[depth - 1]?.below.delete(levels[depth - 1] as string)
-      this.#levels--
-      if (open >= 0 && depth > open) this.#openLevels--
+      this.levels--
+      if (open >= 0 && depth > open) this.openLevels--
     }
   }
 

@@ -121,7 +121,7 @@ describe('slots of automatic updates', () => {
     await devices[0]?.report('INSTALLING')
     expect(offeredTo(devices)).toBe(3)
     await devices[1]?.report('NOT_OK')
-    expect([offeredTo(devices), fixture.updater.underWay]).toEqual([4, 3])
+    expect([offeredTo(devices), fixture.updater.starter.runningCount]).toEqual([4, 3])
   })
 
   test('go to waiting devices after another check', async () => {
@@ -141,7 +141,7 @@ describe('slots of automatic updates', () => {
     const next = await fixture.restart({ options })
     next.checks.answer = () => offered()
     const other = await next.connect('B')
-    expect([next.updater.underWay, other.offers.length]).toEqual([1, 0])
+    expect([next.updater.starter.runningCount, other.offers.length]).toEqual([1, 0])
   })
 
   test('do not delay manual triggers', async () => {
@@ -171,6 +171,6 @@ describe('slots of automatic updates', () => {
     gateway.close()
     await fixture.settle()
     expect(fixture.statuses.filter((status) => status === 'failed')).toHaveLength(64)
-    expect(fixture.updater.underWay).toBe(900)
+    expect(fixture.updater.starter.runningCount).toBe(900)
   })
 })

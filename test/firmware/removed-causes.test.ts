@@ -36,7 +36,7 @@ afterEach(async () => {
   // In all cases: no slot is taken, no update runs forever, and unused releases can be deleted.
   fixture.world.spend(25 * 60 * 60_000)
   await fixture.world.advance(60_000)
-  expect([fixture.updates.updater.underWay, fixture.project.tally.uses]).toEqual([0, {}])
+  expect([fixture.updates.updater.starter.runningCount, fixture.project.tally.uses]).toEqual([0, {}])
   expect([fixture.warnings, fixture.linkFixture.runtime.bugs]).toEqual([[], []])
   const later = await fixture.connect('LATER', { firmware: '1.0.0' })
   await fixture.ask({ type: 'delete_rollout' })

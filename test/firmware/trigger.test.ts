@@ -52,9 +52,9 @@ test.each(['json', 'msgpack'] as const)(
       size: 2 ** 33,
     })
     expect([asked.outcome, fixture.statuses]).toEqual([undefined, ['checking', 'offering']])
-    expect(fixture.updater.states).toEqual({ ...noUpdates, offering: 1 })
+    expect(fixture.updater.starter.states).toEqual({ ...noUpdates, offering: 1 })
     await device.report('STARTED')
-    expect(fixture.updater.states).toEqual({ ...noUpdates, started: 1 })
+    expect(fixture.updater.starter.states).toEqual({ ...noUpdates, started: 1 })
     expect([asked.outcome, fixture.statuses.at(-1)]).toEqual(['STARTED', 'started'])
     expect(fixture.checks.queries).toEqual([
       { tenant: 'default', device: 'A', project: 'boiler', firmware: '1.0.0', index: 0, isAutomatic: false },
@@ -140,7 +140,7 @@ describe('a trigger is answered', () => {
     const { asked } = await openOffer()
     fixture.linkFixture.runtime.ask(deviceAddress('default', 'A'), { type: 'remove' })
     await fixture.settle()
-    expect([asked.outcome, fixture.stored(), fixture.updater.underWay]).toEqual(['not_found', undefined, 0])
+    expect([asked.outcome, fixture.stored(), fixture.updater.starter.runningCount]).toEqual(['not_found', undefined, 0])
   })
 
   test('stopping if the server stops', async () => {
@@ -177,7 +177,7 @@ describe('a write that fails', () => {
     expect(asked.outcome).toMatch(/^SERVER_ERROR/)
     await fixture.world.advance(5_000)
     expect(fixture.linkFixture.runtime.log).toContain('reloaded')
-    expect([fixture.stored()?.state, fixture.updater.underWay]).toEqual(['offering', 1])
+    expect([fixture.stored()?.state, fixture.updater.starter.runningCount]).toEqual(['offering', 1])
     const back = await fixture.connect()
     expect(back.offers.map(({ id }) => id)).toEqual(device.offers.map(({ id }) => id))
     await back.report('STARTED')
