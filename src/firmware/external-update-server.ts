@@ -1,4 +1,4 @@
-import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
+import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { z } from 'zod'
 import type { UpdateServer } from '#firmware/update-server'
@@ -196,49 +196,20 @@ class JsonClient {
   }
 
   /** @throws AnswerTooLate; a RangeError for an answer that is too long; the connection's error; the signal's reason */
-  get(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal | undefined): Promise<Answer> {
-    return new Promise((answered, failed) => {
-      let request: ClientRequest | undefined
-      let isSettled = false
-      const settle = (tell: () => void) => {
-        if (isSettled) return
-        isSettled = true
-        cancel()
-        signal?.removeEventListener('abort', abort)
-        tell()
-      }
-      const fail = (error: unknown) => {
-        settle(() => failed(error))
-        request?.destroy()
-      }
-      const abort = () => fail(signal?.reason)
-      const cancel = this.#world.after(this.#timeoutMs, () => fail(new AnswerTooLate(this.#timeoutMs)))
-      const send = (isFirst: boolean) => {
-        const sent = this.#request(url, headers)
-        request = sent
-        sent.on('error', (error: NodeJS.ErrnoException) => {
-          const wasClosed = sent.reusedSocket && error.code === 'ECONNRESET'
-          if (wasClosed && isFirst && !isSettled && !this.#isStopped) send(false)
-          else fail(error)
-        })
-        sent.on('response', (response) => {
-          const status = response.statusCode ?? 0
-          const retryAfter = response.headers['retry-after']
-          if (status === 200) {
-            textOf(response).then((text) => settle(() => answered({ status, retryAfter, text })), fail)
-            return
-          }
-          settle(() => answered({ status, retryAfter, text: '' }))
-          // The body is not needed. To read a long one would take longer than a new connection; a 204 has none.
-          if (status === 204) response.resume()
-          else response.destroy()
-        })
-        sent.end()
-      }
-      signal?.addEventListener('abort', abort, { once: true })
-      if (signal?.aborted) abort()
-      else send(true)
-    })
+  async get(url: URL, headers: Readonly<Record<string, string>>, given: AbortSignal | undefined): Promise<Answer> {
+    const late = new AbortController()
+    const cancel = this.#world.after(this.#timeoutMs, () => late.abort(new AnswerTooLate(this.#timeoutMs)))
+    const signal = AbortSignal.any(given ? [given, late.signal] : [late.signal])
+    const options = { agent: this.#agent, headers: { ...headers, accept: 'application/json' }, signal }
+    try {
+      const response = await this.#respond(url, options, true)
+      const { statusCode: status = 0, headers: answered } = response
+      return { status, retryAfter: answered['retry-after'], text: status === 200 ? await textOf(response) : '' }
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error
+    } finally {
+      cancel()
+    }
   }
 
   /** Closes the connections; running requests fail. */
@@ -247,9 +218,22 @@ class JsonClient {
     this.#agent.destroy()
   }
 
-  #request(url: URL, headers: Readonly<Record<string, string>>) {
-    const options = { agent: this.#agent, headers: { ...headers, accept: 'application/json' } }
-    return this.#isSecure ? requestHttps(url, options) : requestHttp(url, options)
+  #respond(url: URL, options: RequestOptions, mayRepeat: boolean): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const request = this.#isSecure ? requestHttps(url, options) : requestHttp(url, options)
+      request.on('response', (response) => {
+        // Only the body of a 200 is needed. To read a long one would take longer than a new connection; a 204 has none.
+        if (response.statusCode === 204) response.resume()
+        else if (response.statusCode !== 200) response.destroy()
+        resolve(response)
+      })
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        const wasClosed = request.reusedSocket && error.code === 'ECONNRESET'
+        if (wasClosed && mayRepeat && !this.#isStopped) resolve(this.#respond(url, options, false))
+        else reject(error)
+      })
+      request.end()
+    })
   }
 }
 
