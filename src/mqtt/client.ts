@@ -79,6 +79,11 @@ export class Client {
     this.outgoing = new OutgoingMessages(this, Math.min(parts.receiveMaximum, windowMax))
   }
 
+  /** Identifies the client among all clients. Keys of principals contain no line break. */
+  get key(): string {
+    return `${this.principal.key}\n${this.clientId}`
+  }
+
   get address(): string {
     return this.#parts.transport.address
   }

@@ -126,7 +126,7 @@ export class UpdateFixture extends ConnectedUpdates {
       failed: (error) => this.bugs.push(`failed: ${error}`),
       bug: (error, where) => this.bugs.push(`${where}: ${error}`),
     })
-    links.setFirmwareListener(this.updater)
+    links.firmwareListener = this.updater
     runtime.onReloaded = () => this.updater.reloaded()
     notices.listen(this.updater)
   }
