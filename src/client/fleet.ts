@@ -25,36 +25,26 @@ const neverConnected: DeviceMeta = {
 }
 
 /** A device, combined from two lists; a caller may be permitted to read only one of them. Immutable. */
-class FleetDevice implements DeviceView {
-  readonly deviceIdentifier: string
-  readonly status: DeviceStatus | undefined
-  readonly lastMessage: number
-  readonly lastConnect: number
-  readonly numConnects: number
-  readonly meta: Readonly<Record<string, unknown>>
-  readonly services: ReadonlyMap<string, ServiceView>
+interface FleetDevice extends DeviceView {
   /** Whether the list of devices contains this device, even without services. */
   readonly isListed: boolean
+}
 
-  constructor(
-    deviceIdentifier: string,
-    services: ReadonlyMap<string, ServiceView> | undefined,
-    meta: DeviceMeta | undefined,
-  ) {
-    this.deviceIdentifier = deviceIdentifier
-    const known = meta ?? neverConnected
-    this.status = meta?.status
-    this.lastMessage = known.lastMessage
-    this.lastConnect = known.lastConnect
-    this.numConnects = known.numConnects
-    this.meta = known.meta
-    this.services = services ?? noServices
-    this.isListed = services !== undefined
-  }
-
-  /** Status and metadata; undefined until they have been read. */
-  get known(): DeviceMeta | undefined {
-    return this.status === undefined ? undefined : (this as DeviceMeta)
+function fleetDevice(
+  deviceIdentifier: string,
+  services: ReadonlyMap<string, ServiceView> | undefined,
+  known: DeviceMeta | undefined,
+): FleetDevice {
+  const { lastMessage, lastConnect, numConnects, meta } = known ?? neverConnected
+  return {
+    deviceIdentifier,
+    status: known?.status,
+    lastMessage,
+    lastConnect,
+    numConnects,
+    meta,
+    services: services ?? noServices,
+    isListed: services !== undefined,
   }
 }
 
@@ -85,17 +75,16 @@ export class Fleet {
   }
 
   setServices(device: string, services: ReadonlyMap<string, ServiceView> | undefined): void {
-    const known = this.#known(device)
-    if (services || known?.isListed) this.#set(device, services, known?.known)
+    if (services || this.#known(device)?.isListed) this.#set(device, services, this.metaOf(device))
   }
 
   metaOf(device: string): DeviceMeta | undefined {
-    return this.#known(device)?.known
+    const known = this.#known(device)
+    return known?.status === undefined ? undefined : (known as DeviceMeta)
   }
 
   setMeta(device: string, meta: DeviceMeta | undefined): void {
-    const known = this.#known(device)
-    if (meta || known?.known) this.#set(device, known?.isListed ? known.services : undefined, meta)
+    if (meta || this.metaOf(device)) this.#set(device, this.servicesOf(device), meta)
   }
 
   complete(list: 'services' | 'meta', isComplete: boolean): void {
@@ -110,7 +99,7 @@ export class Fleet {
 
   #set(device: string, services: ReadonlyMap<string, ServiceView> | undefined, meta: DeviceMeta | undefined): void {
     if (!services && !meta) this.devices.delete(device)
-    else this.devices.set(device, new FleetDevice(device, services, meta))
+    else this.devices.set(device, fleetDevice(device, services, meta))
   }
 }
 
