@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { z } from 'zod'
+import { defaultTenant } from '#actors/tenant/state'
 import type { UpdateServer } from '#firmware/update-server'
 import { FirmwareVersion, Sha256 } from '#model/identifier'
 import { isNewer } from '#model/release'
@@ -18,8 +19,6 @@ const socketsMax = 80
 const urlCharactersMax = 2_048
 /** Upper bounds of the buckets of the histogram, in seconds. */
 export const updateServerSecondsBounds = [0.01, 0.05, 0.25, 1, 2.5, 5]
-/** Several tenants may have a device of the same name, so names have the tenant as prefix, except in this tenant. */
-const unnamedTenant = 'default'
 
 /** Contract 6, External. Other fields are ignored. */
 const UpdateAnswer = z.object({
@@ -105,7 +104,8 @@ export class ExternalUpdateServer implements UpdateServer {
 
   #urlOf({ tenant, device, project, firmware, hardware, index }: UpdateQuery): URL {
     const url = new URL(this.#base)
-    const name = encodeURIComponent(tenant === unnamedTenant ? device : `${tenant}/${device}`)
+    // Several tenants may have a device of the same name.
+    const name = encodeURIComponent(tenant === defaultTenant ? device : `${tenant}/${device}`)
     const prefix = url.pathname.replace(/\/+$/, '')
     url.pathname = `${prefix}/projects/${encodeURIComponent(project)}/devices/${name}/update`
     url.searchParams.set('firmware', firmware)

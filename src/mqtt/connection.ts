@@ -53,7 +53,7 @@ export class Connection {
   readonly #transport: Transport
   readonly #reader: PacketReader
   #version: ProtocolVersion = 4
-  #client: Client | undefined
+  client: Client | undefined
   /** Whether CONNACK was sent. */
   #isConnected = false
   #will: Connect['will']
@@ -76,10 +76,6 @@ export class Connection {
     this.deadlineMs = context.world.monotonic() + connectMsMax
   }
 
-  get client(): Client | undefined {
-    return this.#client
-  }
-
   received(chunk: Uint8Array): void {
     if (!this.#isClosed) this.#attempt(() => this.#reader.received(chunk))
   }
@@ -91,7 +87,7 @@ export class Connection {
 
   /** The transport can take further bytes. */
   drained(): void {
-    this.#client?.onDrained()
+    this.client?.onDrained()
   }
 
   /**
@@ -144,7 +140,7 @@ export class Connection {
   #close(): void {
     this.#isClosed = true
     this.#reader.close()
-    const client = this.#client
+    const client = this.client
     const will = this.#will
     this.#will = undefined
     if (client && will) this.#context.topics.publishWill(client, will)
@@ -154,7 +150,7 @@ export class Connection {
 
   #packet(first: number, body: Uint8Array): void {
     const type = first >> 4
-    const client = this.#client
+    const client = this.client
     if (this.#keepAliveMs > 0) this.deadlineMs = this.#context.world.monotonic() + this.#keepAliveMs
     if (client && type === packetTypes.publish) this.#publish(client, first, body)
     else if (client) this.#control(client, type, first, body)
@@ -258,7 +254,7 @@ export class Connection {
       topicAliasMaximum: Math.min(offered.topicAliasMaximum ?? 0, topicAliasMaximum),
       end: (reason, message) => world.soon(() => this.end(reason, message)),
     })
-    this.#client = client
+    this.client = client
     this.#will = connect.will
     this.#context.accepted(this, client)
     const { topics } = this.#context

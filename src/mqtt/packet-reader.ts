@@ -27,30 +27,22 @@ export class PacketReader {
   readonly #take: TakePacket
   #backlog: Uint8Array[] = []
   #backlogBytes = 0
-  #isPaused = false
-  #isWaiting = false
+  isPaused = false
+  /** Whether packets wait for their turn. */
+  isWaiting = false
 
   constructor(parts: PacketReaderParts) {
     this.#parts = parts
     this.framing = new PacketFraming(parts.bytesMax)
     this.#take = (first, body) => {
       parts.take(first, body)
-      return !this.#isPaused && !parts.turns.isOver
+      return !this.isPaused && !parts.turns.isOver
     }
-  }
-
-  get isPaused(): boolean {
-    return this.#isPaused
-  }
-
-  /** Whether packets wait for their turn. */
-  get isWaiting(): boolean {
-    return this.#isWaiting
   }
 
   /** @throws PacketFault, and what `take` throws */
   received(chunk: Uint8Array): void {
-    const mustWait = this.#isPaused || this.#isWaiting || this.#parts.turns.isOver
+    const mustWait = this.isPaused || this.isWaiting || this.#parts.turns.isOver
     const rest = mustWait ? chunk : this.framing.add(chunk, this.#take)
     if (!rest || rest.length === 0) return
     // Copied, because the bytes are valid only during this call.
@@ -59,25 +51,25 @@ export class PacketReader {
   }
 
   pause(): void {
-    this.#isPaused = true
+    this.isPaused = true
     this.#parts.transport.pause()
   }
 
   /** Continues to read, first the bytes that arrived during the pause. @throws PacketFault, and what `take` throws */
   resume(): void {
-    this.#isPaused = false
-    if (!this.#isWaiting) this.takeBacklog()
+    this.isPaused = false
+    if (!this.isWaiting) this.takeBacklog()
   }
 
   /** Takes packets until the turn is over. If packets are left, this reader gets another turn. */
   takeWaiting(): void {
-    this.#isWaiting = false
+    this.isWaiting = false
     this.#parts.turn()
   }
 
   /** @throws PacketFault, and what `take` throws */
   takeBacklog(): void {
-    while (!this.#isPaused && this.#backlog.length > 0) {
+    while (!this.isPaused && this.#backlog.length > 0) {
       if (this.#parts.turns.isOver) {
         this.#wait()
         return
@@ -87,18 +79,18 @@ export class PacketReader {
       const rest = this.framing.add(chunk, this.#take)
       if (rest && rest.length > 0) this.#keep(rest, true)
     }
-    if (!this.#isPaused) this.#parts.transport.resume()
+    if (!this.isPaused) this.#parts.transport.resume()
   }
 
   /** No packet is taken any more. */
   close(): void {
-    this.#isPaused = true
+    this.isPaused = true
     this.#backlog = []
   }
 
   #wait(): void {
-    if (this.#isPaused || this.#isWaiting) return
-    this.#isWaiting = true
+    if (this.isPaused || this.isWaiting) return
+    this.isWaiting = true
     this.#parts.transport.pause()
     this.#parts.turns.add(this)
   }
@@ -135,7 +127,8 @@ export class PacketFraming {
   /** The largest packet, with its head. */
   bytesMax: number
   #held: Uint8Array | undefined
-  #heldBytes = 0
+  /** The number of bytes of the unfinished packet. */
+  heldBytes = 0
   /** The length of the head that was read last. */
   #headBytes = 0
   /** The length of the packet with this head, 0 if more bytes are needed to know the length. */
@@ -143,11 +136,6 @@ export class PacketFraming {
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax
-  }
-
-  /** The number of bytes of the unfinished packet. */
-  get heldBytes(): number {
-    return this.#heldBytes
   }
 
   /**
@@ -160,10 +148,10 @@ export class PacketFraming {
     while (at < chunk.length) {
       if (this.#held) {
         at += this.#hold(this.#held, chunk, at)
-        if (this.#packetBytes === 0 || this.#heldBytes < this.#packetBytes) continue
+        if (this.#packetBytes === 0 || this.heldBytes < this.#packetBytes) continue
         const packet = this.#held.subarray(0, this.#packetBytes)
         this.#held = undefined
-        this.#heldBytes = 0
+        this.heldBytes = 0
         if (!take(packet[0] as number, packet.subarray(this.#headBytes))) return chunk.subarray(at)
         continue
       }
@@ -183,18 +171,18 @@ export class PacketFraming {
 
   /** Adds bytes to the unfinished packet, up to its end. Returns the number of bytes added. */
   #hold(held: Uint8Array, chunk: Uint8Array, at: number): number {
-    const isHeadKnown = this.#heldBytes >= 2 && this.#packetBytes > 0
-    const wanted = isHeadKnown ? this.#packetBytes - this.#heldBytes : 1
+    const isHeadKnown = this.heldBytes >= 2 && this.#packetBytes > 0
+    const wanted = isHeadKnown ? this.#packetBytes - this.heldBytes : 1
     const count = Math.min(wanted, chunk.length - at)
     let target = held
-    if (this.#heldBytes + count > held.length) {
-      target = new Uint8Array(Math.min(Math.max(2 * held.length, this.#heldBytes + count), this.bytesMax))
-      target.set(held.subarray(0, this.#heldBytes))
+    if (this.heldBytes + count > held.length) {
+      target = new Uint8Array(Math.min(Math.max(2 * held.length, this.heldBytes + count), this.bytesMax))
+      target.set(held.subarray(0, this.heldBytes))
       this.#held = target
     }
-    target.set(chunk.subarray(at, at + count), this.#heldBytes)
-    this.#heldBytes += count
-    if (!isHeadKnown) this.#readHead(target, 0, this.#heldBytes)
+    target.set(chunk.subarray(at, at + count), this.heldBytes)
+    this.heldBytes += count
+    if (!isHeadKnown) this.#readHead(target, 0, this.heldBytes)
     return count
   }
 
