@@ -95,7 +95,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
     'src/routes/health',
   ],
   'node:http': [
-    'src/firmware/json-client',
+    'src/firmware/external-update-server',
     'src/notifications/webhook-sender',
     'src/http',
     'src/cluster/forwarder',
@@ -103,7 +103,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
     'src/cli/exchange',
   ],
   'node:https': [
-    'src/firmware/json-client',
+    'src/firmware/external-update-server',
     'src/notifications/webhook-sender',
     'src/cluster/forwarder',
     'src/app/cluster-image',

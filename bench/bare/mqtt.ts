@@ -1,6 +1,6 @@
 import { createServer, type Socket } from 'node:net'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import { packetTypes } from '#mqtt/packet'
+import { packetTypes } from '#mqtt/control-packets'
 
 /**
  * An MQTT server that does only the minimum: it finds the packets and answers them. It shows the limit of `node:net`,

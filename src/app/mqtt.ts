@@ -8,10 +8,9 @@ import { CannotListen } from '#http/server'
 import { Connections } from '#mqtt/connections'
 import { principalFinder } from '#mqtt/credentials'
 import { ForwardedConnection } from '#mqtt/forwarded-connection'
-import { type Listener, listen, type TlsFiles } from '#mqtt/listener'
+import { type Listener, type TlsFiles, listen, mqttSocket } from '#mqtt/listener'
 import { Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
-import { mqttSocket } from '#mqtt/websocket-handler'
 
 /** A setting for MQTT that cannot be used on this machine; the message names it. */
 export class MqttSettingFailure extends Error {}

@@ -140,10 +140,10 @@ export class Client {
    * @throws TypeError for a code if no sign-in is waiting for one
    */
   async secondFactor(factor: Factor): Promise<'signed in'> {
-    if ('webauthn' in factor) await this.#factor('/auth/2fa/webauthn/authenticate/verify', factor.webauthn)
+    if ('webauthn' in factor) await this.#factor('POST /auth/2fa/webauthn/authenticate/verify', factor.webauthn)
     else if (!this.#pendingSignIn) throw new TypeError('no sign-in is waiting for a code')
-    else if ('code' in factor) await this.#factor('/auth/2fa/totp', { code: factor.code })
-    else await this.#factor('/auth/2fa/recovery', { code: factor.recovery })
+    else if ('code' in factor) await this.#factor('POST /auth/2fa/totp', { code: factor.code })
+    else await this.#factor('POST /auth/2fa/recovery', { code: factor.recovery })
     return 'signed in'
   }
 
@@ -153,7 +153,7 @@ export class Client {
    * registration change the second factors of the user, and need a confirmation.
    */
   async enrollTotp(confirmation: Confirmation = {}): Promise<Answer<'POST /auth/2fa/totp/enroll'>> {
-    return (await this.#factor('/auth/2fa/totp/enroll', confirmation)) as Answer<'POST /auth/2fa/totp/enroll'>
+    return this.#factor('POST /auth/2fa/totp/enroll', confirmation)
   }
 
   /** @returns new recovery codes, which are shown only once */
@@ -161,16 +161,13 @@ export class Client {
     code: string,
     confirmation: Pick<Confirmation, 'password'> = {},
   ): Promise<{ readonly recoveryCodes: readonly string[] }> {
-    const { recoveryCodes } = (await this.#factor('/auth/2fa/totp/activate', {
-      code,
-      ...confirmation,
-    })) as Answer<'POST /auth/2fa/totp/activate'>
+    const { recoveryCodes } = await this.#factor('POST /auth/2fa/totp/activate', { code, ...confirmation })
     return { recoveryCodes }
   }
 
   /** Returns the `optionsJSON` for `startRegistration` of `@simplewebauthn/browser`. */
   async startWebauthnRegistration(confirmation: Confirmation = {}): Promise<object> {
-    return (await this.#factor('/auth/2fa/webauthn/register/options', confirmation)) as object
+    return this.#factor('POST /auth/2fa/webauthn/register/options', confirmation)
   }
 
   /** `response`: the result of `startRegistration`; `name`: a name for the passkey. */
@@ -179,16 +176,13 @@ export class Client {
     more: Confirmation & { readonly name?: string } = {},
   ): Promise<{ readonly id: string; readonly recoveryCodes?: readonly string[] | undefined }> {
     const body = { ...response, ...more }
-    const { id, recoveryCodes } = (await this.#factor(
-      '/auth/2fa/webauthn/register/verify',
-      body,
-    )) as Answer<'POST /auth/2fa/webauthn/register/verify'>
+    const { id, recoveryCodes } = await this.#factor('POST /auth/2fa/webauthn/register/verify', body)
     return { id, recoveryCodes }
   }
 
   /** Returns the options for `startAuthentication`; pass its response to `secondFactor({ webauthn })`. */
   async startWebauthnAuthentication(): Promise<object> {
-    return (await this.#factor('/auth/2fa/webauthn/authenticate/options', {})) as object
+    return this.#factor('POST /auth/2fa/webauthn/authenticate/options', {})
   }
 
   /** Ends the session here and on the server; with `all`, every session of the user. */
@@ -349,19 +343,18 @@ export class Client {
   }
 
   /** A request about second factors: for the pending sign-in, which it may complete, or for the current session. */
-  async #factor(path: string, body: object): Promise<unknown> {
+  async #factor<R extends RouteName>(route: R, body: object): Promise<Answer<R>> {
     const pending = this.#pendingSignIn
-    const request = { method: 'POST', path }
-    if (!pending) return bodyOfSuccess(await this.#exchange({ ...request, body }))
+    if (!pending) return bodyOfSuccess(await this.#exchange(requestOf(route, { body }))) as Answer<R>
     const { keys, token, keep } = pending
-    const answer = await this.#transport.send({ ...request, body: { ...body, token } }, { proof: { keys } })
+    const answer = await this.#transport.send(requestOf(route, { body: { ...body, token } }), { proof: { keys } })
     if (answer.status !== 200) {
       if (answer.status === 401 && hasError(answer, 'invalid or expired token')) this.#end()
       throw problemOf(answer)
     }
     const { accessToken, refreshToken } = answer.body as Partial<TokenPair>
     if (accessToken && refreshToken) await this.#startSession(keys, { accessToken, refreshToken }, keep)
-    return answer.body
+    return answer.body as Answer<R>
   }
 }
 

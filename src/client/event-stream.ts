@@ -62,7 +62,8 @@ export class EventStream {
   readonly #connection: ObservableValue<Connection>
   readonly #query: Readonly<Record<string, string>>
   #running = new AbortController()
-  #position: Position | undefined
+  /** All events up to this position were received. */
+  position: Position | undefined
   #wasConnected = false
   /** Attempts in a row; 0 while live. */
   #attempt = 0
@@ -90,15 +91,10 @@ export class EventStream {
     this.#query = query
   }
 
-  /** All events up to this position were received. */
-  get position(): Position | undefined {
-    return this.#position
-  }
-
   start(): void {
     this.stop()
     this.#running = new AbortController()
-    this.#position = undefined
+    this.position = undefined
     this.#wasConnected = false
     this.#attempt = 0
     void this.#run(this.#running.signal)
@@ -161,7 +157,7 @@ export class EventStream {
     if (end.code === 4403) {
       // The lists are read now, even if no socket can connect, and once more after the reconnect.
       this.#listener.startOver(0)
-      this.#position = undefined
+      this.position = undefined
       this.#context.rightsChanged()
       return new Problem(403, undefined)
     }
@@ -190,7 +186,7 @@ export class EventStream {
     const { status, headers, body } = await this.#context.read({ ...request, silenceMs: 15_000 })
     if (status !== 200) throw new Problem(status, body, headers)
     running.throwIfAborted()
-    const from = this.#position
+    const from = this.position
     const place = from ? { epoch: from.epoch, offset: String(from.offset) } : { offset: 'now' }
     const query = new URLSearchParams({ ...this.#query, ...place })
     const path = `/events/${(body as { readonly ticket: string }).ticket}?${query}`
@@ -216,7 +212,7 @@ export class EventStream {
 
   #began(position: Position, isRecovered: boolean): void {
     this.#wasConnected = true
-    if (isRecovered) this.#position = { epoch: position.epoch, offset: this.#position?.offset ?? position.offset }
+    if (isRecovered) this.position = { epoch: position.epoch, offset: this.position?.offset ?? position.offset }
     else this.#startOver(position)
     void this.#catchUp()
   }
@@ -228,18 +224,18 @@ export class EventStream {
   }
 
   #startOver(position: Position): void {
-    this.#position = position
+    this.position = position
     this.#listener.startOver(position.offset)
   }
 
   #positioned({ epoch, offset }: Position): void {
-    this.#position = { epoch, offset: Math.max(offset, this.#position?.offset ?? 0) }
+    this.position = { epoch, offset: Math.max(offset, this.position?.offset ?? 0) }
   }
 
   #received(event: StreamEvent): void {
-    const before = this.#position
+    const before = this.position
     if (!before || event.offset <= before.offset) return
-    this.#position = { epoch: before.epoch, offset: event.offset }
+    this.position = { epoch: before.epoch, offset: event.offset }
     this.#listener.received(event)
   }
 
@@ -252,7 +248,7 @@ export class EventStream {
     const turn = ++this.#catchUps
     this.#publishConnected('catching up')
     const completeAt = await this.#listener.whenCaughtUp(closed)
-    while (!closed.aborted && (this.#position?.offset ?? -1) < completeAt) {
+    while (!closed.aborted && (this.position?.offset ?? -1) < completeAt) {
       this.#socket?.ping()
       await platform.sleep(headPauseMs, closed)
     }

@@ -12,6 +12,8 @@ abstract class MapList<Value, Entry = Value> implements ListKind {
   abstract readonly types: readonly EventType[]
   readonly query: Readonly<Record<string, unknown>> = {}
   readonly firstLimit: number | undefined = undefined
+  /** The field of entries and events that contains the key of the entry. */
+  protected readonly keyField: string = 'resourceIdentifier'
   protected readonly map: LiveMap<string, Value>
 
   constructor(map: LiveMap<string, Value>) {
@@ -37,9 +39,19 @@ abstract class MapList<Value, Entry = Value> implements ListKind {
     this.map.complete(isComplete)
   }
 
-  abstract keyOfEvent(event: StreamEvent): string
   abstract apply(event: StreamEvent): void
-  protected abstract keyOfEntry(entry: Entry): string
+
+  keyOfEvent(event: StreamEvent): string {
+    return this.#keyIn(event)
+  }
+
+  protected keyOfEntry(entry: Entry): string {
+    return this.#keyIn(entry)
+  }
+
+  #keyIn(fields: unknown): string {
+    return (fields as Readonly<Record<string, string>>)[this.keyField] as string
+  }
 
   protected valueOfEntry(entry: Entry): Value | undefined {
     return entry as unknown as Value
@@ -52,18 +64,11 @@ export class SchemaList extends MapList<Schema, Item<'GET /schemas'>> {
   override readonly query = { depth: 1 }
   override readonly firstLimit = 50
   readonly types = ['SCHEMA_ADD', 'SCHEMA_UPDATE', 'SCHEMA_DELETE'] as const
-
-  keyOfEvent(event: StreamEvent): string {
-    return (event as EventOf<'SCHEMA_DELETE'>).serviceIdentifier
-  }
+  protected override readonly keyField = 'serviceIdentifier'
 
   apply(event: StreamEvent): void {
     if (event.type === 'SCHEMA_DELETE') this.map.delete(this.keyOfEvent(event))
     else this.map.set(this.keyOfEvent(event), (event as EventOf<'SCHEMA_ADD'>).schema)
-  }
-
-  protected keyOfEntry(row: Item<'GET /schemas'>): string {
-    return row.serviceIdentifier
   }
 
   protected override valueOfEntry(row: Item<'GET /schemas'>): Schema | undefined {
@@ -86,7 +91,7 @@ export class AlarmList extends MapList<AlarmStatus> {
   readonly #severities = new Map<string, Severity>()
 
   /** Always '': the deletion of an alarm or a device changes several entries. */
-  keyOfEvent(): string {
+  override keyOfEvent(): string {
     return ''
   }
 
@@ -132,7 +137,7 @@ export class AlarmList extends MapList<AlarmStatus> {
     this.#deleteWhere((status) => status.deviceIdentifier === device)
   }
 
-  protected keyOfEntry(status: AlarmStatus): string {
+  protected override keyOfEntry(status: AlarmStatus): string {
     return alarmKey(status.resourceIdentifier, status.deviceIdentifier)
   }
 
@@ -147,10 +152,7 @@ export class UpdateList extends MapList<FirmwareView> {
   override readonly query = { depth: 2 }
   override readonly firstLimit = 1_000
   readonly types = ['UPDATE_STATUS', 'DEVICE_DISCOVERY', 'DEVICE_DELETE'] as const
-
-  keyOfEvent(event: StreamEvent): string {
-    return (event as EventOf<'DEVICE_DELETE'>).deviceIdentifier
-  }
+  protected override readonly keyField = 'deviceIdentifier'
 
   apply(event: StreamEvent): void {
     const device = this.keyOfEvent(event)
@@ -163,10 +165,6 @@ export class UpdateList extends MapList<FirmwareView> {
 
   removeDevice(device: string): void {
     this.map.delete(device)
-  }
-
-  protected keyOfEntry(view: FirmwareView): string {
-    return view.deviceIdentifier
   }
 }
 
@@ -210,19 +208,11 @@ export class SubscriptionList extends MapList<Subscription> {
   readonly route = 'GET /notifications/subscribe'
   readonly types = ['NOTIFICATION_SUBSCRIBE', 'NOTIFICATION_SUBSCRIPTION_UPDATE', 'NOTIFICATION_UNSUBSCRIBE'] as const
 
-  keyOfEvent(event: StreamEvent): string {
-    return (event as EventOf<'NOTIFICATION_UNSUBSCRIBE'>).resourceIdentifier
-  }
-
   apply(event: StreamEvent): void {
     if (event.type === 'NOTIFICATION_UNSUBSCRIBE') this.map.delete(this.keyOfEvent(event))
     else {
       const { payload } = event as EventOf<'NOTIFICATION_SUBSCRIBE'>
       this.map.set(this.keyOfEvent(event), payload as unknown as Subscription)
     }
-  }
-
-  protected keyOfEntry(subscription: Subscription): string {
-    return subscription.resourceIdentifier
   }
 }

@@ -1,8 +1,7 @@
 import { followDesired } from '#client/device-desired'
 import { readHistory } from '#client/device-history'
-import { DeviceList, MetaList } from '#client/device-list'
 import { EventStream, type StreamContext, type StreamListener } from '#client/event-stream'
-import { Fleet } from '#client/fleet'
+import { DeviceList, Fleet, MetaList } from '#client/fleet'
 import { AlarmList, SchemaList, SubscriptionList, UpdateList } from '#client/lazy-lists'
 import { Listeners, LiveMap, type Observable, type ObservableMap, ObservableValue } from '#client/observable'
 import { pauseMs } from '#client/problem'
@@ -63,7 +62,7 @@ export class LiveState implements State, StreamListener {
   readonly #removalChecks: RemovalChecks
   /** Set while the periodic check for deleted devices runs. */
   #silentChecks: AbortController | undefined
-  #position: Position | undefined
+  position: Position | undefined
   /** The user that this state belongs to, once known. */
   #user: string | undefined
   #isClosed = false
@@ -108,10 +107,6 @@ export class LiveState implements State, StreamListener {
 
   get subscriptions(): ObservableMap<string, Subscription> {
     return this.#lazyList('subscriptions', (map: LiveMap<string, Subscription>) => new SubscriptionList(map))
-  }
-
-  get position(): Position | undefined {
-    return this.#position
   }
 
   device(name: string): LiveDevice {
@@ -236,23 +231,19 @@ export class LiveState implements State, StreamListener {
     const at = this.#stream.position
     if (!at || !this.#lists.every((list) => list.isSynced)) return
     const read = this.#lists.map(({ readAt }) => readAt ?? 0)
-    this.#position = { epoch: at.epoch, offset: Math.max(at.offset, read.length > 0 ? Math.min(...read) : 0) }
+    this.position = { epoch: at.epoch, offset: Math.max(at.offset, read.length > 0 ? Math.min(...read) : 0) }
   }
 
   #add(kind: ListKind, watched?: WatchedDevices): SyncedList | undefined {
     const { types } = this.#options
     if (types && !kind.types.some((type) => types.includes(type))) return undefined
     const { platform, pages } = this.#context
-    const failed = (problem: Error, isFinal: boolean) => this.#failed(problem, isFinal)
+    const failed = (problem: Error, isFinal: boolean) =>
+      isFinal ? this.ended(problem) : this.#stream.readFailed(problem)
     const list = new SyncedList(kind, { platform, pages, failed }, watched)
     this.#lists.push(list)
     for (const type of kind.types) this.#byType.set(type, [...(this.#byType.get(type) ?? []), list])
     return list
-  }
-
-  #failed(problem: Error, isFinal: boolean): void {
-    if (isFinal) this.ended(problem)
-    else this.#stream.readFailed(problem)
   }
 
   #lazyList<V>(name: LazyListName, kindOf: (map: LiveMap<string, V>) => ListKind): LiveMap<string, V> {
@@ -320,7 +311,7 @@ export class LiveState implements State, StreamListener {
     this.#silentChecks?.abort()
     this.#silentChecks = undefined
     for (const list of this.#lists) list.stop()
-    this.#position = undefined
+    this.position = undefined
   }
 
   #whenReady(): Promise<void> {

@@ -81,7 +81,7 @@ export class ServiceState implements ServiceView {
 
   /** From an entry of `GET /devices`. */
   static of(properties: Iterable<Property>, layouts: Layouts): ServiceState {
-    return ServiceState.from(
+    return ServiceState.#from(
       Array.from(properties, (property) => propertyStateOf(property, property.timestamp ?? never)),
       layouts,
     )
@@ -94,21 +94,20 @@ export class ServiceState implements ServiceView {
     timestamp: number,
     layouts: Layouts,
   ): ServiceState | undefined {
-    if (before === undefined || !before.#hasLayoutOf(items)) return rebuilt(before, items, timestamp, layouts)
+    if (before === undefined || !before.#hasLayoutOf(items)) {
+      // The items add, redeclare or remove properties.
+      const parts = new Map((before ? before.#parts() : []).map((part) => [part.propId, part]))
+      for (const item of items) {
+        if (item.tag === 'removed') parts.delete(item.propId)
+        else parts.set(item.propId, propertyStateOf(item, timestamp))
+      }
+      return parts.size === 0 ? undefined : ServiceState.#from([...parts.values()], layouts)
+    }
     return before.#with(items, timestamp)
   }
 
-  static partsOf(state: ServiceState): PropertyState[] {
-    return state.#layout.properties.map((declared, place) => ({
-      ...declared,
-      value: state.#values[place],
-      error: state.#errors?.get(place),
-      timestamp: state.#timestamps[place] as number,
-    }))
-  }
-
-  /** The inverse of `partsOf`. */
-  static from(parts: readonly PropertyState[], layouts: Layouts): ServiceState {
+  /** The inverse of `#parts`. */
+  static #from(parts: readonly PropertyState[], layouts: Layouts): ServiceState {
     const errors = new Map<number, string>()
     for (const [place, { error }] of parts.entries()) if (error !== undefined) errors.set(place, error)
     return new ServiceState(
@@ -157,6 +156,15 @@ export class ServiceState implements ServiceView {
     for (const view of this.values()) callback(view, view.propId, this)
   }
 
+  #parts(): PropertyState[] {
+    return this.#layout.properties.map((declared, place) => ({
+      ...declared,
+      value: this.#values[place],
+      error: this.#errors?.get(place),
+      timestamp: this.#timestamps[place] as number,
+    }))
+  }
+
   #viewAt(place: number): PropertyView {
     const { propId, type, bits } = this.#layout.properties[place] as PropertyDeclaration
     const value = this.#values[place]
@@ -195,21 +203,6 @@ export class ServiceState implements ServiceView {
     }
     return new ServiceState(this.#layout, values, timestamps, errors?.size ? errors : undefined)
   }
-}
-
-/** The state after items that add, redeclare or remove properties. */
-function rebuilt(
-  before: ServiceState | undefined,
-  items: readonly Property[],
-  timestamp: number,
-  layouts: Layouts,
-): ServiceState | undefined {
-  const parts = new Map((before ? ServiceState.partsOf(before) : []).map((part) => [part.propId, part]))
-  for (const item of items) {
-    if (item.tag === 'removed') parts.delete(item.propId)
-    else parts.set(item.propId, propertyStateOf(item, timestamp))
-  }
-  return parts.size === 0 ? undefined : ServiceState.from([...parts.values()], layouts)
 }
 
 function propertyStateOf({ propId, type, modifier, tag, value, error }: Property, timestamp: number): PropertyState {

@@ -58,7 +58,6 @@ interface Request<T> {
 }
 interface OpenRequest extends Request<Database> {
   onupgradeneeded: (() => void) | null
-  onblocked: (() => void) | null
 }
 interface Database {
   createObjectStore(name: string): unknown

@@ -70,8 +70,8 @@ export class SyncedList {
   #round = new AbortController()
   /** A page must show the state at this offset or later. */
   #floor = 0
-  /** Position of the first page: every later event must be applied. */
-  #readAt: number | undefined
+  /** The offset of the first page: every later event must be applied. */
+  readAt: number | undefined
   /** The path of the next page. */
   #next: string | undefined
   #limit: number | undefined
@@ -96,17 +96,12 @@ export class SyncedList {
     return this.#state === 'synced' || this.#state === 'refused'
   }
 
-  /** The offset of the first page. */
-  get readAt(): number | undefined {
-    return this.#readAt
-  }
-
   /** Reads the list or the watched devices. Events from now on are received. Pages must be as of `floor` or later. */
   startOver(floor: number): void {
     this.stop()
     this.#floor = floor
     this.#state = 'reading'
-    this.#readAt = this.#watched && floor
+    this.readAt = this.#watched && floor
     void this.#read(this.#round.signal, this.#watched !== undefined)
   }
 
@@ -141,7 +136,7 @@ export class SyncedList {
   }
 
   received(event: StreamEvent): void {
-    if (event.offset <= (this.#readAt ?? -1)) return
+    if (event.offset <= (this.readAt ?? -1)) return
     // A caller who may not read this list may still receive its events, because of other permissions.
     if (this.#state === 'idle' || this.#state === 'refused') return
     const { kind } = this
@@ -196,7 +191,7 @@ export class SyncedList {
     const { kind } = this
     for await (const page of this.#reader.pages(this.#request(round), () => this.#limit)) {
       if (round.aborted) return
-      if (this.#readAt === undefined && !this.#acceptFirstPage(page)) throw outdatedPage
+      if (this.readAt === undefined && !this.#acceptFirstPage(page)) throw outdatedPage
       const { keys, weight } = kind.store(page.items)
       for (const key of keys) {
         this.#seen.add(key)
@@ -257,7 +252,7 @@ export class SyncedList {
   #acceptFirstPage({ headers }: Paged): boolean {
     const offset = Number(headers.get('stream-offset'))
     if (offset < this.#floor) return false
-    this.#readAt = offset
+    this.readAt = offset
     for (const [key, events] of [...this.#waiting]) {
       const later = events.filter((event) => event.offset > offset)
       if (later.length > 0) this.#waiting.set(key, later)
@@ -295,7 +290,7 @@ export class SyncedList {
 
   /** The caller may not read the list. Its entries are removed. */
   async #refused(round: AbortSignal): Promise<void> {
-    this.#readAt = this.#floor
+    this.readAt = this.#floor
     this.#waiting.clear()
     await this.#finish(round, true, 'refused')
   }

@@ -194,14 +194,9 @@ function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
   return whole
 }
 
-interface Clock {
-  now(): number
-  sleep(ms: number, signal?: AbortSignal): Promise<void>
-}
-
 /** Aborts after a time without a byte, or when the outer signal aborts. */
 class Deadline {
-  readonly #clock: Clock
+  readonly #platform: Platform
   readonly #silenceMs: number
   readonly #controller = new AbortController()
   readonly #ended = new AbortController()
@@ -209,11 +204,11 @@ class Deadline {
   #lastByteAt: number
 
   /** @param silenceMs Infinity: no limit */
-  constructor(clock: Clock, silenceMs: number, outer?: AbortSignal) {
-    this.#clock = clock
+  constructor(platform: Platform, silenceMs: number, outer?: AbortSignal) {
+    this.#platform = platform
     this.#silenceMs = silenceMs
     this.#outer = outer
-    this.#lastByteAt = clock.now()
+    this.#lastByteAt = platform.now()
     if (outer?.aborted) this.#follow()
     else outer?.addEventListener('abort', this.#follow)
     if (silenceMs !== Number.POSITIVE_INFINITY) void this.#watch()
@@ -224,7 +219,7 @@ class Deadline {
   }
 
   extend(): void {
-    this.#lastByteAt = this.#clock.now()
+    this.#lastByteAt = this.#platform.now()
   }
 
   /** The request has ended, with or without an answer. */
@@ -238,9 +233,9 @@ class Deadline {
   async #watch(): Promise<void> {
     const { signal } = this.#ended
     while (!signal.aborted) {
-      const leftMs = this.#lastByteAt + this.#silenceMs - this.#clock.now()
+      const leftMs = this.#lastByteAt + this.#silenceMs - this.#platform.now()
       if (leftMs <= 0) return this.#controller.abort(new ConnectionLost(`no data for ${this.#silenceMs / 1000} s`))
-      await this.#clock.sleep(leftMs, signal)
+      await this.#platform.sleep(leftMs, signal)
     }
   }
 }

@@ -1,5 +1,7 @@
+import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { z } from 'zod'
-import { type Answer, AnswerTooLate, JsonClient } from '#firmware/json-client'
+import { defaultTenant } from '#actors/tenant/state'
 import type { UpdateServer } from '#firmware/update-server'
 import { FirmwareVersion, Sha256 } from '#model/identifier'
 import { isNewer } from '#model/release'
@@ -17,8 +19,6 @@ const socketsMax = 80
 const urlCharactersMax = 2_048
 /** Upper bounds of the buckets of the histogram, in seconds. */
 export const updateServerSecondsBounds = [0.01, 0.05, 0.25, 1, 2.5, 5]
-/** Several tenants may have a device of the same name, so names have the tenant as prefix, except in this tenant. */
-const unnamedTenant = 'default'
 
 /** Contract 6, External. Other fields are ignored. */
 const UpdateAnswer = z.object({
@@ -60,7 +60,7 @@ export class ExternalUpdateServer implements UpdateServer {
     this.#base = new URL(url)
     this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
     this.#world = world
-    this.#connections = new JsonClient(this.#base.protocol, { world, timeoutMs, socketsMax })
+    this.#connections = new JsonClient(this.#base, world, timeoutMs)
   }
 
   async check(query: UpdateQuery, signal?: AbortSignal): Promise<OfferedFirmware | undefined> {
@@ -104,7 +104,8 @@ export class ExternalUpdateServer implements UpdateServer {
 
   #urlOf({ tenant, device, project, firmware, hardware, index }: UpdateQuery): URL {
     const url = new URL(this.#base)
-    const name = encodeURIComponent(tenant === unnamedTenant ? device : `${tenant}/${device}`)
+    // Several tenants may have a device of the same name.
+    const name = encodeURIComponent(tenant === defaultTenant ? device : `${tenant}/${device}`)
     const prefix = url.pathname.replace(/\/+$/, '')
     url.pathname = `${prefix}/projects/${encodeURIComponent(project)}/devices/${name}/update`
     url.searchParams.set('firmware', firmware)
@@ -153,4 +154,96 @@ function retryAfterMs(value: string | undefined, now: number): number | undefine
   const text = value.trim()
   const wait = /^[0-9]+$/.test(text) ? Number(text) * 1_000 : /[a-z]/i.test(text) ? Date.parse(text) - now : Number.NaN
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), retryAfterMsMax)
+}
+
+/** Maximum size of an answer; a description of an update is much smaller. */
+const bodyBytesMax = 64 * 1024
+
+/** The answer took too long. */
+class AnswerTooLate extends Error {
+  constructor(afterMs: number) {
+    super(`no answer in ${afterMs} ms`)
+    this.name = 'AnswerTooLate'
+  }
+}
+
+/** A server's answer. */
+interface Answer {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  /** The text of a 200, which may be invalid JSON; empty for any other status. */
+  readonly text: string
+}
+
+/**
+ * GET requests to one server over persistent connections. Redirects are not followed, because they would send the
+ * request's credentials to another server. If the server closed a reused connection, the request is sent once more.
+ */
+class JsonClient {
+  readonly #world: World
+  readonly #timeoutMs: number
+  readonly #isSecure: boolean
+  readonly #agent: HttpAgent
+  #isStopped = false
+
+  /** `timeoutMs`: from the call to the last byte of the answer, including the wait for a connection. */
+  constructor({ protocol }: URL, world: World, timeoutMs: number) {
+    this.#world = world
+    this.#timeoutMs = timeoutMs
+    this.#isSecure = protocol === 'https:'
+    const sockets = { keepAlive: true, maxSockets: socketsMax }
+    this.#agent = this.#isSecure ? new HttpsAgent(sockets) : new HttpAgent(sockets)
+  }
+
+  /** @throws AnswerTooLate; a RangeError for an answer that is too long; the connection's error; the signal's reason */
+  async get(url: URL, headers: Readonly<Record<string, string>>, given: AbortSignal | undefined): Promise<Answer> {
+    const late = new AbortController()
+    const cancel = this.#world.after(this.#timeoutMs, () => late.abort(new AnswerTooLate(this.#timeoutMs)))
+    const signal = AbortSignal.any(given ? [given, late.signal] : [late.signal])
+    const options = { agent: this.#agent, headers: { ...headers, accept: 'application/json' }, signal }
+    try {
+      const response = await this.#respond(url, options, true)
+      const { statusCode: status = 0, headers: answered } = response
+      return { status, retryAfter: answered['retry-after'], text: status === 200 ? await textOf(response) : '' }
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error
+    } finally {
+      cancel()
+    }
+  }
+
+  /** Closes the connections; running requests fail. */
+  stop(): void {
+    this.#isStopped = true
+    this.#agent.destroy()
+  }
+
+  #respond(url: URL, options: RequestOptions, mayRepeat: boolean): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const request = this.#isSecure ? requestHttps(url, options) : requestHttp(url, options)
+      request.on('response', (response) => {
+        // Only the body of a 200 is needed. To read a long one would take longer than a new connection; a 204 has none.
+        if (response.statusCode === 204) response.resume()
+        else if (response.statusCode !== 200) response.destroy()
+        resolve(response)
+      })
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        const wasClosed = request.reusedSocket && error.code === 'ECONNRESET'
+        if (wasClosed && mayRepeat && !this.#isStopped) resolve(this.#respond(url, options, false))
+        else reject(error)
+      })
+      request.end()
+    })
+  }
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = []
+  let length = 0
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    length += piece.length
+    if (length > bodyBytesMax) throw new RangeError(`an answer of more than ${bodyBytesMax} bytes`)
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString()
 }

@@ -95,7 +95,7 @@ export class FirmwareUpdates {
     this.windows = new RolloutWindows({ system, listing, failed: failed('start a rollout whose window opened') })
     const { autoUpdate: pattern } = options
     this.#schedule = new UpdateSchedule({ system, listing, pattern, failed: failed('start the scheduled update') })
-    links.setFirmwareListener(this.updater)
+    links.firmwareListener = this.updater
     parts.notices.listen(this.updater)
     // During a reload, notices of changed projects are not needed: these parts load all projects afterwards.
     for (const part of [this.imageUses, this.scans, this.windows]) parts.notices.listen(part, () => system.isServing)

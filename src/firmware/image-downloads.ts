@@ -41,18 +41,14 @@ export class ImageDownloads {
   readonly #waiting = new Set<WaitingDownload>()
   /** By requester: number of running and waiting downloads. */
   readonly #countsByRequester = new Map<string, number>()
-  #atOnce = 0
+  /** Number of running downloads. */
+  atOnce = 0
 
   constructor({ images, world, atOnceMax, bytesPerSecondMax }: ImageDownloadsParts) {
     this.#images = images
     this.#world = world
     this.#atOnceMax = atOnceMax ?? defaultAtOnceMax
     this.#pace = new BytePace(world, bytesPerSecondMax ?? defaultBytesPerSecondMax)
-  }
-
-  /** Number of running downloads. */
-  get atOnce(): number {
-    return this.#atOnce
   }
 
   /**
@@ -102,8 +98,8 @@ export class ImageDownloads {
 
   #place(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(new Problem('overloaded'))
-    if (this.#atOnce < this.#atOnceMax) {
-      this.#atOnce++
+    if (this.atOnce < this.#atOnceMax) {
+      this.atOnce++
       return Promise.resolve()
     }
     if (this.#waiting.size >= waitingMax) return Promise.reject(new Problem('overloaded'))
@@ -133,7 +129,7 @@ export class ImageDownloads {
   #leave(): void {
     const [next] = this.#waiting
     if (next) next.go()
-    else this.#atOnce--
+    else this.atOnce--
   }
 }
 

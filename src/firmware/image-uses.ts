@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
+import { directoryAddress } from '#actors/directory/commands'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { ProjectNotices } from '#actors/notice-bus'
 import { projectAddress, projectIndex } from '#actors/project/state'
-import { partNameOf } from '#firmware/part-name'
+import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { isOfTenant } from '#model/tenant'
@@ -260,4 +262,23 @@ export class ImageUses {
 
 function nameOf(tenant: string, project: string, release: string): string {
   return `${tenant}/${project}/${release}`
+}
+
+/**
+ * The name that parts of one image share, also after a restart. `release`: the `releaseName` of the release. `size`:
+ * bytes of the whole image, undefined if unknown; parts with another size belong to another image.
+ */
+export function partNameOf(
+  system: System<Entry>,
+  tenant: string,
+  project: string,
+  release: string,
+  size: number | undefined,
+): string {
+  const { tenants } = system.peek(directoryAddress)
+  // A tenant never gets parts of a deleted tenant with the same name.
+  const life = tenant === defaultTenant ? '' : `@${tenants.get(tenant)?.createdAt}`
+  return createHash('sha256')
+    .update(`${tenant}${life}/${project}/${release}/${size ?? ''}`)
+    .digest('hex')
 }

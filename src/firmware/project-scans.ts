@@ -1,14 +1,14 @@
 import { deviceAddress } from '#actors/device/device'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
-import { type ProjectCommand, projectAddress, type StoredScan, scanningIndex } from '#actors/project/state'
+import { type ProjectCommand, type ProjectState, type StoredScan, projectAddress, scanningIndex } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { isSelected } from '#firmware/rollout-windows'
 import type { Updater } from '#firmware/updater'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
-import { reachesDevice, type Scope } from '#model/scope'
+import { type Scope, reachesDevice } from '#model/scope'
 import { isOfTenant, tenantKey } from '#model/tenant'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { type Listing, pagesIn } from '#runtime/storage'
@@ -171,9 +171,8 @@ export class ProjectScans {
 
   /** The next scan; undefined: there is nothing left to scan. */
   #scanOf(target: ScanTarget): StoredScan | undefined {
-    const { system } = this.#parts
     this.#check(target)
-    return system.wake(projectAddress(target.tenant, target.project)).scan
+    return this.#projectOf(target).scan
   }
 
   async #go(target: ScanTarget, scan: StoredScan): Promise<void> {
@@ -181,8 +180,11 @@ export class ProjectScans {
     let { chosen } = scan
     let count = 0
     for await (const page of this.#pagesOf(target, scan)) {
-      if (this.#isCalledOff(target)) break
-      const rollout = this.#rolloutOf(target, scan)
+      const project = this.#projectOf(target)
+      // The rollout of the scan was deleted.
+      if (project.scan?.devices?.length === 0) break
+      // The rollout that the scan started with, in its current state; undefined if it was deleted or replaced.
+      const rollout = project.rollout?.id === scan.rollout ? project.rollout : undefined
       await this.#pace.each(page, (device) => {
         this.#check(target)
         if (!this.#isOfProject(target, device)) return undefined
@@ -227,10 +229,10 @@ export class ProjectScans {
   /** Reports to the project when no update waits any more. On failure the scans stay stored and run once more. */
   #reportBegun(key: string, target: ScanTarget): void {
     const { system, failed } = this.#parts
-    const { tenant, project, isEnded } = target
+    const { tenant, isEnded } = target
     if (this.#isStopped || isEnded || this.#running.has(key) || !system.isServing || !isTenantActive(system, tenant))
       return
-    if (this.#isHeld(target) || system.wake(projectAddress(tenant, project)).openScans.length === 0) return
+    if (this.#isHeld(target) || this.#projectOf(target).openScans.length === 0) return
     this.#ask(target, { type: 'scans_begun' }).catch((error: unknown) => {
       if (!(error instanceof Problem)) failed(error)
     })
@@ -253,15 +255,8 @@ export class ProjectScans {
     }
   }
 
-  /** Whether the rollout of the scan was deleted. */
-  #isCalledOff({ tenant, project }: ScanTarget): boolean {
-    return this.#parts.system.wake(projectAddress(tenant, project)).scan?.devices?.length === 0
-  }
-
-  /** The rollout that the scan started with, in its current state; undefined if it was deleted or replaced. */
-  #rolloutOf({ tenant, project }: ScanTarget, scan: StoredScan): StoredRollout | undefined {
-    const { rollout } = this.#parts.system.wake(projectAddress(tenant, project))
-    return rollout?.id === scan.rollout ? rollout : undefined
+  #projectOf({ tenant, project }: ScanTarget): ProjectState {
+    return this.#parts.system.wake(projectAddress(tenant, project))
   }
 
   #isOfProject({ tenant, project }: ScanTarget, device: string): boolean {

@@ -1,18 +1,12 @@
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { isRunning } from '#actors/update/machine'
-import {
-  type BeginUpdate,
-  type FoundUpdate,
-  type StoredUpdate,
-  updateAddress,
-  updateRecord,
-} from '#actors/update/state'
+import { type BeginUpdate, type FoundUpdate, type StoredUpdate, updateAddress, updateRecord } from '#actors/update/state'
 import { isHeldBack, waitingAttempts } from '#actors/update/transition'
 import type { UpdateOptions } from '#firmware/options'
 import { firstUpdate, queriesOf } from '#firmware/pending-triggers'
 import type { UpdateChecks } from '#firmware/update-checks'
-import { needsSlot, UpdateSlots } from '#firmware/update-slots'
+import { UpdateSlots, needsSlot } from '#firmware/update-slots'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import type { Entry } from '#model/entry'
@@ -306,27 +300,23 @@ function waitingOf(candidate: UpdateCandidate): WaitingCandidate {
  * interrupted project scan and waiting updates continue before the devices reconnect; devices that would be skipped
  * then are checked when they reconnect.
  */
-export class ReconnectGrace {
+class ReconnectGrace {
   readonly #world: World
   /** By tenant and device. */
   readonly #awaited = new Map<string, WaitingCandidate>()
-  #isOpen = false
+  /** Whether devices still have time to reconnect. */
+  isOpen = false
   #cancel: (() => void) | undefined
 
   constructor(world: World) {
     this.#world = world
   }
 
-  /** Whether devices still have time to reconnect. */
-  get isOpen(): boolean {
-    return this.#isOpen
-  }
-
   /** Gives devices this long to reconnect, from now on. */
   open(forMs: number): void {
     this.clear()
     this.#cancel?.()
-    this.#isOpen = true
+    this.isOpen = true
     this.#cancel = this.#world.after(forMs, () => this.#giveUp())
   }
 
@@ -350,13 +340,13 @@ export class ReconnectGrace {
   }
 
   stop(): void {
-    this.#isOpen = false
+    this.isOpen = false
     this.#cancel?.()
     this.clear()
   }
 
   #giveUp(): void {
-    this.#isOpen = false
+    this.isOpen = false
     const all = [...this.#awaited.values()]
     this.#awaited.clear()
     for (const { release } of all) release()

@@ -3,29 +3,14 @@ import { noFirmwares } from '#actors/device/state'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { UpdateNotices } from '#actors/notice-bus'
 import { isRunning } from '#actors/update/machine'
-import {
-  type BeginAnswer,
-  type BeginUpdate,
-  type NoUpdateFound,
-  type StoredUpdate,
-  type UpdateCommand,
-  type UpdateContext,
-  updateAddress,
-  updatingIndex,
-} from '#actors/update/state'
-import { firstUpdate, PendingTriggers, queriesOf } from '#firmware/pending-triggers'
+import { type BeginAnswer, type BeginUpdate, type NoUpdateFound, type StoredUpdate, type UpdateCommand, type UpdateContext, updateAddress, updatingIndex } from '#actors/update/state'
+import { PendingTriggers, firstUpdate, queriesOf } from '#firmware/pending-triggers'
 import { hasBegunAt } from '#firmware/update-slots'
-import {
-  type CheckOptions,
-  deviceNow,
-  UpdateStarter,
-  type UpdateStarterParts,
-  updateNow,
-} from '#firmware/update-starter'
+import { type CheckOptions, UpdateStarter, type UpdateStarterParts, deviceNow, updateNow } from '#firmware/update-starter'
 import type { Link, LinkedDevice } from '#link/link'
 import type { FirmwareListener } from '#link/offers'
 import type { Firmware } from '#model/entry'
-import type { Trigger, TriggerOutcome, UpdateState } from '#model/firmware'
+import type { Trigger, TriggerOutcome } from '#model/firmware'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { hasFallenBack, hasReachedVersion } from '#model/release'
@@ -72,7 +57,7 @@ const noAddress = 'no address of this server is known'
 export class Updater implements FirmwareListener, UpdateNotices {
   readonly #parts: UpdaterParts
   readonly #pending: PendingTriggers
-  readonly #starter: UpdateStarter
+  readonly starter: UpdateStarter
   readonly #pace: Pace
   readonly counts = { offered: 0, done: 0, failed: 0 }
   #isStopped = false
@@ -81,35 +66,21 @@ export class Updater implements FirmwareListener, UpdateNotices {
     this.#parts = parts
     const { world } = parts.system
     this.#pending = new PendingTriggers(world, parts.offerTimeoutMs + waitedMoreMs)
-    this.#starter = new UpdateStarter(parts)
+    this.starter = new UpdateStarter(parts)
     this.#pace = new Pace(world, resuming)
-  }
-
-  get underWay(): number {
-    return this.#starter.runningCount
-  }
-
-  /** Number of running updates in each state. */
-  get states(): Readonly<Record<UpdateState, number>> {
-    return this.#starter.states
-  }
-
-  /** Automatic updates that wait for a slot. */
-  get waiting(): number {
-    return this.#starter.waitingCount
   }
 
   /** Continues running updates. Call it after the store was read, and if possible before device messages arrive. */
   async open(): Promise<void> {
     const { system, listing } = this.#parts
     const found: { readonly tenant: string; readonly device: string }[] = []
-    this.#starter.open()
+    this.starter.open()
     for (const tenant of activeTenants(system)) {
       for await (const names of pagesIn(listing.entries(updatingIndex, tenant), listedAtATime)) {
         for (const device of names) {
           const stored = updateNow(system, tenant, device)
           if (!stored || !isRunning(stored.state)) continue
-          this.#starter.setStored(tenant, device, stored)
+          this.starter.setStored(tenant, device, stored)
           found.push({ tenant, device })
         }
       }
@@ -120,7 +91,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
   /** The store was read again after a failed write: running updates are those that are stored. */
   reloaded(): void {
     this.#pending.settleAll({ status: 'SERVER_ERROR', message: 'could not be stored' })
-    this.#starter.clear()
+    this.starter.clear()
     this.open().catch((error: unknown) => {
       // After a failed write, `open` is called again when the store has been read.
       if (this.#isStopped || isStorage(error)) return
@@ -133,13 +104,13 @@ export class Updater implements FirmwareListener, UpdateNotices {
   stop(): void {
     this.#isStopped = true
     this.#pace.stop()
-    this.#starter.stop()
+    this.starter.stop()
     this.#pending.refuseAll(new Problem('stopping'))
   }
 
   /** The tenant is being deleted: its actors get no more requests. */
   tenantEnded(tenant: string): void {
-    this.#starter.clear(tenant)
+    this.starter.clear(tenant)
     this.#pending.refuseAll(new Problem('not_found'), tenant)
   }
 
@@ -197,7 +168,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
    * @throws Problem `overloaded` if `checkOptions` have a `hold` and too many updates wait
    */
   async consider(tenant: string, device: string, by: Trigger, checkOptions: CheckOptions = {}): Promise<void> {
-    await this.#starter.consider({ ...checkOptions, tenant, device, by })
+    await this.starter.consider({ ...checkOptions, tenant, device, by })
   }
 
   welcomed(linked: LinkedDevice, reported: readonly Firmware[]): void {
@@ -209,11 +180,11 @@ export class Updater implements FirmwareListener, UpdateNotices {
     if (stored && concernsReturn(stored, reported)) {
       // Two ticks later: by then this update has ended, and the next firmware of the device has been checked.
       const { world } = this.#parts.system
-      const settled = () => world.soon(() => world.soon(() => void this.#starter.returned(tenant, device)))
+      const settled = () => world.soon(() => world.soon(() => void this.starter.returned(tenant, device)))
       // If a request by hand has joined the update, the offer counts as by hand.
       const isRefusing = !known.isAutoUpdated && !this.#pending.has(tenant, device)
       this.#send(tenant, device, { type: 'reconnected', session, firmwares: reported, isRefusing }, settled)
-    } else void this.#starter.returned(tenant, device)
+    } else void this.starter.returned(tenant, device)
   }
 
   statusReceived(linked: LinkedDevice, { id, status, progress, message }: FirmwareStatusMessage): void {
@@ -222,7 +193,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const stored = updateNow(this.#parts.system, tenant, device)
     // The message belongs to no recent offer: it is late, or a duplicate.
     if (stored?.context.id !== id) return
-    this.#starter.renew(tenant, device)
+    this.starter.renew(tenant, device)
     const report: UpdateCommand = {
       type: 'reported',
       id,
@@ -245,13 +216,13 @@ export class Updater implements FirmwareListener, UpdateNotices {
   }
 
   updateMoved(tenant: string, device: string, stored: StoredUpdate | undefined): void {
-    const before = this.#starter.runningOf(tenant, device)
+    const before = this.starter.runningOf(tenant, device)
     if (stored?.state !== 'offering') this.#parts.links.offers.forget(tenant, device)
     if (!stored) this.#pending.refuse(tenant, device, new Problem('not_found'))
     else if (stored.state === 'offering' && before?.state !== 'offering') this.counts.offered++
     else if (stored.state === 'done') this.counts.done++
     else if (before && (stored.state === 'failed' || stored.state === 'refused')) this.counts.failed++
-    this.#starter.setStored(tenant, device, stored)
+    this.starter.setStored(tenant, device, stored)
   }
 
   updateCheckWanted(tenant: string, device: string, context: UpdateContext): void {
@@ -272,7 +243,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
   }
 
   updateRetryDue(tenant: string, device: string): void {
-    const wanted = this.#starter.retryOf(tenant, device)
+    const wanted = this.starter.retryOf(tenant, device)
     if (wanted) this.#soon(tenant, device, wanted.by, wanted)
   }
 
@@ -328,7 +299,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
   }
 
   #late(tenant: string, device: string): TriggerOutcome {
-    const isOffered = this.#starter.runningOf(tenant, device)?.state === 'offering'
+    const isOffered = this.starter.runningOf(tenant, device)?.state === 'offering'
     if (isOffered) return { status: 'DEVICE_OFFLINE', message: 'the device did not answer' }
     return { status: 'SERVER_ERROR', message: 'took too long' }
   }

@@ -49,11 +49,7 @@ export function readService(service: unknown, path: string): ServiceDeclaration 
   return properties instanceof Problem ? properties : { ...head.data, properties }
 }
 
-function shapeProperty({
-  propId,
-  type,
-  modifier,
-}: HelloMessage['services'][number]['properties'][number]): ShapeProperty {
+function shapeProperty({ propId, type, modifier }: ServiceDeclaration['properties'][number]): ShapeProperty {
   const known = propertyTypeOf(type)
   if (!known) throw new Problem('invalid', `${type} is not a data type`)
   const declared = modifierBits(modifier ?? {}) & ~(modifierFlags.isError | modifierFlags.isArray)

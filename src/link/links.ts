@@ -11,7 +11,7 @@ import {
   readPropertyItems,
   type UpdateFrame,
 } from '#link/device-frame'
-import { DeviceLinks } from '#link/device-links'
+import { DeviceLinks, endLinks, LinksByCredential } from '#link/device-links'
 import { DevicePort } from '#link/device-port'
 import { FrameQueue, type FrameSteps, finish, smallFrameBytesMax } from '#link/frame-queue'
 import { HelloHandler } from '#link/hello'
@@ -24,7 +24,6 @@ import {
   shapeOf,
   zeroErrorCounts,
 } from '#link/link'
-import { endLinks, LinksByCredential } from '#link/links-by-credential'
 import { type FirmwareListener, noopFirmwareListener, Offers } from '#link/offers'
 import type { LinksOptions } from '#link/options'
 import { PresenceFanout } from '#link/presence'
@@ -57,7 +56,7 @@ export class Links implements SocketHandler<LinkOpening> {
   readonly #fanout: PresenceFanout
   readonly hellos: HelloHandler
   readonly declarations: DeclarationRate
-  #firmwareListener: FirmwareListener = noopFirmwareListener
+  firmwareListener: FirmwareListener = noopFirmwareListener
   readonly writes: Writes
   readonly offers: Offers
   /** `updates`: UPDATE frames and free MQTT messages, passed to their devices. `changes`: the properties in them. */
@@ -89,7 +88,7 @@ export class Links implements SocketHandler<LinkOpening> {
       welcomed: (linked, firmwares) => {
         this.writes.welcomed(linked)
         // After a later HELLO, only the firmware in that HELLO counts.
-        if (this.linkedOf(linked.tenant, linked.device) === linked) this.#firmwareListener.welcomed(linked, firmwares)
+        if (this.linkedOf(linked.tenant, linked.device) === linked) this.firmwareListener.welcomed(linked, firmwares)
       },
       refuse: (link, problem, about) => this.#refuse(link, problem, about),
       admissionRefused: (tenant, problem) => options.log.refused(tenant, problem),
@@ -134,10 +133,6 @@ export class Links implements SocketHandler<LinkOpening> {
 
   linkedOf(tenant: string, device: string): LinkedDevice | undefined {
     return this.#deviceLinks.get(tenant, device)
-  }
-
-  setFirmwareListener(listener: FirmwareListener): void {
-    this.#firmwareListener = listener
   }
 
   opened(socket: Socket, opening: LinkOpening): Link {
@@ -188,7 +183,7 @@ export class Links implements SocketHandler<LinkOpening> {
     link.isClosed = true
     this.#liveness.forget(link)
     this.#fanout.restart(link)
-    this.#firmwareListener.closed(link)
+    this.firmwareListener.closed(link)
     this.offers.closed(link)
   }
 
@@ -347,7 +342,7 @@ export class Links implements SocketHandler<LinkOpening> {
       case 'FIRMWARE_STATUS': {
         // A status for an unknown address is no mistake: it may come late.
         const linked = link.devices.get(message.flakeAddress)
-        if (linked) this.#firmwareListener.statusReceived(linked, message)
+        if (linked) this.firmwareListener.statusReceived(linked, message)
       }
     }
     return undefined
@@ -372,7 +367,7 @@ export class Links implements SocketHandler<LinkOpening> {
 
   #removeDevice(linked: LinkedDevice): void {
     this.#fanout.left(linked)
-    this.#firmwareListener.left(linked)
+    this.firmwareListener.left(linked)
   }
 
   /** Removes a device that the link is no longer permitted to carry. Late frames of the device are no mistake. */

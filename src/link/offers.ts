@@ -2,7 +2,7 @@ import type { ImageUrls } from '#access/signed-urls'
 import { defaultTenant } from '#actors/tenant/state'
 import { publicOriginOf } from '#http/origins'
 import type { DeviceLinks } from '#link/device-links'
-import type { Link, LinkedDevice, LinkOpening } from '#link/link'
+import type { Link, LinkOpening, LinkedDevice } from '#link/link'
 import type { Firmware } from '#model/entry'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { tenantKey } from '#model/tenant'
@@ -25,6 +25,8 @@ interface OpenOffer {
   readonly offer: OfferedFirmware
   /** The link that the offer was or will be sent on. */
   readonly link: Link
+  /** Whether the offer waits until the unsent bytes of the link are sent. */
+  readonly isWaiting: boolean
 }
 
 /**
@@ -39,8 +41,6 @@ export class Offers {
   readonly #open = new Map<Link, Map<string, OpenOffer>>()
   /** The link of the open offer of each device. */
   readonly #links = new Map<string, Link>()
-  /** Offers that wait until the unsent bytes of their link are sent. */
-  readonly #waitingForDrain = new Map<Link, Set<OpenOffer>>()
   /** FIRMWARE messages sent, including repeated ones. */
   sentCount = 0
 
@@ -66,15 +66,12 @@ export class Offers {
     const linked = this.#options.deviceLinks.get(tenant, device)
     if (!linked?.link.isOpen) return false
     const { link } = linked
-    const open: OpenOffer = { tenant, device, id, offer, link }
-    if (!linked.isWelcomed) {
-      this.#add(open)
-      return true
-    }
-    if (this.urlOf(tenant, device, offer) === undefined) return false
+    const { isWelcomed } = linked
+    if (isWelcomed && this.urlOf(tenant, device, offer) === undefined) return false
+    const isWaiting = isWelcomed && link.socket.bufferedBytes() > unsentBytesMax
+    const open: OpenOffer = { tenant, device, id, offer, link, isWaiting }
     this.#add(open)
-    if (link.socket.bufferedBytes() <= unsentBytesMax) this.#sendOffer(linked, open)
-    else addTo(this.#waitingForDrain, link, open)
+    if (isWelcomed && !isWaiting) this.#sendOffer(linked, open)
     return true
   }
 
@@ -94,21 +91,17 @@ export class Offers {
     if (!link) return
     this.#links.delete(key)
     const open = this.#open.get(link)
-    const offer = open?.get(key)
     open?.delete(key)
     if (open?.size === 0) this.#open.delete(link)
-    const waiting = this.#waitingForDrain.get(link)
-    if (offer && waiting?.delete(offer) && waiting.size === 0) this.#waitingForDrain.delete(link)
   }
 
   /** The unsent bytes of a link were sent. */
   drained(link: Link): void {
-    const waiting = this.#waitingForDrain.get(link)
-    if (!waiting || !link.isOpen) return
-    this.#waitingForDrain.delete(link)
-    for (const { tenant, device, id, offer } of waiting) {
+    if (!link.isOpen) return
+    for (const { tenant, device, id, offer, isWaiting } of [...(this.#open.get(link)?.values() ?? [])]) {
       // A device that is on another link by now gets its offer there.
-      if (this.#options.deviceLinks.get(tenant, device)?.link === link) this.send(tenant, device, id, offer)
+      const isHere = this.#options.deviceLinks.get(tenant, device)?.link === link
+      if (isWaiting && isHere) this.send(tenant, device, id, offer)
     }
   }
 
@@ -142,12 +135,6 @@ export class Offers {
       size,
     })
   }
-}
-
-function addTo(waiting: Map<Link, Set<OpenOffer>>, link: Link, offer: OpenOffer): void {
-  const offers = waiting.get(link)
-  if (offers) offers.add(offer)
-  else waiting.set(link, new Set([offer]))
 }
 
 /** Receives events of links that concern firmware. */

@@ -51,12 +51,7 @@ export interface OpenWrite {
 }
 
 export function openWrite(
-  tenant: string,
-  device: string,
-  id: string,
-  user: string | undefined,
-  order: WriteOrder,
-  isWaiting: boolean,
+  request: Pick<OpenWrite, 'tenant' | 'device' | 'id' | 'user' | 'order' | 'isWaiting'>,
 ): OpenWrite {
   let answered: OpenWrite['answered'] = () => {}
   let refused: OpenWrite['refused'] = () => {}
@@ -64,22 +59,8 @@ export function openWrite(
     answered = resolve
     refused = reject
   })
-  const unanswered = new Set(order.updates.map(({ propId }) => propId))
-  const results = new Map<number, WriteResult>()
-  return {
-    tenant,
-    device,
-    id,
-    user,
-    order,
-    isWaiting,
-    results,
-    unanswered,
-    sentTo: undefined,
-    outcome,
-    answered,
-    refused,
-  }
+  const unanswered = new Set(request.order.updates.map(({ propId }) => propId))
+  return { ...request, results: new Map(), unanswered, sentTo: undefined, outcome, answered, refused }
 }
 
 /**

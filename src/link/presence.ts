@@ -5,7 +5,7 @@ import type { Link, LinkedDevice } from '#link/link'
 import type { Entry } from '#model/entry'
 import type { DeviceStatus } from '#model/meta'
 import { tenantKey } from '#model/tenant'
-import { backgroundSliceMs, Slices } from '#runtime/slices'
+import { runInSlices } from '#runtime/slices'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
@@ -82,7 +82,7 @@ export class Presence {
     this.#changes.set(tenantKey(tenant, device), { tenant, device, status })
     if (this.#isRunning) return
     this.#isRunning = true
-    this.#options.system.world.soon(() => this.#run())
+    runInSlices(this.#options.system.world, () => this.#setNext())
   }
 
   /** A device sent a message by HTTP. */
@@ -94,16 +94,15 @@ export class Presence {
     this.#tick()
   }
 
-  #run(): void {
-    const { world } = this.#options.system
-    const slice = new Slices(world, backgroundSliceMs)
-    for (const [key, change] of this.#changes) {
-      this.#changes.delete(key)
-      this.#set(change)
-      if (slice.isOver) break
+  /** Records the oldest change. Returns whether changes are left. */
+  #setNext(): boolean {
+    const [oldest] = this.#changes
+    if (oldest) {
+      this.#changes.delete(oldest[0])
+      this.#set(oldest[1])
     }
     this.#isRunning = this.#changes.size > 0
-    if (this.#isRunning) world.soon(() => this.#run())
+    return this.#isRunning
   }
 
   #set({ tenant, device, status }: StatusChange): void {
@@ -183,7 +182,7 @@ export class PresenceFanout {
     this.#progress.set(link, link.devices.values())
     if (this.#isRunning) return
     this.#isRunning = true
-    this.#options.world.soon(() => this.#run())
+    runInSlices(this.#options.world, () => this.#applyNext())
   }
 
   /** The device left its link. It is offline unless it is on another link. */
@@ -199,22 +198,18 @@ export class PresenceFanout {
     this.#progress.clear()
   }
 
-  #run(): void {
-    const { world } = this.#options
-    const slice = new Slices(world, backgroundSliceMs)
+  /** Applies the change of a link to its next device. Returns false if no device is left. */
+  #applyNext(): boolean {
     for (const [link, devices] of this.#progress) {
-      let next = devices.next()
-      while (!next.done) {
+      const next = devices.next()
+      if (!next.done) {
         this.#apply(next.value)
-        if (slice.isOver) {
-          world.soon(() => this.#run())
-          return
-        }
-        next = devices.next()
+        return true
       }
       this.#progress.delete(link)
     }
     this.#isRunning = false
+    return false
   }
 
   #apply(linked: LinkedDevice): void {

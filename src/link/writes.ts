@@ -24,7 +24,7 @@ export interface WritesOptions {
   readonly deviceLinks: DeviceLinks
   /** The time limit for RESULT. */
   readonly timeoutMs: number
-  readonly schemaOf: DesiredWritesOptions['schemaOf']
+  readonly schemaOf: (tenant: string, service: string) => ServiceSchema | undefined
   readonly failed: (error: unknown) => void
 }
 
@@ -97,7 +97,7 @@ export class Writes {
     const bytes = Buffer.byteLength(codec.encode(writeMessage(order, id)))
     if (bytes > frameBytesMax) throw new Problem('too_large', `the WRITE has more than ${frameBytesMax} bytes`)
     if (link && link.socket.bufferedBytes() > unsentBytesMax) throw new Problem('overloaded')
-    const write = openWrite(tenant, device, id, request.user, order, isWaiting)
+    const write = openWrite({ tenant, device, id, user: request.user, order, isWaiting })
     this.#open.add(write)
     if (linked && link) this.#sendOpen(linked)
     return write.outcome
@@ -209,13 +209,9 @@ function writeMessage({ flakeAddress, service, updates }: WriteOrder, id: string
   return { type: 'WRITE', flakeAddress, id, serviceIdentifier: service, updates }
 }
 
-export interface DesiredWritesOptions {
-  readonly port: DevicePort
-  readonly deviceLinks: DeviceLinks
-  readonly schemaOf: (tenant: string, service: string) => ServiceSchema | undefined
+interface DesiredWritesOptions extends Omit<WritesOptions, 'world' | 'timeoutMs'> {
   /** Sends a WRITE. Returns false if the connection has too many unsent bytes: `send` is called again later. */
-  readonly write: (linked: LinkedDevice, order: DesiredOrder['order'], id: string) => boolean
-  readonly failed: (error: unknown) => void
+  readonly write: (linked: LinkedDevice, order: WriteOrder, id: string) => boolean
 }
 
 /** The id of a WRITE of desired values begins with this. */

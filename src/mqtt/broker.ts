@@ -1,9 +1,7 @@
 import type { Client } from '#mqtt/client'
-import type { Delivery, Properties, Subscription } from '#mqtt/control-packets'
+import type { Delivery, Properties, Qos, Subscription } from '#mqtt/control-packets'
 import { bytesOf, type UnacknowledgedMessages } from '#mqtt/outgoing-messages'
-import type { Qos } from '#mqtt/packet'
-import { isMatchingLevels } from '#mqtt/topic'
-import { TopicTree } from '#mqtt/topic-tree'
+import { isMatchingLevels, TopicTree } from '#mqtt/topic'
 import { runInSlices, Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 

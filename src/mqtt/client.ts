@@ -1,8 +1,7 @@
 import type { LinkCaller } from '#access/link-credentials'
 import type { Caller } from '#model/caller'
-import type { Delivery, Subscription } from '#mqtt/control-packets'
+import { type Delivery, type ProtocolVersion, packetTypes, type Subscription } from '#mqtt/control-packets'
 import { OutgoingMessages } from '#mqtt/outgoing-messages'
-import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
 import { deliveryPacket, type Publication, writeAcknowledgement, writeDelivery } from '#mqtt/publish-packet'
 import { type Reason, reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
@@ -78,6 +77,11 @@ export class Client {
     this.version = parts.version
     this.socket = new ClientSocket(this)
     this.outgoing = new OutgoingMessages(this, Math.min(parts.receiveMaximum, windowMax))
+  }
+
+  /** Identifies the client among all clients. Keys of principals contain no line break. */
+  get key(): string {
+    return `${this.principal.key}\n${this.clientId}`
   }
 
   get address(): string {

@@ -4,6 +4,8 @@ import { Client, type ClientMessage, type Principal } from '#mqtt/client'
 import {
   type ConnackProperties,
   type Connect,
+  type ProtocolVersion,
+  packetTypes,
   readConnect,
   readDisconnect,
   readSubscribe,
@@ -14,13 +16,10 @@ import {
   writeSuback,
   writeUnsuback,
 } from '#mqtt/control-packets'
-import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
-import { PacketReader } from '#mqtt/packet-reader'
-import type { PacketTurns } from '#mqtt/packet-turns'
-import { readAcknowledgement, readPublish, writeAcknowledgement } from '#mqtt/publish-packet'
+import { PacketReader, type PacketTurns } from '#mqtt/packet-reader'
+import { readAcknowledgement, readPublish, TopicAliases, writeAcknowledgement } from '#mqtt/publish-packet'
 import { connectRefusals, malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reason-codes'
 import { isTopicFilter, isTopicName } from '#mqtt/topic'
-import { TopicAliases } from '#mqtt/topic-aliases'
 import { subscriptionsMax, type Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
 import type { CommitCallback } from '#runtime/gate'
@@ -54,7 +53,7 @@ export class Connection {
   readonly #transport: Transport
   readonly #reader: PacketReader
   #version: ProtocolVersion = 4
-  #client: Client | undefined
+  client: Client | undefined
   /** Whether CONNACK was sent. */
   #isConnected = false
   #will: Connect['will']
@@ -77,10 +76,6 @@ export class Connection {
     this.deadlineMs = context.world.monotonic() + connectMsMax
   }
 
-  get client(): Client | undefined {
-    return this.#client
-  }
-
   received(chunk: Uint8Array): void {
     if (!this.#isClosed) this.#attempt(() => this.#reader.received(chunk))
   }
@@ -92,7 +87,7 @@ export class Connection {
 
   /** The transport can take further bytes. */
   drained(): void {
-    this.#client?.onDrained()
+    this.client?.onDrained()
   }
 
   /**
@@ -145,7 +140,7 @@ export class Connection {
   #close(): void {
     this.#isClosed = true
     this.#reader.close()
-    const client = this.#client
+    const client = this.client
     const will = this.#will
     this.#will = undefined
     if (client && will) this.#context.topics.publishWill(client, will)
@@ -155,7 +150,7 @@ export class Connection {
 
   #packet(first: number, body: Uint8Array): void {
     const type = first >> 4
-    const client = this.#client
+    const client = this.client
     if (this.#keepAliveMs > 0) this.deadlineMs = this.#context.world.monotonic() + this.#keepAliveMs
     if (client && type === packetTypes.publish) this.#publish(client, first, body)
     else if (client) this.#control(client, type, first, body)
@@ -259,12 +254,12 @@ export class Connection {
       topicAliasMaximum: Math.min(offered.topicAliasMaximum ?? 0, topicAliasMaximum),
       end: (reason, message) => world.soon(() => this.end(reason, message)),
     })
-    this.#client = client
+    this.client = client
     this.#will = connect.will
     this.#context.accepted(this, client)
     const { topics } = this.#context
-    const { isPresent, session } = topics.begin(client, connect.clean, expiryS * 1_000)
-    const expiryMs = topics.isPersistent(client) ? session.expiryMs : 0
+    const { isPresent, session } = topics.sessions.begin(client, connect.clean, expiryS * 1_000)
+    const expiryMs = topics.sessions.has(client) ? session.expiryMs : 0
     const properties: ConnackProperties = {
       receiveMaximum,
       maximumPacketSize: packetBytesMax,
@@ -335,7 +330,7 @@ export class Connection {
       client.outgoing.acknowledged(type, packetId, given)
       return
     }
-    this.#context.topics.release(client, packetId, (isKnown) => {
+    this.#context.topics.exchange.release(client, packetId, (isKnown) => {
       const reason = isKnown ? reasons.success : reasons.packetIdentifierUnknown
       client.send(writeAcknowledgement(packetTypes.pubcomp, packetId, this.#version, reason))
     })
@@ -359,7 +354,7 @@ export class Connection {
     const { topics, afterCommit } = this.#context
     topics.saveSubscriptions(client)
     const failed = () => this.end(reasons.serverBusy, 'the session could not be stored')
-    if (topics.isPersistent(client)) afterCommit({ committed: answer, failed })
+    if (topics.sessions.has(client)) afterCommit({ committed: answer, failed })
     else answer()
   }
 
@@ -375,8 +370,9 @@ export class Connection {
     const { reasonCode = reasons.success, properties } = readDisconnect(first, body, this.#version)
     const expiryS = properties?.sessionExpiryInterval
     // MQTT-3.14.2-2.
-    if (expiryS && !this.#context.topics.isPersistent(client)) throw protocolError('the session is not persistent')
-    if (expiryS !== undefined) this.#context.topics.setExpiry(client, expiryS * 1_000)
+    const { sessions } = this.#context.topics
+    if (expiryS && !sessions.has(client)) throw protocolError('the session is not persistent')
+    if (expiryS !== undefined) sessions.setExpiry(client, expiryS * 1_000)
     if (reasonCode !== reasons.disconnectWithWill) this.#will = undefined
     this.#transport.close()
     this.#close()

@@ -2,7 +2,7 @@ import type { SessionSockets } from '#access/session-sockets'
 import { Problem } from '#model/problem'
 import type { Client } from '#mqtt/client'
 import { Connection, type ConnectionContext } from '#mqtt/connection'
-import { PacketTurns } from '#mqtt/packet-turns'
+import { PacketTurns } from '#mqtt/packet-reader'
 import { reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
 import type { World } from '#runtime/world'
@@ -79,7 +79,7 @@ export class Connections {
    */
   async ownerChanged(): Promise<void> {
     await this.#endAll('another node answers now')
-    if (!this.#isWritable()) this.#context.topics.clear()
+    if (!this.#isWritable()) this.#context.topics.free.clear()
   }
 
   /** Disconnects all clients, in batches. */
@@ -92,7 +92,7 @@ export class Connections {
 
   /** Ends an older connection of the same principal with the same client identifier. MQTT-3.1.4-3. */
   #accepted(connection: Connection, client: Client): void {
-    const name = nameOf(client)
+    const name = client.key
     const before = this.#clients.get(name)
     this.#clients.set(name, connection)
     const { caller } = client.principal
@@ -104,7 +104,7 @@ export class Connections {
     this.#open.delete(connection)
     const { client } = connection
     if (!client) return
-    const name = nameOf(client)
+    const name = client.key
     if (this.#clients.get(name) === connection) this.#clients.delete(name)
     this.#sessions?.remove(client.socket)
     try {
@@ -124,9 +124,4 @@ export class Connections {
       else this.#cancelTick = undefined
     })
   }
-}
-
-/** Keys of principals contain no line break. */
-function nameOf({ principal, clientId }: Client): string {
-  return `${principal.key}\n${clientId}`
 }

@@ -1,6 +1,5 @@
 import { generate, type Packet, parser } from 'mqtt-packet'
 import { z } from 'zod'
-import type { ProtocolVersion, Qos } from '#mqtt/packet'
 import { malformed, PacketFault, protocolError, type Reason, reasons, returnCodeOf } from '#mqtt/reason-codes'
 
 /**
@@ -8,6 +7,24 @@ import { malformed, PacketFault, protocolError, type Reason, reasons, returnCode
  * rare, so the package `mqtt-packet` unpacks them after our own framing. A schema checks the result, because the
  * package accepts misplaced and repeated properties, and any bytes as text.
  */
+
+/** 4 is MQTT 3.1.1. */
+export type ProtocolVersion = 4 | 5
+export type Qos = 0 | 1 | 2
+
+/** The packets that a client may send. MQTT 5.0 §2.1.2. */
+export const packetTypes = {
+  connect: 1,
+  publish: 3,
+  puback: 4,
+  pubrec: 5,
+  pubrel: 6,
+  pubcomp: 7,
+  subscribe: 8,
+  unsubscribe: 10,
+  pingreq: 12,
+  disconnect: 14,
+} as const
 
 /** The largest packet that is unpacked: 32 KiB of the shortest strings or properties take some milliseconds. */
 const controlBytesMax = 32 * 1024
@@ -86,8 +103,7 @@ const Subscribe = z.object({
     .min(1),
   properties: z.strictObject({ subscriptionIdentifier: z.int().min(1).optional(), userProperties }).optional(),
 })
-export type Subscribe = Readonly<z.infer<typeof Subscribe>>
-export type Subscription = Subscribe['subscriptions'][number] & {
+export type Subscription = z.infer<typeof Subscribe>['subscriptions'][number] & {
   /** The client's identifier of the subscription, which is sent with each of its messages. MQTT 5.0 §3.8.2.1.2. */
   readonly identifier?: number | undefined
 }
@@ -98,7 +114,6 @@ const Unsubscribe = z.object({
   unsubscriptions: z.array(text).min(1),
   properties: z.strictObject({ userProperties }).optional(),
 })
-export type Unsubscribe = Readonly<z.infer<typeof Unsubscribe>>
 
 const Disconnect = z.object({
   cmd: z.literal('disconnect'),
@@ -107,7 +122,6 @@ const Disconnect = z.object({
     .strictObject({ sessionExpiryInterval: uint32.optional(), reasonString: text.optional(), userProperties })
     .optional(),
 })
-export type Disconnect = Readonly<z.infer<typeof Disconnect>>
 
 const Publish = z.object({ cmd: z.literal('publish'), properties: PublishProperties.optional() })
 
@@ -138,19 +152,14 @@ export function readConnect(first: number, body: Uint8Array): Connect {
   return connect
 }
 
-/** MQTT-3.8.1-1, MQTT-3.8.3-3. @throws PacketFault */
-export function readSubscribe(first: number, body: Uint8Array, version: ProtocolVersion): Subscribe {
-  return unpack(Subscribe, first, body, version)
-}
+/** MQTT-3.8.1-1, MQTT-3.8.3-3. */
+export const readSubscribe = readerOf(Subscribe)
+export const readUnsubscribe = readerOf(Unsubscribe)
+export const readDisconnect = readerOf(Disconnect)
 
-/** @throws PacketFault */
-export function readUnsubscribe(first: number, body: Uint8Array, version: ProtocolVersion): Unsubscribe {
-  return unpack(Unsubscribe, first, body, version)
-}
-
-/** @throws PacketFault */
-export function readDisconnect(first: number, body: Uint8Array, version: ProtocolVersion): Disconnect {
-  return unpack(Disconnect, first, body, version)
+/** The returned function throws PacketFault. */
+function readerOf<S extends z.ZodType>(schema: S) {
+  return (first: number, body: Uint8Array, version: ProtocolVersion) => unpack(schema, first, body, version)
 }
 
 /**
@@ -217,7 +226,6 @@ export interface ConnackProperties {
   readonly topicAliasMaximum?: number
   readonly sessionExpiryInterval?: number
   readonly assignedClientIdentifier?: string
-  readonly serverKeepAlive?: number
   readonly retainAvailable?: boolean
   readonly sharedSubscriptionAvailable?: boolean
   readonly reasonString?: string

@@ -64,15 +64,10 @@ function principalOf(
 ): Principal | Promise<Principal> {
   if (username === undefined) throw new Problem('unauthorized', 'a user name is required')
   const secret = password && textOf(password)
-  if (username === tokenName) {
-    return mapMaybePromise(
-      identity.authenticate(request(address, 'authorization', `Bearer ${secret}`), 'session'),
-      programOf,
-    )
-  }
-  if (username === keyName) {
-    return mapMaybePromise(identity.authenticate(request(address, 'x-api-key', secret ?? ''), 'session'), programOf)
-  }
+  const programBy = (header: string, value: string) =>
+    mapMaybePromise(identity.authenticate(request(address, header, value), 'session'), programOf)
+  if (username === tokenName) return programBy('authorization', `Bearer ${secret}`)
+  if (username === keyName) return programBy('x-api-key', secret ?? '')
   const link = identity.linkCallerBy(username, secret, address)
   const { tenant, device, key } = link
   return { key: `${tenant}/${device ?? `*/${key}`}`, tenant, link }

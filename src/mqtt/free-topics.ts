@@ -61,7 +61,7 @@ export class FreeTopics {
   /** `isContinued`: the client continues its session. */
   connected(client: Client, isContinued: boolean): void {
     if (!this.#isOn) return
-    const key = keyOf(client)
+    const key = client.key
     this.#endDelay(key, isContinued)
     const broker = this.#brokerOf(client)
     if (!isContinued) {
@@ -94,7 +94,7 @@ export class FreeTopics {
   /** `expiryMs`: how long the session lasts from now on. If 0, the session ends now. */
   disconnected(client: Client, expiryMs: number): void {
     const broker = this.#brokers.get(client.principal.tenant)
-    broker?.left(keyOf(client), expiryMs > 0 ? this.#world.monotonic() + expiryMs : undefined)
+    broker?.left(client.key, expiryMs > 0 ? this.#world.monotonic() + expiryMs : undefined)
   }
 
   /** Drops all messages, subscriptions and wills, because another node answers now. */
@@ -119,14 +119,14 @@ export class FreeTopics {
     if (!isValid) return reasons.topicFilterInvalid
     if (!mayReceive(client)) return reasons.notAuthorized
     const broker = this.#brokerOf(client)
-    if (!broker.subscribe(keyOf(client), client, subscription)) return reasons.quotaExceeded
+    if (!broker.subscribe(client.key, client, subscription)) return reasons.quotaExceeded
     const hasRetained = !shared && (rh === 0 || (rh === 1 && isNew))
     if (hasRetained) broker.sendRetained(client, subscription)
     return subscription.qos
   }
 
   unsubscribe(client: Client, topic: string): void {
-    this.#brokers.get(client.principal.tenant)?.unsubscribe(keyOf(client), topic)
+    this.#brokers.get(client.principal.tenant)?.unsubscribe(client.key, topic)
   }
 
   /** Publishes a message. A repeated message with QoS 2 is not published again. */
@@ -153,7 +153,7 @@ export class FreeTopics {
       this.#publish(client, will)
       return
     }
-    const key = keyOf(client)
+    const key = client.key
     const publish = () => {
       this.#takeWill(key)
       this.#publish(client, will)
@@ -202,9 +202,4 @@ function isAllowed({ principal: { link, caller } }: Client, action: 'read' | 'up
     if (error instanceof Problem) return false
     throw error
   }
-}
-
-/** Keys of principals contain no line break. */
-function keyOf({ principal, clientId }: Client): string {
-  return `${principal.key}\n${clientId}`
 }

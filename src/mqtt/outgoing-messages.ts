@@ -1,5 +1,4 @@
-import type { Delivery, Properties } from '#mqtt/control-packets'
-import { packetTypes } from '#mqtt/packet'
+import { type Delivery, type Properties, packetTypes } from '#mqtt/control-packets'
 import { type Reason, reasons } from '#mqtt/reason-codes'
 
 /** The methods of a client that its messages need. */

@@ -1,6 +1,6 @@
-import type { PacketTurns } from '#mqtt/packet-turns'
 import { malformed, PacketFault, reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
+import type { World } from '#runtime/world'
 
 /** The limit of bytes that arrive while reading is paused. Websockets cannot be paused. */
 const backlogBytesMax = 2 * 1024 * 1024
@@ -27,30 +27,22 @@ export class PacketReader {
   readonly #take: TakePacket
   #backlog: Uint8Array[] = []
   #backlogBytes = 0
-  #isPaused = false
-  #isWaiting = false
+  isPaused = false
+  /** Whether packets wait for their turn. */
+  isWaiting = false
 
   constructor(parts: PacketReaderParts) {
     this.#parts = parts
     this.framing = new PacketFraming(parts.bytesMax)
     this.#take = (first, body) => {
       parts.take(first, body)
-      return !this.#isPaused && !parts.turns.isOver
+      return !this.isPaused && !parts.turns.isOver
     }
-  }
-
-  get isPaused(): boolean {
-    return this.#isPaused
-  }
-
-  /** Whether packets wait for their turn. */
-  get isWaiting(): boolean {
-    return this.#isWaiting
   }
 
   /** @throws PacketFault, and what `take` throws */
   received(chunk: Uint8Array): void {
-    const mustWait = this.#isPaused || this.#isWaiting || this.#parts.turns.isOver
+    const mustWait = this.isPaused || this.isWaiting || this.#parts.turns.isOver
     const rest = mustWait ? chunk : this.framing.add(chunk, this.#take)
     if (!rest || rest.length === 0) return
     // Copied, because the bytes are valid only during this call.
@@ -59,24 +51,25 @@ export class PacketReader {
   }
 
   pause(): void {
-    this.#isPaused = true
+    this.isPaused = true
     this.#parts.transport.pause()
   }
 
   /** Continues to read, first the bytes that arrived during the pause. @throws PacketFault, and what `take` throws */
   resume(): void {
-    this.#isPaused = false
-    if (!this.#isWaiting) this.takeBacklog()
+    this.isPaused = false
+    if (!this.isWaiting) this.takeBacklog()
   }
 
+  /** Takes packets until the turn is over. If packets are left, this reader gets another turn. */
   takeWaiting(): void {
-    this.#isWaiting = false
+    this.isWaiting = false
     this.#parts.turn()
   }
 
   /** @throws PacketFault, and what `take` throws */
   takeBacklog(): void {
-    while (!this.#isPaused && this.#backlog.length > 0) {
+    while (!this.isPaused && this.#backlog.length > 0) {
       if (this.#parts.turns.isOver) {
         this.#wait()
         return
@@ -86,18 +79,18 @@ export class PacketReader {
       const rest = this.framing.add(chunk, this.#take)
       if (rest && rest.length > 0) this.#keep(rest, true)
     }
-    if (!this.#isPaused) this.#parts.transport.resume()
+    if (!this.isPaused) this.#parts.transport.resume()
   }
 
   /** No packet is taken any more. */
   close(): void {
-    this.#isPaused = true
+    this.isPaused = true
     this.#backlog = []
   }
 
   #wait(): void {
-    if (this.#isPaused || this.#isWaiting) return
-    this.#isWaiting = true
+    if (this.isPaused || this.isWaiting) return
+    this.isWaiting = true
     this.#parts.transport.pause()
     this.#parts.turns.add(this)
   }
@@ -134,7 +127,8 @@ export class PacketFraming {
   /** The largest packet, with its head. */
   bytesMax: number
   #held: Uint8Array | undefined
-  #heldBytes = 0
+  /** The number of bytes of the unfinished packet. */
+  heldBytes = 0
   /** The length of the head that was read last. */
   #headBytes = 0
   /** The length of the packet with this head, 0 if more bytes are needed to know the length. */
@@ -142,11 +136,6 @@ export class PacketFraming {
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax
-  }
-
-  /** The number of bytes of the unfinished packet. */
-  get heldBytes(): number {
-    return this.#heldBytes
   }
 
   /**
@@ -159,10 +148,10 @@ export class PacketFraming {
     while (at < chunk.length) {
       if (this.#held) {
         at += this.#hold(this.#held, chunk, at)
-        if (this.#packetBytes === 0 || this.#heldBytes < this.#packetBytes) continue
+        if (this.#packetBytes === 0 || this.heldBytes < this.#packetBytes) continue
         const packet = this.#held.subarray(0, this.#packetBytes)
         this.#held = undefined
-        this.#heldBytes = 0
+        this.heldBytes = 0
         if (!take(packet[0] as number, packet.subarray(this.#headBytes))) return chunk.subarray(at)
         continue
       }
@@ -182,18 +171,18 @@ export class PacketFraming {
 
   /** Adds bytes to the unfinished packet, up to its end. Returns the number of bytes added. */
   #hold(held: Uint8Array, chunk: Uint8Array, at: number): number {
-    const isHeadKnown = this.#heldBytes >= 2 && this.#packetBytes > 0
-    const wanted = isHeadKnown ? this.#packetBytes - this.#heldBytes : 1
+    const isHeadKnown = this.heldBytes >= 2 && this.#packetBytes > 0
+    const wanted = isHeadKnown ? this.#packetBytes - this.heldBytes : 1
     const count = Math.min(wanted, chunk.length - at)
     let target = held
-    if (this.#heldBytes + count > held.length) {
-      target = new Uint8Array(Math.min(Math.max(2 * held.length, this.#heldBytes + count), this.bytesMax))
-      target.set(held.subarray(0, this.#heldBytes))
+    if (this.heldBytes + count > held.length) {
+      target = new Uint8Array(Math.min(Math.max(2 * held.length, this.heldBytes + count), this.bytesMax))
+      target.set(held.subarray(0, this.heldBytes))
       this.#held = target
     }
-    target.set(chunk.subarray(at, at + count), this.#heldBytes)
-    this.#heldBytes += count
-    if (!isHeadKnown) this.#readHead(target, 0, this.#heldBytes)
+    target.set(chunk.subarray(at, at + count), this.heldBytes)
+    this.heldBytes += count
+    if (!isHeadKnown) this.#readHead(target, 0, this.heldBytes)
     return count
   }
 
@@ -217,5 +206,70 @@ export class PacketFraming {
       return
     }
     throw malformed('a remaining length of more than four bytes')
+  }
+}
+
+/** How long packets are processed before other work of the event loop runs. */
+const sliceMs = 8
+/**
+ * A longer turn had an expensive packet. The next turn then waits as long as the expensive turn took, up to
+ * `waitMsMax`, so packets use about half of the CPU at most.
+ */
+const expensiveMs = 2 * sliceMs
+/** The longest wait. A pause of the process during a turn must not delay the next turn for long. */
+const waitMsMax = 50
+
+/**
+ * Shares the time for packets among all connections. Node reads up to 2 MiB of one connection in a cycle of the event
+ * loop. In packets of two bytes, or in the most expensive packets, this would be some seconds of work.
+ */
+export class PacketTurns {
+  readonly #world: World
+  readonly #waiting = new Set<PacketReader>()
+  #isScheduled = false
+  /**
+   * When the first packet of this cycle of the event loop, or of the running turns, was processed, by
+   * `World.monotonic`.
+   */
+  #startedAt: number | undefined
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** Whether packets have to wait for the next turn. */
+  get isOver(): boolean {
+    const now = this.#world.monotonic()
+    if (this.#startedAt === undefined) {
+      this.#startedAt = now
+      this.#world.soon(() => {
+        this.#startedAt = undefined
+      })
+    }
+    return now - this.#startedAt >= sliceMs
+  }
+
+  add(reader: PacketReader): void {
+    this.#waiting.add(reader)
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    this.#world.soon(() => this.#run())
+  }
+
+  /** Processes waiting packets. Connections are served in rotation. */
+  #run(): void {
+    const startedAt = this.#world.monotonic()
+    this.#startedAt = startedAt
+    for (const reader of this.#waiting) {
+      this.#waiting.delete(reader)
+      reader.takeWaiting()
+      if (this.#world.monotonic() - startedAt >= sliceMs) break
+    }
+    this.#startedAt = undefined
+    this.#isScheduled = this.#waiting.size > 0
+    if (!this.#isScheduled) return
+    const spentMs = this.#world.monotonic() - startedAt
+    if (spentMs > expensiveMs) this.#world.after(Math.min(spentMs, waitMsMax), () => this.#run())
+    else this.#world.soon(() => this.#run())
   }
 }

@@ -1,6 +1,13 @@
-import { type Delivery, type Properties, readPublishProperties, writePublish } from '#mqtt/control-packets'
-import { type ProtocolVersion, packetTypes, type Qos } from '#mqtt/packet'
-import { malformed, protocolError, type Reason, reasons } from '#mqtt/reason-codes'
+import {
+  type Delivery,
+  type Properties,
+  type ProtocolVersion,
+  packetTypes,
+  type Qos,
+  readPublishProperties,
+  writePublish,
+} from '#mqtt/control-packets'
+import { malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reason-codes'
 
 /** A message of a client. The payload is valid as long as the bytes of its packet. */
 export interface Publication {
@@ -49,14 +56,8 @@ export function readPublish(first: number, body: Uint8Array, version: ProtocolVe
   }
 }
 
-/** An answer to a PUBLISH, or the next step of QoS 2. */
-export interface Acknowledgement {
-  readonly packetId: number
-  readonly reason: number
-}
-
 /** Reads PUBACK, PUBREC, PUBREL or PUBCOMP. MQTT 5.0 §3.4 to §3.7. @throws PacketFault */
-export function readAcknowledgement(body: Uint8Array, version: ProtocolVersion): Acknowledgement {
+export function readAcknowledgement(body: Uint8Array, version: ProtocolVersion): { packetId: number; reason: number } {
   if (version === 4 && body.length !== 2) throw malformed('an acknowledgement has two bytes')
   const packetId = wordAt(body, 0)
   if (packetId === 0) throw protocolError('packet identifier 0')
@@ -166,5 +167,27 @@ function readUtf8(bytes: Uint8Array, from: number, end: number): string {
     return decoder.decode(bytes.subarray(from, end))
   } catch {
     throw malformed('a string is not valid UTF-8')
+  }
+}
+
+/** Topics that a client names by a number. MQTT 5.0 §3.3.2.3.4. */
+export class TopicAliases {
+  readonly #highest: number
+  #topics: Map<number, string> | undefined
+
+  constructor(highest: number) {
+    this.#highest = highest
+  }
+
+  /** @throws PacketFault */
+  topicOf({ topic, properties }: Pick<Publication, 'topic' | 'properties'>): string {
+    const alias = properties?.topicAlias
+    if (alias === undefined) return topic
+    if (alias === 0 || alias > this.#highest) throw new PacketFault(reasons.topicAliasInvalid, `alias ${alias}`)
+    this.#topics ??= new Map()
+    if (topic !== '') this.#topics.set(alias, topic)
+    const known = this.#topics.get(alias)
+    if (known === undefined) throw protocolError(`alias ${alias} has no topic`)
+    return known
   }
 }

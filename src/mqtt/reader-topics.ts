@@ -2,13 +2,11 @@ import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import type { Hub } from '#events/hub'
 import type { DevicePort } from '#link/device-port'
-import type { Caller } from '#model/caller'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import type { Client } from '#mqtt/client'
-import type { Delivery, Subscription } from '#mqtt/control-packets'
-import type { Qos } from '#mqtt/packet'
+import type { Delivery, Qos, Subscription } from '#mqtt/control-packets'
 import { absentLevel, deviceOfFilter, eventFilterOf, levelOf, readerKindOf } from '#mqtt/reader-filter'
 import { reasons } from '#mqtt/reason-codes'
 import { changeMessages, type StateEvent, type StateMessage, stateMessages } from '#mqtt/state-topics'
@@ -277,7 +275,7 @@ export class ReaderTopics {
         if (client.isClosed || !caller) return
         const state = system.peek(deviceAddress(tenant, device)) as DeviceState | undefined
         if (!state?.exists) continue
-        const messages = [...this.#present(caller, state, levels)]
+        const messages = [...stateMessages(system, caller, state, levels)]
         // After the commit, because the last changes might not be stored yet.
         if (messages.length > 0) {
           port.whenStored(() => {
@@ -289,10 +287,6 @@ export class ReaderTopics {
       }
     }
     await system.gate.whenStored()
-  }
-
-  #present(caller: Caller, state: DeviceState, levels: readonly (readonly string[])[]): Iterable<StateMessage> {
-    return stateMessages(this.#parts.system, caller, state, levels)
   }
 }
 

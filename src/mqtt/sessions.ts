@@ -1,18 +1,4 @@
-import {
-  devicesRecord,
-  idsIn,
-  type MqttSessionCommand,
-  mqttSessionAddress,
-  noSessionDevices,
-  packedIds,
-  type SaveMqttSession,
-  type SessionDevices,
-  type StoredMqttSession,
-  type StoredMqttSubscription,
-  type StoredPosition,
-  sessionRecord,
-  subscriptionsRecord,
-} from '#actors/mqtt-session/mqtt-session'
+import { type MqttSessionCommand, type SaveMqttSession, type SessionDevices, type StoredMqttSession, type StoredMqttSubscription, type StoredPosition, devicesRecord, idsIn, mqttSessionAddress, noSessionDevices, packedIds, sessionRecord, subscriptionsRecord } from '#actors/mqtt-session/mqtt-session'
 import type { Entry } from '#model/entry'
 import { tenantKey } from '#model/tenant'
 import type { Client, Principal } from '#mqtt/client'
@@ -102,6 +88,7 @@ export class Sessions {
     return { isPresent: continued !== undefined, session }
   }
 
+  /** Sets how long the session lasts after the end of the connection. */
   setExpiry(client: Client, expiryMs: number): void {
     const session = this.#open.get(client)
     if (session) session.expiryMs = Math.min(expiryMs, expiryMsMax)

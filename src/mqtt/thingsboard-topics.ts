@@ -7,14 +7,19 @@ import type { Links } from '#link/links'
 import { type Entry, isPropertyError } from '#model/entry'
 import { deviceIdentifierOf, formatPropertyIdHex } from '#model/identifier'
 import { isJsonObject } from '#model/json-value'
-import { messageCharactersMax, type WriteResult } from '#model/link-message'
+import { messageCharactersMax, type ResultMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { PropertyValue } from '#model/property-type'
 import { type Client, type ClientMessage, ClientSocket } from '#mqtt/client'
-import { attributesOf, type FreeValues, readJsonObject, telemetryOf } from '#mqtt/free-json'
-import type { FreeReports, FreeService } from '#mqtt/free-reports'
-import type { Answer, ClientLink, LinkExchange } from '#mqtt/link-exchange'
-import { PublishedFrames } from '#mqtt/published-frames'
+import {
+  attributesOf,
+  type FreeReports,
+  type FreeService,
+  type FreeValues,
+  readJsonObject,
+  telemetryOf,
+} from '#mqtt/free-reports'
+import { type Answer, type ClientLink, type LinkExchange, PublishedFrames } from '#mqtt/link-exchange'
 import { reasonOf, reasons } from '#mqtt/reason-codes'
 import { isMatching } from '#mqtt/topic'
 import type { System } from '#runtime/system'
@@ -346,15 +351,13 @@ export class ThingsBoardTopics {
 
   /** Passes on the result of a write. `message` is undefined if the device accepted it. */
   #answer({ linked, id, propIds }: PendingRequest, message: string | undefined): void {
-    const results = propIds.map((propId): WriteResultOf => {
+    const results = propIds.map((propId): ResultMessage['results'][number] => {
       if (message === undefined) return { propId, status: 'OK' }
       return { propId, status: 'REJECTED', message: message.slice(0, messageCharactersMax).toWellFormed() }
     })
     this.#parts.links.writes.result(linked, { type: 'RESULT', flakeAddress: linked.flakeAddress, id, results })
   }
 }
-
-type WriteResultOf = (typeof WriteResult)['_output']
 
 /** @throws Problem `bad_request` */
 function identifierOf(name: unknown): string {

@@ -31,13 +31,14 @@ export interface TopicsOptions extends Pick<ReaderParts, 'hub' | 'listing' | 'lo
 
 /** Passes each message to the module for its topic. */
 export class Topics {
-  readonly #sessions: Sessions
-  readonly #exchange: LinkExchange
+  /** A client begins or continues its session before CONNACK. */
+  readonly sessions: Sessions
+  readonly exchange: LinkExchange
   readonly #links: LinkTopics
   readonly #thingsBoard: ThingsBoardTopics
   readonly #readers: ReaderTopics
   readonly #writes: SetTopics
-  readonly #free: FreeTopics
+  readonly free: FreeTopics
   readonly hasFreeTopics: boolean
   /** Counts of messages of clients. */
   readonly counts = { received: 0, refused: 0 }
@@ -47,8 +48,8 @@ export class Topics {
     const sessions = new Sessions(system)
     const exchange = new LinkExchange(links, sessions)
     const reports = new FreeReports({ system, links, intern })
-    this.#sessions = sessions
-    this.#exchange = exchange
+    this.sessions = sessions
+    this.exchange = exchange
     this.#links = new LinkTopics({ world, links, sessions, exchange })
     this.#thingsBoard = new ThingsBoardTopics({ system, links, exchange, reports })
     this.#readers = new ReaderTopics({ system, hub, listing, localTopics, port: links.port })
@@ -59,13 +60,8 @@ export class Topics {
       else answer()
     }
     this.#writes = new SetTopics({ system, links, audit, received })
-    this.#free = new FreeTopics({ world, isOn: hasFreeTopics, received })
+    this.free = new FreeTopics({ world, isOn: hasFreeTopics, received })
     this.hasFreeTopics = hasFreeTopics
-  }
-
-  /** Continues the session of the client, or begins a new session, before CONNACK. @throws Problem `storage` */
-  begin(client: Client, isClean: boolean, expiryMs: number): { isPresent: boolean; session: Session } {
-    return this.#sessions.begin(client, isClean, expiryMs)
   }
 
   /** Call after CONNACK, and before any message of the client. */
@@ -75,7 +71,7 @@ export class Topics {
       if (ThingsBoardTopics.isTopic(filter)) this.#thingsBoard.subscribed(client, filter)
     }
     this.#readers.resume(client, position)
-    this.#free.connected(client, isContinued)
+    this.free.connected(client, isContinued)
   }
 
   disconnected(client: Client): void {
@@ -83,39 +79,20 @@ export class Topics {
     this.#thingsBoard.disconnected(client)
     this.#position(client)
     this.#readers.disconnected(client)
-    this.#free.disconnected(client, this.#sessions.expiryMsOf(client))
-    this.#sessions.left(client)
-  }
-
-  isPersistent(client: Client): boolean {
-    return this.#sessions.has(client)
-  }
-
-  /** Sets how long the session lasts after the end of the connection. */
-  setExpiry(client: Client, expiryMs: number): void {
-    this.#sessions.setExpiry(client, expiryMs)
-  }
-
-  /** The client sent PUBREL. */
-  release(client: Client, packetId: number, released: (isKnown: boolean) => void): void {
-    this.#exchange.release(client, packetId, released)
-  }
-
-  /** Drops the free topics, because another node answers now. */
-  clear(): void {
-    this.#free.clear()
+    this.free.disconnected(client, this.sessions.expiryMsOf(client))
+    this.sessions.left(client)
   }
 
   /** Called every second. */
   tick(): void {
     if (++this.#ticks % positionsEverySeconds === 0)
-      for (const client of this.#sessions.clients()) this.#position(client)
-    this.#sessions.renew()
-    this.#free.tick()
+      for (const client of this.sessions.clients()) this.#position(client)
+    this.sessions.renew()
+    this.free.tick()
   }
 
   #position(client: Client): void {
-    this.#sessions.positioned(client, this.#readers.positionOf(client))
+    this.sessions.positioned(client, this.#readers.positionOf(client))
   }
 
   publish(client: Client, message: ClientMessage, answer: Answer): void {
@@ -124,7 +101,7 @@ export class Topics {
     if (topic === linkTopic) this.#links.publish(client, message, answer)
     else if (ThingsBoardTopics.isTopic(topic)) this.#thingsBoard.publish(client, message, answer)
     else if (SetTopics.isTopic(topic)) this.#writes.publish(client, message, answer)
-    else if (this.#free.includes(topic)) this.#free.publish(client, message, answer)
+    else if (this.free.includes(topic)) this.free.publish(client, message, answer)
     else answer({ reason: reasons.topicNameInvalid, message: `${topic} is not a topic of this server` })
   }
 
@@ -134,12 +111,12 @@ export class Topics {
     const { willDelayInterval = 0, ...passed } = properties
     const will = { topic, payload, qos, isRetained: retain, properties: passed }
     try {
-      if (!this.#free.includes(topic)) {
+      if (!this.free.includes(topic)) {
         this.publish(client, { ...will, qos: 0, packetId: 0 }, () => {})
         return
       }
-      const delayMs = Math.min(willDelayInterval * 1_000, this.#sessions.expiryMsOf(client))
-      this.#free.publishWill(client, { ...will, delayMs })
+      const delayMs = Math.min(willDelayInterval * 1_000, this.sessions.expiryMsOf(client))
+      this.free.publishWill(client, { ...will, delayMs })
     } catch (error) {
       // The store is closed; the connection ends without the will.
       if (!(error instanceof Problem)) throw error
@@ -164,21 +141,21 @@ export class Topics {
       return this.#thingsBoard.subscribed(client, topic) ? 0 : reasons.notAuthorized
     }
     if (readerKindOf(topic)) return this.#readers.subscribe(client, subscription, isNew)
-    if (this.#free.includes(topic)) return this.#free.subscribe(client, subscription, isNew)
+    if (this.free.includes(topic)) return this.free.subscribe(client, subscription, isNew)
     return reasons.topicFilterInvalid
   }
 
   /** Returns whether the client had this subscription. */
   unsubscribe(client: Client, topic: string): boolean {
     this.#readers.unsubscribe(client, topic)
-    this.#free.unsubscribe(client, topic)
+    this.free.unsubscribe(client, topic)
     return client.subscriptions.delete(topic)
   }
 
   /** Stores the subscriptions of a persistent session. */
   saveSubscriptions(client: Client): void {
     this.#position(client)
-    this.#sessions.subscriptionsChanged(client)
+    this.sessions.subscriptionsChanged(client)
   }
 }
 

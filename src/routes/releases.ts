@@ -1,6 +1,5 @@
 import * as api from '#api/update-projects'
 import { type PutReleaseAnswer, projectAddress } from '#actors/project/state'
-import { partNameOf } from '#firmware/part-name'
 import { checkPut, putAction } from '#http/authentication'
 import { type Binding, type BodyStream, type Call, type Reply, bind } from '#http/call'
 import type { Caller } from '#model/caller'
@@ -12,6 +11,7 @@ import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import { readImage } from '#api/updates'
 import { matchesEtag, textReply } from '#routes/replies'
 import { checkProjectLimit, existingProject, mustReachAll, requireEmbeddedServer } from '#routes/update-projects'
+import { partNameOf } from '#firmware/image-uses'
 
 /** Shares of the 64 concurrent uploads that the image store allows. */
 const uploadLimits = { things: 'uploads', perUserMax: 8, perTenantMax: 32 }

@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest'
-import { ConnectionLost, type ConnectOptions, connect } from '#client/client'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ConnectionLost, type ConnectOptions, connect, type SocketConstructor } from '#client/client'
 import { nextOf } from '#client/requests'
+import { until } from '#test/blackbox/until'
 import { json, TestFetch } from '#test/client/test-fetch'
 import { VirtualTime } from '#test/client/virtual-time'
 
@@ -146,4 +147,19 @@ describe('the path of the next page', () => {
     await expect(read()).rejects.toBeInstanceOf(ConnectionLost)
     expect(seen).toEqual([{ deviceIdentifier: 'A' }])
   })
+})
+
+test('the client waits until the time of Retry-After by the clock of the server', async () => {
+  const at = 1_790_000_000_000
+  const aheadMs = 600_000
+  const busy = () =>
+    json(503, { error: 'overloaded' }, { 'retry-after': '7', date: new Date(at + aheadMs).toUTCString() })
+  const never = class {} as unknown as SocketConstructor
+  const client = clientOf(new TestFetch(busy), { WebSocket: never, now: () => at, random: () => 0.5 })
+  onTestFinished(() => client.close())
+  const { connection } = client.state()
+  await until(() => connection.value.nextAttemptAt !== undefined, 'the refusal')
+  const { nextAttemptAt = 0, problem } = connection.value
+  expect(nextAttemptAt - client.now()).toBe(7_250)
+  expect([client.now() - at > aheadMs - 2_000, problem]).toEqual([true, expect.objectContaining({ status: 503 })])
 })

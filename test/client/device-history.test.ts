@@ -1,19 +1,21 @@
 import { expect, test } from 'vitest'
+import { type Desired, followDesired } from '#client/device-desired'
 import { type History, type HistoryOptions, type HistorySource, readHistory } from '#client/device-history'
 import type { RawAnswer, Request } from '#client/transport'
 import type { StreamEvent } from '#model/event'
 
-const turns = async () => {
-  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
-}
+/** The history of a device, and its desired values. */
 
-/** A server whose answers the test gives. */
-class Fixture implements HistorySource {
-  readonly requests: { readonly request: Request; answer(body: object, link?: string): Promise<void> }[] = []
+/** The place of the events and requests of these tests. */
+const place = { deviceIdentifier: 'D', serviceIdentifier: 'climate' }
+
+/** A server whose answers and events the test gives. */
+class TestHistorySource implements HistorySource {
+  readonly requests: { readonly request: Request; resolve(answer: RawAnswer): void }[] = []
+  readonly pausesMs: number[] = []
   readonly #listeners = new Set<(event: StreamEvent) => void>()
   readonly #missed = new Set<() => void>()
   readonly #sleeps: (() => void)[] = []
-  readonly pausesMs: number[] = []
   readonly platform = {
     random: () => 0,
     sleep: (ms: number) => {
@@ -22,24 +24,12 @@ class Fixture implements HistorySource {
     },
   }
 
-  read(request: Request): Promise<RawAnswer> {
-    return new Promise((resolve) => {
-      this.requests.push({
-        request,
-        answer: async (body, link) => {
-          resolve({ status: 200, headers: new Headers(link ? { link: `<${link}>; rel="next"` } : {}), body })
-          await turns()
-        },
-      })
-    })
+  get listenerCount(): number {
+    return this.#listeners.size + this.#missed.size
   }
 
-  /** Answers the oldest request, and returns its path. */
-  async answer(body: object, link?: string): Promise<string> {
-    const next = this.requests.shift()
-    if (!next) throw new Error('no request is waiting')
-    await next.answer(body, link)
-    return next.request.path
+  read(request: Request): Promise<RawAnswer> {
+    return new Promise((resolve) => this.requests.push({ request, resolve }))
   }
 
   events(listener: (event: StreamEvent) => void): () => void {
@@ -52,16 +42,22 @@ class Fixture implements HistorySource {
     return () => this.#missed.delete(listener)
   }
 
-  async miss(): Promise<void> {
-    for (const listener of this.#missed) listener()
+  /** Answers the oldest request, and returns its path. */
+  async answer(body: object, link?: string, status = 200): Promise<string> {
+    const next = this.requests.shift()
+    if (!next) throw new Error('no request is waiting')
+    next.resolve({ status, headers: new Headers(link ? { link: `<${link}>; rel="next"` } : {}), body })
+    await turns()
+    return next.request.path
+  }
+
+  async publish(event: object): Promise<void> {
+    for (const listener of this.#listeners) listener({ timestamp: 1, offset: 1, ...place, ...event } as StreamEvent)
     await turns()
   }
 
-  async report(timestamp: number, update: object): Promise<void> {
-    const updates = [{ propId: 1, type: 'FLOAT', modifier: 0, ...update }]
-    const names = { deviceIdentifier: 'D', serviceIdentifier: 'climate' }
-    const event = { type: 'OBJECT_UPDATED', timestamp, offset: 1, ...names, updates } as unknown as StreamEvent
-    for (const listener of this.#listeners) listener(event)
+  async miss(): Promise<void> {
+    for (const listener of this.#missed) listener()
     await turns()
   }
 
@@ -69,13 +65,20 @@ class Fixture implements HistorySource {
     for (const wake of this.#sleeps.splice(0)) wake()
     await turns()
   }
+}
 
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+}
+
+class Fixture extends TestHistorySource {
   ask(options: HistoryOptions = {}, properties?: readonly string[]) {
-    return readHistory(this, { deviceIdentifier: 'D', serviceIdentifier: 'climate', properties, options })
+    return readHistory(this, { ...place, properties, options })
   }
 
-  get listenerCount(): number {
-    return this.#listeners.size + this.#missed.size
+  report(timestamp: number, update: object): Promise<void> {
+    const updates = [{ propId: 1, type: 'FLOAT', modifier: 0, ...update }]
+    return this.publish({ type: 'OBJECT_UPDATED', timestamp, updates })
   }
 }
 
@@ -163,4 +166,47 @@ test.each([
   await fixture.answer(answer)
   expect(fixture.pausesMs).toEqual([pauseMs])
   stopFollowing()
+})
+
+const desiredAs = (value: number): Desired => ({ '1': { value, since: 5, status: 'PENDING' } })
+
+/** A server, and the desired values that a listener received from it. */
+function followed() {
+  const server = new TestHistorySource()
+  const seen: unknown[] = []
+  const stop = followDesired(server, place, (desired) => seen.push(desired['1']?.value))
+  const change = (value: number, more: object = {}) =>
+    server.publish({ type: 'DESIRED_UPDATED', desired: desiredAs(value), ...more })
+  return { server, seen, stop, change }
+}
+
+test('desired values are read once, and then follow the events of their service', async () => {
+  const { server, change, seen, stop } = followed()
+  await server.answer(desiredAs(1))
+  await change(2)
+  await change(9, { deviceIdentifier: 'E' })
+  await change(9, { serviceIdentifier: 'other' })
+  await change(9, { type: 'META_SET' })
+  expect(seen).toEqual([1, 2])
+  await server.miss()
+  await server.answer(desiredAs(3))
+  stop()
+  await change(4)
+  expect([seen, server.listenerCount]).toEqual([[1, 2, 3], 0])
+})
+
+test('an answer that is older than an event is dropped', async () => {
+  const { server, change, seen } = followed()
+  await change(2)
+  await server.answer(desiredAs(1))
+  expect(seen).toEqual([2])
+})
+
+test('a read that fails is repeated, unless the caller has no permission', async () => {
+  const { server, seen } = followed()
+  for (const status of [503, 429, 404]) {
+    await server.answer({}, undefined, status)
+    await server.wake()
+  }
+  expect([seen, server.requests]).toEqual([[], []])
 })

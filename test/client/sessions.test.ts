@@ -5,7 +5,7 @@ import type { ConnectOptions } from '#client/options'
 import { MemoryStore } from '#client/session-store'
 import { type Credentials, newName, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
-import { RecordedFetch } from '#test/client/recorded-fetch'
+import { TestFetch, type TestRequest, tokenRefused } from '#test/client/test-fetch'
 
 /** Sessions on a real server. §5, contract 2. */
 describe('the session of a client', () => {
@@ -245,3 +245,26 @@ describe('the session of a client', () => {
     ).rejects.toBeInstanceOf(TypeError)
   })
 })
+
+/** Sends requests to a real server. A test can expire tokens and lose answers. */
+class RecordedFetch extends TestFetch {
+  /** Decides whether an answer is lost after the server has sent it. */
+  isLost: (request: TestRequest) => boolean = () => false
+  readonly #expired = new Set<string | null>()
+
+  constructor() {
+    super(async (request, forward) => {
+      const isExpired = this.#expired.has(request.headers.get('authorization'))
+      const response = isExpired ? tokenRefused() : await forward()
+      request.status = response.status
+      if (!this.isLost(request)) return response
+      await response.arrayBuffer()
+      return new TypeError('lost')
+    })
+  }
+
+  /** Expires the token of the last request. */
+  expireToken(): void {
+    this.#expired.add(this.requests.at(-1)?.headers.get('authorization') ?? null)
+  }
+}

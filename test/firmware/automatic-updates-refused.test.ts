@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { offered, type TestDevice, UpdateFixture } from '#test/firmware/update-fixture'
 
@@ -7,17 +7,11 @@ import { offered, type TestDevice, UpdateFixture } from '#test/firmware/update-f
 let fixture: UpdateFixture
 let device: TestDevice
 
-async function open(isConnectUpdateDisabled: boolean): Promise<void> {
-  fixture = await UpdateFixture.open({ options: { isConnectUpdateDisabled } })
-  fixture.checks.answer = ({ firmware }) => (firmware === '2.0.0' ? undefined : offered())
-}
-
-beforeEach(() => open(false))
-
 /** Starts an update by this trigger; `joined` is an automatic update that a manual trigger joins. */
 async function begin(by: 'connect' | 'cron' | 'hook' | 'joined' | 'post'): Promise<void> {
-  const isAutomatic = by === 'connect' || by === 'joined'
-  await open(!isAutomatic)
+  const isConnectUpdateDisabled = by !== 'connect' && by !== 'joined'
+  fixture = await UpdateFixture.open({ options: { isConnectUpdateDisabled } })
+  fixture.checks.answer = ({ firmware }) => (firmware === '2.0.0' ? undefined : offered())
   device = await fixture.connect()
   const considered = by === 'cron' || by === 'hook' ? fixture.updater.consider('default', 'A', by) : undefined
   if (by === 'joined' || by === 'post') fixture.trigger()
@@ -106,14 +100,4 @@ describe('a device that refuses after an offer', () => {
     await device.hello()
     expect([device.offers.length, fixture.stored()?.state]).toEqual([2, 'offering'])
   })
-})
-
-test('a device that begins to refuse while the update server is asked gets no offer', async () => {
-  fixture.checks.isEmbedded = false
-  fixture.checks.isHeld = true
-  device = await fixture.connect()
-  await device.hello({ autoUpdate: false })
-  fixture.checks.release()
-  await fixture.settle()
-  expect([device.offers.length, fixture.statuses]).toEqual([0, []])
 })

@@ -121,7 +121,7 @@ describe('slots of automatic updates', () => {
     await devices[0]?.report('INSTALLING')
     expect(offeredTo(devices)).toBe(3)
     await devices[1]?.report('NOT_OK')
-    expect([offeredTo(devices), fixture.updater.underWay]).toEqual([4, 3])
+    expect([offeredTo(devices), fixture.updater.starter.runningCount]).toEqual([4, 3])
   })
 
   test('go to waiting devices after another check', async () => {
@@ -131,6 +131,17 @@ describe('slots of automatic updates', () => {
     fixture.checks.answer = ({ device }) => (device === 'D2' ? offered('2.0.1') : undefined)
     await devices[0]?.report('NOT_OK')
     expect([devices[1]?.offers.length, devices[2]?.offers.map(({ firmware }) => firmware)]).toEqual([0, ['2.0.1']])
+  })
+
+  test('stay with updates in progress after a restart', async () => {
+    const options = { underWayMax: 1 }
+    await open(options)
+    const device = await fixture.connect()
+    await device.report('STARTED')
+    const next = await fixture.restart({ options })
+    next.checks.answer = () => offered()
+    const other = await next.connect('B')
+    expect([next.updater.starter.runningCount, other.offers.length]).toEqual([1, 0])
   })
 
   test('do not delay manual triggers', async () => {
@@ -160,6 +171,6 @@ describe('slots of automatic updates', () => {
     gateway.close()
     await fixture.settle()
     expect(fixture.statuses.filter((status) => status === 'failed')).toHaveLength(64)
-    expect(fixture.updater.underWay).toBe(900)
+    expect(fixture.updater.starter.runningCount).toBe(900)
   })
 })

@@ -1,9 +1,23 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { ProjectCommand } from '#actors/project/state'
+import { type ProjectCommand, type ProjectState, projectAddress } from '#actors/project/state'
 import type { FirmwareStatusMessage } from '#model/link-message'
-import { putRelease, putRollout, requestScan } from '#test/actors/acting-project'
-import { FirmwareUpdatesFixture } from '#test/firmware/firmware-updates-fixture'
-import type { TestDevice } from '#test/firmware/update-fixture'
+import { putRelease, putRollout, releaseOf, requestScan } from '#test/actors/acting-project'
+import { ConnectedUpdates, RecordedTrigger, type TestDevice, offerTimeoutMs } from '#test/firmware/update-fixture'
+import { directoryActor } from '#actors/directory/directory'
+import { noticeBus } from '#actors/notice-bus'
+import { projectActor } from '#actors/project/project'
+import { tenantActor } from '#actors/tenant/tenant'
+import { updateActor } from '#actors/update/update'
+import { updateScheduleActor } from '#actors/update-schedule/schedule'
+import { FirmwareUpdates } from '#firmware/firmware-updates'
+import type { UpdateOptions } from '#firmware/options'
+import type { Entry } from '#model/entry'
+import { everything } from '#model/scope'
+import type { AnyDefinition } from '#runtime/activation'
+import { StoreListing } from '#store/store-listing'
+import { LinkFixture, storedDeviceActor } from '#test/link/link-fixture'
+import { during } from '#test/runtime/runtime-fixture'
+import { memoryBlobs } from '#test/store/memory-blobs'
 
 /** Releases, pins, rollouts and devices that are removed during an update. Nothing may be stuck afterwards. */
 
@@ -21,7 +35,7 @@ afterEach(async () => {
   // In all cases: no slot is taken, no update runs forever, and unused releases can be deleted.
   fixture.world.spend(25 * 60 * 60_000)
   await fixture.world.advance(60_000)
-  expect([fixture.updates.updater.underWay, fixture.project.tally.uses]).toEqual([0, {}])
+  expect([fixture.updates.updater.starter.runningCount, fixture.project.tally.uses]).toEqual([0, {}])
   expect([fixture.warnings, fixture.linkFixture.runtime.bugs]).toEqual([[], []])
   const later = await fixture.connect('LATER', { firmware: '1.0.0' })
   await fixture.ask({ type: 'delete_rollout' })
@@ -36,7 +50,7 @@ afterEach(async () => {
 
 /** `A` is offered 2.0.0 and reports these statuses; `B` waits for a slot. */
 async function begin(by: 'release' | 'rollout' | 'pin', ...reported: readonly Status[]): Promise<void> {
-  fixture = await FirmwareUpdatesFixture.open({ options: { isConnectUpdateDisabled: true, underWayMax: 1 } })
+  fixture = await FirmwareUpdatesFixture.open({ isConnectUpdateDisabled: true, underWayMax: 1 })
   device = await fixture.connect('A')
   next = await fixture.connect('B')
   if (by === 'pin')
@@ -92,7 +106,7 @@ describe('deleting a release', () => {
     ['1.0.0', ['1.9.0']],
     ['1.9.5', []],
   ])('while a device with %s waits for a slot: it is then offered %j', async (firmware, offered) => {
-    fixture = await FirmwareUpdatesFixture.open({ options: { isConnectUpdateDisabled: true, underWayMax: 1 } })
+    fixture = await FirmwareUpdatesFixture.open({ isConnectUpdateDisabled: true, underWayMax: 1 })
     device = await fixture.connect('A')
     next = await fixture.connect('B', { firmware })
     for (const version of ['1.9.0', '2.0.0']) await fixture.ask(putRelease(version))
@@ -106,7 +120,7 @@ describe('deleting a release', () => {
 
   test('at the same time as a trigger: either the release is offered and stays, or there is no update', async () => {
     for (let steps = 0; steps < 12; steps++) {
-      fixture = await FirmwareUpdatesFixture.open({ options: { isConnectUpdateDisabled: true } })
+      fixture = await FirmwareUpdatesFixture.open({ isConnectUpdateDisabled: true })
       device = await fixture.connect('A')
       await fixture.ask(putRelease('2.0.0'))
       const asked = fixture.trigger('A')
@@ -125,7 +139,7 @@ describe('deleting a release', () => {
 })
 
 test('deleting a pin to an older firmware while the device waits for a slot prevents the downgrade', async () => {
-  fixture = await FirmwareUpdatesFixture.open({ options: { isConnectUpdateDisabled: true, underWayMax: 1 } })
+  fixture = await FirmwareUpdatesFixture.open({ isConnectUpdateDisabled: true, underWayMax: 1 })
   device = await fixture.connect('A', { firmware: '2.0.0' })
   next = await fixture.connect('B', { firmware: '2.0.0' })
   for (const pinned of ['A', 'B']) await fixture.ask({ type: 'put_pin', device: pinned, firmware: '1.0.0' })
@@ -202,3 +216,78 @@ test('deleting the last release of a project ends the retries of a device', asyn
   await fixture.world.advance(60 * 60_000)
   expect(offersOf(next)).toEqual(['2.0.0'])
 })
+
+/** The firmware module with the embedded update server, real connections, and a store in memory. */
+class FirmwareUpdatesFixture extends ConnectedUpdates {
+  readonly updates: FirmwareUpdates
+  /** Log lines of the levels warn and error. */
+  readonly warnings: string[] = []
+
+  private constructor(options: Partial<UpdateOptions>) {
+    const notices = noticeBus()
+    super(
+      new LinkFixture({
+        offerUrl: (_, device, { url, sha256 }) => url ?? `http://here/${sha256}?device=${device}`,
+        definitions: (journal) =>
+          [
+            storedDeviceActor(journal),
+            tenantActor(notices),
+            directoryActor(notices),
+            updateActor({ notices, offerTimeoutMs }),
+            updateScheduleActor,
+            projectActor(notices),
+          ] as unknown as AnyDefinition<Entry>[],
+      }),
+    )
+    const { runtime, links } = this.linkFixture
+    const warn = (fields: object, message: string) => this.warnings.push(`${message} ${JSON.stringify(fields)}`)
+    this.updates = new FirmwareUpdates({
+      system: runtime.system,
+      notices,
+      listing: new StoreListing(() => runtime.journal.storage),
+      links,
+      // Releases are created without an upload of their image.
+      images: Object.assign(memoryBlobs({ bytesMax: 1_000 }), { sizeOf: async () => releaseOf('1.0.0').size }),
+      server: undefined,
+      options,
+      offerTimeoutMs,
+      scopeOf: () => everything,
+      log: { warn, error: warn },
+    })
+  }
+
+  static async open(options: Partial<UpdateOptions>): Promise<FirmwareUpdatesFixture> {
+    const fixture = new FirmwareUpdatesFixture(options)
+    const { runtime, presence } = fixture.linkFixture
+    await runtime.open()
+    presence.open()
+    await during(fixture.world, fixture.updates.open())
+    await fixture.settle()
+    return fixture
+  }
+
+  /** Sends a command to the project; returns the code of a refusal. */
+  async ask(command: ProjectCommand): Promise<string | undefined> {
+    const asked = this.linkFixture.runtime.system.ask(projectAddress('default', 'boiler'), command).then(
+      () => undefined,
+      (problem: { code: string }) => problem.code,
+    )
+    const code = await during(this.world, asked)
+    await this.settle()
+    return code
+  }
+
+  get project(): ProjectState {
+    return this.linkFixture.runtime.system.peek(projectAddress('default', 'boiler')) as ProjectState
+  }
+
+  trigger(device: string): RecordedTrigger {
+    return new RecordedTrigger(this.updates.updater, device, 1, new AbortController().signal)
+  }
+
+  async removeDevice(device: string): Promise<void> {
+    const address = { kind: 'device', tenant: 'default', id: device } as const
+    await during(this.world, this.linkFixture.runtime.system.ask(address, { type: 'remove' }))
+    await this.settle()
+  }
+}

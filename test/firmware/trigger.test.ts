@@ -7,7 +7,6 @@ import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { offered, type RecordedTrigger, TestDevice, UpdateFixture } from '#test/firmware/update-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyStorage } from '#test/runtime/runtime-fixture'
 
 /** No update in any state. */
 const noUpdates = Object.fromEntries(updateStates.map((state) => [state, 0]))
@@ -53,9 +52,9 @@ test.each(['json', 'msgpack'] as const)(
       size: 2 ** 33,
     })
     expect([asked.outcome, fixture.statuses]).toEqual([undefined, ['checking', 'offering']])
-    expect(fixture.updater.states).toEqual({ ...noUpdates, offering: 1 })
+    expect(fixture.updater.starter.states).toEqual({ ...noUpdates, offering: 1 })
     await device.report('STARTED')
-    expect(fixture.updater.states).toEqual({ ...noUpdates, started: 1 })
+    expect(fixture.updater.starter.states).toEqual({ ...noUpdates, started: 1 })
     expect([asked.outcome, fixture.statuses.at(-1)]).toEqual(['STARTED', 'started'])
     expect(fixture.checks.queries).toEqual([
       { tenant: 'default', device: 'A', project: 'boiler', firmware: '1.0.0', index: 0, isAutomatic: false },
@@ -141,7 +140,7 @@ describe('a trigger is answered', () => {
     const { asked } = await openOffer()
     fixture.linkFixture.runtime.ask(deviceAddress('default', 'A'), { type: 'remove' })
     await fixture.settle()
-    expect([asked.outcome, fixture.stored(), fixture.updater.underWay]).toEqual(['not_found', undefined, 0])
+    expect([asked.outcome, fixture.stored(), fixture.updater.starter.runningCount]).toEqual(['not_found', undefined, 0])
   })
 
   test('stopping if the server stops', async () => {
@@ -172,17 +171,13 @@ describe('a trigger is answered', () => {
 
 describe('a write that fails', () => {
   test('answers waiting triggers with SERVER_ERROR; the update continues after the reload', async () => {
-    const world = new ManualWorld()
-    const { backend, faults } = faultyStorage(world)
-    fixture = await UpdateFixture.open({ world, backend, options: { isConnectUpdateDisabled: true } })
-    fixture.checks.answer = () => offered()
     const { device, asked } = await openOffer()
-    faults.next = { fail: 'full', reachedDisk: false }
+    fixture.linkFixture.faults.next = { fail: 'full', reachedDisk: false }
     await device.report('STARTED')
     expect(asked.outcome).toMatch(/^SERVER_ERROR/)
-    await world.advance(5_000)
+    await fixture.world.advance(5_000)
     expect(fixture.linkFixture.runtime.log).toContain('reloaded')
-    expect([fixture.stored()?.state, fixture.updater.underWay]).toEqual(['offering', 1])
+    expect([fixture.stored()?.state, fixture.updater.starter.runningCount]).toEqual(['offering', 1])
     const back = await fixture.connect()
     expect(back.offers.map(({ id }) => id)).toEqual(device.offers.map(({ id }) => id))
     await back.report('STARTED')
@@ -190,11 +185,9 @@ describe('a write that fails', () => {
   })
 
   test('before the update began is 503', async () => {
-    const world = new ManualWorld()
-    const { backend, faults } = faultyStorage(world)
-    fixture = await UpdateFixture.open({ world, backend })
+    fixture = await UpdateFixture.open()
     await fixture.connect()
-    faults.next = { fail: 'full', reachedDisk: false }
+    fixture.linkFixture.faults.next = { fail: 'full', reachedDisk: false }
     expect((await trigger()).outcome).toBe('storage')
   })
 })
@@ -239,6 +232,19 @@ describe('a trigger survives', () => {
       2,
     ])
   })
+})
+
+test('a server that was killed during a query asks the update server again', async () => {
+  fixture.checks.isHeld = true
+  await fixture.connect()
+  await trigger()
+  const next = new UpdateFixture({ world: fixture.world, backend: fixture.linkFixture.runtime.backend })
+  fixture.linkFixture.runtime.crash()
+  next.checks.answer = () => offered()
+  await next.start()
+  expect([next.checks.queries.length, next.stored()?.state]).toEqual([1, 'offering'])
+  const device = await next.connect()
+  expect(device.offers).toHaveLength(1)
 })
 
 test('a status for an unknown offer is ignored, and wakes no actor', async () => {

@@ -12,7 +12,7 @@ import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import type { AnyDefinition } from '#runtime/activation'
 import { StoreListing } from '#store/store-listing'
 import { LinkFixture, type LinkProtocol, storedDeviceActor, type TestLink } from '#test/link/link-fixture'
-import { ManualWorld } from '#test/runtime/manual-world'
+import type { ManualWorld } from '#test/runtime/manual-world'
 import type { RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 
 export const offerTimeoutMs = 10_000
@@ -104,7 +104,6 @@ export class UpdateFixture extends ConnectedUpdates {
     const notices = noticeBus()
     super(
       new LinkFixture({
-        world: new ManualWorld(),
         ...rest,
         ...(offerUrl && { offerUrl }),
         definitions: (journal) =>
@@ -127,7 +126,7 @@ export class UpdateFixture extends ConnectedUpdates {
       failed: (error) => this.bugs.push(`failed: ${error}`),
       bug: (error, where) => this.bugs.push(`${where}: ${error}`),
     })
-    links.setFirmwareListener(this.updater)
+    links.firmwareListener = this.updater
     runtime.onReloaded = () => this.updater.reloaded()
     notices.listen(this.updater)
   }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { declaredServices } from '#link/declaration'
+import { declaredServices, newShapesMax } from '#link/declaration'
 import { HelloMessage } from '#model/link-message'
 import { Shapes } from '#store/shapes'
+import { LinkFixture } from '#test/link/link-fixture'
 
 function declared(services: unknown, shapes = new Shapes(() => undefined)) {
   const message = HelloMessage.parse({ type: 'HELLO', deviceIdentifier: 'A', services })
@@ -79,4 +80,26 @@ test.each([
 
 test('a service may have no properties', () => {
   expect(declared([service([])])).toMatchObject([{ items: [], shape: { properties: [] } }])
+})
+
+test('a device may declare 256 new services at once, then one a minute, and stays connected', async () => {
+  const setup = await LinkFixture.open()
+  const link = setup.connect()
+  /** Sends HELLO with services that have a new shape for each `from`. */
+  const hello = async (device: string, from: number, count = 64) => {
+    const property = (place: number) => ({ propId: from + place, type: 'UINT8' })
+    const services = Array.from({ length: count }, (_, place) => service([property(place)], `s${place}`))
+    link.hello(device, { services })
+    await setup.settle()
+    return link.lines.at(-1)?.split(' ')[0]
+  }
+  for (let times = 0; times < newShapesMax / 64; times++) expect(await hello('A', times * 1_000)).toBe('WELCOME')
+  expect(await hello('A', 900_000)).toBe('ERROR')
+  expect(link.received.at(-1)).toMatchObject({ code: 'FLAPPING', message: expect.stringMatching(/256/) })
+  const declared = setup.device('A').services[0]?.shape.properties[0]?.propId
+  expect([declared, link.closedWith]).toEqual([3_000, undefined])
+  // A repeated declaration is not new, and other devices have their own limit.
+  expect([await hello('A', 3_000), await hello('B', 0)]).toEqual(['WELCOME', 'WELCOME'])
+  await setup.world.advance(120_000)
+  expect([await hello('A', 800_000, 3), await hello('A', 800_000, 2)]).toEqual(['ERROR', 'WELCOME'])
 })

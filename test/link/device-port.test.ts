@@ -6,8 +6,6 @@ import type { Shape } from '#model/shape'
 import type { Activation } from '#runtime/activation'
 import { forgetAfterMs } from '#runtime/system'
 import { LinkFixture } from '#test/link/link-fixture'
-import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyStorage } from '#test/runtime/runtime-fixture'
 
 /** A device on a connection of another protocol, without socket, codec or frames. */
 class PlainDevice implements PortDevice {
@@ -33,12 +31,9 @@ class PlainDevice implements PortDevice {
   }
 }
 
-const world = new ManualWorld()
-const { backend, faults } = faultyStorage(world)
-
 /** A device that declared a service on a websocket, and then reports through the port only. */
 async function onPort(): Promise<{ setup: LinkFixture; device: PlainDevice; report: (seq: number) => void }> {
-  const setup = await LinkFixture.open({ world, backend })
+  const setup = await LinkFixture.open()
   setup.connect().hello('A')
   await setup.settle()
   const { port } = setup.links
@@ -69,7 +64,7 @@ test('the port answers after the commit and in order', async () => {
   expect(device.activation.isAlive).toBe(true)
 
   // A failed commit refuses all waiting reports.
-  faults.next = { fail: 'io', reachedDisk: false }
+  setup.faults.next = { fail: 'io', reachedDisk: false }
   report(3)
   setup.links.port.inOrder(() => device.answers.push('behind'))
   await setup.settle()

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import { unlimitedMemory } from '#actors/device/memory'
-import { absentDevice, type DeviceState } from '#actors/device/state'
+import { type DeviceState, absentDevice } from '#actors/device/state'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { type NoticeBus, noticeBus } from '#actors/notice-bus'
 import { type AdmitDevice, tenantAddress } from '#actors/tenant/commands'
@@ -21,8 +21,8 @@ import { StoreListing } from '#store/store-listing'
 import { noRuleViews } from '#test/actors/acting-device'
 import { noopUpdates } from '#test/actors/update/acting-update'
 import { ServerMessage } from '#test/kit/link-messages'
-import { startMs } from '#test/runtime/manual-world'
-import { RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
+import { ManualWorld, startMs } from '#test/runtime/manual-world'
+import { type Faults, RuntimeFixture, type RuntimeFixtureOptions, faultyStorage } from '#test/runtime/runtime-fixture'
 
 /** The device actor with the shapes of this journal, without rules. */
 export function storedDeviceActor(journal: StoreJournal, startedAt = startMs) {
@@ -53,13 +53,17 @@ export interface LinkFixtureOptions extends RuntimeFixtureOptions {
 export class LinkFixture {
   readonly notices = noticeBus()
   readonly runtime: RuntimeFixture
+  /** The faults of the store, unless a store was passed. */
+  readonly faults: Faults
   readonly links: Links
   readonly presence: Presence
   readonly gaps: string[] = []
   readonly notAdmitted: string[] = []
 
-  constructor({ offerUrl, hasOtherNodes = false, ...options }: LinkFixtureOptions = {}) {
-    this.runtime = new RuntimeFixture({ definitions: definitions(this.notices), ...options })
+  constructor({ offerUrl, hasOtherNodes = false, world = new ManualWorld(), ...options }: LinkFixtureOptions = {}) {
+    const { backend, faults } = faultyStorage(world)
+    this.faults = faults
+    this.runtime = new RuntimeFixture({ definitions: definitions(this.notices), world, backend, ...options })
     const { system, journal } = this.runtime
     this.presence = new Presence({
       system,

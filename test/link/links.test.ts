@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { linkWindowMessages } from '#model/link-message'
 import { LinkFixture } from '#test/link/link-fixture'
-import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyStorage } from '#test/runtime/runtime-fixture'
 
 let setup: LinkFixture
 
@@ -208,13 +206,11 @@ describe('the window', () => {
 
 describe('while the store is read-only', () => {
   test('every connection gets an error and is closed, and unstored updates are not acknowledged', async () => {
-    const world = new ManualWorld()
-    const { backend, faults } = faultyStorage(world)
-    setup = await LinkFixture.open({ world, backend })
+    const { backend } = setup.runtime
     const [link, idle] = [await setup.connected('A'), await setup.connected('B')]
     link.update(1, 1)
     await setup.settle()
-    faults.next = { fail: 'full', reachedDisk: false }
+    setup.faults.next = { fail: 'full', reachedDisk: false }
     backend.setRoom(false)
     link.update(1, 2)
     await setup.settle()
@@ -232,11 +228,9 @@ describe('while the store is read-only', () => {
   })
 
   test('the connections of a node of a cluster are closed with 1012', async () => {
-    const world = new ManualWorld()
-    const { backend, faults } = faultyStorage(world)
-    setup = await LinkFixture.open({ world, backend, hasOtherNodes: true })
+    setup = await LinkFixture.open({ hasOtherNodes: true })
     const [link, idle] = [await setup.connected('A'), await setup.connected('B')]
-    faults.next = { fail: 'full', reachedDisk: false }
+    setup.faults.next = { fail: 'full', reachedDisk: false }
     link.update(1, 1)
     await setup.settle()
     expect([link.closedWith, idle.closedWith]).toEqual([1012, 1012])

@@ -4,8 +4,6 @@ import { tenantAddress } from '#actors/tenant/commands'
 import { graceMs, Presence } from '#link/presence'
 import { namesOf } from '#runtime/storage'
 import { LinkFixture } from '#test/link/link-fixture'
-import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyStorage } from '#test/runtime/runtime-fixture'
 
 let setup: LinkFixture
 
@@ -172,11 +170,9 @@ describe('requested status changes', () => {
   })
 
   test('are published later, when a read-only store accepts writes again', async () => {
-    const world = new ManualWorld()
-    const { backend, faults } = faultyStorage(world)
-    setup = await LinkFixture.open({ world, backend })
+    const { backend } = setup.runtime
     const link = await setup.connected()
-    faults.next = { fail: 'full', reachedDisk: false }
+    setup.faults.next = { fail: 'full', reachedDisk: false }
     backend.setRoom(false)
     link.update(1, 1)
     await setup.settle()

@@ -192,16 +192,3 @@ test.each([
   expect(problem).toBeInstanceOf(Problem)
   expect((problem as Problem).code).toBe(code)
 })
-
-test.each([
-  [['U'], true],
-  [['A'], false],
-  [[], false],
-  [{ type: 'UPDATE' }, true],
-  [{ type: 'HELLO' }, false],
-  [null, false],
-  ['UPDATE', false],
-  [undefined, false],
-])('%j is an UPDATE: %s', (frame, is) => {
-  expect(isUpdate(frame)).toBe(is)
-})

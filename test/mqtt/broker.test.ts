@@ -1,33 +1,9 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Broker } from '#mqtt/broker'
 import type { Client } from '#mqtt/client'
 import type { Delivery } from '#mqtt/control-packets'
 import { bytesOf } from '#mqtt/outgoing-messages'
-import { isMatching, isTopicFilter } from '#mqtt/topic'
-import { TopicTree } from '#mqtt/topic-tree'
 import { ManualWorld } from '#test/runtime/manual-world'
-
-const level = fc.constantFrom('', 'a', 'b', '$c', '+')
-const filters = fc
-  .tuple(fc.array(level, { minLength: 1, maxLength: 4 }), fc.boolean())
-  .map(([levels, isOpen]) => [...levels, ...(isOpen ? ['#'] : [])].join('/'))
-  .filter(isTopicFilter)
-const topics = fc.array(fc.constantFrom('', 'a', 'b', '$c'), { minLength: 1, maxLength: 4 }).map((all) => all.join('/'))
-
-test('the tree finds the filters that match, and nothing is left of deleted ones', () => {
-  fc.assert(
-    fc.property(fc.uniqueArray(filters), fc.array(topics), (all, published) => {
-      const tree = new TopicTree<string>()
-      for (const filter of all) tree.add(filter, filter)
-      for (const topic of published) {
-        expect(tree.matching(topic).sort()).toEqual(all.filter((filter) => isMatching(filter, topic)).sort())
-      }
-      for (const filter of all) tree.delete(filter, filter)
-      expect([tree.size, tree.levels, tree.openLevels, tree.matching('a/b')]).toEqual([0, 0, 0, []])
-    }),
-  )
-})
 
 test('messages that wait for their receivers are limited by their memory', async () => {
   const world = new ManualWorld()

@@ -1,7 +1,5 @@
 import { pack, unpack } from 'msgpackr'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { deviceAddress } from '#actors/device/device'
-import type { DeviceState } from '#actors/device/state'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
 
 let fixture: MqttFixture
@@ -19,9 +17,8 @@ const services = [
   },
 ]
 const hello = { type: 'HELLO', deviceIdentifier: 'PUMP-1', session: 'boot-1', services }
-const stateOf = (device = 'PUMP-1') =>
-  fixture.assembly.context.system.peek(deviceAddress('default', device)) as DeviceState | undefined
-const readValue = (device?: string) => stateOf(device)?.services[0]?.stateOf(0)
+const stateOf = () => fixture.device('PUMP-1')
+const readValue = () => stateOf()?.services[0]?.stateOf(0)
 
 /** A client whose device has sent HELLO, and the device's address. */
 async function greeted(version: 4 | 5 = 5, connect = {}): Promise<{ client: TestClient; flakeAddress: number }> {

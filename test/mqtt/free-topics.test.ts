@@ -260,8 +260,8 @@ describe('a will', () => {
     const outgoing = { send: () => received++ }
     const clientOf = (number: number) =>
       ({
-        principal: { key: 'a gateway', tenant: 'default', link: { tenant: 'default' } },
-        clientId: `client ${number}`,
+        principal: { tenant: 'default', link: { tenant: 'default' } },
+        key: `client ${number}`,
         unsentBytes: () => 0,
         outgoing,
       }) as unknown as Client

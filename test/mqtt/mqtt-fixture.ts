@@ -1,5 +1,7 @@
 import { generate, type Packet, parser } from 'mqtt-packet'
 import { onTestFinished } from 'vitest'
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
 import { auditIndex, textOfEntry } from '#actors/tenant/log'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Connection } from '#mqtt/connection'
@@ -92,6 +94,10 @@ export class MqttFixture {
     const [newest] = await during(this.world, pages.next(1))
     await pages.close()
     return newest && JSON.parse(textOfEntry(newest))
+  }
+
+  device(device: string): DeviceState | undefined {
+    return this.assembly.context.system.peek(deviceAddress('default', device)) as DeviceState | undefined
   }
 
   /** A client that has signed in. */

@@ -29,8 +29,6 @@ async function signIn(name = 'ann', clientId = 'c'): Promise<TestClient> {
   return client
 }
 
-const subscriptionTo = (topic: string) => ({ topic, qos: 0, nl: false, rap: false, rh: 0 })
-
 /** A gateway that reports a value of a device in the form of ThingsBoard. */
 async function gateway(): Promise<(value: number) => Promise<void>> {
   const key = provisioningKeyText(
@@ -54,8 +52,7 @@ async function gateway(): Promise<(value: number) => Promise<void>> {
 
 async function subscribed(...topics: readonly string[]): Promise<TestClient> {
   const client = await signIn()
-  client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: topics.map(subscriptionTo) })
-  await fixture.settle()
+  for (const topic of topics) await client.subscribe(topic)
   return client
 }
 
@@ -94,10 +91,7 @@ test('clients with the same filter get the names that each of them may read', as
   const report = await gateway()
   await report(1)
   const clients = [await signIn('ann', 'a'), await signIn('bob', 'b'), await signIn('ann', 'c')]
-  for (const client of clients) {
-    client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: [{ ...subscriptionTo('v1/state/#'), rh: 2 }] })
-  }
-  await fixture.settle()
+  for (const client of clients) await client.subscribe('v1/state/#', { rh: 2 })
   await report(2)
   const state = (name: string) => [`v1/state/PUMP-9/telemetry/${name}`]
   expect(clients.map(topicsOf)).toEqual([state('0x2000'), state('temperature'), state('0x2000')])
@@ -131,19 +125,16 @@ test.each<[string, readonly ('read' | 'update')[], number, number]>([
 ])('free topics with the right to %s on service', async (_, service, subscribed, published) => {
   await identity.putRole('ops', [{ permissions: { service }, devices: ['PUMP-1'], services: ['*'] }] as never)
   const client = await signIn()
-  client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: [subscriptionTo('a/#')] })
+  const granted = await client.subscribe('a/#')
   client.publish('a/b', 'x', { qos: 1, messageId: 2 })
-  await fixture.settle()
-  expect([client.take('suback').granted, client.take('puback').reasonCode]).toEqual([[subscribed], published])
+  expect([granted, client.take('puback').reasonCode]).toEqual([subscribed, published])
 })
 
 test('free topics of one tenant are not those of another, and end with the right to read', async () => {
   await identity.addTenant('acme')
   await identity.addUser('eve', { tenant: 'acme', roles: ['admin'] })
   const [client, other] = [await signIn(), await signIn('eve', 'd')]
-  for (const each of [client, other]) {
-    each.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: [subscriptionTo('#')] })
-  }
+  for (const each of [client, other]) await each.subscribe('#')
   client.publish('a', '1')
   await fixture.settle()
   await identity.putRole('ops', [{ permissions: { service: ['update'] }, devices: ['*'], services: ['*'] }] as never)

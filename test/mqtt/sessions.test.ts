@@ -1,6 +1,4 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { deviceAddress } from '#actors/device/device'
-import type { DeviceState } from '#actors/device/state'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
 
 let fixture: MqttFixture
@@ -204,10 +202,10 @@ test.each(rows)(
       publisher.connect()
     }
     await fixture.world.settle()
-    const state = fixture.assembly.context.system.peek(deviceAddress('default', 'A')) as DeviceState
-    const values = Array.from({ length: propertyCount }, (_, index) => state.services[0]?.stateOf(index))
+    const state = fixture.device('A')
+    const values = Array.from({ length: propertyCount }, (_, index) => state?.services[0]?.stateOf(index))
     expect(values).toEqual(Array(propertyCount).fill(true))
-    if (qos === 2) expect(state.seq).toBe(propertyCount)
+    if (qos === 2) expect(state?.seq).toBe(propertyCount)
     expect([kills > 0, fixture.bugs]).toEqual([true, []])
   },
 )

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { deviceAddress } from '#actors/device/device'
-import { type DeviceState, serviceOf } from '#actors/device/state'
+import { serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { jsonNamesMax } from '#actors/tenant/schemas'
 import { Problem } from '#model/problem'
@@ -15,8 +14,7 @@ beforeEach(async () => {
   device = await fixture.connected({ username: 'TB-1' }, 4)
 })
 
-const stateOf = (name = 'TB-1') =>
-  fixture.assembly.context.system.peek(deviceAddress('default', name)) as DeviceState | undefined
+const stateOf = (name = 'TB-1') => fixture.device(name)
 
 /** The properties of a service by their id. */
 function valuesOf(service: string, name?: string): Record<string, unknown> {

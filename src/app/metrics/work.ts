@@ -99,13 +99,13 @@ export const workRows: readonly MetricRow[] = [
     type: 'gauge',
     help: 'Firmware updates in progress, however they were started',
     labels: { state: 'of the update: `checking` … `rebooting`' },
-    read: ({ updates }) => samplesBy('state', runningOnly(updates.updater.states)),
+    read: ({ updates }) => samplesBy('state', runningOnly(updates.updater.starter.states)),
   },
   {
     name: 'ddb_updates_waiting',
     type: 'gauge',
     help: 'Devices whose update waits for one of the 64 slots',
-    read: ({ updates }) => updates.updater.waiting,
+    read: ({ updates }) => updates.updater.starter.waitingCount,
   },
   {
     name: 'ddb_updates_total',
