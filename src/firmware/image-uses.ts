@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { directoryAddress } from '#actors/directory/commands'
+import { directoryAddress } from '#actors/directory/state'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { ProjectNotices } from '#actors/notice-bus'
 import { projectAddress, projectIndex } from '#actors/project/state'
