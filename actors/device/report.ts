@@ -2,10 +2,18 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AlarmsEvaluated } from '#actors/device/alarms'
 import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device/commands'
 import { declare } from '#actors/device/declaration'
-import { type Evaluation, EvaluationBuilder, evaluateAgainMs, evaluateAllAlarms, nextAlarmState, rulesKnownChange, withKnownRules } from '#actors/device/evaluation'
+import {
+  type Evaluation,
+  EvaluationBuilder,
+  evaluateAgainMs,
+  evaluateAllAlarms,
+  nextAlarmState,
+  rulesKnownChange,
+  withKnownRules,
+} from '#actors/device/evaluation'
 import { type MemoryLimits, memoryProblem } from '#actors/device/memory'
 import type { ServiceState } from '#actors/device/service-state'
-import { type DeviceState, absentDevice, neverActive, serviceOf } from '#actors/device/state'
+import { absentDevice, type DeviceState, neverActive, serviceOf } from '#actors/device/state'
 import { type DeviceChange, stateAfter } from '#actors/device/state-changes'
 import { markOnline } from '#actors/device/status'
 import type { Entry, Items, PropertyState, Reported } from '#model/entry'
@@ -13,9 +21,9 @@ import { Problem } from '#model/problem'
 import type { Shape, ShapeProperty } from '#model/shape'
 import type { ShapedRule, ValueSource } from '#rules/alarm-rule'
 import { ruleBudget, turnUnitsMax } from '#rules/rule-budget'
-import { type RuleList, type ServiceRules, noRules } from '#rules/rule-list'
+import { noRules, type RuleList, type ServiceRules } from '#rules/rule-list'
 import type { TenantRules } from '#rules/tenant-rules'
-import { type Decision, type Recorded, type Turn, answer, record, refuse } from '#runtime/actor'
+import { answer, type Decision, type Recorded, record, refuse, type Turn } from '#runtime/actor'
 
 /** Device times are accepted up to this far in the future. Contract 4.6. */
 export const aheadMsMax = 24 * 60 * 60_000

@@ -1,17 +1,23 @@
 import { type AddRequest, type AddWebhook, deliveryAddress } from '#actors/delivery/delivery'
-import { type DeviceState, absentDevice, noThrottles } from '#actors/device/state'
+import { absentDevice, type DeviceState, noThrottles } from '#actors/device/state'
 import { stampsOf } from '#actors/device/state-changes'
 import { type DeliveryCause, storedValue } from '#model/delivery'
 import type { AlarmChanged, Declared, PropertyState, Reported, Stamps, StatusChanged } from '#model/entry'
 import type { StoredFunction } from '#model/function'
 import type { EmailNode, WebhookNode } from '#model/graph'
 import type { RunInput, RunSink } from '#rules/function-graph'
-import { type AuthorTriggers, type FunctionList, type FunctionRule, type ShapedTrigger, noFunctions } from '#rules/function-list'
-import type { Overflows, RequestRate, RequestedCounts } from '#rules/request-rate'
+import {
+  type AuthorTriggers,
+  type FunctionList,
+  type FunctionRule,
+  noFunctions,
+  type ShapedTrigger,
+} from '#rules/function-list'
+import { type FunctionCounts, noFunctionCounts } from '#rules/function-views'
+import type { Overflows, RequestedCounts, RequestRate } from '#rules/request-rate'
 import { overflowUnits, requestUnits, ruleBudget, triggerUnits, turnUnitsMax } from '#rules/rule-budget'
 import type { TenantFunctions } from '#rules/tenant-functions'
 import type { Tell, Turn } from '#runtime/actor'
-import { type FunctionCounts, noFunctionCounts } from '#rules/function-views'
 
 /** Entries that can match a trigger. */
 export type TriggeringEntry = Reported | Declared | StatusChanged | AlarmChanged

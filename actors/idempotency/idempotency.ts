@@ -1,8 +1,15 @@
 import { hash } from 'node:crypto'
 import { putStored, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
-import { type ActorAddress, type ActorDefinition, type Decision, type IndexChange, type Turn, answer } from '#runtime/actor'
 import { seedBytes } from '#model/identifier'
+import {
+  type ActorAddress,
+  type ActorDefinition,
+  answer,
+  type Decision,
+  type IndexChange,
+  type Turn,
+} from '#runtime/actor'
 
 /** One `Idempotency-Key` of one user. */
 export interface IdempotencyState {

@@ -1,14 +1,25 @@
-import type { Confirmation, ConfirmedRequest, FactorActivated, FactorCodeRequest, SignInOrigin } from '#access/requests'
-import { hashOf } from '#access/secret-text'
-import { type SignInParts, tenantOf, verifyPassword } from '#access/sign-in'
-import { type AccountState, accountAddress } from '#actors/account/state'
-import { Problem } from '#model/problem'
 import { Secret, TOTP } from 'otpauth'
 import { ExpiringMap } from '#access/bounded-map'
-import { type Random, open, seal } from '#access/file-keys'
-import { type FactorSubject, accountOf, checkFactorLimit, completeSignIn, enrollingSubject, ownerOf, signInSubject, signedInSubject, useFactor, wrongFactor } from '#access/second-factors'
+import { open, type Random, seal } from '#access/file-keys'
+import type { Confirmation, ConfirmedRequest, FactorActivated, FactorCodeRequest, SignInOrigin } from '#access/requests'
+import {
+  accountOf,
+  checkFactorLimit,
+  completeSignIn,
+  enrollingSubject,
+  type FactorSubject,
+  ownerOf,
+  signedInSubject,
+  signInSubject,
+  useFactor,
+  wrongFactor,
+} from '#access/second-factors'
+import { hashOf } from '#access/secret-text'
+import { type SignInParts, tenantOf, verifyPassword } from '#access/sign-in'
 import type { CredentialsChanged } from '#actors/account/state'
+import { type AccountState, accountAddress } from '#actors/account/state'
 import type { UserRow } from '#actors/directory/state'
+import { Problem } from '#model/problem'
 
 /** The lifetime of a new secret, equal to that of the 2FA token for setting up a factor. */
 const pendingMs = 900_000

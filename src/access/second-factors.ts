@@ -1,14 +1,14 @@
 import type { FactorRequest, SignInOrigin, TokenPair } from '#access/requests'
-import { type SignInParts, beginDpopSession, identifyUser } from '#access/sign-in'
+import { beginDpopSession, identifyUser, type SignInParts } from '#access/sign-in'
 import { factorDelayProblem } from '#actors/account/factors'
+import type { AccountCommand } from '#actors/account/state'
 import { type AccountState, accountAddress } from '#actors/account/state'
 import { rowById } from '#actors/directory/queries'
-import { type UserRow, directoryAddress } from '#actors/directory/state'
+import { directoryAddress, type UserRow } from '#actors/directory/state'
 import { proofProblem } from '#http/authentication'
 import type { Principal } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
-import type { AccountCommand } from '#actors/account/state'
 
 /** The user whose second factor a request concerns, and the token or session that names this user. */
 export interface FactorSubject {

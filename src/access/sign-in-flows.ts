@@ -1,22 +1,64 @@
-import type { BasicRefreshRequest, BasicRequest, BasicTokens, EmailRequest, LoginOutcome, LoginRequest, PasswordRequest, RefreshRequest, SignInOrigin, SignOutRequest, SignUpRequest, TokenPair } from '#access/requests'
+import { FactorConfirmations, totpFlowsOf } from '#access/factor-codes'
+import type {
+  BasicRefreshRequest,
+  BasicRequest,
+  BasicTokens,
+  EmailRequest,
+  LoginOutcome,
+  LoginRequest,
+  PasswordRequest,
+  RefreshRequest,
+  SignInOrigin,
+  SignOutRequest,
+  SignUpRequest,
+  TokenPair,
+} from '#access/requests'
 import { hashOf, readBasic } from '#access/secret-text'
-import { type Match, type SignInCounts, type SignInParts, accountAtVersion, accountOfId, activeSession, attemptKeyOf, beginBasicSession, beginDpopSession, identifyUser, issueBasicTokens, issueTokenPair, needsSecondFactor, refuseBasic, renewHash, tenantOf, usersWithPassword, verifyPassword, withOneRetry, wrongCredentials, wrongRefreshToken } from '#access/sign-in'
+import {
+  accountAtVersion,
+  accountOfId,
+  activeSession,
+  attemptKeyOf,
+  beginBasicSession,
+  beginDpopSession,
+  identifyUser,
+  issueBasicTokens,
+  issueTokenPair,
+  type Match,
+  needsSecondFactor,
+  refuseBasic,
+  renewHash,
+  type SignInCounts,
+  type SignInParts,
+  tenantOf,
+  usersWithPassword,
+  verifyPassword,
+  withOneRetry,
+  wrongCredentials,
+  wrongRefreshToken,
+} from '#access/sign-in'
+import { hasValidMac, type RefreshToken, readRefreshToken } from '#access/tokens'
 import { type Webauthn, webauthnFlowsOf } from '#access/webauthn'
 import { codeOf } from '#actors/account/credentials'
-import { type AccessCode, type AccountState, type Factors, type RedeemCode, accountAddress, factorNames } from '#actors/account/state'
+import {
+  type AccessCode,
+  type AccountState,
+  accountAddress,
+  type Factors,
+  factorNames,
+  type RedeemCode,
+} from '#actors/account/state'
 import { emailUseMax, isReachable, rowById, rowByName, rowsByLogin } from '#actors/directory/queries'
-import { type DirectoryState, type TenantRow, type UserRow, directoryAddress } from '#actors/directory/state'
+import { type DirectoryState, directoryAddress, type TenantRow, type UserRow } from '#actors/directory/state'
+import { type Rotation, type StoredSession, sessionAddress } from '#actors/session/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import { proofProblem } from '#http/authentication'
+import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import { foldEmail } from '#model/user'
-import { FactorConfirmations, totpFlowsOf } from '#access/factor-codes'
-import { type RefreshToken, hasValidMac, readRefreshToken } from '#access/tokens'
-import { type Rotation, type StoredSession, sessionAddress } from '#actors/session/state'
-import type { Caller } from '#model/caller'
 
 export type Logins = ReturnType<typeof loginsOf>
 export type SecondFactors = ReturnType<typeof secondFactorsOf>

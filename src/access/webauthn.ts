@@ -22,10 +22,8 @@ import {
 } from '#access/second-factors'
 import { base64urlOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
-import { accountAddress } from '#actors/account/state'
-import { type CredentialsChanged } from '#actors/account/state'
 import { credentialsMax } from '#actors/account/factors'
-import { factorNames, type StoredCredential } from '#actors/account/state'
+import { accountAddress, type CredentialsChanged, factorNames, type StoredCredential } from '#actors/account/state'
 import { Problem } from '#model/problem'
 
 /** The part of a credential that comes from its authenticator. */

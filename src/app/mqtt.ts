@@ -8,7 +8,7 @@ import { CannotListen } from '#http/server'
 import { Connections } from '#mqtt/connections'
 import { principalFinder } from '#mqtt/credentials'
 import { ForwardedConnection } from '#mqtt/forwarded-connection'
-import { type Listener, type TlsFiles, listen, mqttSocket } from '#mqtt/listener'
+import { type Listener, listen, mqttSocket, type TlsFiles } from '#mqtt/listener'
 import { Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
 

@@ -2,10 +2,10 @@ import type { ClusterNode } from '#cluster/node'
 import { Tunnel, TunnelledLink } from '#cluster/tunnel'
 import { tunnelHost } from '#cluster/tunnel-host'
 import type { TunnelRequest } from '#cluster/tunnel-records'
+import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/call'
 import { closeCodes } from '#runtime/close-codes'
 import type { Socket, SocketHandler } from '#runtime/socket'
 import type { World } from '#runtime/world'
-import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/call'
 
 export interface DeviceTunnelsOptions {
   readonly world: World

@@ -1,9 +1,9 @@
 import { includesName, unionOf } from '#model/device-names'
 import { type EventType, eventKinds } from '#model/event'
-import { type Reach, type Scope, reachesLists } from '#model/scope'
+import type { BindingLists } from '#model/group'
+import { type Reach, reachesLists, type Scope } from '#model/scope'
 import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
-import type { BindingLists } from '#model/group'
 
 /** The part of the readable events that a client asks for. An absent field selects everything. Contract 4.2. */
 export interface EventFilter {

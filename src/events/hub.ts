@@ -1,16 +1,23 @@
 import { type AudienceClass, isReceivedBy, resumeClasses } from '#events/audience'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
 import { reportedBytes } from '#events/object-updated'
-import { type Access, type Connection, type Listener, TenantHub, highWaterBytesOf, slowHighWaters } from '#events/tenant-hub'
+import {
+  type Access,
+  type Connection,
+  highWaterBytesOf,
+  type Listener,
+  slowHighWaters,
+  TenantHub,
+} from '#events/tenant-hub'
 import { boundOf, deviceOf, encode, ownerOf, serviceOf, typeOf } from '#events/wire-format'
 import type { Entry, EntryExceptReport } from '#model/entry'
+import { type BindingLists, bindingLists } from '#model/group'
 import type { Scope } from '#model/scope'
 import type { EventListener } from '#runtime/gate'
 import type { Position, StreamReader } from '#runtime/journal'
 import type { Socket, SocketPublisher } from '#runtime/socket'
 import type { StreamHead } from '#runtime/stream-head'
 import type { World } from '#runtime/world'
-import { type BindingLists, bindingLists } from '#model/group'
 
 export interface HubOptions {
   readonly world: World

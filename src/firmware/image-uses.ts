@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { directoryAddress } from '#actors/directory/state'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
+import { directoryAddress } from '#actors/directory/state'
 import type { ProjectNotices } from '#actors/notice-bus'
 import { projectAddress, projectIndex } from '#actors/project/state'
 import { defaultTenant } from '#actors/tenant/state'

@@ -1,14 +1,20 @@
 import { deviceAddress } from '#actors/device/device'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
-import { type ProjectCommand, type ProjectState, type StoredScan, projectAddress, scanningIndex } from '#actors/project/state'
+import {
+  type ProjectCommand,
+  type ProjectState,
+  projectAddress,
+  type StoredScan,
+  scanningIndex,
+} from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { isSelected } from '#firmware/rollout-windows'
 import type { Updater } from '#firmware/updater'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
-import { type Scope, reachesDevice } from '#model/scope'
+import { reachesDevice, type Scope } from '#model/scope'
 import { isOfTenant, tenantKey } from '#model/tenant'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { type Listing, pagesIn } from '#runtime/storage'

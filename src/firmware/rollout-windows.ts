@@ -3,12 +3,12 @@ import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { type ProjectCommand, projectAddress, projectIndex } from '#actors/project/state'
 import { isOpen, nextTime } from '#firmware/schedule'
 import type { Entry } from '#model/entry'
+import { isMember, type MembersOf } from '#model/group'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { tenantKey } from '#model/tenant'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { type MembersOf, isMember } from '#model/group'
 
 export interface RolloutWindowsParts {
   readonly system: System<Entry>

@@ -1,12 +1,18 @@
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { isRunning } from '#actors/update/machine'
-import { type BeginUpdate, type FoundUpdate, type StoredUpdate, updateAddress, updateRecord } from '#actors/update/state'
+import {
+  type BeginUpdate,
+  type FoundUpdate,
+  type StoredUpdate,
+  updateAddress,
+  updateRecord,
+} from '#actors/update/state'
 import { isHeldBack, waitingAttempts } from '#actors/update/transition'
 import type { UpdateOptions } from '#firmware/options'
 import { firstUpdate, queriesOf } from '#firmware/pending-triggers'
 import type { UpdateChecks } from '#firmware/update-checks'
-import { UpdateSlots, needsSlot } from '#firmware/update-slots'
+import { needsSlot, UpdateSlots } from '#firmware/update-slots'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import type { Entry } from '#model/entry'

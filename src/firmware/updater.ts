@@ -3,10 +3,25 @@ import { noFirmwares } from '#actors/device/state'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { UpdateNotices } from '#actors/notice-bus'
 import { isRunning } from '#actors/update/machine'
-import { type BeginAnswer, type BeginUpdate, type NoUpdateFound, type StoredUpdate, type UpdateCommand, type UpdateContext, updateAddress, updatingIndex } from '#actors/update/state'
-import { PendingTriggers, firstUpdate, queriesOf } from '#firmware/pending-triggers'
+import {
+  type BeginAnswer,
+  type BeginUpdate,
+  type NoUpdateFound,
+  type StoredUpdate,
+  type UpdateCommand,
+  type UpdateContext,
+  updateAddress,
+  updatingIndex,
+} from '#actors/update/state'
+import { firstUpdate, PendingTriggers, queriesOf } from '#firmware/pending-triggers'
 import { hasBegunAt } from '#firmware/update-slots'
-import { type CheckOptions, UpdateStarter, type UpdateStarterParts, deviceNow, updateNow } from '#firmware/update-starter'
+import {
+  type CheckOptions,
+  deviceNow,
+  UpdateStarter,
+  type UpdateStarterParts,
+  updateNow,
+} from '#firmware/update-starter'
 import type { Link, LinkedDevice } from '#link/link'
 import type { FirmwareListener } from '#link/offers'
 import type { Firmware } from '#model/entry'

@@ -14,8 +14,8 @@ import type { BodyLimits, ServerContext } from '#http/server-context'
 import { parseJson, validate } from '#http/validation'
 import { type Caller, type Principal, unauthenticated } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
-import { Problem } from '#model/problem'
 import { seedBytes } from '#model/identifier'
+import { Problem } from '#model/problem'
 
 /** The destination of a request. A plain request to the path of a socket gets an answer that explains the upgrade. */
 export type Destination =

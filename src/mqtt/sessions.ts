@@ -1,4 +1,18 @@
-import { type MqttSessionCommand, type SaveMqttSession, type SessionDevices, type StoredMqttSession, type StoredMqttSubscription, type StoredPosition, devicesRecord, idsIn, mqttSessionAddress, noSessionDevices, packedIds, sessionRecord, subscriptionsRecord } from '#actors/mqtt-session/mqtt-session'
+import {
+  devicesRecord,
+  idsIn,
+  type MqttSessionCommand,
+  mqttSessionAddress,
+  noSessionDevices,
+  packedIds,
+  type SaveMqttSession,
+  type SessionDevices,
+  type StoredMqttSession,
+  type StoredMqttSubscription,
+  type StoredPosition,
+  sessionRecord,
+  subscriptionsRecord,
+} from '#actors/mqtt-session/mqtt-session'
 import type { Entry } from '#model/entry'
 import { tenantKey } from '#model/tenant'
 import type { Client, Principal } from '#mqtt/client'

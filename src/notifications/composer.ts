@@ -8,9 +8,15 @@ import { type RenderedText, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import type { StoredSubscription } from '#model/subscription'
 import { type Mail, type MailMessage, mailOf } from '#notifications/mail'
-import { type MailChoice, type PendingRequest, type PendingSubscription, gapUpTo, isResting } from '#notifications/mail-choice'
+import {
+  gapUpTo,
+  isResting,
+  type MailChoice,
+  type PendingRequest,
+  type PendingSubscription,
+} from '#notifications/mail-choice'
 import { dataOf, runContextOf } from '#notifications/mail-data'
-import { type StoredRecipient, mayReceive, mayReceiveAll } from '#notifications/recipient-access'
+import { mayReceive, mayReceiveAll, type StoredRecipient } from '#notifications/recipient-access'
 import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
 import type { Pace } from '#workers/pace'

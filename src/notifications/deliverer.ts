@@ -1,12 +1,19 @@
 import { isTenantActive } from '#actors/directory/queries'
 import { type CountMails, outboxAddress } from '#actors/outbox/outbox'
-import { type AdvanceMail, type MailFailed, type MailState, type SubscriberCommand, type SubscriberState, subscriberAddress } from '#actors/subscriber/state'
+import {
+  type AdvanceMail,
+  type MailFailed,
+  type MailState,
+  type SubscriberCommand,
+  type SubscriberState,
+  subscriberAddress,
+} from '#actors/subscriber/state'
 import { type SkipReason, skipReasons } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type Composer, type NextMail, type Progress, moveTo } from '#notifications/composer'
+import { type Composer, moveTo, type NextMail, type Progress } from '#notifications/composer'
 import { type Mail, type MailFault, MailRefused } from '#notifications/mail'
-import { type PendingSubscription, chooseMail, isHourOver, refusalsAfter, retryAfter } from '#notifications/mail-choice'
+import { chooseMail, isHourOver, type PendingSubscription, refusalsAfter, retryAfter } from '#notifications/mail-choice'
 import type { TopicPasses } from '#notifications/topic-passes'
 import type { ActorAddress } from '#runtime/actor'
 import type { System } from '#runtime/system'

@@ -1,5 +1,5 @@
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
-import { type TopicEnded, partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/state'
+import { partsOfTopicRow, subscriberAddress, type TopicEnded, topicIndex } from '#actors/subscriber/state'
 import { type TopicSwept, tenantAddress } from '#actors/tenant/commands'
 import { endingIndex } from '#actors/tenant/state'
 import { Problem } from '#model/problem'

@@ -1,4 +1,10 @@
-import { type DeliveryCommand, type DeliveryState, deliveringIndex, deliveryAddress, isWaiting } from '#actors/delivery/delivery'
+import {
+  type DeliveryCommand,
+  type DeliveryState,
+  deliveringIndex,
+  deliveryAddress,
+  isWaiting,
+} from '#actors/delivery/delivery'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { type MailState, partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'

@@ -5,9 +5,17 @@ import { tenantAddress } from '#actors/tenant/commands'
 import type { WebhookNode } from '#model/graph'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
-import { type StoredWebhook, type WebhookAnswer, type WebhookResult, retryDelayMs, retryDelayMsMax, waitingBytesMax, waitingWebhooksMax } from '#model/webhook'
+import {
+  retryDelayMs,
+  retryDelayMsMax,
+  type StoredWebhook,
+  type WebhookAnswer,
+  type WebhookResult,
+  waitingBytesMax,
+  waitingWebhooksMax,
+} from '#model/webhook'
 import { type DelivererLog, storeResults } from '#notifications/deliverer'
-import { type PreparationParts, nodeOf, preparedOf } from '#notifications/prepared-webhook'
+import { nodeOf, type PreparationParts, preparedOf } from '#notifications/prepared-webhook'
 import { type Started, WebhookLanes } from '#notifications/webhook-lanes'
 import type { WebhookSender } from '#notifications/webhook-sender'
 import { type Due, DueQueue, unplaced } from '#runtime/due-queue'

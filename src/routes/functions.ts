@@ -1,12 +1,20 @@
-import * as api from '#api/functions'
 import { isDeepStrictEqual } from 'node:util'
 import { type SealedBody, withMadeSecrets } from '#access/webhook-secrets'
 import { deliveryAddress } from '#actors/delivery/delivery'
 import { type PutFunction, tenantAddress } from '#actors/tenant/commands'
 import { alarmFault } from '#actors/tenant/functions'
-import { type Binding, type Reply, bind } from '#http/call'
+import * as api from '#api/functions'
+import { type Binding, bind, type Reply } from '#http/call'
 import type { Caller } from '#model/caller'
-import { type FunctionBody, type FunctionEntry, type FunctionPatch, type StoredFunction, alarmsIn, functionEntryOf, nodeFault } from '#model/function'
+import {
+  alarmsIn,
+  type FunctionBody,
+  type FunctionEntry,
+  type FunctionPatch,
+  functionEntryOf,
+  nodeFault,
+  type StoredFunction,
+} from '#model/function'
 import type { Graph } from '#model/graph'
 import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'

@@ -1,17 +1,17 @@
-import * as api from '#api/groups'
 import { type PutGroup, tenantAddress } from '#actors/tenant/commands'
 import { namesGroup, rolesNaming } from '#actors/tenant/roles'
+import * as api from '#api/groups'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { coversOn } from '#model/grant-coverage'
-import { type StoredGroup, groupEntryOf, isMember } from '#model/group'
+import { groupEntryOf, isMember, type StoredGroup } from '#model/group'
 import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { authorOf, isBindingWithin, mayBind, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustCover } from '#routes/roles'
 import { mustMatch, resourceListReply, resourceReply } from '#routes/replies'
+import { mustCover } from '#routes/roles'
 
 /** Routes for groups. Contract 5.1. */
 export function groupRoutes(context: RouteContext): Binding[] {

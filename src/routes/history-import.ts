@@ -1,6 +1,7 @@
 import { deviceAddress } from '#actors/device/device'
 import { serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'
+import type { HistoryImport } from '#api/history'
 import type { ImportedSeries } from '#history/chunk-walk'
 import type { Call, Reply } from '#http/call'
 import { CsvReader, type CsvRow } from '#model/csv'
@@ -10,9 +11,8 @@ import { servicesOfDevicesWithin } from '#model/scope'
 import { propertySchemaOf } from '#model/service-schema'
 import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { ReadSlices } from '#routes/read-slices'
-import type { HistoryImport } from '#api/history'
 import { historyOf, propIdOf } from '#routes/history'
+import { ReadSlices } from '#routes/read-slices'
 
 /** A value has at most `valueBytesMax` characters, of which CSV doubles the quotation marks; the rest is for other fields. */
 const rowCharactersMax = 4 * valueBytesMax

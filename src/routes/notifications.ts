@@ -1,22 +1,28 @@
-import * as api from '#api/notifications'
 import { deliveryAddress } from '#actors/delivery/delivery'
-import { type SubscriberCommand, subscriberAddress, subscriberIdOf } from '#actors/subscriber/state'
-import { tenantAddress } from '#actors/tenant/commands'
-import { type Binding, type Reply, bind } from '#http/call'
-import type { Caller } from '#model/caller'
-import { formatCrn, idOfCrn } from '#model/crn'
-import type { StoredFunction } from '#model/function'
-import { randomId, seededRandom } from '#model/identifier'
-import { Problem } from '#model/problem'
-import { type StoredSubscription, type SubscribeBody, maySubscribe, subscribersMax, subscriptionEntryOf } from '#model/subscription'
-import { membersIn } from '#routes/bound-visibility'
-import type { RouteContext } from '#routes/context'
 import { isTenantActive } from '#actors/directory/queries'
 import { outboxAddress } from '#actors/outbox/outbox'
 import type { Unsubscribe } from '#actors/subscriber/state'
+import { type SubscriberCommand, subscriberAddress, subscriberIdOf } from '#actors/subscriber/state'
+import { tenantAddress } from '#actors/tenant/commands'
+import * as api from '#api/notifications'
+import { type Binding, bind, type Reply } from '#http/call'
+import type { Caller } from '#model/caller'
+import { formatCrn, idOfCrn } from '#model/crn'
 import { skipReasons } from '#model/delivery'
+import type { StoredFunction } from '#model/function'
+import { randomId, seededRandom } from '#model/identifier'
+import { Problem } from '#model/problem'
 import type { BuiltInRole } from '#model/role'
 import { everything } from '#model/scope'
+import {
+  maySubscribe,
+  type StoredSubscription,
+  type SubscribeBody,
+  subscribersMax,
+  subscriptionEntryOf,
+} from '#model/subscription'
+import { membersIn } from '#routes/bound-visibility'
+import type { RouteContext } from '#routes/context'
 import { resourceListReply, streamHeaders, textReply } from '#routes/replies'
 
 /** Routes for subscriptions (§2.6, §3.1, §4.4, §7, contract 5.6), and for outgoing mail (contract 5.7). */

@@ -1,18 +1,18 @@
-import * as api from '#api/sessions'
 import type { Logins } from '#access/sign-in-flows'
 import { accountAddress } from '#actors/account/state'
+import { rowByName } from '#actors/directory/queries'
+import { directoryAddress } from '#actors/directory/state'
 import { isOver, sessionAddress } from '#actors/session/state'
+import * as api from '#api/sessions'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
+import type { Grant, Reach } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { signInOriginOf } from '#routes/sign-in'
 import { bindForTenant } from '#routes/target-tenant'
 import { existingUser, userToEdit } from '#routes/users'
-import { directoryAddress } from '#actors/directory/state'
-import { rowByName } from '#actors/directory/queries'
-import type { Grant, Reach } from '#model/scope'
 
 /** Routes for the caller's own identity. */
 export function identityRoutes(context: RouteContext): Binding[] {

@@ -1,9 +1,11 @@
-import { actionRecord } from '#actors/action/action'
-import { actionAddress } from '#actors/action/action'
-import { actionPageAddress } from '#actors/action/action'
-import { pageDevicesMax } from '#actors/action/action'
-import { pageRecord } from '#actors/action/action'
-import { type StoredPage } from '#actors/action/action'
+import {
+  actionAddress,
+  actionPageAddress,
+  actionRecord,
+  pageDevicesMax,
+  pageRecord,
+  type StoredPage,
+} from '#actors/action/action'
 import { desiredOf } from '#actors/device/desired'
 import { serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'
@@ -15,11 +17,10 @@ import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { type ActionBody, type ActionCounts, type DeviceOutcome, type StoredAction, zeroCounts } from '#model/action'
 import type { Caller } from '#model/caller'
 import { desiredValuesOf } from '#model/desired'
-import { randomId } from '#model/identifier'
+import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
 import { parseWriteKey } from '#model/property-write'
 import { reachesEvery, reachesService, servicesOfDevicesWithin, servicesWithin } from '#model/scope'
-import { seededRandom } from '#model/identifier'
 import { propIdOfName, type ServiceSchema, withoutNames } from '#model/service-schema'
 import { isBindingWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'

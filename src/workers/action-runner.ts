@@ -1,4 +1,14 @@
-import { type BeginAction, type PageProgress, type PutActionPage, type PutOutcomes, actionAddress, actionPageAddress, actionRecord, pageDevicesMax, runningActionIndex } from '#actors/action/action'
+import {
+  actionAddress,
+  actionPageAddress,
+  actionRecord,
+  type BeginAction,
+  type PageProgress,
+  type PutActionPage,
+  type PutOutcomes,
+  pageDevicesMax,
+  runningActionIndex,
+} from '#actors/action/action'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { decideWrite } from '#actors/device/writes'
@@ -6,16 +16,23 @@ import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
-import { type DeviceOutcome, type NewAction, type StoredAction, actionDevicesMax, actionsOfAuthorMax, actionsRunningMax } from '#model/action'
+import {
+  actionDevicesMax,
+  actionsOfAuthorMax,
+  actionsRunningMax,
+  type DeviceOutcome,
+  type NewAction,
+  type StoredAction,
+} from '#model/action'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type Scope, reachesService } from '#model/scope'
+import { reachesService, type Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
 import { pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { type JobParts, Pace, WorkStopped } from '#workers/pace'
 import { RateLimit } from '#workers/rate-limit'
-import { type ActionTask, RunningAction, outcomeOfRefusal, outcomeOfWrite } from '#workers/running-action'
+import { type ActionTask, outcomeOfRefusal, outcomeOfWrite, RunningAction } from '#workers/running-action'
 import { sortedUnion } from '#workers/sorted-union'
 
 export interface ActionRunnerParts extends JobParts {

@@ -1,6 +1,6 @@
 import { alarmLogIndex } from '#actors/device/alarms'
 import { directoryAddress } from '#actors/directory/state'
-import { idOfExpiry, idempotencyAddressOf, idempotencyIndex, isPastExpiry } from '#actors/idempotency/idempotency'
+import { idempotencyAddressOf, idempotencyIndex, idOfExpiry, isPastExpiry } from '#actors/idempotency/idempotency'
 import { tenantAddress } from '#actors/tenant/commands'
 import { auditIndex, logDays, logEntriesMax, timeOfEntry } from '#actors/tenant/log'
 import { defaultTenant } from '#actors/tenant/state'

@@ -4,7 +4,13 @@ import type { LoginRequest, SignInOrigin, TokenPair } from '#access/requests'
 import { hashOf } from '#access/secret-text'
 import { type AccountState, accountAddress } from '#actors/account/state'
 import { rowByName } from '#actors/directory/queries'
-import { type DirectoryCommand, type DirectoryState, type TenantRow, type UserRow, directoryAddress } from '#actors/directory/state'
+import {
+  type DirectoryCommand,
+  type DirectoryState,
+  directoryAddress,
+  type TenantRow,
+  type UserRow,
+} from '#actors/directory/state'
 import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import type { RouteAccess } from '#api/route-entry'
@@ -14,15 +20,15 @@ import type { Caller } from '#model/caller'
 import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
+import { requestWith } from '#test/access/authentication-request'
 import { type KeyPair, makeKeyPair } from '#test/access/key-pair'
 import { plainEngine } from '#test/access/plain-hashing'
 import { draftOf, proofOf } from '#test/access/proof-draft'
 import { type TestSocket, TestSockets } from '#test/access/test-sockets'
 import { memoryServerOptions } from '#test/memory-server'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { type Faults, during, faultyStorage } from '#test/runtime/runtime-fixture'
+import { during, type Faults, faultyStorage } from '#test/runtime/runtime-fixture'
 import type { MemoryBackend } from '#test/store/memory'
-import { requestWith } from '#test/access/authentication-request'
 
 export const password = 'correct horse'
 const baseUrl = 'http://127.0.0.1:8080'

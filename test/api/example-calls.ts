@@ -1,7 +1,7 @@
 import type { UnsubscribeUrls } from '#access/signed-urls'
 import { deliveryAddress } from '#actors/delivery/delivery'
-import { directoryAddress } from '#actors/directory/state'
 import { rowByName } from '#actors/directory/queries'
+import { directoryAddress } from '#actors/directory/state'
 import { outboxAddress } from '#actors/outbox/outbox'
 import { defaultTenant } from '#actors/tenant/state'
 import { putDeviceDesired } from '#api/desired'

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { type Authenticate, proofProblem } from '#http/authentication'
+import { websocketRoute } from '#http/call'
 import type { Caller } from '#model/caller'
 import { clusterRoutes, ownersCallers } from '#routes/cluster'
 import type { RouteContext } from '#routes/context'
 import { openNode } from '#test/cluster/cluster-node'
-import { type HttpFixture, admin, world } from '#test/http/http-fixture'
+import { admin, type HttpFixture, world } from '#test/http/http-fixture'
 import { SocketRecorder } from '#test/http/socket-fixture'
-import { websocketRoute } from '#http/call'
 
 const context = { world } as RouteContext
 const session = { kind: 'session', tenant: 'default', id: 'one' } as const

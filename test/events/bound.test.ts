@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { AlarmSet } from '#model/entry'
-import { type Grant, type Scope, scopeOf } from '#model/scope'
-import { TestStream, readAll } from '#test/events/test-stream'
-import { storedAlarm } from '#test/rules/stored-rules'
 import type { DeviceBinding } from '#model/group'
+import { type Grant, type Scope, scopeOf } from '#model/scope'
+import { readAll, TestStream } from '#test/events/test-stream'
+import { storedAlarm } from '#test/rules/stored-rules'
 
 /**
  * Events of resources that are bound to devices. Only users with access to all of these devices receive them.

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import { unlimitedMemory } from '#actors/device/memory'
-import { type DeviceState, absentDevice } from '#actors/device/state'
+import { absentDevice, type DeviceState } from '#actors/device/state'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { type NoticeBus, noticeBus } from '#actors/notice-bus'
 import { type AdmitDevice, tenantAddress } from '#actors/tenant/commands'
@@ -22,7 +22,7 @@ import { noRuleViews } from '#test/actors/acting-device'
 import { noopUpdates } from '#test/actors/update/acting-update'
 import { ServerMessage } from '#test/kit/link-messages'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
-import { type Faults, RuntimeFixture, type RuntimeFixtureOptions, faultyStorage } from '#test/runtime/runtime-fixture'
+import { type Faults, faultyStorage, RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 
 /** The device actor with the shapes of this journal, without rules. */
 export function storedDeviceActor(journal: StoreJournal, startedAt = startMs) {

@@ -3,10 +3,10 @@ import { deliveryAddress } from '#actors/delivery/delivery'
 import type { Entry } from '#model/entry'
 import { type Grant, scopeOf } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
+import { runContextOf } from '#notifications/mail-data'
 import type { System } from '#runtime/system'
 import { ann, hotAlarm } from '#test/actors/acting-tenant'
 import { DeliveryFixture, requestOf } from '#test/notifications/delivery-fixture'
-import { runContextOf } from '#notifications/mail-data'
 
 /** Mails contain names of schemas, alarms and users only for recipients who may read them. §4.4, contract 5.1, 5.7. */
 

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/delivery'
 import type { TriedFunction } from '#api/functions'
-import { ServerWithUsers, everywhere, grantOn } from '#test/routes/server-with-users'
+import { everywhere, grantOn, ServerWithUsers } from '#test/routes/server-with-users'
 
 /** Trial runs of functions: the path through the nodes, and mails that are not sent. Contract 5.4. */
 

@@ -1,5 +1,10 @@
 import { anonymous } from '#access/built-in-callers'
-import { type StoredIdempotencyKey, answerRecord, idempotencyActor, idempotencyAddress } from '#actors/idempotency/idempotency'
+import {
+  answerRecord,
+  idempotencyActor,
+  idempotencyAddress,
+  type StoredIdempotencyKey,
+} from '#actors/idempotency/idempotency'
 import { noticeBus } from '#actors/notice-bus'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
@@ -8,11 +13,11 @@ import type { Method, RouteEntry } from '#api/route-entry'
 import type { Answerer, Call, IdempotencyGuard, Reply } from '#http/call'
 import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
+import { IdempotentRequests } from '#routes/idempotency'
 import type { AnyDefinition } from '#runtime/activation'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { RuntimeFixture, during } from '#test/runtime/runtime-fixture'
-import { type MemoryBackend, type WriteFault, memoryStorage } from '#test/store/memory'
-import { IdempotentRequests } from '#routes/idempotency'
+import { during, RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { type MemoryBackend, memoryStorage, type WriteFault } from '#test/store/memory'
 
 /** The parts of a request that its key covers. */
 export interface Asked {

@@ -5,7 +5,7 @@ import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import type { StoredSubscription } from '#model/subscription'
 import { pagesOf } from '#test/blackbox/pages'
-import { type Answer, ServerWithUsers, everywhere, grantOn, userOf } from '#test/routes/server-with-users'
+import { type Answer, everywhere, grantOn, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** Subscriptions over a real socket: every error in its order, and no data of other users. §2.6, §3.1, §7, contract 5.6. */
 

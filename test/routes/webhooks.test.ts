@@ -2,10 +2,10 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/delivery'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { WebhookNode } from '#model/graph'
+import { httpWebhookSender } from '#notifications/webhook-sender'
 import { until } from '#test/blackbox/until'
 import { ServerWithUsers } from '#test/routes/server-with-users'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { httpWebhookSender } from '#notifications/webhook-sender'
 
 /** Functions with webhooks: their secrets, their receivers, and what was sent. Contract 12. */
 

@@ -25,16 +25,26 @@ import { epochFormat } from '#store/epochs'
 import { keys } from '#store/key-space'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { shapeFormat } from '#store/shapes'
-import { StoreJournal, beginFormat, redoFormat } from '#store/store-journal'
+import { beginFormat, redoFormat, StoreJournal } from '#store/store-journal'
+import { noRuleViews, shownState } from '#test/actors/acting-device'
+import { noopUpdates } from '#test/actors/update/acting-update'
 import { packChunk } from '#test/store/pack-chunk'
 import { actionSample, pageSamples } from '#test/store/sample-records/action'
-import { at, device, firstEntries, laterEntries, schema, shape, shapes, tenant, written } from '#test/store/sample-records/entries'
+import {
+  at,
+  device,
+  firstEntries,
+  laterEntries,
+  schema,
+  shape,
+  shapes,
+  tenant,
+  written,
+} from '#test/store/sample-records/entries'
 import { mqttSamples } from '#test/store/sample-records/mqtt'
 import { functionSamples, notificationSamples } from '#test/store/sample-records/notifications'
 import { watchedSamples } from '#test/store/sample-records/tenant'
 import { updateSamples } from '#test/store/sample-records/update'
-import { noRuleViews, shownState } from '#test/actors/acting-device'
-import { noopUpdates } from '#test/actors/update/acting-update'
 
 /** A stored value and its meaning. */
 export interface StoredSample {

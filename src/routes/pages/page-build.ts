@@ -1,13 +1,13 @@
-import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { asyncApiDocument } from '#api/asyncapi'
 import { documentText } from '#api/descriptions'
 import { openApiDocument } from '#api/openapi'
-import { type AsyncDocument, apiPage, socketsPage } from '#routes/pages/viewer-pages'
 import { compressFiles } from '#routes/pages/page-files'
 import { asyncApiFile, openApiFile } from '#routes/pages/page-routes'
+import { type AsyncDocument, apiPage, socketsPage } from '#routes/pages/viewer-pages'
 
 /**
  * A separate build step: writes the API description and its viewer into the pages folder, and compresses all pages.

@@ -1,18 +1,18 @@
-import fc from 'fast-check'
 import { createHmac } from 'node:crypto'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { apiKeyText, readApiKey, readBasic } from '#access/secret-text'
 import { EventsQuery } from '#api/events'
-import { ListQuery, cursorField, cursorOf, nameOfCursor } from '#api/fields'
+import { cursorField, cursorOf, ListQuery, nameOfCursor } from '#api/fields'
 import { isOpen, nextTime } from '#firmware/schedule'
 import { parseQuery } from '#http/request-head'
 import { FirmwareVersion } from '#model/identifier'
 import { byPrecedence, isNewer } from '#model/release'
 import { CronPattern } from '#model/rollout'
+import { isHookSigned } from '#routes/updates'
 import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits, oddText } from '#test/attacks/fuzz/mutation'
 import { anyText } from '#test/kit/any-text'
-import { isHookSigned } from '#routes/updates'
 
 /** Mutated texts in the small languages of requests. Invalid texts are refused with reasons, and valid ones work. */
 

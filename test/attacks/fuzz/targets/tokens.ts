@@ -1,7 +1,6 @@
 import { hkdfSync, sign } from 'node:crypto'
 import { base64urlOf } from '#access/secret-text'
-import { makeSigningKey } from '#access/signing-keys'
-import { type SigningKey } from '#access/signing-keys'
+import { makeSigningKey, type SigningKey } from '#access/signing-keys'
 import { Tokens } from '#access/tokens'
 import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 import { everything } from '#model/scope'
