@@ -17,7 +17,7 @@ import { rollout } from '#bench/benchmarks/rollout'
 import { worst } from '#bench/benchmarks/worst'
 import { integer, option, runCommand } from '#bench/command-line'
 import type { Benchmark } from '#bench/harness/benchmark'
-import { thisMachine } from '#bench/harness/machine'
+import { machineText } from '#bench/harness/machine'
 import { judge, measure } from '#bench/harness/measure'
 import { markdownOf, type Report } from '#bench/harness/report'
 import { projectRoot } from '#bench/project-root'
@@ -57,7 +57,7 @@ async function report(name: string, benchmark: Benchmark, isQuick: boolean, aske
   const rounds = asked ?? benchmark.rounds ?? roundsDefault
   const { results, failures, repeats } = await measure(benchmark, { rounds, isQuick, print: console.log })
   const verdicts = judge(benchmark.targets, results, failures.length > 0)
-  return { name, about, machine: thisMachine(), rounds, results, failures, repeats, verdicts }
+  return { name, about, machine: machineText(), rounds, results, failures, repeats, verdicts }
 }
 
 const command = new Command('npm run bench --')

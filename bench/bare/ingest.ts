@@ -1,7 +1,7 @@
 import { App, type WebSocket } from 'uWebSockets.js'
 import { Packr, Unpackr } from 'msgpackr'
 import { objectUpdated } from '#bench/bare/object-updated'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 
 /**
  * A server that does only the minimum: it decodes each frame, makes an event of it with JSON.stringify, publishes the

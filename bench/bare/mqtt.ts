@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import { packetTypes } from '#mqtt/packet'
 
 /**

@@ -1,13 +1,15 @@
 // Answers: the cost of keeping every value. Ingest with history on and off at full speed, with one dashboard: rate, memory, and how far the history is behind; then, at 20 000 frames a second, the latencies of acknowledgements and events; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the latency of events while a client exports history over HTTP; and the time of queries, and of an export, in one process. Last, the same points in VictoriaMetrics and DuckDB, where they are installed: their answers must be equal. Does not count: queries over HTTP.
 
-import { exportFigures, exportsBesideEvents, exportTargets } from '#bench/benchmarks/history-export'
 import { historyPeerFigures, historyPeers } from '#bench/benchmarks/history-peers'
 import { queries, queryTargets } from '#bench/benchmarks/history-queries'
 import { HistoryWriter } from '#bench/benchmarks/history-writer'
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
-import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
-import { standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
+import { costsOf, eventLatencies, eventLatencyForms, formsOf, latenciesOf } from '#bench/harness/load-figures'
+import { runInAlternatingOrder, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
+import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
+import type { PhaseResult } from '#bench/load/generator'
+import type { ReadResult } from '#bench/load/readers'
 import { processUsage } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
 
@@ -132,12 +134,50 @@ const store: Case = {
   ],
 }
 
+const exportedDevices = 100
+/** Frames of ten changes a second during an export. */
+const exportRate = 2_000
+
+const exported = Array.from({ length: exportedDevices }, (_, device) => identifierOf(standardLoad.prefix, device))
+const exportPath = `/api/v1/history/export?serviceIdentifier=${serviceIdentifier}${exported.map((each) => `&deviceIdentifier=${each}`).join('')}`
+
+/** Event latencies in windows without and with a client that exports history again and again. */
+function duringExports({ isQuick }: Round): Promise<Figures> {
+  const [pairs, fillMs, warmupMs, measuredMs] = isQuick ? [1, 1_000, 100, 300] : [4, 10_000, 500, 3_000]
+  const load = { ...standardLoad, devices: 1_000, changes: 10 }
+  return underLoad(ownServer({ DURABILITY: 'process', HISTORY: 'on' }), load, async ({ run }, server) => {
+    await run({ warmupMs: 0, measuredMs: fillMs })
+    await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate: exportRate })
+    const without: PhaseResult[] = []
+    const during: PhaseResult[] = []
+    const reads: ReadResult[] = []
+    const window = () => run({ warmupMs, measuredMs, rate: exportRate })
+    const windowWithout = async () => void without.push(await window())
+    const windowWith = () =>
+      withRemote('load/readers', async (reader) => {
+        await reader.ask('begin', { ...server, path: exportPath })
+        const [result, read] = await Promise.all([window(), reader.ask<ReadResult>('measure', warmupMs + measuredMs)])
+        during.push(result)
+        reads.push(read)
+      })
+    await runInAlternatingOrder(pairs, windowWithout, windowWith)
+    const sumOf = (figure: 'bytes' | 'seconds') => reads.reduce((sum, read) => sum + read[figure], 0)
+    return { ...eventLatencies(without, during), megabytesPerSecond: sumOf('bytes') / 1e6 / sumOf('seconds') }
+  })
+}
+
+const exporting: Case = {
+  name: 'events during exports',
+  variants: [{ name: 'one client', measure: duringExports }],
+}
+
 export const history: Benchmark = {
   rounds: 3,
   figures: {
     ...formsOf(...(['changesPerSecond', 'serverCpuPerChange', 'serverCpu', 'loadCpu', 'ackP99', 'eventP99'] as const)),
     ackP99More: { title: 'acknowledged p99 more than without, ms', digits: 1 },
-    ...exportFigures,
+    ...eventLatencyForms,
+    megabytesPerSecond: { title: 'exported MB/s', digits: 1, isOfLoad: true },
     lag: { title: 'history behind at most, s', digits: 2 },
     memory: { title: 'memory at most, MiB', digits: 0 },
     memoryMore: { title: 'memory more than without, MiB', digits: 0 },
@@ -147,7 +187,7 @@ export const history: Benchmark = {
     ...historyPeerFigures,
     pointsPerSecond: { title: 'points/s', digits: 0 },
   },
-  cases: [ingestCase(ones, 1), ingestCase(tens, 10), exportsBesideEvents, store, queries, historyPeers],
+  cases: [ingestCase(ones, 1), ingestCase(tens, 10), exporting, store, queries, historyPeers],
   targets: [
     ...[ones, tens].map((name) => ({
       case: name,
@@ -166,7 +206,7 @@ export const history: Benchmark = {
     })),
     { case: store.name, variant: exact, figure: 'bytesPerPoint', atMost: 1.2 },
     { case: store.name, variant: jitter, figure: 'bytesPerPoint', atMost: 2.5 },
-    ...exportTargets,
+    { case: exporting.name, variant: 'one client', figure: 'ofLimit', atMost: 1 },
     ...queryTargets,
   ],
 }

@@ -2,8 +2,8 @@
 
 import type { Benchmark, Figures, Round } from '#bench/harness/benchmark'
 import type { MemoryUse } from '#bench/harness/memory-probe'
-import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
 import { runUntilReported, standardLoad, started, withLoad } from '#bench/harness/running-load'
+import { type ProbedServer, startProbed } from '#bench/harness/servers'
 import { processUsage } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 

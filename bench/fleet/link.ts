@@ -1,7 +1,7 @@
 import WebSocket from 'ws'
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { FrameInFlight, SimulatedDevice } from '#bench/fleet/device'
-import type { Change } from '#bench/fleet/frames'
+import type { Change } from '#bench/fleet/kinds'
 import type { FleetOptions } from '#bench/fleet/options'
 import { UpdateAnswers } from '#bench/fleet/updates'
 import { WriteAnswers } from '#bench/fleet/writes'

@@ -1,7 +1,6 @@
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { SimulatedDevice } from '#bench/fleet/device'
-import type { Change } from '#bench/fleet/frames'
-import { controlsService, type DeviceValue, type SimulatedProperty } from '#bench/fleet/kinds'
+import { type Change, controlsService, type DeviceValue, type SimulatedProperty } from '#bench/fleet/kinds'
 import type { SeededRandom } from '#bench/random'
 
 const mixedBehaviours = ['answer', 'slow', 'reject', 'never'] as const

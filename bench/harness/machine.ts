@@ -4,24 +4,13 @@ import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { projectRoot } from '#bench/project-root'
 
-export interface Machine {
-  readonly processors: string
-  readonly memoryGib: number
-  readonly system: string
-  readonly node: string
-  readonly commit: string
-  readonly at: string
-}
-
-export function thisMachine(): Machine {
-  return {
-    processors: `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? 'unknown'}`,
-    memoryGib: Math.round(totalmem() / 2 ** 30),
-    system: `${process.platform} ${process.arch}`,
-    node: process.version,
-    commit: commitOf(projectRoot),
-    at: new Date().toISOString(),
-  }
+/** The machine, Node, the commit and the time, for a report. */
+export function machineText(): string {
+  const processors = `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? 'unknown'}`
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`
+  const commit = `commit ${commitOf(projectRoot)}`
+  const system = `${process.platform} ${process.arch}, Node ${process.version}`
+  return `${[processors, memory, system, commit, new Date().toISOString()].join(', ')}.`
 }
 
 /** The launcher knows whether a build is current. */

@@ -1,4 +1,3 @@
-import type { Target } from '#bench/harness/benchmark'
 import {
   type Benchmark,
   type Case,
@@ -6,8 +5,9 @@ import {
   loadFigure,
   loadFullPercent,
   type Round,
+  SlowLoadError,
+  type Target,
 } from '#bench/harness/benchmark'
-import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { pairedRatios, type Spread, spreadOf } from '#bench/harness/statistics'
 
 type Rounds = readonly (Figures | null)[]

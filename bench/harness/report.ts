@@ -1,12 +1,11 @@
 import { type Benchmark, loadFigure, loadFullPercent } from '#bench/harness/benchmark'
-import type { Machine } from '#bench/harness/machine'
 import type { CaseResult, Failure, Verdict } from '#bench/harness/measure'
 import type { Spread } from '#bench/harness/statistics'
 
 export interface Report {
   readonly name: string
   readonly about: string
-  readonly machine: Machine
+  readonly machine: string
   readonly rounds: number
   readonly results: readonly CaseResult[]
   readonly failures: readonly Failure[]
@@ -26,7 +25,7 @@ export function markdownOf(report: Report, { figures, appendix }: Pick<Benchmark
     '',
     about,
     '',
-    `${machine.processors}, ${machine.memoryGib} GiB, ${machine.system}, Node ${machine.node}, commit ${machine.commit}, ${machine.at}.`,
+    machine,
     `${rounds} rounds, each variant in a fresh process, in alternating order. Medians, in parentheses the least and the`,
     'greatest; ratios are those of the same round.',
   ]

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Authorizations, authorizationsAt, identityOn } from '#bench/harness/identity'
+import type { MemoryUse, ProbeMessage } from '#bench/harness/memory-probe'
 import { Remote } from '#bench/harness/remote'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
@@ -87,4 +88,18 @@ export function ownServer(
       throw error
     }
   }
+}
+
+export interface ProbedServer extends RunningServer {
+  memory(): Promise<MemoryUse>
+  /** Moves only `performance.now()`, so that the next periodic check finds that minutes have passed. */
+  pass(ms: number): Promise<void>
+}
+
+const start = ownServer({}, 'harness/memory-probe', ['--expose-gc'])
+
+export async function startProbed(): Promise<ProbedServer> {
+  const server = await start()
+  const ask = <Answer>(question: ProbeMessage) => server.ask<Answer>(question)
+  return { ...server, memory: () => ask({ type: 'memory' }), pass: (ms) => ask({ type: 'pass', ms }) }
 }

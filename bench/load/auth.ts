@@ -1,8 +1,7 @@
 import { readToken } from '#bench/harness/identity'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
-import type { DpopKey } from '#bench/load/dpop-proofs'
-import { createUsers, currentNonce, signIn } from '#bench/load/login-requests'
+import { createUsers, currentNonce, type DpopKey, signIn } from '#bench/load/login-requests'
 import { RawSocket } from '#bench/load/raw-socket'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 

@@ -1,5 +1,5 @@
+import { SlowLoadError } from '#bench/harness/benchmark'
 import type { Authorizations } from '#bench/harness/identity'
-import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { payloadAt } from '#bench/load/frames'
 import { type DeliveryHandler, MessageCounter, MessageReader } from '#bench/load/messages'
 import { protocols } from '#bench/load/peer-protocols'

@@ -1,6 +1,6 @@
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { SlowLoadError } from '#bench/harness/benchmark'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
-import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 import { LoadDashboards } from '#bench/load/dashboards'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'

@@ -1,4 +1,4 @@
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { type AskedLogin, type LoginKind, loginKinds, usersCount } from '#bench/load/login-kinds'

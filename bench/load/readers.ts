@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http'
 import { authorizationHeader } from '#bench/harness/identity'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 import { sleep } from '#bench/time'

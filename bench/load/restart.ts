@@ -1,5 +1,5 @@
 import { get, type IncomingMessage } from 'node:http'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import { request } from '#bench/http'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { identifierOf } from '#bench/load/fleet-link'

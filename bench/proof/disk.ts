@@ -381,10 +381,9 @@ some call on (by strace, only for the server's process), two of three while the 
 small file system; needs root) while the workloads of the kill proof write.`,
   options: [option('--refusals N', 'disk faults', integer(1), 36), option('--fillings N', 'full disks', integer(0), 8)],
   async run({ seed, refusals, fillings }, print) {
-    const startedAt = performance.now()
     const { problems, skipReason, ...counts } = await proveDisk({ seed, refusals, fillings, print })
     return {
-      ...{ seed, seconds: (performance.now() - startedAt) / 1000, problems },
+      problems,
       summary: [
         `${refusals} times EIO, ${counts.serving} of them while the server served, ${counts.once} of them a single call: ` +
           `${counts.stopped} did not start and printed the reason, ${counts.readOnly} continued read-only and answered writes ` +

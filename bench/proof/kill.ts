@@ -45,7 +45,7 @@ class KillRun {
   }
 
   async run(): Promise<Outcome> {
-    const { seed, secondsMax, rounds: wanted } = this.#options
+    const { secondsMax, rounds: wanted } = this.#options
     const server = this.#server
     const { problems } = server
     const startedAt = performance.now()
@@ -75,7 +75,7 @@ class KillRun {
       problems.push(...idleKinds.map((name) => `${name}: nothing was acknowledged in ${rounds} rounds`))
     const seconds = (performance.now() - startedAt) / 1000
     return {
-      ...{ seed, seconds, problems },
+      problems,
       summary: [
         `${rounds} rounds in ${seconds.toFixed(0)} s, ${idle} without an acknowledgement; longest start ` +
           `${Math.round(server.longestStartMs)} ms`,

@@ -1,13 +1,13 @@
-import { execFileSync } from 'node:child_process'
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { integer, option } from '#bench/command-line'
+import { killAtExit } from '#bench/exit-cleanup'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
-import { runSeeds, type SeedResult } from '#bench/proof/seeds'
-import { compileSimulation } from '#bench/proof/simulation-program'
 
 /** A bug planted in the server, and the result of the simulation. */
 export interface MutantReport {
@@ -178,4 +178,92 @@ export function lineOf({ name, found, other, broken, seeds, seconds }: MutantRep
 
 function firstLine(text = ''): string {
   return (text.split('\n')[0] ?? '').slice(0, 200)
+}
+
+const program = 'test/simulation/seeds-process'
+
+/**
+ * Compiles the simulation, which is part of the tests and of no build.
+ *
+ * @param sources a copy of this project, which also gets the output; types are not checked
+ * @returns the program that runs seeds
+ */
+async function compileSimulation(sources: string): Promise<string> {
+  const modules = join(sources, 'node_modules')
+  symlinkSync(join(projectRoot, 'node_modules'), modules, 'dir')
+  const path = join(sources, 'tsconfig.simulation.json')
+  const compilerOptions = {
+    ...{ rootDir: sources, outDir: join(sources, 'dist'), typeRoots: [join(modules, '@types')] },
+    ...{ noCheck: true, noEmitOnError: false, incremental: false, tsBuildInfoFile: null },
+  }
+  const files = [join(sources, `${program}.ts`)]
+  const config = { extends: join(sources, 'tsconfig.json'), compilerOptions, include: [], files }
+  writeFileSync(path, JSON.stringify(config))
+  const compiler = join(projectRoot, 'node_modules/typescript/bin/tsc')
+  const child = spawn(process.execPath, [compiler, '-p', path], { stdio: ['ignore', 'inherit', 'inherit'] })
+  const [code] = await once(child, 'exit')
+  if (code !== 0) throw new Error(`the simulation in ${sources} was not compiled`)
+  return join(sources, 'dist', `${program}.js`)
+}
+
+/** The result of the run with one seed. */
+export interface SeedResult {
+  readonly seed: number
+  readonly fault?: string
+  /** The process of the run died without a result; `fault` describes how. */
+  readonly isDead?: true
+}
+
+interface SeedsOptions {
+  /** Made by `compileSimulation`. */
+  readonly program: string
+  /** Runs the simulation of history instead of the one of the whole server. */
+  readonly isHistoryOnly: boolean
+  /** Returns the seed to run next; undefined when there are no more. */
+  readonly next: () => number | undefined
+  readonly ended: (result: SeedResult) => void
+}
+
+/** The time limit of a run. A run takes a fraction of a second, or some seconds on a busy machine. */
+const seedMsMax = 120_000
+
+/** Runs the simulation with one seed after the other, in a process of its own, until there are none left. */
+async function runSeeds({ program, isHistoryOnly, next, ended }: SeedsOptions): Promise<void> {
+  let child: ChildProcess | undefined
+  for (let seed = next(); seed !== undefined; seed = next()) {
+    child ??= started(program, isHistoryOnly ? ['history'] : [])
+    const result = await resultOf(child, seed)
+    if (!child.connected) child = undefined
+    ended(result)
+  }
+  child?.disconnect()
+}
+
+function started(program: string, args: readonly string[]): ChildProcess {
+  const execArgv = ['--enable-source-maps', '--max-semi-space-size=64']
+  const child = fork(program, args, { execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  killAtExit(child)
+  return child
+}
+
+function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
+  return new Promise((resolve) => {
+    const died = (why: string) => end({ seed, fault: `its process ${why}`, isDead: true })
+    const exited = (code: number | null, signal: string | null) => died(`died: ${signal ?? code}`)
+    const timer = setTimeout(() => {
+      child.off('exit', exited)
+      child.once('exit', () => died(`had no result after ${seedMsMax} ms, and was killed`))
+      child.kill('SIGKILL')
+    }, seedMsMax)
+    child.once('message', end as (result: unknown) => void)
+    child.once('exit', exited)
+    child.send(seed)
+
+    function end(result: SeedResult): void {
+      clearTimeout(timer)
+      child.off('exit', exited)
+      child.off('message', end as (result: unknown) => void)
+      resolve(result)
+    }
+  })
 }

@@ -51,7 +51,6 @@ class ClusterRun {
   }
 
   async run(): Promise<Outcome> {
-    const startedAt = performance.now()
     await this.#load()
     await this.#measured('SIGKILL of the owner', bars.kill, (owner) => owner.process.kill())
     await this.#measured('SIGKILL of the owner and of the leader of the log', bars.killWithLeader, async (owner) => {
@@ -66,12 +65,7 @@ class ClusterRun {
     if (this.#options.outageSeconds > 0) await this.#outage()
     await this.#disturbances()
     await this.#end()
-    return {
-      seed: this.#options.seed,
-      seconds: (performance.now() - startedAt) / 1000,
-      summary: this.#summary,
-      problems: this.#problems,
-    }
+    return { summary: this.#summary, problems: this.#problems }
   }
 
   async #load(): Promise<void> {

@@ -1,11 +1,11 @@
 import { copyFile } from 'node:fs/promises'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { jetstreamManager } from '@nats-io/jetstream'
-import { connect } from '@nats-io/transport-node'
+import { type ClusterInfo, jetstreamManager } from '@nats-io/jetstream'
+import { connect as connectNats } from '@nats-io/transport-node'
 import { basic, callApi } from '#bench/harness/identity'
 import { NatsServer } from '#bench/harness/nats-servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { Balancer } from '#bench/proof/cluster/balancer'
 import { patientSettings, proofServer, type ServerPlace } from '#bench/proof/server-settings'
 import { freePort, ServerProcess } from '#bench/server-process'
 import { sleep } from '#bench/time'
@@ -121,37 +121,30 @@ export class ClusterUnderProof {
 
   /** The NATS server that leads the log. */
   async leader(): Promise<NatsServer> {
-    const connection = await connect({ servers: this.servers.map(({ url }) => url) })
-    try {
-      for (let tries = 0; tries < 100; tries++, await sleep(100)) {
-        const manager = await jetstreamManager(connection)
-        const { cluster } = await manager.streams.info('devices_log')
-        const server = this.servers.find(({ name }) => name === cluster?.leader)
-        if (server) return server
-      }
-      throw new Error('the log has no leader')
-    } finally {
-      await connection.close()
-    }
+    const { leader } = await this.#log('has no leader', ({ leader }) =>
+      this.servers.some(({ name }) => name === leader),
+    )
+    return this.servers.find(({ name }) => name === leader) as NatsServer
   }
 
   /** Waits until all servers have the whole log, so that the next failure hits a complete cluster. */
   async serversFollowed(): Promise<void> {
-    const connection = await connect({ servers: this.servers.map(({ url }) => url) })
+    await this.#log('is not on all servers', ({ leader, replicas = [] }) => {
+      return !!leader && replicas.length === this.servers.length - 1 && replicas.every(({ current }) => current)
+    })
+  }
+
+  /** Waits until this is true of the log's servers. @throws Error after 30 s */
+  async #log(what: string, isTrue: (servers: ClusterInfo) => boolean): Promise<ClusterInfo> {
+    const connection = await connectNats({ servers: this.servers.map(({ url }) => url) })
     try {
       for (let tries = 0; tries < 300; tries++, await sleep(100)) {
         const info = await jetstreamManager(connection)
           .then((manager) => manager.streams.info('devices_log'))
           .catch(() => undefined)
-        const replicas = info?.cluster?.replicas ?? []
-        if (
-          info?.cluster?.leader &&
-          replicas.length === this.servers.length - 1 &&
-          replicas.every((each) => each.current)
-        )
-          return
+        if (info?.cluster && isTrue(info.cluster)) return info.cluster
       }
-      throw new Error('the servers of the log did not follow each other within 30 s')
+      throw new Error(`the log ${what} after 30 s`)
     } finally {
       await connection.close()
     }
@@ -161,5 +154,65 @@ export class ClusterUnderProof {
     this.balancer.stop()
     await Promise.all(this.nodes.filter(({ isRunning }) => isRunning).map(({ process }) => process.kill()))
     await Promise.all(this.servers.map((server) => server.discard()))
+  }
+}
+
+/**
+ * Forwards each client to one of several ports on loopback that accepts the connection. The ports are used in rotation.
+ */
+export class Balancer {
+  readonly port: number
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #ports: () => readonly number[]
+  #turn = 0
+
+  private constructor(port: number, ports: () => readonly number[]) {
+    this.port = port
+    this.#ports = ports
+    this.#server = createServer((client) => this.#connect(client, this.#ports().length * 2))
+  }
+
+  static async start(ports: () => readonly number[]): Promise<Balancer> {
+    const balancer = new Balancer(await freePort(), ports)
+    await new Promise<void>((resolve) => balancer.#server.listen(balancer.port, '127.0.0.1', resolve))
+    return balancer
+  }
+
+  stop(): void {
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #connect(client: Socket, attempts: number): void {
+    const ports = this.#ports()
+    const port = ports[this.#turn++ % ports.length]
+    if (port === undefined || attempts === 0) {
+      client.destroy()
+      return
+    }
+    const server = connect(port, '127.0.0.1')
+    this.#note(client)
+    this.#note(server)
+    server.once('error', () => this.#connect(client, attempts - 1))
+    server.once('connect', () => {
+      server.removeAllListeners('error')
+      for (const [from, to] of [
+        [client, server],
+        [server, client],
+      ] as const) {
+        from.on('error', () => to.destroy())
+        from.on('close', () => to.destroy())
+        from.pipe(to)
+      }
+    })
+  }
+
+  #note(socket: Socket): void {
+    if (this.#sockets.has(socket)) return
+    this.#sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.on('error', () => {})
+    socket.on('close', () => this.#sockets.delete(socket))
   }
 }

@@ -1,4 +1,4 @@
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { LatencyHistogram } from '#bench/histogram'
 import { lastValue } from '#bench/load/dashboards'

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { sendSingleRequest } from '#bench/load/single-request'

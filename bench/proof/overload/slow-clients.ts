@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { callApi } from '#bench/harness/identity'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { localAddressOf, unanswered } from '#bench/load/single-request'

@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
-import type { FileOperation } from '#bench/proof/power/file-operations'
 import type { SeededRandom } from '#bench/random'
 
 /**
@@ -150,4 +149,22 @@ function applied(done: readonly FileOperation[], file: number): Buffer {
 
 function pick<Choice>(random: SeededRandom, choices: readonly Choice[]): Choice {
   return choices[random.below(choices.length)] as Choice
+}
+
+/** An operation of a process on a file below one folder. Paths are relative to the folder. */
+export type FileOperation =
+  | { readonly kind: 'create'; readonly path: string; readonly file: number }
+  | { readonly kind: 'write'; readonly file: number; readonly at: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'truncate'; readonly file: number; readonly size: number }
+  | { readonly kind: 'sync'; readonly file: number }
+  | { readonly kind: 'sync_folder'; readonly path: string }
+  | { readonly kind: 'rename'; readonly from: string; readonly to: string }
+  | { readonly kind: 'link'; readonly from: string; readonly to: string }
+  | { readonly kind: 'remove'; readonly path: string }
+  | { readonly kind: 'make_folder'; readonly path: string }
+
+export interface RecordedOperation {
+  /** The start of the operation, Unix ms with fractions. */
+  readonly at: number
+  readonly operation: FileOperation
 }

@@ -4,11 +4,16 @@ import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { callApi } from '#bench/harness/identity'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
+import { FleetLedger, framesOf } from '#bench/proof/fleets'
 import { openFolder, readStream } from '#bench/proof/opened-folder'
 import type { Proof } from '#bench/proof/outcome'
-import { type DiskState, diskStateAfter, layOut } from '#bench/proof/power/disk-state'
-import type { FileOperation, RecordedOperation } from '#bench/proof/power/file-operations'
-import { FleetLedger, framesOf } from '#bench/proof/power/fleet-ledger'
+import {
+  type DiskState,
+  diskStateAfter,
+  type FileOperation,
+  layOut,
+  type RecordedOperation,
+} from '#bench/proof/power/disk-state'
 import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
 import { proofServer } from '#bench/proof/server-settings'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
@@ -222,7 +227,6 @@ moment may leave, and opens each: it must open, and contain all changes acknowle
     option('--life-ms N', 'duration of each of the three lives of the server', integer(1), 2500),
   ],
   async run({ seed, states, lifeMs }, print) {
-    const startedAt = performance.now()
     return withRecording({ seed, lifeMs, floodMb }, async (recording, folder) => {
       const { problems, ...tried } = await tryStates(recording, folder, { seed, states, print })
       const acknowledged = Object.values(recording.runner.counts).reduce((sum, counts) => sum + counts.acknowledged, 0)
@@ -230,7 +234,7 @@ moment may leave, and opens each: it must open, and contain all changes acknowle
       const countOf = (...kinds: readonly string[]) => all.filter(({ kind }) => kinds.includes(kind)).length
       const bytes = all.reduce((sum, each) => sum + (each.kind === 'write' ? each.bytes.length : 0), 0)
       return {
-        ...{ seed, seconds: (performance.now() - startedAt) / 1000, problems },
+        problems,
         summary: [
           `recorded: ${acknowledged} writes and ${recording.fleets.framesAcknowledged} reports over links acknowledged and ` +
             `${recording.received.length} events received, in ${all.length} operations on files, ` +
