@@ -13,7 +13,14 @@ import {
   startedAt,
 } from '#bench/fleet/kinds'
 import { putSchemas } from '#bench/fleet/schemas'
-import { askApi, authorizationHeader, callApi, createUser, readToken } from '#bench/harness/identity'
+import {
+  askApi,
+  authorizationHeader,
+  callApi,
+  createProvisioningKey,
+  createUser,
+  readToken,
+} from '#bench/harness/identity'
 
 /** The administrator of the demo, and a user with the role `caretaker`. Both have the same password. */
 export const demoUsers = { administrator: 'anna', reader: 'ben' } as const
@@ -53,8 +60,7 @@ export async function deviceKey({ port, dataFolder, person }: DemoTarget): Promi
   if (person === undefined) return ''
   const known = readState(dataFolder).key
   if (known !== undefined) return known
-  const body = { name: 'Demo devices' }
-  const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person, body })
+  const key = await createProvisioningKey(port, person, 'Demo devices')
   addToState(dataFolder, { key })
   return key
 }

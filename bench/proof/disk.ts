@@ -8,7 +8,7 @@ import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { HttpAnswer } from '#bench/http'
 import { type DiskFault, FaultyDisk, faultAt, faultText } from '#bench/proof/disk-faults'
-import { readStream } from '#bench/proof/opened-folder'
+import { readWorkloadStream } from '#bench/proof/opened-folder'
 import type { Proof } from '#bench/proof/outcome'
 import { proofServer } from '#bench/proof/server-settings'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
@@ -229,7 +229,7 @@ class DiskRun {
     await this.#mustAnswer(label, refusals)
     // The stream can't be compared while tables cannot be read.
     if (!fault.isOnce && fault.activity === 'read') return
-    const { faults } = await readStream(this.#url, this.#runner as WorkloadRunner, received)
+    const { faults } = await readWorkloadStream(this.#url, this.#runner as WorkloadRunner, received)
     this.problems.push(...faults.map((text) => `${label}: before the restart: ${text}`))
   }
 
@@ -332,7 +332,7 @@ class DiskRun {
   async #mustHold(label: string, received: readonly StreamEvent[]): Promise<void> {
     const runner = this.#runner as WorkloadRunner
     await this.#settle(label)
-    const { faults } = await readStream(this.#url, runner, received)
+    const { faults } = await readWorkloadStream(this.#url, runner, received)
     this.problems.push(...faults.map((text) => `${label}: ${text}`))
   }
 

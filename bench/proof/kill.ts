@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { integer, option } from '#bench/command-line'
 import { readState, type StreamEvent, streamHead } from '#bench/dashboard'
 import { FoldedState } from '#bench/dashboard/folded-state'
-import { EventChecker } from '#bench/proof/event-checker'
+import { type FrameComparison, readStream } from '#bench/proof/event-checker'
 import { LoadedServer, type LoadOptions, quietMsMax } from '#bench/proof/loaded-server'
 import type { Outcome, Proof } from '#bench/proof/outcome'
 import { proofServer } from '#bench/proof/server-settings'
@@ -66,7 +66,7 @@ class KillRun {
     await this.#restart()
     const idle = this.#idleRounds
     if (idle > rounds / 2) problems.push(`${idle} of ${rounds} rounds acknowledged nothing`)
-    problems.push(...server.witness.problems(), ...fromStart.problems())
+    problems.push(...server.witness.problems(), ...fromStart.faults)
     const writes = Object.entries(server.runner.counts)
     const sum = (field: keyof ChangeCounts) => writes.reduce((total, [, counts]) => total + counts[field], 0)
     const idleKinds = writes.flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
@@ -131,29 +131,15 @@ class KillRun {
     await this.#working
   }
 
-  async #readFromStart(): Promise<EventChecker> {
-    const { url, fleets, runner, problems } = this.#server
+  async #readFromStart() {
+    const { url, fleets, runner } = this.#server
     const { authorization, first } = runner
     const { sentFrames } = fleets
     // Uses the present epoch, because the server forgets old epochs after many starts. Contract 4.5.
     const { epoch } = await streamHead(url, authorization)
     const from = { epoch, offset: first.offset }
     const others = (event: StreamEvent) => runner.owns(event)
-    const reader = new EventChecker({
-      url,
-      sentFrames,
-      authorization,
-      others,
-      name: 'from the start',
-      from,
-      rule: 'whole',
-    })
-    reader.dashboard.start()
-    if (!(await reader.dashboard.caughtUp(quietMsMax * 2))) problems.push('the stream could not be read to its end')
-    const differences = await reader.dashboard.differences()
-    problems.push(...differences.map((text) => `the stream folded from its start against GET /devices: ${text}`))
-    reader.dashboard.stop()
-    return reader
+    return readStream({ url, sentFrames, authorization, others, name: 'from the start', from }, quietMsMax * 2)
   }
 
   /** A clean stop and the next start keep the state. */
@@ -178,7 +164,7 @@ function settingsOf(round: number) {
   return { environment: { DURABILITY: round % 2 === 0 ? 'process' : 'disk' } }
 }
 
-function countsOf(report: ReturnType<EventChecker['frames']['report']>): string {
+function countsOf(report: ReturnType<FrameComparison['report']>): string {
   return (
     `${report.acknowledged} frames acknowledged, ${report.found} found, ${report.lost} lost, ${report.repeated} doubled or ` +
     `out of order, ${report.wrong} wrong, ${report.unacknowledged} unacknowledged but stored`

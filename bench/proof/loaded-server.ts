@@ -1,5 +1,5 @@
 import type { StreamEvent } from '#bench/dashboard'
-import { callApi } from '#bench/harness/identity'
+import { createProvisioningKey } from '#bench/harness/identity'
 import { EventChecker } from '#bench/proof/event-checker'
 import { ProofFleets } from '#bench/proof/fleets'
 import { proofServer, type ServerPlace } from '#bench/proof/server-settings'
@@ -79,8 +79,7 @@ export class LoadedServer {
     const { pauseTimes = 1, isForeign } = this.#options
     const runner = await WorkloadRunner.open({ ...place, random, pauseTimes })
     const { authorization } = runner
-    const made = { person: authorization, body: { name: 'Fleets' } }
-    const { key } = await callApi<{ key: string }>(place.port, '/iam/provisioning-keys', made)
+    const key = await createProvisioningKey(place.port, authorization, 'Fleets')
     const fleets = new ProofFleets({ ...this.#options, port: place.port, key })
     this.#load = { key, fleets, runner }
     const others = (event: StreamEvent) => runner.receive(event) || isForeign?.(event) === true

@@ -1,7 +1,7 @@
 import { integer, option } from '#bench/command-line'
 import { readState, type StreamEvent, streamHead } from '#bench/dashboard'
 import { FoldedState } from '#bench/dashboard/folded-state'
-import { type Authorizations, askApi, callApi, gateway } from '#bench/harness/identity'
+import { type Authorizations, askApi, callApi, createProvisioningKey, gateway } from '#bench/harness/identity'
 import { type NatsServer, noNats } from '#bench/harness/nats-servers'
 import { LoadFleet } from '#bench/load/fleet'
 import { type ClusterNode, ClusterUnderProof } from '#bench/proof/cluster/nodes'
@@ -70,10 +70,7 @@ class ClusterRun {
 
   async #load(): Promise<void> {
     const { person, balancer, nodes } = this.#cluster
-    const { key } = await callApi<{ key: string }>(balancer.port, '/iam/provisioning-keys', {
-      person,
-      body: { name: 'Fleets' },
-    })
+    const key = await createProvisioningKey(balancer.port, person, 'Fleets')
     const startedAt = performance.now()
     await this.#createDevices({ link: gateway(key), person: '' })
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)

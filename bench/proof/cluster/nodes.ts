@@ -3,10 +3,10 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type ClusterInfo, jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
-import { basic, callApi } from '#bench/harness/identity'
+import { administrator, callApi, readToken } from '#bench/harness/identity'
 import { NatsServer } from '#bench/harness/nats-servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { patientSettings, proofServer, type ServerPlace } from '#bench/proof/server-settings'
+import { proofServer, type ServerPlace } from '#bench/proof/server-settings'
 import { freePort, ServerProcess } from '#bench/server-process'
 import { sleep } from '#bench/time'
 
@@ -54,7 +54,8 @@ export class ClusterUnderProof {
   readonly nodes: readonly ClusterNode[]
   readonly servers: readonly NatsServer[]
   readonly balancer: Balancer
-  #person = ''
+  /** Authorization of the administrator. */
+  person = ''
 
   private constructor(nodes: readonly ClusterNode[], servers: readonly NatsServer[], balancer: Balancer) {
     this.nodes = nodes
@@ -78,15 +79,8 @@ export class ClusterUnderProof {
       await copyFile(join(first.place.dataFolder, 'identity.key'), join(place.dataFolder, 'identity.key'))
     }
     await Promise.all(others.map((node) => node.start()))
-    const who = { name: patientSettings.ADMIN_NAME, password: patientSettings.ADMIN_PASSWORD }
-    const { token } = await callApi<{ token: string }>(first.place.port, '/iam/token', { person: basic(who) })
-    cluster.#person = `Bearer ${token}`
+    cluster.person = `Bearer ${await readToken(first.place.port, administrator)}`
     return cluster
-  }
-
-  /** Authorization of the administrator. */
-  get person(): string {
-    return this.#person
   }
 
   /** Undefined if the node gives no status, for example while it opens its store. */

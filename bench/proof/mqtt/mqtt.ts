@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent, type StreamPosition, streamHead } from '#bench/dashboard'
 import { killAtExit } from '#bench/exit-cleanup'
-import { administrator, callApi, readToken } from '#bench/harness/identity'
+import { administrator, createProvisioningKey, readToken } from '#bench/harness/identity'
 import { projectRoot } from '#bench/project-root'
 import type { Outcome, Proof } from '#bench/proof/outcome'
 import { proofServer } from '#bench/proof/server-settings'
@@ -149,8 +149,7 @@ async function prove(
   let server: ServerProcess = await start(0)
   try {
     const authorization = `Bearer ${await readToken(port, administrator)}`
-    const body = { name: 'Publishers' }
-    const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
+    const key = await createProvisioningKey(port, authorization, 'Publishers')
     const first = await streamHead(server.url, authorization)
     const running = publishers.map((settings) => new Publisher(settings, python, { port: mqttPort, key }))
     await Promise.all(running.map(({ connected }) => connected))

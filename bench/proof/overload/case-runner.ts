@@ -7,7 +7,7 @@ import { addEnds, count, type EndCounts, endFaults, endsText } from '#bench/load
 import { identifierOf } from '#bench/load/fleet-link'
 import { sendSingleRequest } from '#bench/load/single-request'
 import { processUsage } from '#bench/process-usage'
-import { EventChecker } from '#bench/proof/event-checker'
+import { readStream } from '#bench/proof/event-checker'
 import type { CaseSize, OverloadCase } from '#bench/proof/overload/cases'
 import type { CountedLoadOptions, FrameCounts } from '#bench/proof/overload/counted-load'
 import {
@@ -136,17 +136,12 @@ class CaseRun {
       const authorization = place.authorizations?.person
       const isCounted = ({ deviceIdentifier }: StreamEvent) =>
         frameCounts.some(({ prefix }) => String(deviceIdentifier).startsWith(`${prefix}-`))
-      const checker = new EventChecker({
-        ...{ name: 'stream', url, from: first, rule: 'whole', authorization, sentFrames: () => frameCounts },
-        others: (event) => !isCounted(event),
-      })
-      const { dashboard } = checker
-      dashboard.start()
-      if (!(await dashboard.caughtUp(readMsMax))) this.#problems.push('the stream could not be read to its end')
-      this.#problems.push(...(await dashboard.differences()).map((text) => `stream against GET /devices: ${text}`))
-      dashboard.stop()
-      this.#problems.push(...checker.problems().slice(0, problemsMax))
-      return checker.frames.report().acknowledged
+      const others = (event: StreamEvent) => !isCounted(event)
+      const sentFrames = () => frameCounts
+      const options = { name: 'stream', url, from: first, authorization, sentFrames, others }
+      const { frames, faults } = await readStream(options, readMsMax)
+      this.#problems.push(...faults.slice(0, problemsMax))
+      return frames.report().acknowledged
     } catch (error) {
       this.#problems.push(`the stored data can't be read: ${error instanceof Error ? error.message : error}`)
       return 0

@@ -2,10 +2,10 @@ import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
-import { callApi } from '#bench/harness/identity'
+import { createProvisioningKey } from '#bench/harness/identity'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { FleetLedger, framesOf } from '#bench/proof/fleets'
-import { openFolder, readStream } from '#bench/proof/opened-folder'
+import { openFolder, readWorkloadStream } from '#bench/proof/opened-folder'
 import type { Proof } from '#bench/proof/outcome'
 import {
   type DiskState,
@@ -109,11 +109,9 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
     const server = await startServer(proofServer({ port, dataFolder }, own))
     runner ??= await WorkloadRunner.open({ port, dataFolder, random })
     const { authorization } = runner
-    if (!fleets) {
-      const body = { name: 'Fleets' }
-      const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
-      fleets = new FleetLedger({ ...fleetSize, port, seed, key })
-    }
+    fleets ??= new FleetLedger({
+      ...{ ...fleetSize, port, seed, key: await createProvisioningKey(port, authorization, 'Fleets') },
+    })
     firstAt = Math.min(firstAt, unixMs())
     const faults = await runner.check()
     if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
@@ -193,7 +191,7 @@ async function faultsOf(
     const publishedBefore = received.filter((each) => each.at < at).map(({ event }) => event)
     const { port } = left.running
     const url = `http://127.0.0.1:${port}`
-    const { lastFrames, faults } = await readStream(url, runner, publishedBefore, fleets.framesAt(at))
+    const { lastFrames, faults } = await readWorkloadStream(url, runner, publishedBefore, fleets.framesAt(at))
     return [
       ...faults,
       ...(await fleets.sessionFaults(port, lastFrames)),
