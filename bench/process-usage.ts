@@ -51,21 +51,22 @@ export class CpuClock {
 
   constructor(serverProcessId: number) {
     this.#serverProcessId = serverProcessId
-    this.#server = cpuSecondsOf(serverProcessId)
+    this.#server = usageOf(serverProcessId).cpuSeconds
   }
 
   read(): CpuUse {
     const { user, system } = process.cpuUsage(this.#load)
     return {
       seconds: (performance.now() - this.#startedAt) / 1000,
-      serverCpuSeconds: cpuSecondsOf(this.#serverProcessId) - this.#server,
+      serverCpuSeconds: usageOf(this.#serverProcessId).cpuSeconds - this.#server,
       loadCpuSeconds: (user + system) / 1e6,
     }
   }
 }
 
-function cpuSecondsOf(processId: number): number {
+/** @throws Error if there is no such process */
+export function usageOf(processId: number): ProcessUsage {
   const usage = processUsage(processId)
   if (!usage) throw new Error(`there is no process ${processId}`)
-  return usage.cpuSeconds
+  return usage
 }

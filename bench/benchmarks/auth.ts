@@ -1,8 +1,8 @@
 // Answers: what authentication costs: requests with a DPoP proof, with one key and with 10 000 in rotation, with a Bearer token, compared with the same requests with IAM off; and how 200 logins a second delay events, over windows of four seconds with and without logins in rotation. Does not count: making proofs (they are made before the clock runs), the first request of a key or a token, the record once a minute that a session was used, the work of a request after authentication, second factors, refreshes, TLS.
 
-import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
+import { type Benchmark, type Case, type Figures, type Round, variantsOf } from '#bench/harness/benchmark'
 import { identityOn } from '#bench/harness/identity'
-import { costsOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
+import { costsOf, cpuOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
 import {
   type RunningLoad,
   runInAlternatingOrder,
@@ -24,18 +24,18 @@ const known = ownServer(identityOn, 'harness/cheap-passwords')
 type SessionOptions = Pick<AuthSpec, 'scheme' | 'sessionCount'>
 
 async function measureRequests(start: StartServer, options: SessionOptions, phase: AuthPhase): Promise<Figures> {
-  const { requests, seconds, serverCpuSeconds, loadCpuSeconds } = await started(start, (server) =>
+  const result = await started(start, (server) =>
     withRemote('load/auth', async (load) => {
       await load.ask('open', { ...options, ...server })
       return await load.ask<AuthResult>('run', phase)
     }),
   )
+  const { requests, seconds, serverCpuSeconds } = result
   return {
     requestsPerSecond: requests / seconds,
     requestsPerCpuSecond: requests / serverCpuSeconds,
     serverCpuPerRequest: (serverCpuSeconds / requests) * 1e6,
-    serverCpu: (serverCpuSeconds / seconds) * 100,
-    loadCpu: (loadCpuSeconds / seconds) * 100,
+    ...cpuOf(result),
   }
 }
 
@@ -50,15 +50,10 @@ function proofsOf({ isQuick }: Round): AuthPhase {
 function byProof(name: string, sessionCount: number): Case {
   return {
     name,
-    variants: [
-      {
-        name: 'server',
-        measure: (round) => {
-          const count = round.isQuick ? Math.min(sessionCount, 250) : sessionCount
-          return measureRequests(known, { scheme: 'DPoP', sessionCount: count }, proofsOf(round))
-        },
-      },
-    ],
+    variants: variantsOf({ server: known }, (start, round) => {
+      const count = round.isQuick ? Math.min(sessionCount, 250) : sessionCount
+      return measureRequests(start, { scheme: 'DPoP', sessionCount: count }, proofsOf(round))
+    }),
   }
 }
 
@@ -66,13 +61,10 @@ function byProof(name: string, sessionCount: number): Case {
 const bearer: Case = {
   name: 'Bearer',
   baseline: 'IAM off',
-  variants: Object.entries({ 'IAM off': ownServer({ IAM: 'off' }), 'IAM on': known }).map(([variant, start]) => ({
-    name: variant,
-    measure: ({ isQuick }) => {
-      const phase = isQuick ? { warmup: 1_000, measured: 4_000 } : { warmup: 40_000, measured: 120_000 }
-      return measureRequests(start, { scheme: 'Bearer', sessionCount: 1 }, phase)
-    },
-  })),
+  variants: variantsOf({ 'IAM off': ownServer({ IAM: 'off' }), 'IAM on': known }, (start, { isQuick }) => {
+    const phase = isQuick ? { warmup: 1_000, measured: 4_000 } : { warmup: 40_000, measured: 120_000 }
+    return measureRequests(start, { scheme: 'Bearer', sessionCount: 1 }, phase)
+  }),
 }
 
 /** At this share of full speed, the load takes a third of one of two cores. */
@@ -138,10 +130,7 @@ function withLogins(round: Round): Promise<Figures> {
 
 const logins: Case = {
   name: loginsName,
-  variants: [
-    { name: fullSpeed, measure: atFullSpeed },
-    { name: many, measure: withLogins },
-  ],
+  variants: variantsOf({ [fullSpeed]: atFullSpeed, [many]: withLogins }, (measure, round) => measure(round)),
 }
 
 export const auth: Benchmark = {

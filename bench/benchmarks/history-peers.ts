@@ -2,7 +2,7 @@ import { deviceName, HistoryWriter, historyService, historyTenant } from '#bench
 import type { Case, Figures, Round, Variant } from '#bench/harness/benchmark'
 import { folderBytes, temporaryFolder } from '#bench/harness/temporary-folder'
 import { installedServer, isInstalled } from '#bench/peers/installed-server'
-import { processUsage } from '#bench/process-usage'
+import { usageOf } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
 import { answerFleetAggregate } from '#history/fleet-aggregate'
 import type { HistoryAnswer } from '#history/history-query'
@@ -185,7 +185,7 @@ async function victoriaMetrics(): Promise<History> {
     },
     series: () => range(`avg_over_time(v{d=~"[0-9]{1,2}"}[5m])`, 5 * minuteMs),
     across: async () => (await range('avg(avg_over_time(v[1h]))', hourMs))[0] ?? [],
-    cpuMs: () => (processUsage(server.processId)?.cpuSeconds ?? Number.NaN) * 1000,
+    cpuMs: () => usageOf(server.processId).cpuSeconds * 1000,
     async end() {
       await server.stop()
       const bytes = await folderBytes(folder.path)

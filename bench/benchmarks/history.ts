@@ -3,14 +3,14 @@
 import { historyPeerFigures, historyPeers } from '#bench/benchmarks/history-peers'
 import { queries, queryTargets } from '#bench/benchmarks/history-queries'
 import { HistoryWriter } from '#bench/benchmarks/history-writer'
-import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
+import { type Benchmark, type Case, type Figures, type Round, variantsOf } from '#bench/harness/benchmark'
 import { costsOf, eventLatencies, eventLatencyForms, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import { runInAlternatingOrder, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import type { PhaseResult } from '#bench/load/generator'
 import type { ReadResult } from '#bench/load/readers'
-import { processUsage } from '#bench/process-usage'
+import { usageOf } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
 
 const starts = {
@@ -25,27 +25,24 @@ function ingestCase(name: string, changes: number): Case {
   return {
     name,
     baseline: 'off',
-    variants: Object.entries(starts).map(([variant, start]) => ({
-      name: variant,
-      async measure(round) {
-        const size = round.isQuick ? { devices: standardLoad.devices / 10, window: 8 } : {}
-        const load = { ...standardLoad, ...size, changes }
-        const figures = await underLoad(start, load, async ({ run }, server) => {
-          const endSamples = sampled(server)
-          let samples: Figures = {}
-          const full = await run(timesOf(round, 3_000, 15_000)).finally(async () => {
-            samples = await endSamples()
-          })
-          // At full speed the latency would only show the length of a queue.
-          const rate = round.isQuick ? steadyRate / 10 : steadyRate
-          const steady = await run({ ...timesOf(round, 2_000, 8_000), rate })
-          return { ...costsOf(full), ...latenciesOf(steady), ...samples }
+    variants: variantsOf(starts, async (start, round, variant) => {
+      const size = round.isQuick ? { devices: standardLoad.devices / 10, window: 8 } : {}
+      const load = { ...standardLoad, ...size, changes }
+      const figures = await underLoad(start, load, async ({ run }, server) => {
+        const endSamples = sampled(server)
+        let samples: Figures = {}
+        const full = await run(timesOf(round, 3_000, 15_000)).finally(async () => {
+          samples = await endSamples()
         })
-        if (variant === 'off') return figures
-        const more = (figure: 'ackP99' | 'memory') => (figures[figure] ?? 0) - round.earlier(name, 'off', figure)
-        return { ...figures, ackP99More: more('ackP99'), memoryMore: more('memory') }
-      },
-    })),
+        // At full speed the latency would only show the length of a queue.
+        const rate = round.isQuick ? steadyRate / 10 : steadyRate
+        const steady = await run({ ...timesOf(round, 2_000, 8_000), rate })
+        return { ...costsOf(full), ...latenciesOf(steady), ...samples }
+      })
+      if (variant === 'off') return figures
+      const more = (figure: 'ackP99' | 'memory') => (figures[figure] ?? 0) - round.earlier(name, 'off', figure)
+      return { ...figures, ackP99More: more('ackP99'), memoryMore: more('memory') }
+    }),
   }
 }
 
@@ -61,7 +58,7 @@ function sampled({ port, processId }: RunningServer): () => Promise<Figures> {
     most[figure] = Math.max(most[figure] ?? 0, value)
   }
   const sample = async () => {
-    note('memory', (processUsage(processId)?.anonymousBytes ?? Number.NaN) / 1024 ** 2)
+    note('memory', usageOf(processId).anonymousBytes / 1024 ** 2)
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     const lag = /^ddb_projection_lag_seconds\{.*\} (\S+)$/m.exec(text)
     if (lag) note('lag', Number(lag[1]))

@@ -4,7 +4,7 @@ import type { Benchmark, Figures, Round } from '#bench/harness/benchmark'
 import type { MemoryUse } from '#bench/harness/memory-probe'
 import { runUntilReported, standardLoad, started, withLoad } from '#bench/harness/running-load'
 import { type ProbedServer, startProbed } from '#bench/harness/servers'
-import { processUsage } from '#bench/process-usage'
+import { usageOf } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
 const fleet = { ...standardLoad, changes: 10, dashboards: 0 }
@@ -46,12 +46,11 @@ async function forgotten(server: ProbedServer): Promise<MemoryUse> {
 
 async function idle({ processId }: ProbedServer): Promise<void> {
   const end = performance.now() + forgetMsMax
-  let before = processUsage(processId)
+  let before = usageOf(processId)
   for (let quiet = 0; quiet < 3; ) {
     if (performance.now() > end) throw new Error('the server does not come to rest')
     await sleep(pollEveryMs / 3)
-    const now = processUsage(processId)
-    if (!before || !now) throw new Error('the server ended')
+    const now = usageOf(processId)
     const share = ((now.cpuSeconds - before.cpuSeconds) * 1000) / (pollEveryMs / 3)
     quiet = share < idleShare ? quiet + 1 : 0
     before = now

@@ -1,14 +1,14 @@
 // Answers: what this server and common alternatives take, deliver and cost with the same fleet, dashboards and texts, each in its own protocol over bare sockets: changes a second to one dashboard, changes a second that are acknowledged by systems that store them, deliveries a second to 1 000, their latency at a fixed rate, CPU for a million of them, memory for an idle connection. Does not count: connecting, TLS, login, more than one node; permissions and state, which the others do not have. Only the systems in the table of stored changes are asked to acknowledge; this server always does.
 
 import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/benchmark'
-import { costsOf, formsOf } from '#bench/harness/load-figures'
+import { costsOf, cpuOf, formsOf } from '#bench/harness/load-figures'
 import type { CaseResult } from '#bench/harness/measure'
 import { standardLoad, started, underLoad, withLoad } from '#bench/harness/running-load'
-import type { LoadSpec, PhaseResult } from '#bench/load/generator'
+import type { LoadSpec } from '#bench/load/generator'
 import { leadLimits } from '#bench/load/lead'
 import { ownName, type Peer, peerSystems, storingSystems } from '#bench/peers/peer-systems'
 import { appendixOf } from '#bench/peers/report-appendix'
-import { processUsage } from '#bench/process-usage'
+import { usageOf } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
 type Load = Pick<LoadSpec, 'dashboards' | 'witnesses' | 'lead'>
@@ -40,10 +40,6 @@ async function paced(peer: Peer, load: Load, rate: number, round: Round): Promis
   return { eventP50: p50, eventP99: p99, eventP999: p999, ...cpuOf(result) }
 }
 
-function cpuOf({ seconds, serverCpuSeconds, loadCpuSeconds }: PhaseResult): Figures {
-  return { serverCpu: (serverCpuSeconds / seconds) * 100, loadCpu: (loadCpuSeconds / seconds) * 100 }
-}
-
 /** The first connections warm up the system. */
 function idle({ start, protocol }: Peer, { isQuick }: Round): Promise<Figures> {
   const [first, more, restMs] = isQuick ? [50, 500, 100] : [500, 5_000, 1_000]
@@ -51,7 +47,7 @@ function idle({ start, protocol }: Peer, { isQuick }: Round): Promise<Figures> {
     const opened = <Result>(dashboards: number, use: (residentBytes: number) => Promise<Result>) =>
       withLoad(server, { ...fleet, devices: 0, links: 0, dashboards, protocol }, async () => {
         await sleep(restMs)
-        return await use(residentBytesOf(server.processId))
+        return await use(usageOf(server.processId).residentBytes)
       })
     return opened(first, (before) =>
       opened(more, async (after) => ({
@@ -62,17 +58,9 @@ function idle({ start, protocol }: Peer, { isQuick }: Round): Promise<Figures> {
   })
 }
 
-function residentBytesOf(processId: number): number {
-  const usage = processUsage(processId)
-  if (!usage) throw new Error(`there is no process ${processId}`)
-  return usage.residentBytes
-}
-
 /** Changes that the system has acknowledged, with at most 64 unacknowledged on each link. */
-async function acknowledged({ protocol, start }: Peer, { isQuick }: Round): Promise<Figures> {
-  const times = isQuick ? { warmupMs: 200, measuredMs: 300 } : { warmupMs: 700, measuredMs: 1_800 }
-  const load = { ...fleet, dashboards: 0, protocol }
-  const result = await underLoad(start, load, ({ run }) => run(times))
+async function acknowledged(peer: Peer, round: Round): Promise<Figures> {
+  const result = await measured(peer, { dashboards: 0 }, round)
   const { seconds, changes, serverCpuSeconds } = result
   return { ...cpuOf(result), changesPerSecond: changes / seconds, cpuPerMillion: (serverCpuSeconds / changes) * 1e6 }
 }

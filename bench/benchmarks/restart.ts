@@ -6,9 +6,10 @@ import { Remote } from '#bench/harness/remote'
 import { standardLoad } from '#bench/harness/running-load'
 import { copyDataFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import type { LoadFleetOptions } from '#bench/load/fleet'
-import type { ReadSeen, StartedServer, StartSeen } from '#bench/load/restart'
-import { processUsage } from '#bench/process-usage'
+import type { StartedServer } from '#bench/load/restart'
+import { usageOf } from '#bench/process-usage'
 import { freePort, ServerProcess, startServer } from '#bench/server-process'
+import { unixMs } from '#bench/time'
 import { redoLimits } from '#runtime/checkpoints'
 
 const sizes = [
@@ -59,14 +60,13 @@ async function started({ folder, load }: StoppedServer, end: End): Promise<Figur
   const dataFolder = join(folder, 'round')
   await copyDataFolder(join(folder, end), dataFolder)
   const port = await freePort()
-  const spawnedAt = performance.timeOrigin + performance.now()
+  const spawnedAt = unixMs()
   const server = new ServerProcess({ port, dataFolder, isKilledAtExit: true })
   try {
     const asked: StartedServer = { port, spawnedAt }
-    const { firstAnswerMs } = await load.ask<StartSeen>('waitForServer', asked)
-    const usage = processUsage(server.processId)
-    const { firstBytesMs } = await load.ask<ReadSeen>('read', asked)
-    if (!usage) throw new Error(`the server ended: ${server.lines.join('\n')}`)
+    const firstAnswerMs = await load.ask<number>('waitForServer', asked)
+    const usage = usageOf(server.processId)
+    const firstBytesMs = await load.ask<number>('read', asked)
     return {
       firstAnswer: firstAnswerMs / 1000,
       firstBytes: firstBytesMs / 1000,

@@ -23,6 +23,13 @@ export interface Variant {
   measure(round: Round): Promise<Figures>
 }
 
+export function variantsOf<Item>(
+  items: Readonly<Record<string, Item>>,
+  measure: (item: Item, round: Round, name: string) => Promise<Figures>,
+): readonly Variant[] {
+  return Object.entries(items).map(([name, item]) => ({ name, measure: (round) => measure(item, round, name) }))
+}
+
 /** Variants that are measured in turn and compared round by round. */
 export interface Case {
   readonly name: string
