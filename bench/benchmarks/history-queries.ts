@@ -1,16 +1,21 @@
-import { deviceName, HistoryWriter, historyService, historyTenant, type Report } from '#bench/benchmarks/history-writer'
+import {
+  averagesAcross,
+  dayMs,
+  HistoryWriter,
+  historyDay,
+  hourMs,
+  minuteMs,
+  piecesOf,
+  type Report,
+  seriesQuery,
+} from '#bench/benchmarks/history-writer'
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { SeededRandom } from '#bench/random'
-import { answerFleetAggregate } from '#history/fleet-aggregate'
-import type { HistoryAnswer, HistoryQuery } from '#history/history-query'
+import type { HistoryAnswer } from '#history/history-query'
 import { answerQuery } from '#history/query'
 import { reusePiece } from '#history/text-pieces'
 
-const secondMs = 1_000
-const minuteMs = 60 * secondMs
-const hourMs = 60 * minuteMs
-const dayMs = 24 * hourMs
-const begin = Date.UTC(2026, 0, 1)
+const { from: begin, to: endOfDay } = historyDay
 const end = begin + 365 * dayMs
 
 /**
@@ -23,8 +28,8 @@ async function filled(fleet: Fleet, devices: number): Promise<HistoryWriter> {
   const writer = await HistoryWriter.open(1)
   const random = new SeededRandom(1)
   const values = new Float64Array(devices)
-  const periodMs = fleet === everyTenSeconds ? 10 * secondMs : minuteMs
-  const until = fleet === forAYear ? end : begin + dayMs
+  const periodMs = fleet === everyTenSeconds ? 10_000 : minuteMs
+  const until = fleet === forAYear ? end : endOfDay
   const batchesOf = Math.max(1, Math.floor(1_000 / devices))
   const reports: Report[] = []
   for (let time = begin, batch = 1; time < until; time += periodMs, batch++) {
@@ -40,29 +45,13 @@ async function filled(fleet: Fleet, devices: number): Promise<HistoryWriter> {
   return writer
 }
 
-const queryOf = (more: Partial<HistoryQuery>, devices: readonly number[] = [0]): HistoryQuery => ({
-  tenant: historyTenant,
-  services: devices.map((device) => ({
-    device: deviceName(device),
-    service: historyService,
-    declared: [],
-    propIds: undefined,
-    path: '',
-  })),
-  form: 'series',
-  from: begin,
-  to: begin + dayMs,
-  now: begin + dayMs,
-  ...more,
-})
-
 const bucketsOf = (interval: number) => ({ interval, zone: 'UTC', aggregates: ['avg', 'min', 'max'] as const })
 
 function bytesOf(answer: HistoryAnswer): number {
-  if (answer === 'unknown' || 'faults' in answer) throw new Error(`a query was refused: ${JSON.stringify(answer)}`)
+  const pieces = piecesOf(answer)
   // As in the server, when the client has received them.
-  for (const piece of answer.pieces) reusePiece(piece)
-  return answer.pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
+  for (const piece of pieces) reusePiece(piece)
+  return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
 /** Measures `count` queries. With fewer than 100 queries, p99 is the slowest. */
@@ -110,39 +99,25 @@ export const queries: Case = {
     {
       name: dayRaw,
       measure: measured(everyTenSeconds, 1, 1, ({ history }) =>
-        timesOf(100, () => answerQuery(history, queryOf({ raw: { limit: undefined, isDescending: false } }))),
+        timesOf(100, () => answerQuery(history, seriesQuery([0], { raw: { limit: undefined, isDescending: false } }))),
       ),
     },
     {
       name: yearOfHours,
       measure: measured(forAYear, 1, 1, ({ history }) =>
-        timesOf(100, () => answerQuery(history, queryOf({ to: end, now: end, buckets: bucketsOf(hourMs) }))),
+        timesOf(100, () => answerQuery(history, seriesQuery([0], { to: end, now: end, buckets: bucketsOf(hourMs) }))),
       ),
     },
     {
       name: hundred,
       measure: measured(everyTenSeconds, 100, 10, ({ history }, devices) =>
-        timesOf(20, () => answerQuery(history, queryOf({ buckets: bucketsOf(5 * minuteMs) }, list(devices)))),
+        timesOf(20, () => answerQuery(history, seriesQuery(list(devices), { buckets: bucketsOf(5 * minuteMs) }))),
       ),
     },
     {
       name: across,
       measure: measured(everyMinute, 10_000, 100, ({ history }, devices) =>
-        timesOf(5, () => {
-          const { tenant, from, to, now } = queryOf({})
-          const asked = { service: historyService, propId: 0, aggregate: 'avg', across: 'avg' } as const
-          const names = list(devices).map(deviceName).join('\n')
-          return answerFleetAggregate(history, {
-            tenant,
-            from,
-            to,
-            now,
-            ...asked,
-            interval: hourMs,
-            zone: 'UTC',
-            devices: names,
-          })
-        }),
+        timesOf(5, () => averagesAcross(history, devices)),
       ),
     },
     {
@@ -151,12 +126,12 @@ export const queries: Case = {
         let points = 0
         const before = performance.now()
         for (const device of list(devices)) {
-          for (let range: { from: number; to: number } | undefined = { from: begin, to: begin + dayMs }; range; ) {
-            const answer: HistoryAnswer = await answerQuery(history, queryOf({ form: 'csv', ...range }, [device]))
+          for (let range: { from: number; to: number } | undefined = historyDay; range; ) {
+            const answer: HistoryAnswer = await answerQuery(history, seriesQuery([device], { form: 'csv', ...range }))
             bytesOf(answer)
             range = (answer as Extract<HistoryAnswer, { pieces: unknown }>).next
           }
-          points += dayMs / (10 * secondMs)
+          points += dayMs / 10_000
         }
         return { pointsPerSecond: points / ((performance.now() - before) / 1000) }
       }),

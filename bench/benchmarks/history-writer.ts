@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { folderBytes, type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
+import { answerFleetAggregate } from '#history/fleet-aggregate'
 import { defaultLimits } from '#history/history-limits'
+import type { HistoryAnswer, HistoryQuery } from '#history/history-query'
 import { HistoryStore } from '#history/history-store'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
@@ -17,9 +19,36 @@ export interface Report {
   readonly values: readonly number[]
 }
 
-export const historyTenant = 'default'
-export const historyService = 'service'
-export const deviceName = (device: number) => `DEVICE-${device}`
+const historyTenant = 'default'
+const historyService = 'service'
+const deviceName = (device: number) => `DEVICE-${device}`
+
+const begin = Date.UTC(2026, 0, 1)
+export const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000] as const
+/** The day to which queries refer, unless they say otherwise. */
+export const historyDay = { from: begin, to: begin + dayMs }
+
+/** A query of a series of each device. */
+export function seriesQuery(devices: readonly number[], more: Partial<HistoryQuery>): HistoryQuery {
+  const service = { service: historyService, declared: [], propIds: undefined, path: '' }
+  const services = devices.map((device) => ({ device: deviceName(device), ...service }))
+  return { tenant: historyTenant, form: 'series', ...historyDay, now: historyDay.to, services, ...more }
+}
+
+/** For each hour of the day, the average over the first devices of the average of each device. */
+export function averagesAcross(history: HistoryStore, devices: number): Promise<HistoryAnswer> {
+  const names = Array.from({ length: devices }, (_, device) => deviceName(device)).join('\n')
+  return answerFleetAggregate(history, {
+    ...{ tenant: historyTenant, ...historyDay, now: historyDay.to, interval: hourMs, zone: 'UTC' },
+    ...{ service: historyService, propId: 0, aggregate: 'avg', across: 'avg', devices: names },
+  })
+}
+
+/** The text of an answer in pieces. @throws Error if the query was refused */
+export function piecesOf(answer: HistoryAnswer) {
+  if (answer === 'unknown' || 'faults' in answer) throw new Error(`a query was refused: ${JSON.stringify(answer)}`)
+  return answer.pieces
+}
 
 /** Writes reports to a history of its own, as the worker thread of the server does. */
 export class HistoryWriter {

@@ -116,7 +116,7 @@ function costliest(results: readonly CaseResult[]): ReportAppendix {
     '| kind | input | ms in one go | bound, ms | |',
     '|---|---|---:|---:|---|',
   ]
-  return { markdown: [...head, ...lines].join('\n'), files: {} }
+  return { markdown: [...head, ...lines].join('\n') }
 }
 
 const costliestCount = 8

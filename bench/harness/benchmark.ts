@@ -64,7 +64,7 @@ export interface Round {
 /** An appendix of a report: Markdown and files with their names. */
 export interface ReportAppendix {
   readonly markdown: string
-  readonly files: Readonly<Record<string, string>>
+  readonly files?: Readonly<Record<string, string>>
 }
 
 /** A benchmark. The first line of its file describes what it measures and leaves out. */

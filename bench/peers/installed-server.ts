@@ -29,8 +29,8 @@ export function isInstalled(command: string): boolean {
 }
 
 /** The output of a command on both streams, with any exit code. */
-export function printed(command: string, ...line: string[]): string {
-  const { stdout, stderr } = spawnSync(command, line, { encoding: 'utf8', env: environment })
+export function printed(command: string, option: string): string {
+  const { stdout, stderr } = spawnSync(command, [option], { encoding: 'utf8', env: environment })
   return `${stdout}${stderr}`
 }
 

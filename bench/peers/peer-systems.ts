@@ -51,10 +51,21 @@ const redisServer: InstalledServer = {
   ].join('\n'),
 }
 
-/** The version that a command prints: the first group of the pattern. */
-function versionIn(name: string, pattern: RegExp, command: string, ...line: string[]): string {
-  const [, version = 'of an unknown version'] = pattern.exec(printed(command, ...line)) ?? []
-  return `${name} ${version}`
+/** The options that print the version, and the version in what they print. */
+const versions: Readonly<Record<string, readonly [option: string, pattern: RegExp]>> = {
+  mosquitto: ['-h', /version ([\d.]+)/],
+  'nats-server': ['-v', /v([\d.]+)/],
+  'redis-server': ['-v', /v=([\d.]+)/],
+}
+
+function ofSystem(name: string, protocol: ProtocolName, server: InstalledServer, settings: string): Peer {
+  const { command } = server
+  const [option, pattern] = versions[command] as readonly [string, RegExp]
+  const version = () => {
+    const [, version = 'of an unknown version'] = pattern.exec(printed(command, option)) ?? []
+    return `${name.split(',')[0]} ${version}`
+  }
+  return { name, protocol, isThere: isInstalled(command), version, settings, start: installedServer(server) }
 }
 
 /** An npm package, run by a small program in this folder. */
@@ -84,48 +95,31 @@ const redisServerStored: InstalledServer = {
 
 export const ownName = 'this server'
 
+function own(name: string, environment: Readonly<Record<string, string>>, settings: string): Peer {
+  const start = ownServer({ DURABILITY: 'process', ...environment })
+  return { name, protocol: 'own', isThere: true, version: () => 'this commit', settings, start }
+}
+
 export const peerSystems: readonly Peer[] = [
-  {
-    name: ownName,
-    protocol: 'own',
-    isThere: true,
-    version: () => 'this commit',
-    settings: 'DURABILITY=process, IAM=off',
-    start: ownServer({ DURABILITY: 'process', IAM: 'off' }),
-  },
-  {
-    name: `${ownName}, IAM on`,
-    protocol: 'own',
-    isThere: true,
-    version: () => 'this commit',
-    settings:
-      'DURABILITY=process; devices by a provisioning key, dashboards by a token, each event checked against roles',
-    start: ownServer({ DURABILITY: 'process', ...identityOn }),
-  },
-  {
-    name: 'nats-server',
-    protocol: 'nats',
-    isThere: isInstalled(natsServer.command),
-    version: () => versionIn('nats-server', /v([\d.]+)/, natsServer.command, '-v'),
-    settings: 'as it comes, without JetStream; as many threads as there are processors',
-    start: installedServer(natsServer),
-  },
-  {
-    name: 'mosquitto',
-    protocol: 'mqtt',
-    isThere: isInstalled(mosquitto.command),
-    version: () => versionIn('mosquitto', /version ([\d.]+)/, mosquitto.command, '-h'),
-    settings: 'MQTT 3.1.1, quality 0; set_tcp_nodelay, max_queued_messages 0 (no limit), no log',
-    start: installedServer(mosquitto),
-  },
-  {
-    name: 'redis',
-    protocol: 'redis',
-    isThere: isInstalled(redisServer.command),
-    version: () => versionIn('redis', /v=([\d.]+)/, redisServer.command, '-v'),
-    settings: 'no snapshots, client-output-buffer-limit pubsub 0 0 0 (no limit)',
-    start: installedServer(redisServer),
-  },
+  own(ownName, { IAM: 'off' }, 'DURABILITY=process, IAM=off'),
+  own(
+    `${ownName}, IAM on`,
+    identityOn,
+    'DURABILITY=process; devices by a provisioning key, dashboards by a token, each event checked against roles',
+  ),
+  ofSystem(
+    'nats-server',
+    'nats',
+    natsServer,
+    'as it comes, without JetStream; as many threads as there are processors',
+  ),
+  ofSystem(
+    'mosquitto',
+    'mqtt',
+    mosquitto,
+    'MQTT 3.1.1, quality 0; set_tcp_nodelay, max_queued_messages 0 (no limit), no log',
+  ),
+  ofSystem('redis', 'redis', redisServer, 'no snapshots, client-output-buffer-limit pubsub 0 0 0 (no limit)'),
   ofNpm('ws', 'websocket', 'websocket', 'sends to each what one has sent'),
   ofNpm('aedes', 'mqtt', 'aedes', 'MQTT 3.1.1, quality 0, everything in memory'),
   ofNpm('socket.io', 'socket.io', 'socket-io', 'one room, websockets alone'),
@@ -134,28 +128,22 @@ export const peerSystems: readonly Peer[] = [
 /** Systems that store a message before they acknowledge it, or say that they keep it. */
 export const storingSystems: readonly Peer[] = [
   ...peerSystems.filter(({ protocol }) => protocol === 'own'),
-  {
-    name: 'nats-server, JetStream',
-    protocol: 'nats stored',
-    isThere: isInstalled(natsServer.command),
-    version: () => versionIn('nats-server', /v([\d.]+)/, natsServer.command, '-v'),
-    settings: 'a stream on disk, one replica; sync_interval as it comes (two minutes)',
-    start: installedServer(natsServerStored),
-  },
-  {
-    name: 'redis, stream',
-    protocol: 'redis stored',
-    isThere: isInstalled(redisServer.command),
-    version: () => versionIn('redis', /v=([\d.]+)/, redisServer.command, '-v'),
-    settings: 'XADD to one stream of about 500 000 entries; appendonly yes, appendfsync everysec',
-    start: installedServer(redisServerStored),
-  },
-  {
-    name: 'mosquitto, quality 1',
-    protocol: 'mqtt stored',
-    isThere: isInstalled(mosquitto.command),
-    version: () => versionIn('mosquitto', /version ([\d.]+)/, mosquitto.command, '-h'),
-    settings: 'retained messages, persistence true; acknowledged from memory, saved at its interval (30 minutes)',
-    start: installedServer(mosquittoStored),
-  },
+  ofSystem(
+    'nats-server, JetStream',
+    'nats stored',
+    natsServerStored,
+    'a stream on disk, one replica; sync_interval as it comes (two minutes)',
+  ),
+  ofSystem(
+    'redis, stream',
+    'redis stored',
+    redisServerStored,
+    'XADD to one stream of about 500 000 entries; appendonly yes, appendfsync everysec',
+  ),
+  ofSystem(
+    'mosquitto, quality 1',
+    'mqtt stored',
+    mosquittoStored,
+    'retained messages, persistence true; acknowledged from memory, saved at its interval (30 minutes)',
+  ),
 ]
