@@ -22,7 +22,7 @@ export interface DashboardOptions {
   /** Filters of the stream: `types`, `devices`, `services` (contract 4.2). */
   readonly query?: Readonly<Record<string, string>>
   readonly onEvent?: (event: StreamEvent) => void
-  readonly authorization?: string
+  readonly authorization?: string | undefined
   readonly backoffMsMax?: number
 }
 
@@ -156,31 +156,34 @@ export class Dashboard {
 
   /** The first message of a connection: states whether the missed events follow. */
   #streaming(event: Record<string, unknown>): void {
-    const { epoch, offset, recovered } = event
     if (this.#isStreaming) this.#fault('a second STREAM on one connection')
-    if (typeof epoch !== 'string' || typeof offset !== 'number' || typeof recovered !== 'boolean') {
-      this.#fault(`a STREAM without its fields: ${JSON.stringify(event)}`)
-      return
-    }
+    const position = this.#positionIn(event)
+    if (!position) return
     this.#attempts = 0
     this.#isStreaming = true
-    if (recovered) {
+    if (event.recovered) {
       // The missed events follow: the position stays, under the new epoch.
-      this.#position = { epoch, offset: this.#position?.offset ?? offset }
+      this.#position = { epoch: position.epoch, offset: this.#position?.offset ?? position.offset }
       return
     }
     this.counts.notRecovered++
-    this.#startOver({ epoch, offset })
+    this.#startOver(position)
   }
 
   #resync(event: Record<string, unknown>): void {
-    const { epoch, offset } = event
-    if (typeof epoch !== 'string' || typeof offset !== 'number') {
-      this.#fault(`a RESYNC without its fields: ${JSON.stringify(event)}`)
-      return
-    }
+    const position = this.#positionIn(event)
+    if (!position) return
     this.counts.resyncs++
-    this.#startOver({ epoch, offset })
+    this.#startOver(position)
+  }
+
+  /** Undefined, and a fault, if the message lacks its fields. */
+  #positionIn(event: Record<string, unknown>): StreamPosition | undefined {
+    const { type, epoch, offset, recovered } = event
+    const isWhole = type !== 'STREAM' || typeof recovered === 'boolean'
+    if (isWhole && typeof epoch === 'string' && typeof offset === 'number') return { epoch, offset }
+    this.#fault(`a ${type} without its fields: ${JSON.stringify(event)}`)
+    return undefined
   }
 
   /** Events may be missing: buffers events until the full state was read again. */
@@ -238,11 +241,9 @@ export class Dashboard {
   }
 
   #ponged(event: Record<string, unknown>): void {
-    const { epoch, offset } = event
-    if (typeof epoch !== 'string' || typeof offset !== 'number') {
-      this.#fault(`a PONG without its fields: ${JSON.stringify(event)}`)
-      return
-    }
+    const position = this.#positionIn(event)
+    if (!position) return
+    const { epoch, offset } = position
     // Everything up to this offset was sent: `#event` reports any later event at or below it.
     if (this.#isStreaming) this.#position = { epoch, offset: Math.max(offset, this.#position?.offset ?? 0) }
     for (const answered of this.#pongs.splice(0)) answered()

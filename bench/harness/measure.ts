@@ -8,7 +8,7 @@ import {
   SlowLoadError,
   type Target,
 } from '#bench/harness/benchmark'
-import { pairedRatios, type Spread, spreadOf } from '#bench/harness/statistics'
+import { type Spread, spreadOf } from '#bench/harness/statistics'
 
 type Rounds = readonly (Figures | null)[]
 type Spreads = Readonly<Record<string, Spread>>
@@ -112,9 +112,12 @@ function resultOf({ name, variants, baseline }: Case, measured: RoundsByVariant,
     baseline,
     variants: variants.map((variant): VariantResult => {
       const rounds = roundsOf(variant.name)
-      const figures = spreadsOf(rounds, benchmark)
-      const isCompared = baseline !== undefined && variant.name !== baseline
-      const ratios = isCompared ? ratiosOf(rounds, roundsOf(baseline), compared) : {}
+      const figures = spreadsOf(rounds, Object.keys(benchmark.figures))
+      const baselines = baseline === undefined || variant.name === baseline ? [] : roundsOf(baseline)
+      const ratios = spreadsOf(
+        rounds.map((round, number) => ratiosOf(round, baselines[number])),
+        compared,
+      )
       const isLoadFull = (figures[loadFigure]?.median ?? 0) >= loadFullPercent
       return { name: variant.name, rounds, figures, ratios, isLoadFull }
     }),
@@ -122,28 +125,21 @@ function resultOf({ name, variants, baseline }: Case, measured: RoundsByVariant,
 }
 
 /** Spreads of the figures that every successful round has. */
-function spreadsOf(rounds: Rounds, benchmark: Benchmark): Spreads {
-  const succeeded = rounds.filter((figures) => figures !== null)
-  const there = Object.keys(benchmark.figures).flatMap((figure) => {
-    const values = succeeded.flatMap((figures) => figures[figure] ?? [])
+function spreadsOf(rounds: Rounds, figures: readonly string[]): Spreads {
+  const succeeded = rounds.filter((round) => round !== null)
+  const there = figures.flatMap((figure) => {
+    const values = succeeded.flatMap((round) => round[figure] ?? [])
     const isThere = values.length > 0 && values.length === succeeded.length
     return isThere ? [[figure, spreadOf(values)] as const] : []
   })
   return Object.fromEntries(there)
 }
 
-function ratiosOf(rounds: Rounds, baselines: Rounds, compared: readonly string[]): Spreads {
-  const pairs = rounds.flatMap((ours, round) => {
-    const theirs = baselines[round]
-    return ours && theirs ? [{ ours, theirs }] : []
-  })
-  const there = compared.flatMap((figure) => {
-    const values = pairs.flatMap(({ ours }) => ours[figure] ?? [])
-    const baselineValues = pairs.flatMap(({ theirs }) => theirs[figure] ?? [])
-    const isThere = pairs.length > 0 && values.length === pairs.length && baselineValues.length === pairs.length
-    return isThere ? [[figure, pairedRatios(values, baselineValues)] as const] : []
-  })
-  return Object.fromEntries(there)
+/** Ratios within the same round, in which a disturbance affects both values; null if one of both failed. */
+function ratiosOf(ours: Figures | null, theirs: Figures | null | undefined): Figures | null {
+  if (!ours || !theirs) return null
+  const there = Object.keys(ours).filter((figure) => theirs[figure] !== undefined)
+  return Object.fromEntries(there.map((figure) => [figure, (ours[figure] as number) / (theirs[figure] as number)]))
 }
 
 function roundOf(number: number, isQuick: boolean, measured: RoundsByVariant): Round {

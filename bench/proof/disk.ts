@@ -15,7 +15,7 @@ import { ProofApi } from '#bench/proof/workloads/proof-api'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
-import { sleep, until } from '#bench/time'
+import { isFulfilled, sleep, until } from '#bench/time'
 
 export interface DiskProofOptions {
   readonly seed: number
@@ -176,10 +176,7 @@ class DiskRun {
     const server = new ServerProcess(this.#settings(disk.inFront))
     this.#server = server
     disk.watch(server.processId)
-    const isServing = await server.serving().then(
-      () => true,
-      () => false,
-    )
+    const isServing = await isFulfilled(server.serving())
     const before = disk.refusals
     const received = isServing ? await this.#live(label) : []
     if (isServing) await this.#judge(label, fault, disk.refusals, received)

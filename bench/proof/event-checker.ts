@@ -156,7 +156,7 @@ export class EventChecker {
     if (typeof from === 'object') this.#lastOffset = from.offset
     this.frames = new FrameComparison(sentFrames, rule)
     this.dashboard = new Dashboard({
-      ...{ url, from, backoffMsMax: 300, ...(authorization !== undefined && { authorization }) },
+      ...{ url, from, backoffMsMax: 300, authorization },
       onEvent: (event) => {
         if (rule === 'whole') this.#checkIdentity(event)
         const isOthers = others?.(event) === true

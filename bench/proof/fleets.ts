@@ -3,7 +3,7 @@ import { LoadFleet } from '#bench/load/fleet'
 import { FleetLink, reportingHello } from '#bench/load/fleet-link'
 import type { SentFrames } from '#bench/proof/event-checker'
 import { SeededRandom } from '#bench/random'
-import { unixMs } from '#bench/time'
+import { isFulfilled, unixMs } from '#bench/time'
 
 export interface ProofFleetOptions {
   readonly port: number
@@ -62,12 +62,7 @@ export class ProofFleets {
   /** Makes no new frames; resolves with whether all were acknowledged in time. */
   async settled(timeoutMs: number): Promise<boolean> {
     for (const fleet of this.fleets) fleet.pause()
-    const settled = this.fleets.map((fleet) =>
-      fleet.settled(timeoutMs).then(
-        () => true,
-        () => false,
-      ),
-    )
+    const settled = this.fleets.map((fleet) => isFulfilled(fleet.settled(timeoutMs)))
     return !(await Promise.all(settled)).includes(false)
   }
 

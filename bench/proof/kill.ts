@@ -1,12 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { integer, option } from '#bench/command-line'
 import { readState, type StreamEvent, streamHead } from '#bench/dashboard'
 import { FoldedState } from '#bench/dashboard/folded-state'
 import { type FrameComparison, readStream } from '#bench/proof/event-checker'
 import { LoadedServer, type LoadOptions, quietMsMax } from '#bench/proof/loaded-server'
-import type { Outcome, Proof } from '#bench/proof/outcome'
+import { inKeptFolder, type Outcome, type Proof } from '#bench/proof/outcome'
 import { proofServer } from '#bench/proof/server-settings'
 import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
 import { freePort, ServerProcess } from '#bench/server-process'
@@ -182,19 +179,14 @@ acknowledged write is there. DURABILITY alternates between process and disk. CON
     option('--life-ms N', 'maximum time between starting the server and killing it', integer(1), 2000),
     option('--seconds-max S', 'no round begins after this time', integer(1), 3600),
   ],
-  async run(given, print) {
-    const options = { ...given, print }
-    const dataFolder = await mkdtemp(join(tmpdir(), 'kill-proof-'))
-    const server = new LoadedServer(options, { port: await freePort(), dataFolder })
-    let hasHeld = false
-    try {
-      const outcome = await new KillRun(options, server).run()
-      hasHeld = outcome.problems.length === 0
-      return outcome
-    } finally {
-      await server.end()
-      if (hasHeld) await rm(dataFolder, { recursive: true, force: true })
-      else print(`the data folder is kept: ${dataFolder}`)
-    }
-  },
+  run: (given, print) =>
+    inKeptFolder('kill-proof-', print, async (dataFolder) => {
+      const options = { ...given, print }
+      const server = new LoadedServer(options, { port: await freePort(), dataFolder })
+      try {
+        return await new KillRun(options, server).run()
+      } finally {
+        await server.end()
+      }
+    }),
 }

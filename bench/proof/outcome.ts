@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Option } from 'commander'
 import { projectRoot } from '#bench/project-root'
@@ -16,6 +17,24 @@ export interface Proof<Options = never> {
   /** In addition to `--seed`. */
   readonly options: readonly Option[]
   run(options: Options & { readonly seed: number }, print: (line: string) => void): Promise<Outcome>
+}
+
+/** Runs a proof in a new folder, which is kept for examination unless the promise held. */
+export async function inKeptFolder(
+  prefix: string,
+  print: (line: string) => void,
+  prove: (dataFolder: string) => Promise<Outcome>,
+): Promise<Outcome> {
+  const folder = mkdtempSync(join(tmpdir(), prefix))
+  let hasHeld = false
+  try {
+    const outcome = await prove(folder)
+    hasHeld = outcome.problems.length === 0
+    return outcome
+  } finally {
+    if (hasHeld) rmSync(folder, { recursive: true, force: true })
+    else print(`the data folder is kept: ${folder}`)
+  }
 }
 
 const head = '# proof\n\nWhat was tried to break the promises of the server, and what came of it.\n'

@@ -1,14 +1,12 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent, type StreamPosition, streamHead } from '#bench/dashboard'
 import { killAtExit } from '#bench/exit-cleanup'
 import { administrator, createProvisioningKey, readToken } from '#bench/harness/identity'
 import { projectRoot } from '#bench/project-root'
-import type { Outcome, Proof } from '#bench/proof/outcome'
+import { inKeptFolder, type Outcome, type Proof } from '#bench/proof/outcome'
 import { proofServer } from '#bench/proof/server-settings'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, startServer } from '#bench/server-process'
@@ -203,10 +201,6 @@ with paho-mqtt (Debian: python3-paho-mqtt).`,
   ],
   async run(options, print) {
     if (!isPahoIn(options.python)) throw new Error(`${options.python} has no paho-mqtt`)
-    const dataFolder = await mkdtemp(join(tmpdir(), 'mqtt-proof-'))
-    const outcome = await prove(options, dataFolder, print)
-    if (outcome.problems.length === 0) await rm(dataFolder, { recursive: true, force: true })
-    else print(`the data folder is kept: ${dataFolder}`)
-    return outcome
+    return inKeptFolder('mqtt-proof-', print, (dataFolder) => prove(options, dataFolder, print))
   },
 }

@@ -10,7 +10,7 @@ import type { SentFrames } from '#bench/proof/event-checker'
 import { EventClient } from '#bench/proof/overload/event-client'
 import type { Second } from '#bench/proof/overload/recovery'
 import { SeededRandom } from '#bench/random'
-import { sleep } from '#bench/time'
+import { isFulfilled, sleep } from '#bench/time'
 
 /**
  * Devices that report at a steady rate, and a dashboard that receives all their events. The latency of an event counts
@@ -101,10 +101,7 @@ serveFunctions({
   async settle(): Promise<boolean> {
     if (options.disconnectsAfterRun) return true
     if (!isAttack || options.isStorm) fleet.pause()
-    return fleet.settled(settleMsMax).then(
-      () => true,
-      () => false,
-    )
+    return isFulfilled(fleet.settled(settleMsMax))
   },
 
   frameCounts(): FrameCounts {

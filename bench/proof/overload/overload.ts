@@ -4,23 +4,14 @@ import { identityOn } from '#bench/harness/identity'
 import { standardLoad, underLoad } from '#bench/harness/running-load'
 import { ownServer } from '#bench/harness/servers'
 import type { Outcome, Proof } from '#bench/proof/outcome'
-import { type CaseReport, runCase } from '#bench/proof/overload/case-runner'
+import { type CaseOptions, type CaseReport, runCase } from '#bench/proof/overload/case-runner'
 import { overloadCases } from '#bench/proof/overload/cases'
 
-export interface OverloadProofOptions {
+export interface OverloadProofOptions extends Omit<CaseOptions, 'name' | 'rated' | 'seconds'> {
   readonly names: readonly string[]
-  readonly seed: number
   /** Rated load in frames a second; absent: a tenth of the maximum, which is measured first. */
   readonly rated?: number
-  /** A factor for the numbers of devices, links, dashboards and clients. */
-  readonly scale: number
   readonly seconds?: number
-  readonly baselineSeconds: number
-  /** See `CaseOptions`. */
-  readonly observationSeconds: number
-  /** See `CaseOptions`. */
-  readonly planted?: readonly string[]
-  readonly print: (line: string) => void
 }
 
 interface OverloadProofReport extends Outcome {
@@ -78,14 +69,7 @@ const memoryMeant =
   'The cap applies to private memory (RssAnon, read 20 times a second). Mapped files (the program and tables of the ' +
   'database), which the kernel can reclaim, are measured and not judged.'
 
-interface GivenOptions {
-  readonly only: string
-  readonly rated?: number
-  readonly seconds?: number
-  readonly scale: number
-}
-
-export const overloadProof: Proof<GivenOptions> = {
+export const overloadProof: Proof<Pick<OverloadProofOptions, 'rated' | 'seconds' | 'scale'> & { only: string }> = {
   about: 'ten times the load, reconnect storms, many dashboards, floods and slow clients',
   help: `Overloads a server in several ways, one after the other, each with its own server, rated for a tenth of the measured
 maximum: memory must stay below a cap, refused clients must get an answer, acknowledged changes must be stored once, and
