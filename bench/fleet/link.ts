@@ -4,7 +4,7 @@ import type { FrameInFlight, SimulatedDevice } from '#bench/fleet/device'
 import type { Change } from '#bench/fleet/kinds'
 import type { FleetOptions } from '#bench/fleet/options'
 import { UpdateAnswers } from '#bench/fleet/updates'
-import { WriteAnswers } from '#bench/fleet/writes'
+import { type AnsweringLink, receiveWrite } from '#bench/fleet/writes'
 import { authorizationHeader, gateway } from '#bench/harness/identity'
 import type { SeededRandom } from '#bench/random'
 
@@ -34,7 +34,7 @@ export class FleetLink {
   readonly #settings: LinkSettings
   readonly #byAddress = new Map<number, SimulatedDevice>()
   readonly #byIdentifier: ReadonlyMap<string, SimulatedDevice>
-  readonly #writes: WriteAnswers
+  readonly #answering: AnsweringLink
   readonly #updates: UpdateAnswers
   #socket: WebSocket | undefined
   #isStopped = false
@@ -53,19 +53,14 @@ export class FleetLink {
     this.#settings = settings
     this.#byIdentifier = new Map(devices.map((device) => [device.identifier, device]))
     this.#window = settings.options.window
-    this.#writes = new WriteAnswers({
-      counts: settings.counts,
-      random: settings.random,
+    this.#answering = {
+      ...settings,
       send: (message) => this.#sendMessage(message),
       // An offline device reports its values in its next HELLO.
       report: (device, changes) => device.isWelcomed && this.send(device, changes),
-    })
-    this.#updates = new UpdateAnswers({
-      counts: settings.counts,
-      random: settings.random,
-      send: (message) => this.#sendMessage(message),
       restart: (device, afterMs, isSudden) => void this.#restart(device, afterMs, isSudden),
-    })
+    }
+    this.#updates = new UpdateAnswers(this.#answering)
   }
 
   get isOpen(): boolean {
@@ -247,7 +242,7 @@ export class FleetLink {
 
   onWrite(message: Record<string, unknown>): void {
     const device = this.#byAddress.get(Number(message.flakeAddress))
-    if (device) this.#writes.receive(device, message)
+    if (device) receiveWrite(this.#answering, device, message)
     else this.#settings.counts.fault(`a WRITE to an unknown device: ${JSON.stringify(message).slice(0, 200)}`)
   }
 

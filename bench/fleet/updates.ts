@@ -1,7 +1,6 @@
-import type { FleetCounts } from '#bench/fleet/counts'
 import type { SimulatedDevice } from '#bench/fleet/device'
 import { BadAnswer, ImageDownload, ImageUnavailable } from '#bench/fleet/image-download'
-import type { SeededRandom } from '#bench/random'
+import type { AnsweringLink } from '#bench/fleet/writes'
 
 /**
  * How a device takes FIRMWARE. `well`: downloads and installs it, restarts and reports it. `slow`: the same, with
@@ -60,17 +59,6 @@ export function firmwareOf(mode: UpdateMode, index: number): DeviceFirmware {
   return new DeviceFirmware(mode === 'mixed' ? (updateBehaviours[turn] as UpdateBehaviour) : mode)
 }
 
-export interface UpdateAnswersParts {
-  readonly counts: FleetCounts
-  readonly random: SeededRandom
-  send(message: object): void
-  /**
-   * Ends the device, and restarts it with a new session after this time. `isSudden`: without BYE, if the device has its
-   * own link.
-   */
-  restart(device: SimulatedDevice, afterMs: number, isSudden: boolean): void
-}
-
 /**
  * The possible numbers of ranges of a download. A device pauses between two ranges, and one that vanishes does so after
  * a range.
@@ -87,14 +75,14 @@ const restartMs = { quick: { low: 100, high: 500 }, slow: { low: 1_000, high: 5_
  * repeated id with another image, an offer without valid fields, or an image that is not the announced one.
  */
 export class UpdateAnswers {
-  readonly #parts: UpdateAnswersParts
+  readonly #link: AnsweringLink
 
-  constructor(parts: UpdateAnswersParts) {
-    this.#parts = parts
+  constructor(link: AnsweringLink) {
+    this.#link = link
   }
 
   receive(device: SimulatedDevice, message: Readonly<Record<string, unknown>>): void {
-    const { counts } = this.#parts
+    const { counts } = this.#link
     const { firmware } = device
     counts.updates.received++
     const fresh = orderOf(message, (low, high) => this.#pause({ low, high }))
@@ -131,7 +119,7 @@ export class UpdateAnswers {
   }
 
   async #carryOut(device: SimulatedDevice, order: Order): Promise<void> {
-    const { counts } = this.#parts
+    const { counts } = this.#link
     order.isUnderWay = true
     if (order.hasVanished) counts.updates.resumed++
     try {
@@ -151,7 +139,7 @@ export class UpdateAnswers {
 
   /** Returns false when the download stops for now. */
   async #download(device: SimulatedDevice, order: Order): Promise<boolean> {
-    const { counts } = this.#parts
+    const { counts } = this.#link
     const { behaviour } = device.firmware
     const { download } = order
     const { size } = download.image
@@ -165,7 +153,7 @@ export class UpdateAnswers {
       if (behaviour === 'vanish' && !order.hasVanished && download.at * 2 >= size) {
         order.hasVanished = true
         counts.updates.vanished++
-        this.#parts.restart(device, this.#between(restartMs.slow), true)
+        this.#link.restart(device, this.#between(restartMs.slow), true)
         return false
       }
       if (!download.isWhole) await this.#pause(restMs[paceOf(behaviour)])
@@ -176,7 +164,7 @@ export class UpdateAnswers {
   }
 
   async #install(device: SimulatedDevice, order: Order): Promise<boolean> {
-    const { counts } = this.#parts
+    const { counts } = this.#link
     const { behaviour } = device.firmware
     for (let progress = 0; progress < 100; progress += 25) {
       this.#send(device, order, { status: 'INSTALLING', progress })
@@ -193,7 +181,7 @@ export class UpdateAnswers {
   }
 
   async #begin(device: SimulatedDevice, order: Order): Promise<void> {
-    const { counts, restart } = this.#parts
+    const { counts, restart } = this.#link
     const { firmware } = device
     if (firmware.behaviour === 'wrong') counts.updates.wrong++
     else {
@@ -219,11 +207,11 @@ export class UpdateAnswers {
     const { id, reported } = order
     if (!isWelcomed || !reported) return
     order.reportedIn = { session }
-    this.#parts.send({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...reported })
+    this.#link.send({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...reported })
   }
 
   #between({ low, high }: { readonly low: number; readonly high: number }): number {
-    return this.#parts.random.between(low, high)
+    return this.#link.random.between(low, high)
   }
 
   #pause(ms: { readonly low: number; readonly high: number }): Promise<void> {

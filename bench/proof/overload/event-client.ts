@@ -1,5 +1,5 @@
 import type { ServerTarget } from '#bench/harness/servers'
-import { clientFrame, frameReader, opcodes } from '#bench/load/frames'
+import { clientFrame, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
 import { localAddressOf, unanswered } from '#bench/load/single-request'
 
@@ -19,24 +19,20 @@ const readBytes = 64 * 1024
 export class EventClient {
   #socket: RawSocket | undefined
   #isClosed = false
-  #closeCode: number | undefined
+  #end = ''
 
   /** Undefined when the upgrade succeeded; otherwise the status or a description. */
   async enter(options: EventClientOptions): Promise<string | undefined> {
     const { port, authorizations, number, query, onText, closed } = options
-    const reader = frameReader((bytes, start, end, opcode) => {
-      if (opcode === opcodes.text) onText?.(bytes, start, end)
-      else if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
-      else if (opcode === opcodes.close) this.#closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
-    })
     const opening = RawSocket.open({
       port,
       path: `/api/v1/events?${new URLSearchParams(query)}`,
       authorization: authorizations?.person,
       ...(number !== undefined && { localAddress: localAddressOf(number), readBytes }),
-      received: (bytes) => reader.push(bytes),
-      closed: () => {
+      onMessage: (bytes, start, end) => onText?.(bytes, start, end),
+      closed: (how) => {
         this.#isClosed = true
+        this.#end = how
         if (this.#socket) closed?.()
       },
     }).then(
@@ -62,8 +58,9 @@ export class EventClient {
     return this.#socket !== undefined && this.#isClosed
   }
 
+  /** How the connection ended; empty before that. */
   get end(): string {
-    return this.#closeCode === undefined ? 'cut without a close frame' : `close ${this.#closeCode}`
+    return this.#end
   }
 
   sendText(text: string): void {
