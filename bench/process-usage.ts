@@ -43,22 +43,16 @@ export interface CpuUse {
   readonly loadCpuSeconds: number
 }
 
-export class CpuClock {
-  readonly #serverProcessId: number
-  readonly #startedAt = performance.now()
-  readonly #server: number
-  readonly #load = process.cpuUsage()
-
-  constructor(serverProcessId: number) {
-    this.#serverProcessId = serverProcessId
-    this.#server = usageOf(serverProcessId).cpuSeconds
-  }
-
-  read(): CpuUse {
-    const { user, system } = process.cpuUsage(this.#load)
+/** Returns a function that reads the CPU time from now on. */
+export function startCpuClock(serverProcessId: number): () => CpuUse {
+  const startedAt = performance.now()
+  const server = usageOf(serverProcessId).cpuSeconds
+  const load = process.cpuUsage()
+  return () => {
+    const { user, system } = process.cpuUsage(load)
     return {
-      seconds: (performance.now() - this.#startedAt) / 1000,
-      serverCpuSeconds: usageOf(this.#serverProcessId).cpuSeconds - this.#server,
+      seconds: (performance.now() - startedAt) / 1000,
+      serverCpuSeconds: usageOf(serverProcessId).cpuSeconds - server,
       loadCpuSeconds: (user + system) / 1e6,
     }
   }

@@ -1,17 +1,17 @@
 import {
   averagesAcross,
   dayMs,
-  HistoryWriter,
   historyDay,
   hourMs,
   minuteMs,
+  openHistory,
   piecesOf,
   seriesQuery,
 } from '#bench/benchmarks/history-writer'
 import type { Case, Figures, Round, Variant } from '#bench/harness/benchmark'
 import { spreadOf } from '#bench/harness/statistics'
 import { folderBytes, temporaryFolder } from '#bench/harness/temporary-folder'
-import { installedServer, isInstalled } from '#bench/peers/installed-server'
+import { installedServer, isInstalled } from '#bench/peers/peer-systems'
 import { usageOf } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
 import type { HistoryAnswer } from '#history/history-query'
@@ -106,7 +106,7 @@ const ownCpuMs = () => {
 }
 
 async function ours(): Promise<History> {
-  const writer = await HistoryWriter.open(1)
+  const writer = await openHistory(1)
   const { history } = writer
   let devices = 0
   return {

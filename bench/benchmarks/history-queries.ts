@@ -1,10 +1,11 @@
 import {
   averagesAcross,
   dayMs,
-  HistoryWriter,
+  type HistoryWriter,
   historyDay,
   hourMs,
   minuteMs,
+  openHistory,
   piecesOf,
   type Report,
   seriesQuery,
@@ -25,7 +26,7 @@ const [everyMinute, everyTenSeconds, forAYear] = ['minute', 'ten seconds', 'year
 type Fleet = typeof everyMinute | typeof everyTenSeconds | typeof forAYear
 
 async function filled(fleet: Fleet, devices: number): Promise<HistoryWriter> {
-  const writer = await HistoryWriter.open(1)
+  const writer = await openHistory(1)
   const random = new SeededRandom(1)
   const values = new Float64Array(devices)
   const periodMs = fleet === everyTenSeconds ? 10_000 : minuteMs

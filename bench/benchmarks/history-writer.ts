@@ -1,12 +1,11 @@
 import { join } from 'node:path'
-import { folderBytes, type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
+import { folderBytes, temporaryFolder } from '#bench/harness/temporary-folder'
 import { answerFleetAggregate } from '#history/fleet-aggregate'
 import { defaultLimits } from '#history/history-limits'
 import type { HistoryAnswer, HistoryQuery } from '#history/history-query'
 import { HistoryStore } from '#history/history-store'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
-import type { Storage } from '#runtime/storage'
 import { ChunkPacker } from '#store/chunk'
 import { levelStorage } from '#store/level'
 import { Shapes } from '#store/shapes'
@@ -50,86 +49,71 @@ export function piecesOf(answer: HistoryAnswer) {
   return answer.pieces
 }
 
-/** Writes reports to a history of its own, as the worker thread of the server does. */
-export class HistoryWriter {
-  readonly history: HistoryStore
-  readonly #folder: TemporaryFolder
-  readonly #storage: Storage
-  readonly #shape: Parameters<typeof entryOf>[0]
-  #offset = 1
-  #cpuMs = 0
+export type HistoryWriter = Awaited<ReturnType<typeof openHistory>>
 
-  private constructor(
-    history: HistoryStore,
-    folder: TemporaryFolder,
-    storage: Storage,
-    shape: Parameters<typeof entryOf>[0],
-  ) {
-    this.history = history
-    this.#folder = folder
-    this.#storage = storage
-    this.#shape = shape
+/** Opens a new history, and writes reports to it as the worker thread of the server does. */
+export async function openHistory(propertiesEach: number) {
+  const folder = temporaryFolder('bench-history-')
+  const open = () => levelStorage({ folder: folder.path, headroomBytes: 0 }).open()
+  const storage = await open()
+  const shapes = new Shapes(() => undefined)
+  const type = propertyTypeOf('float64')
+  if (!type) throw new Error('no such type')
+  const properties = Array.from({ length: propertiesEach }, (_, propId) => ({ propId, type, modifier: 0 }))
+  const shape = shapes.intern(historyService, properties)
+  const history = await HistoryStore.open(storage, shapes, defaultLimits)
+  const [base] = history.checkpoints
+  if (base) await history.resume(base, 'epoch')
+  let offset = 1
+  let cpuMs = 0
+
+  async function merge(all: boolean): Promise<void> {
+    history.confirm(history.flushed)
+    await history.merge({ all, pause: async () => {} })
   }
 
-  static async open(propertiesEach: number): Promise<HistoryWriter> {
-    const folder = temporaryFolder('bench-history-')
-    const storage = await levelStorage({ folder: folder.path, headroomBytes: 0 }).open()
-    const shapes = new Shapes(() => undefined)
-    const type = propertyTypeOf('float64')
-    if (!type) throw new Error('no such type')
-    const properties = Array.from({ length: propertiesEach }, (_, propId) => ({ propId, type, modifier: 0 }))
-    const shape = shapes.intern(historyService, properties)
-    const history = await HistoryStore.open(storage, shapes, defaultLimits)
-    const [base] = history.checkpoints
-    if (base) await history.resume(base, 'epoch')
-    return new HistoryWriter(history, folder, storage, shape)
-  }
-
-  async write(reports: readonly Report[]): Promise<void> {
-    const packer = new ChunkPacker(() => {})
-    const now = reports[0]?.time ?? 0
-    for (const report of reports) packer.add([entryOf(this.#shape, report)])
-    const chunks = [...packer.chunks(now, 0, this.#offset, (_, length) => Buffer.allocUnsafe(length))]
-    this.#offset += reports.length
-    await this.#timed(async () => {
-      for (const chunk of chunks) await this.history.apply({ tenant: historyTenant, time: now, ...chunk }, now)
-      if (this.history.isMergeDue) await this.#merge(false)
-    })
-  }
-
-  /** Writes and merges everything. */
-  settle(): Promise<void> {
-    return this.#timed(async () => {
-      await this.history.flush()
-      await this.#merge(true)
-    })
-  }
-
-  /**
-   * Settles, closes and deletes the history. `cpuMs`: CPU time of all writes and merges. `bytes`: size on disk before.
-   */
-  async end(): Promise<{ readonly cpuMs: number; readonly bytes: number }> {
-    await this.settle()
-    await this.#storage.close()
-    // On opening, LevelDB writes its log as a table. Pages that were merged take space until LevelDB compacts them.
-    const storage = await levelStorage({ folder: this.#folder.path, headroomBytes: 0 }).open()
-    await storage.compact()
-    await storage.close()
-    const bytes = await folderBytes(join(this.#folder.path, 'db'))
-    await this.#folder.remove()
-    return { cpuMs: this.#cpuMs, bytes }
-  }
-
-  async #merge(all: boolean): Promise<void> {
-    this.history.confirm(this.history.flushed)
-    await this.history.merge({ all, pause: async () => {} })
-  }
-
-  async #timed(work: () => Promise<void>): Promise<void> {
+  async function timed(work: () => Promise<void>): Promise<void> {
     const before = process.cpuUsage()
     await work()
     const { user, system } = process.cpuUsage(before)
-    this.#cpuMs += (user + system) / 1000
+    cpuMs += (user + system) / 1000
+  }
+
+  /** Writes and merges everything. */
+  const settle = () =>
+    timed(async () => {
+      await history.flush()
+      await merge(true)
+    })
+
+  return {
+    history,
+    settle,
+
+    async write(reports: readonly Report[]): Promise<void> {
+      const packer = new ChunkPacker(() => {})
+      const now = reports[0]?.time ?? 0
+      for (const report of reports) packer.add([entryOf(shape, report)])
+      const chunks = [...packer.chunks(now, 0, offset, (_, length) => Buffer.allocUnsafe(length))]
+      offset += reports.length
+      await timed(async () => {
+        for (const chunk of chunks) await history.apply({ tenant: historyTenant, time: now, ...chunk }, now)
+        if (history.isMergeDue) await merge(false)
+      })
+    },
+
+    /** Settles, closes and deletes the history. `cpuMs`: CPU time of all writes and merges. `bytes`: size on disk before. */
+    async end(): Promise<{ readonly cpuMs: number; readonly bytes: number }> {
+      await settle()
+      await storage.close()
+      // On opening, LevelDB writes its log as a table. Pages that were merged take space until LevelDB compacts them.
+      const compacted = await open()
+      await compacted.compact()
+      await compacted.close()
+      const bytes = await folderBytes(join(folder.path, 'db'))
+      await folder.remove()
+      return { cpuMs, bytes }
+    },
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { historyPeerFigures, historyPeers } from '#bench/benchmarks/history-peers'
 import { queries, queryTargets } from '#bench/benchmarks/history-queries'
-import { HistoryWriter } from '#bench/benchmarks/history-writer'
+import { openHistory } from '#bench/benchmarks/history-writer'
 import { type Benchmark, type Case, type Figures, type Round, variantsOf } from '#bench/harness/benchmark'
 import { costsOf, eventLatencies, eventLatencyForms, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import { runInAlternatingOrder, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
@@ -99,7 +99,7 @@ async function stored(devices: number, isExact: boolean, round: Round): Promise<
   const values = Float64Array.from({ length: devices * propertiesEach }, () => random.below(100))
   const series = devices * propertiesEach
   const frames = Math.ceil(round.isQuick ? 200_000 / series : Math.max(5_000_000 / series, pointsEachMin))
-  const writer = await HistoryWriter.open(propertiesEach)
+  const writer = await openHistory(propertiesEach)
   for (let frame = 0; frame < frames; frame++) {
     await writer.write(
       Array.from({ length: devices }, (_, device) => ({

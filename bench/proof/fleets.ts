@@ -5,7 +5,7 @@ import type { SentFrames } from '#bench/proof/event-checker'
 import { SeededRandom } from '#bench/random'
 import { isFulfilled, unixMs } from '#bench/time'
 
-export interface ProofFleetOptions {
+interface ProofFleetOptions {
   readonly port: number
   readonly devices: number
   /** Changes a second, of all fleets together. */
@@ -90,39 +90,30 @@ const detailsMax = 3
  * Fleets that report over links. Records when they learned which frames were stored, by ACK or by the `seq` of WELCOME.
  * This determines which frames a copy of the folder from any moment must contain.
  */
-export class FleetLedger {
-  readonly #fleets: ProofFleets
-  readonly #key: string
+export class FleetLedger extends ProofFleets {
   readonly #known: Acknowledged[] = []
   #timer: NodeJS.Timeout | undefined
 
-  constructor(options: ProofFleetOptions) {
-    this.#key = options.key
-    this.#fleets = new ProofFleets(options)
-  }
-
   /** The fleets report from now on, over all lives of the server. */
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     this.#timer = setInterval(() => this.#readDevices(), pollMs)
-    await this.#fleets.start()
+    await super.start()
   }
 
-  /** Stops, and returns the faults of the server's messages. */
-  stop(): readonly string[] {
+  override close(): void {
     clearInterval(this.#timer)
     this.#readDevices()
-    this.#fleets.close()
-    return this.#fleets.faults
+    super.close()
   }
 
   get framesAcknowledged(): number {
-    return this.#fleets.fleets.reduce((sum, { acknowledged }) => sum + acknowledged, 0)
+    return this.fleets.reduce((sum, { acknowledged }) => sum + acknowledged, 0)
   }
 
   /** The frames that were acknowledged before a moment; later frames may be stored, too. */
   framesAt(at: number): readonly SentFrames[] {
     const known = this.#known.findLast((each) => each.at < at)?.frames
-    return this.#fleets.sentFrames().map((fleet, place) => ({
+    return this.sentFrames().map((fleet, place) => ({
       ...fleet,
       acknowledged: known?.[place] ?? fleet.sent.map(() => 0),
     }))
@@ -134,14 +125,14 @@ export class FleetLedger {
    */
   async sessionFaults(port: number, stored: readonly ArrayLike<number>[]): Promise<readonly string[]> {
     const faults: string[] = []
-    for (const [place, { options }] of this.#fleets.fleets.entries()) {
-      const { prefix, devices, properties } = options
+    for (const [place, { options }] of this.fleets.entries()) {
+      const { prefix, devices, properties, authorizations } = options
       const last = Array.from(stored[place] ?? [])
       // Without any report, the copy may be of a moment before the key was created.
       if (!last.some((frame) => frame > 0)) continue
       const hello = reportingHello(properties)
       const link = new FleetLink({
-        ...{ port, prefix, authorization: gateway(this.#key), first: 0, step: 1, count: devices, hello },
+        ...{ port, prefix, authorization: authorizations?.link, first: 0, step: 1, count: devices, hello },
         failed: ({ message }) => faults.push(message),
       })
       link.sent.set(last)
@@ -158,7 +149,7 @@ export class FleetLedger {
 
   /** Records the acknowledged frames if some have changed. */
   #readDevices(): void {
-    const frames = this.#fleets.sentFrames().map(({ acknowledged }) => acknowledged)
+    const frames = this.sentFrames().map(({ acknowledged }) => acknowledged)
     const before = this.#known.at(-1)?.frames
     if (frames.some((fleet, place) => fleet.some((frame, device) => frame !== before?.[place]?.[device])))
       this.#known.push({ at: unixMs(), frames })

@@ -1,5 +1,5 @@
 import { copyFile } from 'node:fs/promises'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type ClusterInfo, jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
@@ -72,7 +72,7 @@ export class ClusterUnderProof {
       nodes.push(new ClusterNode(name, place, environment))
     }
     const ports = () => nodes.filter(({ isRunning }) => isRunning).map(({ place }) => place.port)
-    const cluster = new ClusterUnderProof(nodes, servers, await Balancer.start(ports))
+    const cluster = new ClusterUnderProof(nodes, servers, await startBalancer(ports))
     const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]]
     await first.start()
     for (const { place } of others) {
@@ -151,46 +151,34 @@ export class ClusterUnderProof {
   }
 }
 
-/**
- * Forwards each client to one of several ports on loopback that accepts the connection. The ports are used in rotation.
- */
-export class Balancer {
+interface Balancer {
   readonly port: number
-  readonly #server: Server
-  readonly #sockets = new Set<Socket>()
-  readonly #ports: () => readonly number[]
-  #turn = 0
+  stop(): void
+}
 
-  private constructor(port: number, ports: () => readonly number[]) {
-    this.port = port
-    this.#ports = ports
-    this.#server = createServer((client) => this.#connect(client, this.#ports().length * 2))
+/** Forwards each client to one of these ports on loopback that accepts the connection. The ports are used in rotation. */
+async function startBalancer(portsNow: () => readonly number[]): Promise<Balancer> {
+  const sockets = new Set<Socket>()
+  let turn = 0
+  const note = (socket: Socket) => {
+    sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+    return socket
   }
-
-  static async start(ports: () => readonly number[]): Promise<Balancer> {
-    const balancer = new Balancer(await freePort(), ports)
-    await new Promise<void>((resolve) => balancer.#server.listen(balancer.port, '127.0.0.1', resolve))
-    return balancer
-  }
-
-  stop(): void {
-    this.#server.close()
-    for (const socket of this.#sockets) socket.destroy()
-  }
-
-  #connect(client: Socket, attempts: number): void {
-    const ports = this.#ports()
-    const port = ports[this.#turn++ % ports.length]
+  const forward = (client: Socket, attempts: number) => {
+    const ports = portsNow()
+    const port = ports[turn++ % ports.length]
     if (port === undefined || attempts === 0) {
       client.destroy()
       return
     }
-    const server = connect(port, '127.0.0.1')
-    this.#note(client)
-    this.#note(server)
-    server.once('error', () => this.#connect(client, attempts - 1))
+    const server = note(connect(port, '127.0.0.1'))
+    const tryNext = () => forward(client, attempts - 1)
+    server.once('error', tryNext)
     server.once('connect', () => {
-      server.removeAllListeners('error')
+      server.off('error', tryNext)
       for (const [from, to] of [
         [client, server],
         [server, client],
@@ -201,12 +189,12 @@ export class Balancer {
       }
     })
   }
-
-  #note(socket: Socket): void {
-    if (this.#sockets.has(socket)) return
-    this.#sockets.add(socket)
-    socket.setNoDelay(true)
-    socket.on('error', () => {})
-    socket.on('close', () => this.#sockets.delete(socket))
+  const listener = createServer((client) => forward(note(client), portsNow().length * 2))
+  const port = await freePort()
+  await new Promise<void>((resolve) => listener.listen(port, '127.0.0.1', resolve))
+  const stop = () => {
+    listener.close()
+    for (const socket of sockets) socket.destroy()
   }
+  return { port, stop }
 }

@@ -8,7 +8,6 @@ import { localAddressOf } from '#bench/load/single-request'
 import { numberOf } from '#bench/load/update-template'
 import type { SentFrames } from '#bench/proof/event-checker'
 import { EventClient } from '#bench/proof/overload/event-client'
-import type { Second } from '#bench/proof/overload/recovery'
 import { SeededRandom } from '#bench/random'
 import { isFulfilled, sleep } from '#bench/time'
 
@@ -34,6 +33,16 @@ export interface CountedLoadOptions extends ServerTarget, Omit<LoadFleetOptions,
 export interface FrameCounts extends SentFrames {
   readonly ends: EndCounts
   readonly faults: readonly string[]
+}
+
+/**
+ * One second of the rated load. `p99`: latency, at a dashboard, of the events of the frames that were due in this
+ * second.
+ */
+export interface Second {
+  readonly at: number
+  /** `Number.MAX_VALUE` when the events of more than one frame in a hundred are missing. */
+  readonly p99: number
 }
 
 const settleMsMax = 60_000

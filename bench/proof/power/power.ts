@@ -136,8 +136,8 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
   dashboard?.stop()
   await runner?.end()
   if (!runner || !fleets) throw new Error('nothing was recorded')
-  const faults = fleets.stop()
-  if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
+  fleets.close()
+  if (fleets.faults.length > 0) throw new Error(`while it was recorded: ${fleets.faults.join('; ')}`)
   return { runner, fleets, operations, firstAt, received }
 }
 
