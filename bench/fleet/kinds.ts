@@ -121,22 +121,13 @@ interface ExtraServices {
 
 export function deviceKinds({ isFlapping = false, isControlled = false }: ExtraServices = {}): readonly DeviceKind[] {
   const more = [...(isFlapping ? [levelService] : []), ...(isControlled ? [controlsService] : [])]
+  const kind = (name: string, code: string, measuring: SimulatedService): DeviceKind => ({
+    ...{ name, code, services: [measuring, diagnosticsOfAll, ...more] },
+  })
   return [
-    {
-      name: 'Climate sensor',
-      code: 'CLIMATE',
-      services: [service(airService, 'Air', 'The air of a room', air), diagnosticsOfAll, ...more],
-    },
-    {
-      name: 'Power meter',
-      code: 'METER',
-      services: [service(powerService, 'Power', 'The electricity of a floor', power), diagnosticsOfAll, ...more],
-    },
-    {
-      name: 'Pump',
-      code: 'PUMP',
-      services: [service(pumpService, 'Pump', 'A pump of the heating', pump), diagnosticsOfAll, ...more],
-    },
+    kind('Climate sensor', 'CLIMATE', service(airService, 'Air', 'The air of a room', air)),
+    kind('Power meter', 'METER', service(powerService, 'Power', 'The electricity of a floor', power)),
+    kind('Pump', 'PUMP', service(pumpService, 'Pump', 'A pump of the heating', pump)),
   ]
 }
 

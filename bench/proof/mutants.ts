@@ -100,19 +100,18 @@ async function findMutant(name: string, seedsMax: number): Promise<MutantReport>
   const program = await compileSimulation(own.path).catch((error: Error) => error)
   const report = { found: undefined as SeedResult | undefined, other: undefined as SeedResult | undefined, seeds: 0 }
   if (typeof program === 'string') {
-    const noted = seedOf(name)
-    const waiting = Array.from({ length: seedsMax }, (_, place) => place + 1)
-    if (noted !== undefined) waiting.unshift(noted)
-    await runSeeds({
-      program,
-      isHistoryOnly: name.startsWith('history-'),
-      next: () => (report.found ? undefined : waiting.shift()),
-      ended: (result) => {
-        report.seeds++
-        if (isAsExpected(result, expectation)) report.found = result
-        else if (result.fault !== undefined) report.other ??= result
-      },
-    })
+    const seeds = Array.from({ length: seedsMax }, (_, place) => place + 1)
+    let child: ChildProcess | undefined
+    for (const seed of [seedOf(name) ?? [], ...seeds].flat()) {
+      child ??= startSimulation(program, name.startsWith('history-') ? ['history'] : [])
+      const result = await resultOf(child, seed)
+      if (!child.connected) child = undefined
+      report.seeds++
+      if (isAsExpected(result, expectation)) report.found = result
+      else if (result.fault !== undefined) report.other ??= result
+      if (report.found) break
+    }
+    child?.disconnect()
   }
   await own.remove()
   const broken = program instanceof Error ? program.message : undefined
@@ -214,32 +213,10 @@ export interface SeedResult {
   readonly isDead?: true
 }
 
-interface SeedsOptions {
-  /** Made by `compileSimulation`. */
-  readonly program: string
-  /** Runs the simulation of history instead of the one of the whole server. */
-  readonly isHistoryOnly: boolean
-  /** Returns the seed to run next; undefined when there are no more. */
-  readonly next: () => number | undefined
-  readonly ended: (result: SeedResult) => void
-}
-
 /** The time limit of a run. A run takes a fraction of a second, or some seconds on a busy machine. */
 const seedMsMax = 120_000
 
-/** Runs the simulation with one seed after the other, in a process of its own, until there are none left. */
-async function runSeeds({ program, isHistoryOnly, next, ended }: SeedsOptions): Promise<void> {
-  let child: ChildProcess | undefined
-  for (let seed = next(); seed !== undefined; seed = next()) {
-    child ??= started(program, isHistoryOnly ? ['history'] : [])
-    const result = await resultOf(child, seed)
-    if (!child.connected) child = undefined
-    ended(result)
-  }
-  child?.disconnect()
-}
-
-function started(program: string, args: readonly string[]): ChildProcess {
+function startSimulation(program: string, args: readonly string[]): ChildProcess {
   const execArgv = ['--enable-source-maps', '--max-semi-space-size=64']
   const child = fork(program, args, { execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   killAtExit(child)
@@ -248,11 +225,11 @@ function started(program: string, args: readonly string[]): ChildProcess {
 
 function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
   return new Promise((resolve) => {
-    const died = (why: string) => end({ seed, fault: `its process ${why}`, isDead: true })
-    const exited = (code: number | null, signal: string | null) => died(`died: ${signal ?? code}`)
+    let why = 'died'
+    const exited = (code: number | null, signal: string | null) =>
+      end({ seed, fault: `its process ${why}: ${signal ?? code}`, isDead: true })
     const timer = setTimeout(() => {
-      child.off('exit', exited)
-      child.once('exit', () => died(`had no result after ${seedMsMax} ms, and was killed`))
+      why = `had no result after ${seedMsMax} ms, and was killed`
       child.kill('SIGKILL')
     }, seedMsMax)
     child.once('message', end as (result: unknown) => void)
