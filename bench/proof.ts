@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { runCommand, seedOfClock, seedOption } from '#bench/command-line'
-import { machineText } from '#bench/harness/machine'
+import { machineText } from '#bench/harness/report'
 import { clusterProof } from '#bench/proof/cluster/cluster'
 import { diskProof } from '#bench/proof/disk'
 import { killProof } from '#bench/proof/kill'

@@ -16,10 +16,8 @@ import { restart } from '#bench/benchmarks/restart'
 import { rollout } from '#bench/benchmarks/rollout'
 import { worst } from '#bench/benchmarks/worst'
 import { integer, option, runCommand } from '#bench/command-line'
-import type { Benchmark } from '#bench/harness/benchmark'
-import { machineText } from '#bench/harness/machine'
-import { judge, measure } from '#bench/harness/measure'
-import { markdownOf, type Report } from '#bench/harness/report'
+import { type Benchmark, judge, measure } from '#bench/harness/benchmark'
+import { machineText, markdownOf, type Report } from '#bench/harness/report'
 import { projectRoot } from '#bench/project-root'
 
 /** `npm run bench -- <name>`: measures, judges, and writes the report. */

@@ -16,7 +16,7 @@ import { ownServer, type RunningServer, type StartServer } from '#bench/harness/
 import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
 import type { EndCounts } from '#bench/load/end-counts'
 import type { PhaseResult } from '#bench/load/generator'
-import { loginKinds } from '#bench/load/login-kinds'
+import { loginKinds } from '#bench/load/login-requests'
 
 /** Users sign in before the measurement; another case measures the cost of their passwords. */
 const known = ownServer(identityOn, 'harness/cheap-passwords')

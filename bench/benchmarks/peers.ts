@@ -1,8 +1,7 @@
 // Answers: what this server and common alternatives take, deliver and cost with the same fleet, dashboards and texts, each in its own protocol over bare sockets: changes a second to one dashboard, changes a second that are acknowledged by systems that store them, deliveries a second to 1 000, their latency at a fixed rate, CPU for a million of them, memory for an idle connection. Does not count: connecting, TLS, login, more than one node; permissions and state, which the others do not have. Only the systems in the table of stored changes are asked to acknowledge; this server always does.
 
-import type { Benchmark, Case, Figures, ReportAppendix, Round, Target } from '#bench/harness/benchmark'
+import type { Benchmark, Case, CaseResult, Figures, ReportAppendix, Round, Target } from '#bench/harness/benchmark'
 import { costsOf, cpuOf, formsOf } from '#bench/harness/load-figures'
-import type { CaseResult } from '#bench/harness/measure'
 import { groupedNumber } from '#bench/harness/report'
 import { standardLoad, started, underLoad, withLoad } from '#bench/harness/running-load'
 import { identifierOf } from '#bench/load/fleet-link'

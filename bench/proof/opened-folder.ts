@@ -3,8 +3,8 @@ import { readConfig } from '#app/config'
 import { createLog } from '#app/log'
 import { isPlainFailure, type RunningServer, serve } from '#app/running-server'
 import type { StreamEvent } from '#bench/dashboard'
+import { patientSettings } from '#bench/harness/servers'
 import { readStream, type SentFrames } from '#bench/proof/event-checker'
-import { patientSettings } from '#bench/proof/server-settings'
 import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 
 const catchUpMsMax = 20_000

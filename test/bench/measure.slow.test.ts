@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
-import { type CaseResult, judge, type MeasureOptions, measure } from '#bench/harness/measure'
+import {
+  type Benchmark,
+  type Case,
+  type CaseResult,
+  type Figures,
+  judge,
+  type MeasureOptions,
+  measure,
+  type Round,
+} from '#bench/harness/benchmark'
 import { spreadOf } from '#bench/harness/statistics'
 
 const form = { title: 'speed', digits: 0, isCompared: true }

@@ -1,6 +1,6 @@
 import { loadedBefore } from '#bench/harness/servers'
 import type { EndRules } from '#bench/load/end-counts'
-import { type LoginKind, loginKinds } from '#bench/load/login-kinds'
+import { type LoginKind, loginKinds } from '#bench/load/login-requests'
 import { unanswered } from '#bench/load/single-request'
 import { slowPhases } from '#bench/proof/overload/slow-phases'
 
