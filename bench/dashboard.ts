@@ -290,21 +290,21 @@ export async function readState(
   url: string,
   authorization?: string,
 ): Promise<{ readonly entries: readonly DeviceEntry[]; readonly position: StreamPosition }> {
-  const answer = await request(`${url}/api/v1/devices?depth=2`, { headers: authorizationHeader(authorization) })
-  if (answer.status !== 200) throw new Error(`GET /devices: ${answer.status} ${answer.text.slice(0, 200)}`)
-  return { entries: JSON.parse(answer.text) as DeviceEntry[], position: positionIn(answer.headers) }
+  const { text, position } = await readDevices(url, 'depth=2', authorization)
+  return { entries: JSON.parse(text) as DeviceEntry[], position }
 }
 
 /** The end of the stream, from a short read. */
 export async function streamHead(url: string, authorization?: string): Promise<StreamPosition> {
-  const answer = await request(`${url}/api/v1/devices?limit=1`, { headers: authorizationHeader(authorization) })
-  if (answer.status !== 200) throw new Error(`GET /devices: ${answer.status}`)
-  return positionIn(answer.headers)
+  return (await readDevices(url, 'limit=1', authorization)).position
 }
 
-function positionIn(headers: Readonly<Record<string, string | string[] | undefined>>): StreamPosition {
-  const epoch = headers['stream-epoch']
-  const offset = Number(headers['stream-offset'])
+async function readDevices(url: string, query: string, authorization: string | undefined) {
+  const headers = authorizationHeader(authorization)
+  const { status, text, headers: found } = await request(`${url}/api/v1/devices?${query}`, { headers })
+  if (status !== 200) throw new Error(`GET /devices: ${status} ${text.slice(0, 200)}`)
+  const epoch = found['stream-epoch']
+  const offset = Number(found['stream-offset'])
   if (typeof epoch !== 'string' || !Number.isSafeInteger(offset)) throw new Error('no Stream-Epoch or Stream-Offset')
-  return { epoch, offset }
+  return { text, position: { epoch, offset } }
 }

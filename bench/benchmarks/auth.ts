@@ -5,7 +5,7 @@ import { identityOn } from '#bench/harness/identity'
 import { costsOf, cpuOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
 import {
   type RunningLoad,
-  runInAlternatingOrder,
+  runPairs,
   standardLoad,
   started,
   timesOf,
@@ -15,7 +15,6 @@ import {
 import { ownServer, type RunningServer, type StartServer } from '#bench/harness/servers'
 import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
 import type { EndCounts } from '#bench/load/end-counts'
-import type { PhaseResult } from '#bench/load/generator'
 import { loginKinds } from '#bench/load/login-requests'
 
 /** Users sign in before the measurement; another case measures the cost of their passwords. */
@@ -98,18 +97,10 @@ function withLogins(round: Round): Promise<Figures> {
       const all = { perSecond: loginsPerSecond, seconds: (windowMs * pairs) / 1000 }
       await logins.ask('open', { ...server, ...all })
       await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate })
-      const without: PhaseResult[] = []
-      const during: PhaseResult[] = []
-      const came: EndCounts[] = []
       const window = () => run({ warmupMs, measuredMs, rate })
-      const windowWith = async () => {
-        const arriving = logins.ask<EndCounts>('run', { seconds: windowMs / 1000 })
-        const [result, arrived] = await Promise.all([window(), arriving])
-        during.push(result)
-        came.push(arrived)
-      }
-      const windowWithout = async () => void without.push(await window())
-      await runInAlternatingOrder(pairs, windowWithout, windowWith)
+      const arrive = () => logins.ask<EndCounts>('run', { seconds: windowMs / 1000 })
+      const together = () => Promise.all([window(), arrive()])
+      const { without, during, works: came } = await runPairs(pairs, window, together)
       const perSecond = (status: string) => {
         const times = came.reduce((sum, ends) => sum + (ends[`${loginKinds.right.what}: ${status}`] ?? 0), 0)
         return (times * 1000) / (windowMs * pairs)

@@ -5,10 +5,9 @@ import { queries, queryTargets } from '#bench/benchmarks/history-queries'
 import { openHistory } from '#bench/benchmarks/history-writer'
 import { type Benchmark, type Case, type Figures, type Round, variantsOf } from '#bench/harness/benchmark'
 import { costsOf, eventLatencies, eventLatencyForms, formsOf, latenciesOf } from '#bench/harness/load-figures'
-import { runInAlternatingOrder, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
+import { runPairs, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
-import type { PhaseResult } from '#bench/load/generator'
 import type { ReadResult } from '#bench/load/readers'
 import { usageOf } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
@@ -145,20 +144,14 @@ function duringExports({ isQuick }: Round): Promise<Figures> {
   return underLoad(ownServer({ DURABILITY: 'process', HISTORY: 'on' }), load, async ({ run }, server) => {
     await run({ warmupMs: 0, measuredMs: fillMs })
     await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate: exportRate })
-    const without: PhaseResult[] = []
-    const during: PhaseResult[] = []
-    const reads: ReadResult[] = []
     const window = () => run({ warmupMs, measuredMs, rate: exportRate })
-    const windowWithout = async () => void without.push(await window())
-    const windowWith = () =>
+    const together = () =>
       withRemote('load/readers', async (reader) => {
         await reader.ask('begin', { ...server, path: exportPath })
-        const [result, read] = await Promise.all([window(), reader.ask<ReadResult>('measure', warmupMs + measuredMs)])
-        during.push(result)
-        reads.push(read)
+        return Promise.all([window(), reader.ask<ReadResult>('measure', warmupMs + measuredMs)])
       })
-    await runInAlternatingOrder(pairs, windowWithout, windowWith)
-    const sumOf = (figure: 'bytes' | 'seconds') => reads.reduce((sum, read) => sum + read[figure], 0)
+    const { without, during, works } = await runPairs(pairs, window, together)
+    const sumOf = (figure: 'bytes' | 'seconds') => works.reduce((sum, read) => sum + read[figure], 0)
     return { ...eventLatencies(without, during), megabytesPerSecond: sumOf('bytes') / 1e6 / sumOf('seconds') }
   })
 }

@@ -108,7 +108,7 @@ export class LoadDashboards {
     }
     const isWitness = place % Math.ceil(count / witnesses) === 0
     const reader = isWitness ? new MessageReader(lengthOf, this.#witness(), other) : new MessageCounter(lengthOf, other)
-    const steps = await this.#protocol.subscribe({ port, number: firstNumber + place, authorizations })
+    const steps = this.#protocol.subscribe({ port, number: firstNumber + place, authorizations })
     const received = (bytes: Buffer) => {
       this.bytes += bytes.length
       this.#counts[place] = (this.#counts[place] as number) + reader.push(bytes)

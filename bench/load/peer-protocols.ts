@@ -1,4 +1,3 @@
-import { askApi, authorizationHeader } from '#bench/harness/identity'
 import { reportingHello, serviceIdentifier } from '#bench/load/fleet-link'
 import { clientFrame, frameLengthOf, opcodeAt, opcodes, payloadAt } from '#bench/load/frames'
 import { firstSequence, sampleDigits } from '#bench/load/peer-link'
@@ -186,11 +185,9 @@ const socketIo: Protocol = {
 /** The dashboards of this server; its devices use `FleetLink`. */
 const own: Protocol = {
   ...websocket,
-  async subscribe({ port, authorizations }) {
-    const { text } = await askApi(port, '/events/ticket', { headers: authorizationHeader(authorizations?.person) })
-    const { ticket } = JSON.parse(text) as { ticket: string }
-    return [upgradeStep({ port, path: `/api/v1/events/${ticket}` })]
-  },
+  subscribe: ({ port, authorizations }) => [
+    upgradeStep({ port, path: '/api/v1/events', authorization: authorizations?.person }),
+  ],
 }
 
 /** MQTT 3.1.1, quality of service 0. §2.2: a type, then the remaining length, seven bits a byte. */

@@ -35,6 +35,9 @@ interface WebSocketOptions extends Upgrade, Omit<SocketOptions, 'received' | 'cl
   readonly closed: (how: string) => void
 }
 
+/** In the error of a step that was not answered in time. */
+export const noAnswer = 'no answer'
+
 const readBytesDefault = 256 * 1024
 const readBuffers = new Map<number, Buffer>()
 
@@ -112,7 +115,7 @@ export class RawSocket {
         }
       }
       const unanswered = (why: string) => new Error(`step ${raw.#step}: ${why} after ${raw.#text.slice(0, 300)}`)
-      socket.setTimeout(answerMsMax, () => socket.destroy(unanswered('no answer')))
+      socket.setTimeout(answerMsMax, () => socket.destroy(unanswered(noAnswer)))
       socket.once('connect', next)
       socket.on('error', reject)
       socket.once('close', () => {

@@ -1,6 +1,6 @@
 import type { ServerTarget } from '#bench/harness/servers'
 import { clientFrame, opcodes } from '#bench/load/frames'
-import { RawSocket } from '#bench/load/raw-socket'
+import { noAnswer, RawSocket } from '#bench/load/raw-socket'
 import { localAddressOf, unanswered } from '#bench/load/single-request'
 
 export interface EventClientOptions extends ServerTarget {
@@ -24,10 +24,11 @@ export class EventClient {
   /** Undefined when the upgrade succeeded; otherwise the status or a description. */
   async enter(options: EventClientOptions): Promise<string | undefined> {
     const { port, authorizations, number, query, onText, closed } = options
-    const opening = RawSocket.open({
+    return RawSocket.open({
       port,
       path: `/api/v1/events?${new URLSearchParams(query)}`,
       authorization: authorizations?.person,
+      answerMsMax: openMsMax,
       ...(number !== undefined && { localAddress: localAddressOf(number), readBytes }),
       onMessage: (bytes, start, end) => onText?.(bytes, start, end),
       closed: (how) => {
@@ -40,13 +41,10 @@ export class EventClient {
         this.#socket = socket
         return undefined
       },
-      (error: Error) => /HTTP\/1\.1 (\d{3})/.exec(error.message)?.[1] ?? unanswered.outside,
+      ({ message }: Error) =>
+        /HTTP\/1\.1 (\d{3})/.exec(message)?.[1] ??
+        (message.includes(noAnswer) ? unanswered.silent : unanswered.outside),
     )
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => resolve(unanswered.silent), openMsMax)
-    })
-    return Promise.race([opening, late]).finally(() => clearTimeout(timer))
   }
 
   get isInside(): boolean {

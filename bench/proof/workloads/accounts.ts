@@ -196,7 +196,7 @@ class Person {
     const row = JSON.parse(text) as { readonly state: string; readonly resourceIdentifier: string }
     const id = madeIdOf(row.resourceIdentifier)
     const named = (content: string) => ({ content, ...(id !== undefined && { id }) })
-    const rows = await api.rows<{ id: string }>(`${this.#path}/sessions`)
+    const rows = await api.must<readonly { id: string }[]>('GET', `${this.#path}/sessions`)
     const sessions = rows.map((each) => each.id).filter((each) => !this.#checkSessions.has(each))
     await this.#requests.begin(api)
     const after = pending?.change.content as string | undefined
