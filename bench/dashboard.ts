@@ -276,7 +276,8 @@ export class Dashboard {
   }
 }
 
-function parseObject(data: Buffer): Record<string, unknown> | undefined {
+/** The JSON object in these bytes; undefined if there is none. */
+export function parseObject(data: Buffer): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(data.toString('utf8'))
     return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : undefined

@@ -53,9 +53,9 @@ async function report(name: string, benchmark: Benchmark, isQuick: boolean, aske
   const about = aboutOf(name) + (statesIam.includes(name) ? '' : ' Measured with IAM off.')
   console.log(`${name}: ${about}`)
   const rounds = asked ?? benchmark.rounds ?? roundsDefault
-  const { results, failures, repeats } = await measure(benchmark, { rounds, isQuick, print: console.log })
-  const verdicts = judge(benchmark.targets, results, failures.length > 0)
-  return { name, about, machine: machineText(), rounds, results, failures, repeats, verdicts }
+  const measured = await measure(benchmark, { rounds, isQuick, print: console.log })
+  const verdicts = judge(benchmark.targets, measured.results, measured.failures.length > 0)
+  return { ...measured, name, about, machine: machineText(), rounds, verdicts }
 }
 
 const command = new Command('npm run bench --')

@@ -7,7 +7,7 @@ import {
   openHistory,
   piecesOf,
   seriesQuery,
-} from '#bench/benchmarks/history-writer'
+} from '#bench/benchmarks/history-queries'
 import type { Case, Figures, Round, Variant } from '#bench/harness/benchmark'
 import { spreadOf } from '#bench/harness/statistics'
 import { folderBytes, temporaryFolder } from '#bench/harness/temporary-folder'

@@ -1,8 +1,7 @@
 // Answers: the cost of keeping every value. Ingest with history on and off at full speed, with one dashboard: rate, memory, and how far the history is behind; then, at 20 000 frames a second, the latencies of acknowledgements and events; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the latency of events while a client exports history over HTTP; and the time of queries, and of an export, in one process. Last, the same points in VictoriaMetrics and DuckDB, where they are installed: their answers must be equal. Does not count: queries over HTTP.
 
 import { historyPeerFigures, historyPeers } from '#bench/benchmarks/history-peers'
-import { queries, queryTargets } from '#bench/benchmarks/history-queries'
-import { openHistory } from '#bench/benchmarks/history-writer'
+import { openHistory, queries, queryTargets } from '#bench/benchmarks/history-queries'
 import { type Benchmark, type Case, type Figures, type Round, variantsOf } from '#bench/harness/benchmark'
 import { costsOf, eventLatencies, eventLatencyForms, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import { runPairs, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'

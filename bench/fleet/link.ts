@@ -1,4 +1,5 @@
 import WebSocket from 'ws'
+import { parseObject } from '#bench/dashboard'
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { FrameInFlight, SimulatedDevice } from '#bench/fleet/device'
 import type { Change } from '#bench/fleet/kinds'
@@ -183,21 +184,10 @@ export class FleetLink {
 
   #received(data: Buffer): void {
     this.#lastReceivedAt = performance.now()
-    let message: unknown
-    try {
-      message = JSON.parse(data.toString())
-    } catch {
-      this.#settings.counts.fault(`not JSON: ${data.toString('latin1', 0, 60)}`)
-      return
-    }
-    this.#answer(message)
-  }
-
-  #answer(message: unknown): void {
-    const fields = typeof message === 'object' && message !== null ? (message as Record<string, unknown>) : {}
-    const answer = answers.get(fields.type)
-    if (answer) this[answer](fields)
-    else this.#settings.counts.fault(`a message of no known type: ${JSON.stringify(message).slice(0, 120)}`)
+    const message = parseObject(data)
+    const answer = answers.get(message?.type)
+    if (message && answer) this[answer](message)
+    else this.#settings.counts.fault(`not a message of a known type: ${data.toString('latin1', 0, 120)}`)
   }
 
   onWelcome(message: Record<string, unknown>): void {

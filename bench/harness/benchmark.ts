@@ -117,7 +117,7 @@ export interface CaseResult {
   readonly variants: readonly VariantResult[]
 }
 
-export interface Failure {
+interface Failure {
   readonly what: string
   readonly error: string
 }

@@ -2,26 +2,15 @@ import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
-import {
-  type Benchmark,
-  type CaseResult,
-  type Failure,
-  loadFigure,
-  loadFullPercent,
-  type Verdict,
-} from '#bench/harness/benchmark'
+import { type Benchmark, loadFigure, loadFullPercent, type Measured, type Verdict } from '#bench/harness/benchmark'
 import type { Spread } from '#bench/harness/statistics'
 import { projectRoot } from '#bench/project-root'
 
-export interface Report {
+export interface Report extends Measured {
   readonly name: string
   readonly about: string
   readonly machine: string
   readonly rounds: number
-  readonly results: readonly CaseResult[]
-  readonly failures: readonly Failure[]
-  /** Measured again because other processes used the machine. */
-  readonly repeats: readonly string[]
   readonly verdicts: readonly Verdict[]
 }
 

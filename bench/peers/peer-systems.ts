@@ -12,7 +12,7 @@ import { freePort } from '#bench/server-process'
 import { sleep } from '#bench/time'
 
 /** A server of the system in the foreground, with only the settings given here. */
-export interface InstalledServer {
+interface InstalledServer {
   readonly command: string
   /** `{port}` and `{folder}` are replaced, here and in the settings. */
   readonly line: readonly string[]
@@ -32,7 +32,7 @@ export function isInstalled(command: string): boolean {
 }
 
 /** The output of a command on both streams, with any exit code. */
-export function printed(command: string, option: string): string {
+function printed(command: string, option: string): string {
   const { stdout, stderr } = spawnSync(command, [option], { encoding: 'utf8', env: environment })
   return `${stdout}${stderr}`
 }

@@ -3,7 +3,7 @@ import { clientFrame, opcodes } from '#bench/load/frames'
 import { noAnswer, RawSocket } from '#bench/load/raw-socket'
 import { localAddressOf, unanswered } from '#bench/load/single-request'
 
-export interface EventClientOptions extends ServerTarget {
+interface EventClientOptions extends ServerTarget {
   /** Determines the client's address on this machine; absent: the default address. */
   readonly number?: number
   readonly query: Readonly<Record<string, string>>

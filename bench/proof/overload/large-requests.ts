@@ -8,7 +8,7 @@ import { sendSingleRequest } from '#bench/load/single-request'
  * Sends bodies of a gigabyte to routes for small and for large bodies, or heads at the limit and above it, on many
  * connections, one request after the other on each.
  */
-export interface LargeRequestsOptions extends ServerTarget {
+interface LargeRequestsOptions extends ServerTarget {
   readonly parts: 'bodies' | 'heads'
   readonly atOnce: number
 }

@@ -9,7 +9,7 @@ import { type SlowPhase, slowPhases } from '#bench/proof/overload/slow-phases'
 import { sleep } from '#bench/time'
 
 /** Clients that hold connections by being slow, in every phase of a connection. */
-export interface SlowClientsOptions extends ServerTarget {
+interface SlowClientsOptions extends ServerTarget {
   readonly each: number
 }
 

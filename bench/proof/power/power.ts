@@ -128,7 +128,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
       dashboard.start()
       await fleets.start()
     }
-    await live(server, runner, { lifeMs, isStopped: life === 1, floodMb: life === lives - 1 ? floodMb : 0 })
+    await live(server, runner, lifeMs, life === lives - 1 ? floodMb : 0, life === 1)
     await isWritten(trace)
     operations.push(...(await readStrace(trace, dataFolder, files)))
     rmSync(trace)
@@ -141,17 +141,13 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
   return { runner, fleets, operations, firstAt, received }
 }
 
-interface Life {
-  readonly lifeMs: number
-  /** True: stopped by SIGTERM; false: killed by SIGKILL. */
-  readonly isStopped: boolean
-  readonly floodMb: number
-}
-
+/** Runs the workloads for some time, and then stops the server by SIGTERM, or kills it. */
 async function live(
   server: ServerProcess,
   runner: WorkloadRunner,
-  { lifeMs, isStopped, floodMb }: Life,
+  lifeMs: number,
+  floodMb: number,
+  isStopped: boolean,
 ): Promise<void> {
   let isOver = false
   const flooding = runner.flood(floodMb, () => isOver)
