@@ -12,11 +12,18 @@ import { freePort, ServerProcess, startServer } from '#bench/server-process'
 import { unixMs } from '#bench/time'
 import { redoLimits } from '#runtime/checkpoints'
 
-const sizes = [
+interface Size {
+  readonly name: string
+  readonly devices: number
+  readonly secondsMax?: number
+  readonly roundsMax?: number
+}
+
+const sizes: readonly Size[] = [
   { name: '10 000 devices', devices: 10_000 },
   { name: '100 000 devices', devices: 100_000, secondsMax: 3 },
   { name: '1 000 000 devices', devices: 1_000_000, secondsMax: 20, roundsMax: 3 },
-] as const
+]
 
 const ends = ['SIGTERM', 'SIGKILL'] as const
 type End = (typeof ends)[number]
@@ -98,23 +105,14 @@ export const restart: Benchmark = {
     serverMemory: { title: 'server RSS then, MiB', digits: 0 },
   },
   cases: sizes.map(
-    (size): Case => ({
-      name: size.name,
-      variants: ends.map((end) => variantOf(size.name, end)),
-      ...('roundsMax' in size && { roundsMax: size.roundsMax }),
-    }),
+    ({ name, roundsMax = Infinity }): Case => ({ name, roundsMax, variants: ends.map((end) => variantOf(name, end)) }),
   ),
-  targets: sizes.flatMap((size) =>
-    'secondsMax' in size
-      ? ends.flatMap((end) =>
-          ['firstAnswer', 'firstBytes'].map((figure) => ({
-            case: size.name,
-            variant: `after ${end}`,
-            figure,
-            atMost: size.secondsMax,
-          })),
-        )
-      : [],
+  targets: sizes.flatMap(({ name, secondsMax }) =>
+    ends.flatMap((end) =>
+      ['firstAnswer', 'firstBytes'].flatMap((figure) =>
+        secondsMax === undefined ? [] : [{ case: name, variant: `after ${end}`, figure, atMost: secondsMax }],
+      ),
+    ),
   ),
   async setUp(isQuick) {
     const { path: folder, remove } = temporaryFolder('bench-restart-')

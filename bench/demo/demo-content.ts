@@ -21,6 +21,7 @@ import {
   createUser,
   readToken,
 } from '#bench/harness/identity'
+import type { HttpOptions } from '#bench/http'
 
 /** The administrator of the demo, and a user with the role `caretaker`. Both have the same password. */
 export const demoUsers = { administrator: 'anna', reader: 'ben' } as const
@@ -245,12 +246,7 @@ const stepMs = 20_000
 export async function startRollout({ port, person }: Omit<DemoTarget, 'dataFolder'>): Promise<() => void> {
   const base = `/updates/projects/${project}`
   const headers = authorizationHeader(person)
-  const send = async (
-    method: string,
-    path: string,
-    accepted: number,
-    more: Partial<Parameters<typeof askApi>[2]> = {},
-  ) => {
+  const send = async (method: string, path: string, accepted: number, more: HttpOptions = {}) => {
     const { status } = await askApi(port, `${base}${path}`, { method, headers, ...more })
     if (status >= 300 && status !== accepted) throw new Error(`${method} ${base}${path} was answered ${status}`)
   }

@@ -96,10 +96,8 @@ export interface ProbedServer extends RunningServer {
   pass(ms: number): Promise<void>
 }
 
-const start = ownServer({}, 'harness/memory-probe', ['--expose-gc'])
-
 export async function startProbed(): Promise<ProbedServer> {
-  const server = await start()
+  const server = await ownServer({}, 'harness/memory-probe', ['--expose-gc'])()
   const ask = <Answer>(question: ProbeMessage) => server.ask<Answer>(question)
   return { ...server, memory: () => ask({ type: 'memory' }), pass: (ms) => ask({ type: 'pass', ms }) }
 }

@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
-import { proofServer } from '#bench/harness/servers'
+import { proofServer, type ServerPlace } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { HttpAnswer } from '#bench/http'
 import { type DiskFault, FaultyDisk, faultAt, faultText } from '#bench/proof/disk-faults'
@@ -105,7 +105,7 @@ class DiskRun {
   readonly counts: typeof none
   readonly problems: string[]
   readonly #random: SeededRandom
-  readonly #where: { readonly port: number; readonly dataFolder: string }
+  readonly #where: ServerPlace
   readonly #trace: string
   readonly #print: (line: string) => void
   /** Whether the data can no longer be opened. */

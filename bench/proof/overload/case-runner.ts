@@ -1,7 +1,7 @@
 import { type StreamEvent, type StreamPosition, streamHead } from '#bench/dashboard'
 import { identityOn } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
-import { type ServerTarget, startAuthenticated } from '#bench/harness/servers'
+import { type ServerPlace, type ServerTarget, startAuthenticated } from '#bench/harness/servers'
 import { allowedMs, spreadOf } from '#bench/harness/statistics'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { addEnds, count, type EndCounts, endFaults, endsText } from '#bench/load/end-counts'
@@ -65,13 +65,13 @@ export async function runCase(kind: OverloadCase, options: CaseOptions): Promise
 class CaseRun {
   readonly #kind: OverloadCase
   readonly #options: CaseOptions
-  readonly #where: { readonly port: number; readonly dataFolder: string }
+  readonly #where: ServerPlace
   readonly #rated = new Remote('proof/overload/counted-load')
   readonly #attack: Remote
   readonly #problems: string[] = []
   #server: ServerProcess | undefined
 
-  constructor(kind: OverloadCase, options: CaseOptions, where: { readonly port: number; readonly dataFolder: string }) {
+  constructor(kind: OverloadCase, options: CaseOptions, where: ServerPlace) {
     this.#kind = kind
     this.#options = options
     this.#where = where
