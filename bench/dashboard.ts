@@ -107,10 +107,7 @@ export class Dashboard {
 
   /** Reads the full state and returns its differences from the folded state. Meaningful while nothing changes. */
   async differences(most?: number): Promise<readonly string[]> {
-    const read = await readState(this.#options.url, this.#options.authorization)
-    const other = new FoldedState()
-    other.replace(read.entries)
-    return this.state.differences(other, most)
+    return this.state.differences(await readFoldedState(this.#options.url, this.#options.authorization), most)
   }
 
   async #connect(): Promise<void> {
@@ -293,6 +290,12 @@ export async function readState(
 ): Promise<{ readonly entries: readonly DeviceEntry[]; readonly position: StreamPosition }> {
   const { text, position } = await readDevices(url, 'depth=2', authorization)
   return { entries: JSON.parse(text) as DeviceEntry[], position }
+}
+
+export async function readFoldedState(url: string, authorization?: string): Promise<FoldedState> {
+  const state = new FoldedState()
+  state.replace((await readState(url, authorization)).entries)
+  return state
 }
 
 /** The end of the stream, from a short read. */

@@ -1,6 +1,5 @@
 import { integer, option } from '#bench/command-line'
-import { readState, type StreamEvent, streamHead } from '#bench/dashboard'
-import { FoldedState } from '#bench/dashboard/folded-state'
+import { readFoldedState, type StreamEvent, streamHead } from '#bench/dashboard'
 import { proofServer } from '#bench/harness/servers'
 import { type FrameComparison, readStream } from '#bench/proof/event-checker'
 import { LoadedServer, type LoadOptions, quietMsMax } from '#bench/proof/loaded-server'
@@ -142,11 +141,7 @@ class KillRun {
   /** A clean stop and the next start keep the state. */
   async #restart(): Promise<void> {
     const server = this.#server
-    const read = async () => {
-      const state = new FoldedState()
-      state.replace((await readState(server.url, server.runner.authorization)).entries)
-      return state
-    }
+    const read = () => readFoldedState(server.url, server.runner.authorization)
     server.fleets.close()
     const before = await read()
     await server.stop()

@@ -1,6 +1,6 @@
 import { integer, option } from '#bench/command-line'
-import { readState, type StreamEvent, streamHead } from '#bench/dashboard'
-import { FoldedState } from '#bench/dashboard/folded-state'
+import { readFoldedState, type StreamEvent, streamHead } from '#bench/dashboard'
+import type { FoldedState } from '#bench/dashboard/folded-state'
 import { type Authorizations, askApi, callApi, createProvisioningKey, gateway } from '#bench/harness/identity'
 import { type NatsServer, noNats } from '#bench/harness/nats-servers'
 import { LoadFleet } from '#bench/load/fleet'
@@ -286,20 +286,16 @@ class ClusterRun {
     fleets.close()
     this.#problems.push(...fleets.faults.map((fault) => `link: ${fault}`))
     const { nodes, person } = this.#cluster
-    const states = await Promise.all(
-      nodes.map(async ({ place }) => (await readState(`http://127.0.0.1:${place.port}`, person)).entries),
-    )
-    const folded = states.map((entries) => {
-      const state = new FoldedState()
-      state.replace(entries)
-      return state
-    })
-    for (const [place, state] of folded.entries()) {
-      const differences = state.differences(folded[0] as FoldedState)
-      this.#problems.push(...differences.map((text) => `node ${nodes[place]?.name} against ${nodes[0]?.name}: ${text}`))
+    const [first, ...others] = (await Promise.all(
+      nodes.map(({ place }) => readFoldedState(`http://127.0.0.1:${place.port}`, person)),
+    )) as [FoldedState, ...FoldedState[]]
+    for (const [place, state] of others.entries()) {
+      const differences = state.differences(first)
+      this.#problems.push(
+        ...differences.map((text) => `node ${nodes[place + 1]?.name} against ${nodes[0]?.name}: ${text}`),
+      )
     }
-    const existing = new Set(states[0]?.map(({ deviceIdentifier }) => deviceIdentifier))
-    const lost = this.#writer.identifiers.filter((identifier) => !existing.has(identifier))
+    const lost = this.#writer.identifiers.filter((identifier) => !first.devices.has(identifier))
     if (lost.length > 0) this.#problems.push(`${lost.length} created devices do not exist: ${lost.slice(0, 5)}`)
     const { acknowledged } = this.#checkers[0]?.frames.report() ?? {}
     this.#note(`${acknowledged} frames and ${this.#writer.created} created devices were acknowledged and found`)
