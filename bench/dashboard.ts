@@ -22,7 +22,7 @@ export interface DashboardOptions {
   /** Filters of the stream: `types`, `devices`, `services` (contract 4.2). */
   readonly query?: Readonly<Record<string, string>>
   readonly onEvent?: (event: StreamEvent) => void
-  readonly authorization?: string
+  readonly authorization?: string | undefined
   readonly backoffMsMax?: number
 }
 
@@ -107,10 +107,7 @@ export class Dashboard {
 
   /** Reads the full state and returns its differences from the folded state. Meaningful while nothing changes. */
   async differences(most?: number): Promise<readonly string[]> {
-    const read = await readState(this.#options.url, this.#options.authorization)
-    const other = new FoldedState()
-    other.replace(read.entries)
-    return this.state.differences(other, most)
+    return this.state.differences(await readFoldedState(this.#options.url, this.#options.authorization), most)
   }
 
   async #connect(): Promise<void> {
@@ -156,31 +153,34 @@ export class Dashboard {
 
   /** The first message of a connection: states whether the missed events follow. */
   #streaming(event: Record<string, unknown>): void {
-    const { epoch, offset, recovered } = event
     if (this.#isStreaming) this.#fault('a second STREAM on one connection')
-    if (typeof epoch !== 'string' || typeof offset !== 'number' || typeof recovered !== 'boolean') {
-      this.#fault(`a STREAM without its fields: ${JSON.stringify(event)}`)
-      return
-    }
+    const position = this.#positionIn(event)
+    if (!position) return
     this.#attempts = 0
     this.#isStreaming = true
-    if (recovered) {
+    if (event.recovered) {
       // The missed events follow: the position stays, under the new epoch.
-      this.#position = { epoch, offset: this.#position?.offset ?? offset }
+      this.#position = { epoch: position.epoch, offset: this.#position?.offset ?? position.offset }
       return
     }
     this.counts.notRecovered++
-    this.#startOver({ epoch, offset })
+    this.#startOver(position)
   }
 
   #resync(event: Record<string, unknown>): void {
-    const { epoch, offset } = event
-    if (typeof epoch !== 'string' || typeof offset !== 'number') {
-      this.#fault(`a RESYNC without its fields: ${JSON.stringify(event)}`)
-      return
-    }
+    const position = this.#positionIn(event)
+    if (!position) return
     this.counts.resyncs++
-    this.#startOver({ epoch, offset })
+    this.#startOver(position)
+  }
+
+  /** Undefined, and a fault, if the message lacks its fields. */
+  #positionIn(event: Record<string, unknown>): StreamPosition | undefined {
+    const { type, epoch, offset, recovered } = event
+    const isWhole = type !== 'STREAM' || typeof recovered === 'boolean'
+    if (isWhole && typeof epoch === 'string' && typeof offset === 'number') return { epoch, offset }
+    this.#fault(`a ${type} without its fields: ${JSON.stringify(event)}`)
+    return undefined
   }
 
   /** Events may be missing: buffers events until the full state was read again. */
@@ -238,11 +238,9 @@ export class Dashboard {
   }
 
   #ponged(event: Record<string, unknown>): void {
-    const { epoch, offset } = event
-    if (typeof epoch !== 'string' || typeof offset !== 'number') {
-      this.#fault(`a PONG without its fields: ${JSON.stringify(event)}`)
-      return
-    }
+    const position = this.#positionIn(event)
+    if (!position) return
+    const { epoch, offset } = position
     // Everything up to this offset was sent: `#event` reports any later event at or below it.
     if (this.#isStreaming) this.#position = { epoch, offset: Math.max(offset, this.#position?.offset ?? 0) }
     for (const answered of this.#pongs.splice(0)) answered()
@@ -275,7 +273,8 @@ export class Dashboard {
   }
 }
 
-function parseObject(data: Buffer): Record<string, unknown> | undefined {
+/** The JSON object in these bytes; undefined if there is none. */
+export function parseObject(data: Buffer): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(data.toString('utf8'))
     return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : undefined
@@ -289,21 +288,27 @@ export async function readState(
   url: string,
   authorization?: string,
 ): Promise<{ readonly entries: readonly DeviceEntry[]; readonly position: StreamPosition }> {
-  const answer = await request(`${url}/api/v1/devices?depth=2`, { headers: authorizationHeader(authorization) })
-  if (answer.status !== 200) throw new Error(`GET /devices: ${answer.status} ${answer.text.slice(0, 200)}`)
-  return { entries: JSON.parse(answer.text) as DeviceEntry[], position: positionIn(answer.headers) }
+  const { text, position } = await readDevices(url, 'depth=2', authorization)
+  return { entries: JSON.parse(text) as DeviceEntry[], position }
+}
+
+export async function readFoldedState(url: string, authorization?: string): Promise<FoldedState> {
+  const state = new FoldedState()
+  state.replace((await readState(url, authorization)).entries)
+  return state
 }
 
 /** The end of the stream, from a short read. */
 export async function streamHead(url: string, authorization?: string): Promise<StreamPosition> {
-  const answer = await request(`${url}/api/v1/devices?limit=1`, { headers: authorizationHeader(authorization) })
-  if (answer.status !== 200) throw new Error(`GET /devices: ${answer.status}`)
-  return positionIn(answer.headers)
+  return (await readDevices(url, 'limit=1', authorization)).position
 }
 
-function positionIn(headers: Readonly<Record<string, string | string[] | undefined>>): StreamPosition {
-  const epoch = headers['stream-epoch']
-  const offset = Number(headers['stream-offset'])
+async function readDevices(url: string, query: string, authorization: string | undefined) {
+  const headers = authorizationHeader(authorization)
+  const { status, text, headers: found } = await request(`${url}/api/v1/devices?${query}`, { headers })
+  if (status !== 200) throw new Error(`GET /devices: ${status} ${text.slice(0, 200)}`)
+  const epoch = found['stream-epoch']
+  const offset = Number(found['stream-offset'])
   if (typeof epoch !== 'string' || !Number.isSafeInteger(offset)) throw new Error('no Stream-Epoch or Stream-Offset')
-  return { epoch, offset }
+  return { text, position: { epoch, offset } }
 }

@@ -91,7 +91,7 @@ async function run(demo: Demo): Promise<number> {
     isFolding: false,
     from: 'now',
     onEvent: (event) => screen.receive(event),
-    ...(person !== undefined && { authorization: person }),
+    authorization: person,
   })
   dashboard.start()
 

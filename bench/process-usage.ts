@@ -43,29 +43,24 @@ export interface CpuUse {
   readonly loadCpuSeconds: number
 }
 
-export class CpuClock {
-  readonly #serverProcessId: number
-  readonly #startedAt = performance.now()
-  readonly #server: number
-  readonly #load = process.cpuUsage()
-
-  constructor(serverProcessId: number) {
-    this.#serverProcessId = serverProcessId
-    this.#server = cpuSecondsOf(serverProcessId)
-  }
-
-  read(): CpuUse {
-    const { user, system } = process.cpuUsage(this.#load)
+/** Returns a function that reads the CPU time from now on. */
+export function startCpuClock(serverProcessId: number): () => CpuUse {
+  const startedAt = performance.now()
+  const server = usageOf(serverProcessId).cpuSeconds
+  const load = process.cpuUsage()
+  return () => {
+    const { user, system } = process.cpuUsage(load)
     return {
-      seconds: (performance.now() - this.#startedAt) / 1000,
-      serverCpuSeconds: cpuSecondsOf(this.#serverProcessId) - this.#server,
+      seconds: (performance.now() - startedAt) / 1000,
+      serverCpuSeconds: usageOf(serverProcessId).cpuSeconds - server,
       loadCpuSeconds: (user + system) / 1e6,
     }
   }
 }
 
-function cpuSecondsOf(processId: number): number {
+/** @throws Error if there is no such process */
+export function usageOf(processId: number): ProcessUsage {
   const usage = processUsage(processId)
   if (!usage) throw new Error(`there is no process ${processId}`)
-  return usage.cpuSeconds
+  return usage
 }

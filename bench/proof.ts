@@ -1,15 +1,14 @@
 import { Command } from 'commander'
 import { runCommand, seedOfClock, seedOption } from '#bench/command-line'
-import { thisMachine } from '#bench/harness/machine'
+import { machineText } from '#bench/harness/report'
 import { clusterProof } from '#bench/proof/cluster/cluster'
 import { diskProof } from '#bench/proof/disk'
 import { killProof } from '#bench/proof/kill'
 import { mqttProof } from '#bench/proof/mqtt/mqtt'
 import { mutantsCommand } from '#bench/proof/mutants'
-import type { Proof } from '#bench/proof/outcome'
+import { type Proof, saveOutcome } from '#bench/proof/outcome'
 import { overloadProof } from '#bench/proof/overload/overload'
 import { powerProof } from '#bench/proof/power/power'
-import { saveOutcome } from '#bench/proof/results'
 import { soakProof } from '#bench/proof/soak'
 
 /** The proofs: programs that try to break a guarantee of the server. Exit code 1 if one succeeds. */
@@ -63,13 +62,16 @@ async function prove(
   console.log(`== ${name}: ${proof.about}; seed ${seed}`)
   // Keeps this process alive: the timers of a server in it do not.
   const alive = setInterval(() => undefined, 1_000)
+  const startedAt = performance.now()
   const outcome = await proof.run({ ...given, seed }, console.log).finally(() => clearInterval(alive))
   for (const line of outcome.summary) console.log(line)
   for (const problem of outcome.problems) console.error(`WRONG: ${problem}`)
   const isHeld = outcome.problems.length === 0
+  const run = `${((performance.now() - startedAt) / 1000).toFixed(0)} s, seed ${seed}`
   const end = isHeld ? 'the promise held' : 'the promise was broken'
-  console.log(`${name}: ${end}; ${outcome.seconds.toFixed(0)} s, seed ${seed}`)
-  if (isReported) saveOutcome(name, proof, outcome, thisMachine(), asked)
+  console.log(`${name}: ${end}; ${run}`)
+  const options = asked.length > 0 ? `, asked for \`${asked.join(' ')}\`` : ''
+  if (isReported) saveOutcome(name, proof, outcome, `${run}${options}. ${machineText()}`)
   if (!isHeld) process.exitCode = 1
 }
 

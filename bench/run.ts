@@ -16,10 +16,8 @@ import { restart } from '#bench/benchmarks/restart'
 import { rollout } from '#bench/benchmarks/rollout'
 import { worst } from '#bench/benchmarks/worst'
 import { integer, option, runCommand } from '#bench/command-line'
-import type { Benchmark } from '#bench/harness/benchmark'
-import { thisMachine } from '#bench/harness/machine'
-import { judge, measure } from '#bench/harness/measure'
-import { markdownOf, type Report } from '#bench/harness/report'
+import { type Benchmark, judge, measure } from '#bench/harness/benchmark'
+import { machineText, markdownOf, type Report } from '#bench/harness/report'
 import { projectRoot } from '#bench/project-root'
 
 /** `npm run bench -- <name>`: measures, judges, and writes the report. */
@@ -55,9 +53,9 @@ async function report(name: string, benchmark: Benchmark, isQuick: boolean, aske
   const about = aboutOf(name) + (statesIam.includes(name) ? '' : ' Measured with IAM off.')
   console.log(`${name}: ${about}`)
   const rounds = asked ?? benchmark.rounds ?? roundsDefault
-  const { results, failures, repeats } = await measure(benchmark, { rounds, isQuick, print: console.log })
-  const verdicts = judge(benchmark.targets, results, failures.length > 0)
-  return { name, about, machine: thisMachine(), rounds, results, failures, repeats, verdicts }
+  const measured = await measure(benchmark, { rounds, isQuick, print: console.log })
+  const verdicts = judge(benchmark.targets, measured.results, measured.failures.length > 0)
+  return { ...measured, name, about, machine: machineText(), rounds, verdicts }
 }
 
 const command = new Command('npm run bench --')

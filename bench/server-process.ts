@@ -44,9 +44,11 @@ const tether = `data:text/javascript,${encodeURIComponent(
 export class ServerProcess {
   readonly url: string
   readonly #child: ChildProcess
-  readonly #ended: Promise<number | NodeJS.Signals>
-  readonly #lines: string[] = []
-  #isEnded = false
+  /** Resolves with the exit code or the signal. */
+  readonly ended: Promise<number | NodeJS.Signals>
+  isEnded = false
+  /** The last lines of its output. */
+  readonly lines: string[] = []
 
   constructor(settings: ServerSettings) {
     const program = join(projectRoot, 'dist/src/app/main.js')
@@ -78,14 +80,14 @@ export class ServerProcess {
       stream?.setEncoding('utf8')
       stream?.on('data', (text: string) => this.#note(text))
     }
-    this.#ended = new Promise((resolve) => {
+    this.ended = new Promise((resolve) => {
       this.#child.once('error', (error) => {
-        this.#isEnded = true
+        this.isEnded = true
         this.#note(String(error))
         resolve(-1)
       })
       this.#child.once('exit', (code, signal) => {
-        this.#isEnded = true
+        this.isEnded = true
         resolve(code ?? signal ?? -1)
       })
     })
@@ -93,18 +95,6 @@ export class ServerProcess {
 
   get processId(): number {
     return this.#child.pid ?? 0
-  }
-
-  get isEnded(): boolean {
-    return this.#isEnded
-  }
-
-  get ended(): Promise<number | NodeJS.Signals> {
-    return this.#ended
-  }
-
-  get lines(): readonly string[] {
-    return this.#lines
   }
 
   /** Sends a message to a preloaded module and resolves with its answer. Only one message may be unanswered. */
@@ -118,33 +108,33 @@ export class ServerProcess {
   /** Resolves when the server answers; throws with its last output when it exits or takes too long. */
   async serving(): Promise<void> {
     const end = performance.now() + startMsMax
-    while (!this.#isEnded && performance.now() < end) {
+    while (!this.isEnded && performance.now() < end) {
       const answer = await request(`${this.url}/api/v1/health`, { silenceMsMax: 2_000 }).catch(() => undefined)
       if (answer?.status === 200) return
       await sleep(15)
     }
-    const what = this.#isEnded ? `ended (${await this.#ended})` : `did not answer within ${startMsMax / 1000} s`
-    throw new Error(`the server ${what}\n${this.#lines.join('\n')}`)
+    const what = this.isEnded ? `ended (${await this.ended})` : `did not answer within ${startMsMax / 1000} s`
+    throw new Error(`the server ${what}\n${this.lines.join('\n')}`)
   }
 
   /** SIGKILL: no clean stop. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL')
-    await this.#ended
+    await this.ended
   }
 
   /** SIGTERM; resolves with the exit code, or with the signal when it had to be killed. */
   async stop(): Promise<number | NodeJS.Signals> {
     this.#child.kill('SIGTERM')
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), stopMsMax)
-    const result = await this.#ended
+    const result = await this.ended
     clearTimeout(timer)
     return result
   }
 
   #note(text: string): void {
-    for (const line of text.split('\n')) if (line.trim() !== '') this.#lines.push(line.slice(0, 1_000))
-    this.#lines.splice(0, this.#lines.length - linesKeptMax)
+    for (const line of text.split('\n')) if (line.trim() !== '') this.lines.push(line.slice(0, 1_000))
+    this.lines.splice(0, this.lines.length - linesKeptMax)
   }
 }
 

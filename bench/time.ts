@@ -7,6 +7,14 @@ export function unixMs(): number {
   return performance.timeOrigin + performance.now()
 }
 
+/** Whether the promise was kept, and not rejected. */
+export function isFulfilled(promise: Promise<unknown>): Promise<boolean> {
+  return promise.then(
+    () => true,
+    () => false,
+  )
+}
+
 /** Waits until `isTrue` returns true. Returns false if that took too long. */
 export async function until(
   isTrue: () => boolean | Promise<boolean>,

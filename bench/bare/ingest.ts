@@ -1,7 +1,7 @@
 import { App, type WebSocket } from 'uWebSockets.js'
 import { Packr, Unpackr } from 'msgpackr'
 import { objectUpdated } from '#bench/bare/object-updated'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 
 /**
  * A server that does only the minimum: it decodes each frame, makes an event of it with JSON.stringify, publishes the
@@ -38,9 +38,6 @@ function update(websocket: WebSocket<unknown>, [, flakeAddress, seq, , items]: U
 }
 
 const app = App()
-  .get('/api/v1/events/ticket', (response) => {
-    response.end('{"ticket":"bare"}')
-  })
   .ws('/api/v1/link', {
     idleTimeout: 0,
     maxBackpressure: 0,
@@ -50,7 +47,7 @@ const app = App()
       else hello(websocket, frame as Hello)
     },
   })
-  .ws('/api/v1/events/:ticket', {
+  .ws('/api/v1/events', {
     idleTimeout: 0,
     // Without a limit, because no message may be dropped; the load reads as fast as it can.
     maxBackpressure: 0,

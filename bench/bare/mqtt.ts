@@ -1,6 +1,6 @@
-import { createServer, type Socket } from 'node:net'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { type Socket, createServer } from 'node:net'
 import { packetTypes } from '#mqtt/control-packets'
+import { serveFunctions } from '#bench/harness/remote'
 
 /**
  * An MQTT server that does only the minimum: it finds the packets and answers them. It shows the limit of `node:net`,

@@ -1,11 +1,11 @@
 // Answers: what authentication costs: requests with a DPoP proof, with one key and with 10 000 in rotation, with a Bearer token, compared with the same requests with IAM off; and how 200 logins a second delay events, over windows of four seconds with and without logins in rotation. Does not count: making proofs (they are made before the clock runs), the first request of a key or a token, the record once a minute that a session was used, the work of a request after authentication, second factors, refreshes, TLS.
 
-import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
+import { type Benchmark, type Case, type Figures, type Round, variantsOf } from '#bench/harness/benchmark'
 import { identityOn } from '#bench/harness/identity'
-import { costsOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
+import { costsOf, cpuOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
 import {
   type RunningLoad,
-  runInAlternatingOrder,
+  runPairs,
   standardLoad,
   started,
   timesOf,
@@ -15,8 +15,7 @@ import {
 import { ownServer, type RunningServer, type StartServer } from '#bench/harness/servers'
 import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
 import type { EndCounts } from '#bench/load/end-counts'
-import type { PhaseResult } from '#bench/load/generator'
-import { loginKinds } from '#bench/load/login-kinds'
+import { loginKinds } from '#bench/load/login-requests'
 
 /** Users sign in before the measurement; another case measures the cost of their passwords. */
 const known = ownServer(identityOn, 'harness/cheap-passwords')
@@ -24,18 +23,18 @@ const known = ownServer(identityOn, 'harness/cheap-passwords')
 type SessionOptions = Pick<AuthSpec, 'scheme' | 'sessionCount'>
 
 async function measureRequests(start: StartServer, options: SessionOptions, phase: AuthPhase): Promise<Figures> {
-  const { requests, seconds, serverCpuSeconds, loadCpuSeconds } = await started(start, (server) =>
+  const result = await started(start, (server) =>
     withRemote('load/auth', async (load) => {
       await load.ask('open', { ...options, ...server })
       return await load.ask<AuthResult>('run', phase)
     }),
   )
+  const { requests, seconds, serverCpuSeconds } = result
   return {
     requestsPerSecond: requests / seconds,
     requestsPerCpuSecond: requests / serverCpuSeconds,
     serverCpuPerRequest: (serverCpuSeconds / requests) * 1e6,
-    serverCpu: (serverCpuSeconds / seconds) * 100,
-    loadCpu: (loadCpuSeconds / seconds) * 100,
+    ...cpuOf(result),
   }
 }
 
@@ -50,15 +49,10 @@ function proofsOf({ isQuick }: Round): AuthPhase {
 function byProof(name: string, sessionCount: number): Case {
   return {
     name,
-    variants: [
-      {
-        name: 'server',
-        measure: (round) => {
-          const count = round.isQuick ? Math.min(sessionCount, 250) : sessionCount
-          return measureRequests(known, { scheme: 'DPoP', sessionCount: count }, proofsOf(round))
-        },
-      },
-    ],
+    variants: variantsOf({ server: known }, (start, round) => {
+      const count = round.isQuick ? Math.min(sessionCount, 250) : sessionCount
+      return measureRequests(start, { scheme: 'DPoP', sessionCount: count }, proofsOf(round))
+    }),
   }
 }
 
@@ -66,13 +60,10 @@ function byProof(name: string, sessionCount: number): Case {
 const bearer: Case = {
   name: 'Bearer',
   baseline: 'IAM off',
-  variants: Object.entries({ 'IAM off': ownServer({ IAM: 'off' }), 'IAM on': known }).map(([variant, start]) => ({
-    name: variant,
-    measure: ({ isQuick }) => {
-      const phase = isQuick ? { warmup: 1_000, measured: 4_000 } : { warmup: 40_000, measured: 120_000 }
-      return measureRequests(start, { scheme: 'Bearer', sessionCount: 1 }, phase)
-    },
-  })),
+  variants: variantsOf({ 'IAM off': ownServer({ IAM: 'off' }), 'IAM on': known }, (start, { isQuick }) => {
+    const phase = isQuick ? { warmup: 1_000, measured: 4_000 } : { warmup: 40_000, measured: 120_000 }
+    return measureRequests(start, { scheme: 'Bearer', sessionCount: 1 }, phase)
+  }),
 }
 
 /** At this share of full speed, the load takes a third of one of two cores. */
@@ -106,18 +97,10 @@ function withLogins(round: Round): Promise<Figures> {
       const all = { perSecond: loginsPerSecond, seconds: (windowMs * pairs) / 1000 }
       await logins.ask('open', { ...server, ...all })
       await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate })
-      const without: PhaseResult[] = []
-      const during: PhaseResult[] = []
-      const came: EndCounts[] = []
       const window = () => run({ warmupMs, measuredMs, rate })
-      const windowWith = async () => {
-        const arriving = logins.ask<EndCounts>('run', { seconds: windowMs / 1000 })
-        const [result, arrived] = await Promise.all([window(), arriving])
-        during.push(result)
-        came.push(arrived)
-      }
-      const windowWithout = async () => void without.push(await window())
-      await runInAlternatingOrder(pairs, windowWithout, windowWith)
+      const arrive = () => logins.ask<EndCounts>('run', { seconds: windowMs / 1000 })
+      const together = () => Promise.all([window(), arrive()])
+      const { without, during, works: came } = await runPairs(pairs, window, together)
       const perSecond = (status: string) => {
         const times = came.reduce((sum, ends) => sum + (ends[`${loginKinds.right.what}: ${status}`] ?? 0), 0)
         return (times * 1000) / (windowMs * pairs)
@@ -138,10 +121,7 @@ function withLogins(round: Round): Promise<Figures> {
 
 const logins: Case = {
   name: loginsName,
-  variants: [
-    { name: fullSpeed, measure: atFullSpeed },
-    { name: many, measure: withLogins },
-  ],
+  variants: variantsOf({ [fullSpeed]: atFullSpeed, [many]: withLogins }, (measure, round) => measure(round)),
 }
 
 export const auth: Benchmark = {

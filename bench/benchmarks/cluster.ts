@@ -2,13 +2,13 @@
 
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
-import { formsOf } from '#bench/harness/load-figures'
+import { type Benchmark, type Case, type Figures, type Round, variantsOf } from '#bench/harness/benchmark'
+import { cpuOf, formsOf } from '#bench/harness/load-figures'
 import { NatsServer, noNats } from '#bench/harness/nats-servers'
 import { type LoadShape, standardLoad, timesOf, withLoad } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { processUsage } from '#bench/process-usage'
+import { usageOf } from '#bench/process-usage'
 import { freePort, startServer } from '#bench/server-process'
 
 /** Frames a second: nearly the most that one core can carry in all variants, so that many frames share a commit. */
@@ -78,7 +78,7 @@ const all = three((processIds) => processIds)
 async function costOf(start: Start, shape: LoadShape, rate: number, unit: 'changes' | 'deliveries', round: Round) {
   if (noNats) throw new Error(noNats)
   const { server, processIds } = await start()
-  const cpuSeconds = () => processIds.reduce((sum, each) => sum + (processUsage(each)?.cpuSeconds ?? Number.NaN), 0)
+  const cpuSeconds = () => processIds.reduce((sum, each) => sum + usageOf(each).cpuSeconds, 0)
   try {
     return await withLoad(server, shape, async ({ run }): Promise<Figures> => {
       await run({ ...timesOf(round, 0, 8_000), rate })
@@ -86,7 +86,7 @@ async function costOf(start: Start, shape: LoadShape, rate: number, unit: 'chang
       const result = await run({ ...timesOf(round, 0, 15_000), warmupMs: 0, rate })
       return {
         cpu: ((cpuSeconds() - before) / result[unit]) * 1e6,
-        loadCpu: (result.loadCpuSeconds / result.seconds) * 100,
+        ...cpuOf(result),
       }
     })
   } finally {
@@ -94,25 +94,20 @@ async function costOf(start: Start, shape: LoadShape, rate: number, unit: 'chang
   }
 }
 
-const variants = (
-  starts: Readonly<Record<string, Start>>,
-  ...[shape, rate, unit]: [LoadShape, number, 'changes' | 'deliveries']
-): Case['variants'] =>
-  Object.entries(starts).map(([name, start]) => ({
-    name,
-    measure: (round) => costOf(start, shape, rate, unit, round),
-  }))
-
 const alone = 'one server'
 const changes: Case = {
   name: 'each change',
   baseline: alone,
-  variants: variants({ [alone]: one, owner, 'all three nodes': all }, changesLoad, changeRate, 'changes'),
+  variants: variantsOf({ [alone]: one, owner, 'all three nodes': all }, (start, round) =>
+    costOf(start, changesLoad, changeRate, 'changes', round),
+  ),
 }
 const deliveries: Case = {
   name: 'each delivery',
   baseline: alone,
-  variants: variants({ [alone]: one, 'another node': edge }, deliveriesLoad, deliveryRate, 'deliveries'),
+  variants: variantsOf({ [alone]: one, 'another node': edge }, (start, round) =>
+    costOf(start, deliveriesLoad, deliveryRate, 'deliveries', round),
+  ),
 }
 
 export const cluster: Benchmark = {

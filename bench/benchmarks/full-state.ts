@@ -1,7 +1,7 @@
 // Answers: how fast a client reads the full state at its maximum speed. Does not count: devices that are only on disk after an eviction, filters, pages, the client's own parsing, the delay of events to others.
 
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
-import { formsOf } from '#bench/harness/load-figures'
+import { cpuOf, formsOf } from '#bench/harness/load-figures'
 import { runUntilReported, standardLoad, started, withLoad, withRemote } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
 import type { ReadResult } from '#bench/load/readers'
@@ -20,14 +20,14 @@ function readFor(server: RunningServer, milliseconds: number): Promise<ReadResul
 async function warmReads(server: RunningServer, { isQuick }: Round): Promise<Figures> {
   await readFor(server, isQuick ? 200 : 1_500)
   const read = await readFor(server, isQuick ? 500 : 4_000)
-  const { seconds, reads, serverCpuSeconds, loadCpuSeconds } = read
+  const { seconds, reads, serverCpuSeconds } = read
   const megabytes = read.bytes / megabyte
   return {
     megabytesPerSecond: megabytes / seconds,
     readsPerSecond: reads / seconds,
     megabytesPerRead: megabytes / reads,
     serverCpuPerMegabyte: (serverCpuSeconds / megabytes) * 1000,
-    loadCpu: (loadCpuSeconds / seconds) * 100,
+    ...cpuOf(read),
   }
 }
 

@@ -14,7 +14,7 @@ import {
 } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
 import { identifierOf } from '#bench/load/fleet-link'
-import { processUsage } from '#bench/process-usage'
+import { usageOf } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
 interface Sizes {
@@ -123,7 +123,7 @@ async function eventCost(form: 'groups' | 'devices', round: Round): Promise<Figu
 
 /** The CPU time of the server for a task and the work after its answer, in ms, less the CPU time of an idle server. */
 async function cpuMs({ processId }: RunningServer, task: () => Promise<unknown>): Promise<number> {
-  const cpu = () => processUsage(processId)?.cpuSeconds ?? Number.NaN
+  const cpu = () => usageOf(processId).cpuSeconds
   await sleep(1_500)
   const [idleFrom, idleAt] = [cpu(), performance.now()]
   await sleep(2_000)

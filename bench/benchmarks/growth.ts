@@ -1,7 +1,7 @@
 // Answers: whether a change costs more CPU with more devices (1 000 to 1 000 000, on 50 gateways), and a delivery with more dashboards (1 to 10 000). CPU is that of all threads of the server. Does not count: connecting, HELLO and the first report of each device; memory; reads.
 
-import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
-import { formsOf } from '#bench/harness/load-figures'
+import { type Benchmark, type Case, type Figures, type Round, variantsOf } from '#bench/harness/benchmark'
+import { cpuOf, formsOf } from '#bench/harness/load-figures'
 import { runUntilReported, standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
 import { ownServer } from '#bench/harness/servers'
 import { leadLimits } from '#bench/load/lead'
@@ -32,7 +32,7 @@ async function changes(asked: number, round: Round): Promise<Figures> {
       cpuPerChange: costOf(full, full.changes),
       pacedCpuPerChange: costOf(paced, paced.changes),
       pacedEventP99: paced.delivery.p99,
-      loadCpu: (full.loadCpuSeconds / full.seconds) * 100,
+      ...cpuOf(full),
     }
   })
 }
@@ -43,7 +43,7 @@ async function deliveries(dashboards: number, round: Round): Promise<Figures> {
   return {
     deliveriesPerSecond: result.deliveries / result.seconds,
     cpuPerDelivery: costOf(result, result.deliveries),
-    loadCpu: (result.loadCpuSeconds / result.seconds) * 100,
+    ...cpuOf(result),
   }
 }
 
@@ -51,16 +51,12 @@ function costOf({ serverCpuSeconds }: { readonly serverCpuSeconds: number }, cou
   return (serverCpuSeconds / count) * 1e6
 }
 
-function sizes(counts: Readonly<Record<string, number>>, measure: (count: number, round: Round) => Promise<Figures>) {
-  return Object.entries(counts).map(([name, count]) => ({ name, measure: (round: Round) => measure(count, round) }))
-}
-
-const byDevices: Case = { name: 'devices', baseline: '1 000', variants: sizes(deviceCounts, changes) }
+const byDevices: Case = { name: 'devices', baseline: '1 000', variants: variantsOf(deviceCounts, changes) }
 /**
  * Compared with 100 dashboards. Up to this number the cost of a delivery falls, because more deliveries share the cost
  * of a change.
  */
-const byDashboards: Case = { name: 'dashboards', baseline: '100', variants: sizes(dashboardCounts, deliveries) }
+const byDashboards: Case = { name: 'dashboards', baseline: '100', variants: variantsOf(dashboardCounts, deliveries) }
 
 /** Permits logarithmic growth: log 10⁶ ÷ log 10³ and log 10⁴ ÷ log 10² are 2. */
 const doubled = { isRatio: true, atMost: 2 }

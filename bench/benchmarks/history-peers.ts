@@ -1,18 +1,25 @@
-import { deviceName, HistoryWriter, historyService, historyTenant } from '#bench/benchmarks/history-writer'
+import {
+  averagesAcross,
+  dayMs,
+  historyDay,
+  hourMs,
+  minuteMs,
+  openHistory,
+  piecesOf,
+  seriesQuery,
+} from '#bench/benchmarks/history-queries'
 import type { Case, Figures, Round, Variant } from '#bench/harness/benchmark'
+import { spreadOf } from '#bench/harness/statistics'
 import { folderBytes, temporaryFolder } from '#bench/harness/temporary-folder'
-import { installedServer, isInstalled } from '#bench/peers/installed-server'
-import { processUsage } from '#bench/process-usage'
+import { installedServer, isInstalled } from '#bench/peers/peer-systems'
+import { usageOf } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
-import { answerFleetAggregate } from '#history/fleet-aggregate'
 import type { HistoryAnswer } from '#history/history-query'
 import { answerQuery } from '#history/query'
 
 /** Points of one day, a second after each minute: all systems then agree in which bucket a point is. */
-const begin = Date.UTC(2026, 0, 1)
-const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000] as const
+const { from: begin, to: end } = historyDay
 const minutes = dayMs / minuteMs
-const end = begin + dayMs
 const shownSeries = 100
 const timeOf = (minute: number) => begin + minute * minuteMs + 1_000
 
@@ -83,7 +90,7 @@ async function timed<Answer>(ask: () => Promise<Answer>): Promise<{ readonly ans
     const before = performance.now()
     const answer = await ask()
     times.push(performance.now() - before)
-    if (times.length === 5) return { answer, ms: times.sort((a, b) => a - b)[2] as number }
+    if (times.length === 5) return { answer, ms: spreadOf(times).median }
   }
 }
 
@@ -99,14 +106,8 @@ const ownCpuMs = () => {
 }
 
 async function ours(): Promise<History> {
-  const writer = await HistoryWriter.open(1)
+  const writer = await openHistory(1)
   const { history } = writer
-  const span = { tenant: historyTenant, from: begin, to: end, now: end }
-  const services = (count: number) =>
-    Array.from({ length: count }, (_, device) => {
-      const service = { device: deviceName(device), service: historyService, declared: [], propIds: undefined }
-      return { ...service, path: '' }
-    })
   let devices = 0
   return {
     async write(values) {
@@ -118,29 +119,23 @@ async function ours(): Promise<History> {
       await writer.settle()
     },
     async raw() {
-      const raw = { limit: undefined, isDescending: false }
-      const answer = await answerQuery(history, { ...span, form: 'series', services: services(1), raw })
-      return parsed(answer).series[0].value
+      const query = seriesQuery([0], { raw: { limit: undefined, isDescending: false } })
+      return parsed(await answerQuery(history, query)).series[0].value
     },
     async series() {
       const buckets = { interval: 5 * minuteMs, zone: 'UTC', aggregates: ['avg'] as const }
-      const query = { ...span, form: 'series', services: services(Math.min(shownSeries, devices)), buckets } as const
-      return parsed(await answerQuery(history, query)).series.map(({ avg }: { avg: number[] }) => avg)
+      const shown = Array.from({ length: Math.min(shownSeries, devices) }, (_, device) => device)
+      const answer = await answerQuery(history, seriesQuery(shown, { buckets }))
+      return parsed(answer).series.map(({ avg }: { avg: number[] }) => avg)
     },
-    async across() {
-      const names = Array.from({ length: devices }, (_, device) => deviceName(device)).join('\n')
-      const asked = { service: historyService, propId: 0, aggregate: 'avg', across: 'avg' } as const
-      const query = { ...span, ...asked, devices: names, interval: hourMs, zone: 'UTC' }
-      return parsed(await answerFleetAggregate(history, query)).value
-    },
+    across: async () => parsed(await averagesAcross(history, devices)).value,
     cpuMs: ownCpuMs,
     end: async () => (await writer.end()).bytes,
   }
 }
 
 function parsed(answer: HistoryAnswer) {
-  if (answer === 'unknown' || 'faults' in answer) throw new Error(`a query was refused: ${JSON.stringify(answer)}`)
-  return JSON.parse(Buffer.concat(answer.pieces).toString())
+  return JSON.parse(Buffer.concat(piecesOf(answer)).toString())
 }
 
 async function victoriaMetrics(): Promise<History> {
@@ -185,7 +180,7 @@ async function victoriaMetrics(): Promise<History> {
     },
     series: () => range(`avg_over_time(v{d=~"[0-9]{1,2}"}[5m])`, 5 * minuteMs),
     across: async () => (await range('avg(avg_over_time(v[1h]))', hourMs))[0] ?? [],
-    cpuMs: () => (processUsage(server.processId)?.cpuSeconds ?? Number.NaN) * 1000,
+    cpuMs: () => usageOf(server.processId).cpuSeconds * 1000,
     async end() {
       await server.stop()
       const bytes = await folderBytes(folder.path)
@@ -244,10 +239,9 @@ async function duckDb({ DuckDBInstance }: DuckDb): Promise<History> {
       const found = await rows(`select device, time // ${5 * minuteMs} as bucket, avg(value) from points
         where device < ${shownSeries} group by device, bucket order by device, bucket`)
       const buckets = minutes / 5
-      const lists = Array.from({ length: found.length / buckets }, (_, device) =>
+      return Array.from({ length: found.length / buckets }, (_, device) =>
         found.slice(device * buckets, (device + 1) * buckets).map(([, , value]) => value as number),
       )
-      return lists
     },
     across: async () =>
       (

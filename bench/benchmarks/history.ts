@@ -1,14 +1,14 @@
 // Answers: the cost of keeping every value. Ingest with history on and off at full speed, with one dashboard: rate, memory, and how far the history is behind; then, at 20 000 frames a second, the latencies of acknowledgements and events; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the latency of events while a client exports history over HTTP; and the time of queries, and of an export, in one process. Last, the same points in VictoriaMetrics and DuckDB, where they are installed: their answers must be equal. Does not count: queries over HTTP.
 
-import { exportFigures, exportsBesideEvents, exportTargets } from '#bench/benchmarks/history-export'
 import { historyPeerFigures, historyPeers } from '#bench/benchmarks/history-peers'
-import { queries, queryTargets } from '#bench/benchmarks/history-queries'
-import { HistoryWriter } from '#bench/benchmarks/history-writer'
-import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
-import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
-import { standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
+import { openHistory, queries, queryTargets } from '#bench/benchmarks/history-queries'
+import { type Benchmark, type Case, type Figures, type Round, variantsOf } from '#bench/harness/benchmark'
+import { costsOf, eventLatencies, eventLatencyForms, formsOf, latenciesOf } from '#bench/harness/load-figures'
+import { runPairs, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
-import { processUsage } from '#bench/process-usage'
+import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
+import type { ReadResult } from '#bench/load/readers'
+import { usageOf } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
 
 const starts = {
@@ -23,27 +23,24 @@ function ingestCase(name: string, changes: number): Case {
   return {
     name,
     baseline: 'off',
-    variants: Object.entries(starts).map(([variant, start]) => ({
-      name: variant,
-      async measure(round) {
-        const size = round.isQuick ? { devices: standardLoad.devices / 10, window: 8 } : {}
-        const load = { ...standardLoad, ...size, changes }
-        const figures = await underLoad(start, load, async ({ run }, server) => {
-          const endSamples = sampled(server)
-          let samples: Figures = {}
-          const full = await run(timesOf(round, 3_000, 15_000)).finally(async () => {
-            samples = await endSamples()
-          })
-          // At full speed the latency would only show the length of a queue.
-          const rate = round.isQuick ? steadyRate / 10 : steadyRate
-          const steady = await run({ ...timesOf(round, 2_000, 8_000), rate })
-          return { ...costsOf(full), ...latenciesOf(steady), ...samples }
+    variants: variantsOf(starts, async (start, round, variant) => {
+      const size = round.isQuick ? { devices: standardLoad.devices / 10, window: 8 } : {}
+      const load = { ...standardLoad, ...size, changes }
+      const figures = await underLoad(start, load, async ({ run }, server) => {
+        const endSamples = sampled(server)
+        let samples: Figures = {}
+        const full = await run(timesOf(round, 3_000, 15_000)).finally(async () => {
+          samples = await endSamples()
         })
-        if (variant === 'off') return figures
-        const more = (figure: 'ackP99' | 'memory') => (figures[figure] ?? 0) - round.earlier(name, 'off', figure)
-        return { ...figures, ackP99More: more('ackP99'), memoryMore: more('memory') }
-      },
-    })),
+        // At full speed the latency would only show the length of a queue.
+        const rate = round.isQuick ? steadyRate / 10 : steadyRate
+        const steady = await run({ ...timesOf(round, 2_000, 8_000), rate })
+        return { ...costsOf(full), ...latenciesOf(steady), ...samples }
+      })
+      if (variant === 'off') return figures
+      const more = (figure: 'ackP99' | 'memory') => (figures[figure] ?? 0) - round.earlier(name, 'off', figure)
+      return { ...figures, ackP99More: more('ackP99'), memoryMore: more('memory') }
+    }),
   }
 }
 
@@ -59,7 +56,7 @@ function sampled({ port, processId }: RunningServer): () => Promise<Figures> {
     most[figure] = Math.max(most[figure] ?? 0, value)
   }
   const sample = async () => {
-    note('memory', (processUsage(processId)?.anonymousBytes ?? Number.NaN) / 1024 ** 2)
+    note('memory', usageOf(processId).anonymousBytes / 1024 ** 2)
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     const lag = /^ddb_projection_lag_seconds\{.*\} (\S+)$/m.exec(text)
     if (lag) note('lag', Number(lag[1]))
@@ -100,7 +97,7 @@ async function stored(devices: number, isExact: boolean, round: Round): Promise<
   const values = Float64Array.from({ length: devices * propertiesEach }, () => random.below(100))
   const series = devices * propertiesEach
   const frames = Math.ceil(round.isQuick ? 200_000 / series : Math.max(5_000_000 / series, pointsEachMin))
-  const writer = await HistoryWriter.open(propertiesEach)
+  const writer = await openHistory(propertiesEach)
   for (let frame = 0; frame < frames; frame++) {
     await writer.write(
       Array.from({ length: devices }, (_, device) => ({
@@ -132,12 +129,44 @@ const store: Case = {
   ],
 }
 
+const exportedDevices = 100
+/** Frames of ten changes a second during an export. */
+const exportRate = 2_000
+
+const exported = Array.from({ length: exportedDevices }, (_, device) => identifierOf(standardLoad.prefix, device))
+const exportPath = `/api/v1/history/export?serviceIdentifier=${serviceIdentifier}${exported.map((each) => `&deviceIdentifier=${each}`).join('')}`
+
+/** Event latencies in windows without and with a client that exports history again and again. */
+function duringExports({ isQuick }: Round): Promise<Figures> {
+  const [pairs, fillMs, warmupMs, measuredMs] = isQuick ? [1, 1_000, 100, 300] : [4, 10_000, 500, 3_000]
+  const load = { ...standardLoad, devices: 1_000, changes: 10 }
+  return underLoad(ownServer({ DURABILITY: 'process', HISTORY: 'on' }), load, async ({ run }, server) => {
+    await run({ warmupMs: 0, measuredMs: fillMs })
+    await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate: exportRate })
+    const window = () => run({ warmupMs, measuredMs, rate: exportRate })
+    const together = () =>
+      withRemote('load/readers', async (reader) => {
+        await reader.ask('begin', { ...server, path: exportPath })
+        return Promise.all([window(), reader.ask<ReadResult>('measure', warmupMs + measuredMs)])
+      })
+    const { without, during, works } = await runPairs(pairs, window, together)
+    const sumOf = (figure: 'bytes' | 'seconds') => works.reduce((sum, read) => sum + read[figure], 0)
+    return { ...eventLatencies(without, during), megabytesPerSecond: sumOf('bytes') / 1e6 / sumOf('seconds') }
+  })
+}
+
+const exporting: Case = {
+  name: 'events during exports',
+  variants: [{ name: 'one client', measure: duringExports }],
+}
+
 export const history: Benchmark = {
   rounds: 3,
   figures: {
     ...formsOf(...(['changesPerSecond', 'serverCpuPerChange', 'serverCpu', 'loadCpu', 'ackP99', 'eventP99'] as const)),
     ackP99More: { title: 'acknowledged p99 more than without, ms', digits: 1 },
-    ...exportFigures,
+    ...eventLatencyForms,
+    megabytesPerSecond: { title: 'exported MB/s', digits: 1, isOfLoad: true },
     lag: { title: 'history behind at most, s', digits: 2 },
     memory: { title: 'memory at most, MiB', digits: 0 },
     memoryMore: { title: 'memory more than without, MiB', digits: 0 },
@@ -147,7 +176,7 @@ export const history: Benchmark = {
     ...historyPeerFigures,
     pointsPerSecond: { title: 'points/s', digits: 0 },
   },
-  cases: [ingestCase(ones, 1), ingestCase(tens, 10), exportsBesideEvents, store, queries, historyPeers],
+  cases: [ingestCase(ones, 1), ingestCase(tens, 10), exporting, store, queries, historyPeers],
   targets: [
     ...[ones, tens].map((name) => ({
       case: name,
@@ -166,7 +195,7 @@ export const history: Benchmark = {
     })),
     { case: store.name, variant: exact, figure: 'bytesPerPoint', atMost: 1.2 },
     { case: store.name, variant: jitter, figure: 'bytesPerPoint', atMost: 2.5 },
-    ...exportTargets,
+    { case: exporting.name, variant: 'one client', figure: 'ofLimit', atMost: 1 },
     ...queryTargets,
   ],
 }

@@ -1,6 +1,6 @@
 // Answers: how many changes a second are stored, acknowledged and received by one dashboard, each as its own event, compared with a loop that only decodes, stringifies, publishes and acknowledges (bench/bare/ingest.ts). Does not count: connecting, HELLO, reads, many dashboards (see growth), devices that come and go.
 
-import type { Benchmark, Case, Round } from '#bench/harness/benchmark'
+import { type Benchmark, type Case, type Round, variantsOf } from '#bench/harness/benchmark'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import { standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
 import { listening, ownServer, type StartServer } from '#bench/harness/servers'
@@ -23,10 +23,7 @@ function fullSpeed(name: string, changes: number): Case {
   return {
     name,
     baseline: 'bare',
-    variants: Object.entries(starts).map(([variant, start]) => ({
-      name: variant,
-      measure: async (round) => costsOf(await measured(start, changes, round)),
-    })),
+    variants: variantsOf<StartServer>(starts, async (start, round) => costsOf(await measured(start, changes, round))),
   }
 }
 

@@ -2,9 +2,9 @@
 
 import type { Benchmark, Figures, Round } from '#bench/harness/benchmark'
 import type { MemoryUse } from '#bench/harness/memory-probe'
-import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
 import { runUntilReported, standardLoad, started, withLoad } from '#bench/harness/running-load'
-import { processUsage } from '#bench/process-usage'
+import { type ProbedServer, startProbed } from '#bench/harness/servers'
+import { usageOf } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
 const fleet = { ...standardLoad, changes: 10, dashboards: 0 }
@@ -30,31 +30,31 @@ const idleShare = 0.05
  * waits until its heap no longer shrinks.
  */
 async function forgotten(server: ProbedServer): Promise<MemoryUse> {
-  await idle(server)
+  let before = usageOf(server.processId)
+  await untilInRow(3, pollEveryMs / 3, async () => {
+    const now = usageOf(server.processId)
+    const share = ((now.cpuSeconds - before.cpuSeconds) * 1000) / (pollEveryMs / 3)
+    before = now
+    return share < idleShare
+  })
   await server.pass(idleMs)
-  const end = performance.now() + forgetMsMax
   let use = await server.memory()
-  for (let steady = 0; steady < 2; ) {
-    if (performance.now() > end) throw new Error('the server is still forgetting')
-    await sleep(pollEveryMs)
+  await untilInRow(2, pollEveryMs, async () => {
     const now = await server.memory()
-    steady = now.heapBytes > use.heapBytes * 0.995 ? steady + 1 : 0
+    const isSteady = now.heapBytes > use.heapBytes * 0.995
     use = now
-  }
+    return isSteady
+  })
   return use
 }
 
-async function idle({ processId }: ProbedServer): Promise<void> {
+/** Waits until this was true so many times in a row. */
+async function untilInRow(times: number, pollMs: number, isTrue: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + forgetMsMax
-  let before = processUsage(processId)
-  for (let quiet = 0; quiet < 3; ) {
+  for (let inRow = 0; inRow < times; ) {
     if (performance.now() > end) throw new Error('the server does not come to rest')
-    await sleep(pollEveryMs / 3)
-    const now = processUsage(processId)
-    if (!before || !now) throw new Error('the server ended')
-    const share = ((now.cpuSeconds - before.cpuSeconds) * 1000) / (pollEveryMs / 3)
-    quiet = share < idleShare ? quiet + 1 : 0
-    before = now
+    await sleep(pollMs)
+    inRow = (await isTrue()) ? inRow + 1 : 0
   }
 }
 

@@ -11,11 +11,9 @@ import { listening, ownServer, type RunningServer, type StartServer } from '#ben
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { LoadSpec } from '#bench/load/generator'
 import { leadLimits } from '#bench/load/lead'
-import { mqttConnect } from '#bench/load/mqtt-protocols'
-import type { ProtocolName } from '#bench/load/peer-protocols'
-import { isInstalled } from '#bench/peers/installed-server'
-import { peerSystems, storingSystems } from '#bench/peers/peer-systems'
-import { processUsage } from '#bench/process-usage'
+import { mqttConnect, type ProtocolName } from '#bench/load/peer-protocols'
+import { isInstalled, peerSystems, storingSystems } from '#bench/peers/peer-systems'
+import { usageOf } from '#bench/process-usage'
 import { freePort } from '#bench/server-process'
 import { sleep } from '#bench/time'
 
@@ -100,9 +98,7 @@ function idle(start: StartServer, isTls: boolean, { isQuick }: Round): Promise<F
   return started(start, async (server) => {
     const residentBytes = async () => {
       await sleep(restMs)
-      const usage = processUsage(server.processId)
-      if (!usage) throw new Error('the server ended')
-      return usage.residentBytes
+      return usageOf(server.processId).residentBytes
     }
     const closes = [await openIdle(server, first, isTls, 0)]
     const before = await residentBytes()

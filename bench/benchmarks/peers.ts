@@ -1,14 +1,16 @@
 // Answers: what this server and common alternatives take, deliver and cost with the same fleet, dashboards and texts, each in its own protocol over bare sockets: changes a second to one dashboard, changes a second that are acknowledged by systems that store them, deliveries a second to 1 000, their latency at a fixed rate, CPU for a million of them, memory for an idle connection. Does not count: connecting, TLS, login, more than one node; permissions and state, which the others do not have. Only the systems in the table of stored changes are asked to acknowledge; this server always does.
 
-import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/benchmark'
-import { costsOf, formsOf } from '#bench/harness/load-figures'
-import type { CaseResult } from '#bench/harness/measure'
+import type { Benchmark, Case, CaseResult, Figures, ReportAppendix, Round, Target } from '#bench/harness/benchmark'
+import { costsOf, cpuOf, formsOf } from '#bench/harness/load-figures'
+import { groupedNumber } from '#bench/harness/report'
 import { standardLoad, started, underLoad, withLoad } from '#bench/harness/running-load'
-import type { LoadSpec, PhaseResult } from '#bench/load/generator'
+import { identifierOf } from '#bench/load/fleet-link'
+import type { LoadSpec } from '#bench/load/generator'
 import { leadLimits } from '#bench/load/lead'
+import { payloadOf } from '#bench/load/peer-link'
+import { UpdateTemplate } from '#bench/load/update-template'
 import { ownName, type Peer, peerSystems, storingSystems } from '#bench/peers/peer-systems'
-import { appendixOf } from '#bench/peers/report-appendix'
-import { processUsage } from '#bench/process-usage'
+import { usageOf } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
 type Load = Pick<LoadSpec, 'dashboards' | 'witnesses' | 'lead'>
@@ -40,10 +42,6 @@ async function paced(peer: Peer, load: Load, rate: number, round: Round): Promis
   return { eventP50: p50, eventP99: p99, eventP999: p999, ...cpuOf(result) }
 }
 
-function cpuOf({ seconds, serverCpuSeconds, loadCpuSeconds }: PhaseResult): Figures {
-  return { serverCpu: (serverCpuSeconds / seconds) * 100, loadCpu: (loadCpuSeconds / seconds) * 100 }
-}
-
 /** The first connections warm up the system. */
 function idle({ start, protocol }: Peer, { isQuick }: Round): Promise<Figures> {
   const [first, more, restMs] = isQuick ? [50, 500, 100] : [500, 5_000, 1_000]
@@ -51,7 +49,7 @@ function idle({ start, protocol }: Peer, { isQuick }: Round): Promise<Figures> {
     const opened = <Result>(dashboards: number, use: (residentBytes: number) => Promise<Result>) =>
       withLoad(server, { ...fleet, devices: 0, links: 0, dashboards, protocol }, async () => {
         await sleep(restMs)
-        return await use(residentBytesOf(server.processId))
+        return await use(usageOf(server.processId).residentBytes)
       })
     return opened(first, (before) =>
       opened(more, async (after) => ({
@@ -62,17 +60,9 @@ function idle({ start, protocol }: Peer, { isQuick }: Round): Promise<Figures> {
   })
 }
 
-function residentBytesOf(processId: number): number {
-  const usage = processUsage(processId)
-  if (!usage) throw new Error(`there is no process ${processId}`)
-  return usage.residentBytes
-}
-
 /** Changes that the system has acknowledged, with at most 64 unacknowledged on each link. */
-async function acknowledged({ protocol, start }: Peer, { isQuick }: Round): Promise<Figures> {
-  const times = isQuick ? { warmupMs: 200, measuredMs: 300 } : { warmupMs: 700, measuredMs: 1_800 }
-  const load = { ...fleet, dashboards: 0, protocol }
-  const result = await underLoad(start, load, ({ run }) => run(times))
+async function acknowledged(peer: Peer, round: Round): Promise<Figures> {
+  const result = await measured(peer, { dashboards: 0 }, round)
   const { seconds, changes, serverCpuSeconds } = result
   return { ...cpuOf(result), changesPerSecond: changes / seconds, cpuPerMillion: (serverCpuSeconds / changes) * 1e6 }
 }
@@ -129,8 +119,83 @@ export const peers: Benchmark = {
     caseOf(memory, idle, 2),
   ],
   targets: baseline === undefined ? [] : [target],
-  appendix: (results: readonly CaseResult[]) =>
-    appendixOf(results, [
-      { case: thousand, figure: 'deliveriesPerSecond', title: 'Deliveries/s to 1 000 dashboards', file: 'peers-out' },
-    ]),
+  appendix: appendixOf,
+}
+
+const chart = { title: 'Deliveries/s to 1 000 dashboards', file: 'peers-out.svg' } as const
+
+/** A chart of the deliveries, and the versions and settings of the systems. */
+function appendixOf(results: readonly CaseResult[]): ReportAppendix {
+  const { variants = [] } = results.find(({ name }) => name === thousand) ?? {}
+  const bars = variants.flatMap(({ name, figures }): Bar[] => {
+    const value = figures.deliveriesPerSecond?.median
+    return value === undefined ? [] : [{ name, value, isOwn: name.startsWith(ownName) }]
+  })
+  const bytes = payloadOf(0, identifierOf('LOAD', 0)).length
+  const markdown = [
+    '## Charts',
+    '',
+    'Medians. The tables mark a full load.',
+    '',
+    ...(bars.length > 0 ? [`![${chart.title}](${chart.file})`] : []),
+    '',
+    '## Compared systems',
+    '',
+    `A text of ${bytes} bytes (one change of one property, as this server sends it), 10 000 devices behind 50 links. Where there`,
+    'are topics, each device has its own, and dashboards subscribe to all of them by a wildcard. The others receive the text and',
+    `forward it; this server receives an UPDATE in MessagePack of ${new UpdateTemplate(1).bytes} bytes, as devices send it, and makes the text of it.`,
+    '',
+    '| | version | settings |',
+    '|---|---|---|',
+    ...[...peerSystems, ...storingSystems.filter(({ protocol }) => protocol !== 'own')].map(
+      ({ name, isThere, version, settings }) => `| ${name} | ${isThere ? version() : 'not installed'} | ${settings} |`,
+    ),
+  ].join('\n')
+  return { markdown, files: bars.length > 0 ? { [chart.file]: barChart(chart.title, bars) } : {} }
+}
+
+interface Bar {
+  readonly name: string
+  readonly value: number
+  readonly isOwn: boolean
+}
+
+const width = 720
+const nameWidth = 150
+const textWidth = 110
+const barHeight = 20
+const rowHeight = 28
+const titleHeight = 40
+
+/** Horizontal bars on a scale from 0; readable in light and dark mode. */
+function barChart(title: string, bars: readonly Bar[]): string {
+  const height = titleHeight + bars.length * rowHeight + 8
+  const greatest = Math.max(...bars.map(({ value }) => value), Number.MIN_VALUE)
+  const rows = bars.map(({ name, value, isOwn }, row) => {
+    const top = titleHeight + row * rowHeight
+    const length = Math.max(1, Math.round((Math.max(0, value) / greatest) * (width - nameWidth - textWidth)))
+    const middle = top + barHeight / 2 + 5
+    return [
+      `  <text x="${nameWidth - 8}" y="${middle}" text-anchor="end">${escaped(name)}</text>`,
+      `  <rect x="${nameWidth}" y="${top}" width="${length}" height="${barHeight}" rx="3" class="${isOwn ? 'own' : 'other'}"/>`,
+      `  <text x="${nameWidth + length + 8}" y="${middle}">${groupedNumber(value, 0)}</text>`,
+    ].join('\n')
+  })
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">
+  <title>${escaped(title)}</title>
+  <style>
+    text { font: 14px system-ui, sans-serif; fill: #1f2328 }
+    .title { font-weight: 600 }
+    .own { fill: #0969da }
+    .other { fill: #8c959f }
+    @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .own { fill: #4493f8 } .other { fill: #6e7681 } }
+  </style>
+  <text x="0" y="22" class="title">${escaped(title)}</text>
+${rows.join('\n')}
+</svg>
+`
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 }

@@ -6,16 +6,24 @@ import { Remote } from '#bench/harness/remote'
 import { standardLoad } from '#bench/harness/running-load'
 import { copyDataFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import type { LoadFleetOptions } from '#bench/load/fleet'
-import type { ReadSeen, StartedServer, StartSeen } from '#bench/load/restart'
-import { processUsage } from '#bench/process-usage'
+import type { StartedServer } from '#bench/load/restart'
+import { usageOf } from '#bench/process-usage'
 import { freePort, ServerProcess, startServer } from '#bench/server-process'
+import { unixMs } from '#bench/time'
 import { redoLimits } from '#runtime/checkpoints'
 
-const sizes = [
+interface Size {
+  readonly name: string
+  readonly devices: number
+  readonly secondsMax?: number
+  readonly roundsMax?: number
+}
+
+const sizes: readonly Size[] = [
   { name: '10 000 devices', devices: 10_000 },
   { name: '100 000 devices', devices: 100_000, secondsMax: 3 },
   { name: '1 000 000 devices', devices: 1_000_000, secondsMax: 20, roundsMax: 3 },
-] as const
+]
 
 const ends = ['SIGTERM', 'SIGKILL'] as const
 type End = (typeof ends)[number]
@@ -59,14 +67,13 @@ async function started({ folder, load }: StoppedServer, end: End): Promise<Figur
   const dataFolder = join(folder, 'round')
   await copyDataFolder(join(folder, end), dataFolder)
   const port = await freePort()
-  const spawnedAt = performance.timeOrigin + performance.now()
+  const spawnedAt = unixMs()
   const server = new ServerProcess({ port, dataFolder, isKilledAtExit: true })
   try {
     const asked: StartedServer = { port, spawnedAt }
-    const { firstAnswerMs } = await load.ask<StartSeen>('waitForServer', asked)
-    const usage = processUsage(server.processId)
-    const { firstBytesMs } = await load.ask<ReadSeen>('read', asked)
-    if (!usage) throw new Error(`the server ended: ${server.lines.join('\n')}`)
+    const firstAnswerMs = await load.ask<number>('waitForServer', asked)
+    const usage = usageOf(server.processId)
+    const firstBytesMs = await load.ask<number>('read', asked)
     return {
       firstAnswer: firstAnswerMs / 1000,
       firstBytes: firstBytesMs / 1000,
@@ -98,23 +105,14 @@ export const restart: Benchmark = {
     serverMemory: { title: 'server RSS then, MiB', digits: 0 },
   },
   cases: sizes.map(
-    (size): Case => ({
-      name: size.name,
-      variants: ends.map((end) => variantOf(size.name, end)),
-      ...('roundsMax' in size && { roundsMax: size.roundsMax }),
-    }),
+    ({ name, roundsMax = Infinity }): Case => ({ name, roundsMax, variants: ends.map((end) => variantOf(name, end)) }),
   ),
-  targets: sizes.flatMap((size) =>
-    'secondsMax' in size
-      ? ends.flatMap((end) =>
-          ['firstAnswer', 'firstBytes'].map((figure) => ({
-            case: size.name,
-            variant: `after ${end}`,
-            figure,
-            atMost: size.secondsMax,
-          })),
-        )
-      : [],
+  targets: sizes.flatMap(({ name, secondsMax }) =>
+    ends.flatMap((end) =>
+      ['firstAnswer', 'firstBytes'].flatMap((figure) =>
+        secondsMax === undefined ? [] : [{ case: name, variant: `after ${end}`, figure, atMost: secondsMax }],
+      ),
+    ),
   ),
   async setUp(isQuick) {
     const { path: folder, remove } = temporaryFolder('bench-restart-')

@@ -1,15 +1,15 @@
 // Answers: how much a rollout delays changes: 10 000 devices that take an image of 64 KiB, and 100 that take one of 16 MiB, each while another fleet reports at 30 % of the maximum throughput; the p99 of those reports at a dashboard, over windows of four seconds before and during the rollout, and how long the rollout takes. The p99 may double or grow by 10 ms, whichever is more: at this limit `event p99 ÷ its limit` is 1. The devices count simultaneous downloads. Does not count: the network, slow devices, installation on devices.
 
+import { fullSpeed, partOfFullSpeed } from '#bench/benchmarks/latency'
 import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/benchmark'
 import { costsOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
-import { type RunningLoad, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
+import { type RunningLoad, standardLoad, underLoad, withRemote } from '#bench/harness/running-load'
 import { ownServer } from '#bench/harness/servers'
 import type { PhaseResult } from '#bench/load/generator'
 import type { RolloutResult } from '#bench/load/rollout'
 
 const start = ownServer({ DURABILITY: 'process' })
 const variant = 'process'
-const fullSpeed = 'full speed'
 const part = 0.3
 
 interface RolloutCase {
@@ -23,37 +23,17 @@ const small: RolloutCase = { name: '10 000 devices, 64 KiB', devices: 10_000, li
 const large: RolloutCase = { name: '100 devices, 16 MiB', devices: 100, links: 100, imageBytes: 2 ** 24 }
 const quick = { devices: 200, links: 10, imageBytes: 2 ** 16 }
 
-const fastest: Case = {
-  name: fullSpeed,
-  variants: [
-    {
-      name: variant,
-      async measure(round) {
-        return costsOf(await underLoad(start, standardLoad, ({ run }) => run(timesOf(round, 2_000, 8_000))))
-      },
-    },
-  ],
-}
-
 function duringRollout(asked: RolloutCase): Case {
-  return {
-    name: asked.name,
-    variants: [
-      {
-        name: variant,
-        measure(round) {
-          const rate = round.earlier(fullSpeed, variant, 'framesPerSecond') * part
-          const rollout = round.isQuick ? { ...asked, ...quick } : asked
-          return underLoad(start, { ...standardLoad, hasOtherEvents: true }, (load, server) =>
-            withRemote('load/rollout', async (updated) => {
-              await updated.ask('open', { ...rollout, ...server })
-              return await measured(load, () => updated.ask('run'), rate, round)
-            }),
-          )
-        },
-      },
-    ],
+  const measure = (round: Round) => {
+    const rollout = round.isQuick ? { ...asked, ...quick } : asked
+    return underLoad(start, { ...standardLoad, hasOtherEvents: true }, (load, server) =>
+      withRemote('load/rollout', async (updated) => {
+        await updated.ask('open', { ...rollout, ...server })
+        return await measured(load, () => updated.ask('run'), partOfFullSpeed(round, part), round)
+      }),
+    )
   }
+  return { name: asked.name, variants: [{ name: variant, measure }] }
 }
 
 async function measured(
@@ -108,7 +88,7 @@ export const rollout: Benchmark = {
     ...formsOf('serverCpu', 'loadCpu'),
     updatedCpu: { title: 'CPU of updated devices, %', digits: 0 },
   },
-  cases: [fastest, duringRollout(small), duringRollout(large)],
+  cases: [fullSpeed, duringRollout(small), duringRollout(large)],
   targets: [small, large].flatMap(({ name }) => targets(name)),
   rounds: 3,
 }

@@ -2,8 +2,7 @@
 
 import { chapters } from '#api/chapters'
 import type { RouteEntry } from '#api/route-entry'
-import type { Benchmark, Case, Figures, ReportAppendix, Round, Target } from '#bench/harness/benchmark'
-import type { CaseResult } from '#bench/harness/measure'
+import type { Benchmark, Case, CaseResult, Figures, ReportAppendix, Round, Target } from '#bench/harness/benchmark'
 import { groupedNumber } from '#bench/harness/report'
 import { spreadOf } from '#bench/harness/statistics'
 import { bodiesOf, pathOf } from '#bench/worst/bodies'
@@ -116,7 +115,7 @@ function costliest(results: readonly CaseResult[]): ReportAppendix {
     '| kind | input | ms in one go | bound, ms | |',
     '|---|---|---:|---:|---|',
   ]
-  return { markdown: [...head, ...lines].join('\n'), files: {} }
+  return { markdown: [...head, ...lines].join('\n') }
 }
 
 const costliestCount = 8

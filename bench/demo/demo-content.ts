@@ -1,10 +1,27 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { metadataOf, siteOf, sites } from '#bench/demo/demo-sites'
 import type { Fleet } from '#bench/fleet/fleet'
-import { airService, powerService, propertyIds, pumpService, pumpStates, startedAt } from '#bench/fleet/kinds'
+import {
+  airService,
+  deviceKinds,
+  powerService,
+  propertyIds,
+  pumpService,
+  pumpStates,
+  round,
+  share,
+  startedAt,
+} from '#bench/fleet/kinds'
 import { putSchemas } from '#bench/fleet/schemas'
-import { askApi, authorizationHeader, callApi, createUser, readToken } from '#bench/harness/identity'
+import {
+  askApi,
+  authorizationHeader,
+  callApi,
+  createProvisioningKey,
+  createUser,
+  readToken,
+} from '#bench/harness/identity'
+import type { HttpOptions } from '#bench/http'
 
 /** The administrator of the demo, and a user with the role `caretaker`. Both have the same password. */
 export const demoUsers = { administrator: 'anna', reader: 'ben' } as const
@@ -44,8 +61,7 @@ export async function deviceKey({ port, dataFolder, person }: DemoTarget): Promi
   if (person === undefined) return ''
   const known = readState(dataFolder).key
   if (known !== undefined) return known
-  const body = { name: 'Demo devices' }
-  const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person, body })
+  const key = await createProvisioningKey(port, person, 'Demo devices')
   addToState(dataFolder, { key })
   return key
 }
@@ -230,12 +246,7 @@ const stepMs = 20_000
 export async function startRollout({ port, person }: Omit<DemoTarget, 'dataFolder'>): Promise<() => void> {
   const base = `/updates/projects/${project}`
   const headers = authorizationHeader(person)
-  const send = async (
-    method: string,
-    path: string,
-    accepted: number,
-    more: Partial<Parameters<typeof askApi>[2]> = {},
-  ) => {
+  const send = async (method: string, path: string, accepted: number, more: HttpOptions = {}) => {
     const { status } = await askApi(port, `${base}${path}`, { method, headers, ...more })
     if (status >= 300 && status !== accepted) throw new Error(`${method} ${base}${path} was answered ${status}`)
   }
@@ -255,4 +266,44 @@ export async function startRollout({ port, person }: Omit<DemoTarget, 'dataFolde
     body: new Uint8Array(imageBytes).map((_, index) => index % 251),
   })
   return () => clearInterval(timer)
+}
+
+/** The buildings of the company of the demo, and the devices in them. */
+
+const kinds = deviceKinds()
+
+interface Site {
+  readonly name: string
+  readonly lat: number
+  readonly lon: number
+}
+
+const sites: readonly Site[] = [
+  { name: 'Zürich', lat: 47.3769, lon: 8.5417 },
+  { name: 'Basel', lat: 47.5596, lon: 7.5886 },
+  { name: 'Lausanne', lat: 46.5197, lon: 6.6323 },
+  { name: 'Lugano', lat: 46.0037, lon: 8.9511 },
+]
+
+/** The site of a device. Each site has devices of all kinds. */
+function siteOf(deviceIndex: number): Site {
+  return sites[Math.floor(deviceIndex / kinds.length) % sites.length] as Site
+}
+
+/** The metadata of a device. */
+function metadataOf(deviceIndex: number): object {
+  const place = Math.floor(deviceIndex / kinds.length / sites.length)
+  const { name: site, lat, lon } = siteOf(deviceIndex)
+  const { name: kind = '' } = kinds[deviceIndex % kinds.length] ?? {}
+  const [floor, room] = [Math.floor(place / 12) % 8, (place % 12) + 1]
+  const roomName = `${floor}.${String(room).padStart(2, '0')}`
+  const distance = (salt: number) => Math.round((share(deviceIndex, salt) - 0.5) * 40) / 10_000
+  return {
+    name: `${kind} ${roomName}`,
+    site,
+    floor,
+    room: roomName,
+    location: { lat: round(lat + distance(1), 4), lon: round(lon + distance(2), 4) },
+    tags: [kind.toLowerCase(), ...(floor === 0 && room === 1 ? ['entrance'] : [])],
+  }
 }

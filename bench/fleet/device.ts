@@ -1,5 +1,12 @@
-import { type Change, type Frame, type FramePlan, reportedValue } from '#bench/fleet/frames'
-import { controlsService, type DeviceValue, type SimulatedProperty } from '#bench/fleet/kinds'
+import {
+  type Change,
+  controlsService,
+  type DeviceValue,
+  type Frame,
+  type FramePlan,
+  reportedValue,
+  type SimulatedProperty,
+} from '#bench/fleet/kinds'
 import type { DeviceFirmware } from '#bench/fleet/updates'
 import type { DeviceControls } from '#bench/fleet/writes'
 

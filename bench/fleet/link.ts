@@ -1,10 +1,11 @@
 import WebSocket from 'ws'
+import { parseObject } from '#bench/dashboard'
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { FrameInFlight, SimulatedDevice } from '#bench/fleet/device'
-import type { Change } from '#bench/fleet/frames'
+import type { Change } from '#bench/fleet/kinds'
 import type { FleetOptions } from '#bench/fleet/options'
 import { UpdateAnswers } from '#bench/fleet/updates'
-import { WriteAnswers } from '#bench/fleet/writes'
+import { type AnsweringLink, receiveWrite } from '#bench/fleet/writes'
 import { authorizationHeader, gateway } from '#bench/harness/identity'
 import type { SeededRandom } from '#bench/random'
 
@@ -34,7 +35,7 @@ export class FleetLink {
   readonly #settings: LinkSettings
   readonly #byAddress = new Map<number, SimulatedDevice>()
   readonly #byIdentifier: ReadonlyMap<string, SimulatedDevice>
-  readonly #writes: WriteAnswers
+  readonly #answering: AnsweringLink
   readonly #updates: UpdateAnswers
   #socket: WebSocket | undefined
   #isStopped = false
@@ -53,19 +54,14 @@ export class FleetLink {
     this.#settings = settings
     this.#byIdentifier = new Map(devices.map((device) => [device.identifier, device]))
     this.#window = settings.options.window
-    this.#writes = new WriteAnswers({
-      counts: settings.counts,
-      random: settings.random,
+    this.#answering = {
+      ...settings,
       send: (message) => this.#sendMessage(message),
       // An offline device reports its values in its next HELLO.
       report: (device, changes) => device.isWelcomed && this.send(device, changes),
-    })
-    this.#updates = new UpdateAnswers({
-      counts: settings.counts,
-      random: settings.random,
-      send: (message) => this.#sendMessage(message),
       restart: (device, afterMs, isSudden) => void this.#restart(device, afterMs, isSudden),
-    })
+    }
+    this.#updates = new UpdateAnswers(this.#answering)
   }
 
   get isOpen(): boolean {
@@ -188,21 +184,10 @@ export class FleetLink {
 
   #received(data: Buffer): void {
     this.#lastReceivedAt = performance.now()
-    let message: unknown
-    try {
-      message = JSON.parse(data.toString())
-    } catch {
-      this.#settings.counts.fault(`not JSON: ${data.toString('latin1', 0, 60)}`)
-      return
-    }
-    this.#answer(message)
-  }
-
-  #answer(message: unknown): void {
-    const fields = typeof message === 'object' && message !== null ? (message as Record<string, unknown>) : {}
-    const answer = answers.get(fields.type)
-    if (answer) this[answer](fields)
-    else this.#settings.counts.fault(`a message of no known type: ${JSON.stringify(message).slice(0, 120)}`)
+    const message = parseObject(data)
+    const answer = answers.get(message?.type)
+    if (message && answer) this[answer](message)
+    else this.#settings.counts.fault(`not a message of a known type: ${data.toString('latin1', 0, 120)}`)
   }
 
   onWelcome(message: Record<string, unknown>): void {
@@ -247,7 +232,7 @@ export class FleetLink {
 
   onWrite(message: Record<string, unknown>): void {
     const device = this.#byAddress.get(Number(message.flakeAddress))
-    if (device) this.#writes.receive(device, message)
+    if (device) receiveWrite(this.#answering, device, message)
     else this.#settings.counts.fault(`a WRITE to an unknown device: ${JSON.stringify(message).slice(0, 200)}`)
   }
 

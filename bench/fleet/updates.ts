@@ -1,7 +1,6 @@
-import type { FleetCounts } from '#bench/fleet/counts'
+import { createHash } from 'node:crypto'
 import type { SimulatedDevice } from '#bench/fleet/device'
-import { BadAnswer, ImageDownload, ImageUnavailable } from '#bench/fleet/image-download'
-import type { SeededRandom } from '#bench/random'
+import type { AnsweringLink } from '#bench/fleet/writes'
 
 /**
  * How a device takes FIRMWARE. `well`: downloads and installs it, restarts and reports it. `slow`: the same, with
@@ -9,7 +8,7 @@ import type { SeededRandom } from '#bench/random'
  * continues when it is offered the same firmware again. `wrong`: reports the old version afterwards.
  */
 const updateBehaviours = ['well', 'slow', 'fail', 'refuse', 'vanish', 'wrong'] as const
-export type UpdateBehaviour = (typeof updateBehaviours)[number]
+type UpdateBehaviour = (typeof updateBehaviours)[number]
 
 /** `mixed`: devices behave in all of these ways. `none`: all devices refuse. */
 export const updateModes = [...updateBehaviours, 'mixed', 'none'] as const
@@ -42,33 +41,19 @@ interface Order {
  * The firmware of one device, and the offers that it received. The device remembers all ids, and installs no offer
  * twice.
  */
-export class DeviceFirmware {
+export interface DeviceFirmware {
   readonly behaviour: UpdateBehaviour
-  readonly orders = new Map<string, Order>()
-  version = firstVersion
+  readonly orders: Map<string, Order>
+  version: string
   current: Order | undefined
-
-  constructor(behaviour: UpdateBehaviour) {
-    this.behaviour = behaviour
-  }
 }
 
 /** The firmware of the device with this index. Every kind of device has every behaviour. */
 export function firmwareOf(mode: UpdateMode, index: number): DeviceFirmware {
-  if (mode === 'none') return new DeviceFirmware('refuse')
   const turn = (index + Math.floor(index / updateBehaviours.length)) % updateBehaviours.length
-  return new DeviceFirmware(mode === 'mixed' ? (updateBehaviours[turn] as UpdateBehaviour) : mode)
-}
-
-export interface UpdateAnswersParts {
-  readonly counts: FleetCounts
-  readonly random: SeededRandom
-  send(message: object): void
-  /**
-   * Ends the device, and restarts it with a new session after this time. `isSudden`: without BYE, if the device has its
-   * own link.
-   */
-  restart(device: SimulatedDevice, afterMs: number, isSudden: boolean): void
+  const chosen = mode === 'mixed' ? (updateBehaviours[turn] as UpdateBehaviour) : mode
+  const behaviour = chosen === 'none' ? 'refuse' : chosen
+  return { behaviour, orders: new Map(), version: firstVersion, current: undefined }
 }
 
 /**
@@ -87,14 +72,14 @@ const restartMs = { quick: { low: 100, high: 500 }, slow: { low: 1_000, high: 5_
  * repeated id with another image, an offer without valid fields, or an image that is not the announced one.
  */
 export class UpdateAnswers {
-  readonly #parts: UpdateAnswersParts
+  readonly #link: AnsweringLink
 
-  constructor(parts: UpdateAnswersParts) {
-    this.#parts = parts
+  constructor(link: AnsweringLink) {
+    this.#link = link
   }
 
   receive(device: SimulatedDevice, message: Readonly<Record<string, unknown>>): void {
-    const { counts } = this.#parts
+    const { counts } = this.#link
     const { firmware } = device
     counts.updates.received++
     const fresh = orderOf(message, (low, high) => this.#pause({ low, high }))
@@ -131,7 +116,7 @@ export class UpdateAnswers {
   }
 
   async #carryOut(device: SimulatedDevice, order: Order): Promise<void> {
-    const { counts } = this.#parts
+    const { counts } = this.#link
     order.isUnderWay = true
     if (order.hasVanished) counts.updates.resumed++
     try {
@@ -151,7 +136,7 @@ export class UpdateAnswers {
 
   /** Returns false when the download stops for now. */
   async #download(device: SimulatedDevice, order: Order): Promise<boolean> {
-    const { counts } = this.#parts
+    const { counts } = this.#link
     const { behaviour } = device.firmware
     const { download } = order
     const { size } = download.image
@@ -165,7 +150,7 @@ export class UpdateAnswers {
       if (behaviour === 'vanish' && !order.hasVanished && download.at * 2 >= size) {
         order.hasVanished = true
         counts.updates.vanished++
-        this.#parts.restart(device, this.#between(restartMs.slow), true)
+        this.#link.restart(device, this.#between(restartMs.slow), true)
         return false
       }
       if (!download.isWhole) await this.#pause(restMs[paceOf(behaviour)])
@@ -176,7 +161,7 @@ export class UpdateAnswers {
   }
 
   async #install(device: SimulatedDevice, order: Order): Promise<boolean> {
-    const { counts } = this.#parts
+    const { counts } = this.#link
     const { behaviour } = device.firmware
     for (let progress = 0; progress < 100; progress += 25) {
       this.#send(device, order, { status: 'INSTALLING', progress })
@@ -193,7 +178,7 @@ export class UpdateAnswers {
   }
 
   async #begin(device: SimulatedDevice, order: Order): Promise<void> {
-    const { counts, restart } = this.#parts
+    const { counts, restart } = this.#link
     const { firmware } = device
     if (firmware.behaviour === 'wrong') counts.updates.wrong++
     else {
@@ -219,11 +204,11 @@ export class UpdateAnswers {
     const { id, reported } = order
     if (!isWelcomed || !reported) return
     order.reportedIn = { session }
-    this.#parts.send({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...reported })
+    this.#link.send({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...reported })
   }
 
   #between({ low, high }: { readonly low: number; readonly high: number }): number {
-    return this.#parts.random.between(low, high)
+    return this.#link.random.between(low, high)
   }
 
   #pause(ms: { readonly low: number; readonly high: number }): Promise<void> {
@@ -258,5 +243,108 @@ function orderOf(
     reportedIn: undefined,
     isUnderWay: false,
     hasVanished: false,
+  }
+}
+
+/** After this time the rest of a range is requested again. The server lets downloads wait for less. Contract 6. */
+const rangeMsMax = 40_000
+const retryMs = { low: 200, high: 2_000 }
+/** The most attempts in a row without a new byte. */
+const triesMax = 20
+const secondsWaitedMax = 30
+
+interface Image {
+  readonly sha256: string
+  readonly size: number
+}
+
+interface RetryReason {
+  readonly why: string
+  readonly afterMs: number
+}
+
+/** The downloads of all devices of this process. */
+export const simultaneousDownloads = { now: 0, most: 0 }
+
+/** An answer of the server broke the contract. */
+class BadAnswer extends Error {}
+
+class ImageUnavailable extends Error {}
+
+/** Downloads an image in ranges, and continues after interruptions and restarts of the device. */
+class ImageDownload {
+  readonly image: Image
+  at = 0
+  readonly #hash = createHash('sha256')
+  readonly #pause: (low: number, high: number) => Promise<void>
+
+  /** `pause`: waits for a random number of milliseconds in this range. */
+  constructor(image: Image, pause: (low: number, high: number) => Promise<void>) {
+    this.image = image
+    this.#pause = pause
+  }
+
+  get isWhole(): boolean {
+    return this.at === this.image.size
+  }
+
+  /** Whether the whole image has the announced hash. May be called once. */
+  isRight(): boolean {
+    return this.#hash.digest('hex') === this.image.sha256
+  }
+
+  /**
+   * Downloads up to byte `to`, with as many requests as needed. `urlNow`: the current URL. @throws BadAnswer,
+   * ImageUnavailable
+   */
+  async take(urlNow: () => string, to: number): Promise<void> {
+    for (let tries = 1; this.at < to; tries++) {
+      const before = this.at
+      const again = await this.#takeOnce(urlNow(), to)
+      if (this.at > before) tries = 1
+      if (!again) continue
+      if (tries >= triesMax) throw new ImageUnavailable(again.why)
+      await this.#pause(again.afterMs + retryMs.low, again.afterMs + retryMs.high)
+    }
+  }
+
+  /** Resolves with the reason for another attempt, or with undefined after the last byte. */
+  async #takeOnce(url: string, to: number): Promise<RetryReason | undefined> {
+    const from = this.at
+    const downloads = simultaneousDownloads
+    downloads.most = Math.max(downloads.most, ++downloads.now)
+    try {
+      const headers = { range: `bytes=${from}-${to - 1}` }
+      const answer = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(rangeMsMax) })
+      if (answer.status === 429 || answer.status === 503) {
+        await answer.body?.cancel()
+        const afterSeconds = Math.min(Number(answer.headers.get('retry-after') ?? 1) || 1, secondsWaitedMax)
+        return { why: `it was answered ${answer.status}`, afterMs: afterSeconds * 1000 }
+      }
+      await this.#read(answer, from, to)
+      return undefined
+    } catch (error) {
+      if (error instanceof BadAnswer || error instanceof ImageUnavailable) throw error
+      return { why: String(error), afterMs: 0 }
+    } finally {
+      downloads.now--
+    }
+  }
+
+  /** RFC 9110 §14: 206 with the range, or 200 with the whole image, of which the known part is skipped. */
+  async #read({ status, headers, body }: Response, from: number, to: number): Promise<void> {
+    const { size } = this.image
+    const isWhole = status === 200
+    if (!isWhole && status !== 206) throw new ImageUnavailable(`it was answered ${status}`)
+    const wanted = isWhole ? String(size) : `bytes ${from}-${to - 1}/${size}`
+    const found = headers.get(isWhole ? 'content-length' : 'content-range')
+    if (found !== wanted) throw new BadAnswer(`${status} with ${found} instead of ${wanted}`)
+    let skip = isWhole ? from : 0
+    for await (const bytes of body ?? []) {
+      const fresh = bytes.subarray(skip)
+      skip = Math.max(0, skip - bytes.length)
+      this.at += fresh.length
+      if (this.at <= size) this.#hash.update(fresh)
+    }
   }
 }

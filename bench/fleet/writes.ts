@@ -1,7 +1,6 @@
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { SimulatedDevice } from '#bench/fleet/device'
-import type { Change } from '#bench/fleet/frames'
-import { controlsService, type DeviceValue, type SimulatedProperty } from '#bench/fleet/kinds'
+import { type Change, controlsService, type DeviceValue, type SimulatedProperty } from '#bench/fleet/kinds'
 import type { SeededRandom } from '#bench/random'
 
 const mixedBehaviours = ['answer', 'slow', 'reject', 'never'] as const
@@ -63,12 +62,18 @@ export function controlsOf(mode: WriteMode, index: number): DeviceControls | und
   )
 }
 
-export interface WriteAnswersParts {
+/** What the answers to WRITE and FIRMWARE need of the link of their devices. */
+export interface AnsweringLink {
   readonly counts: FleetCounts
   readonly random: SeededRandom
   send(message: object): void
   /** The device reports its new values. */
   report(device: SimulatedDevice, changes: readonly Change[]): unknown
+  /**
+   * Ends the device, and restarts it with a new session after this time. `isSudden`: without BYE, if the device has its
+   * own link.
+   */
+  restart(device: SimulatedDevice, afterMs: number, isSudden: boolean): void
 }
 
 const slowMs = { low: 300, high: 3_000 }
@@ -79,64 +84,61 @@ const slowMs = { low: 300, high: 3_000 }
  * id or without updates, a repeated id with other content, a property that is not writable, and a value of the wrong
  * type.
  */
-export class WriteAnswers {
-  readonly #parts: WriteAnswersParts
-
-  constructor(parts: WriteAnswersParts) {
-    this.#parts = parts
+export function receiveWrite(
+  link: AnsweringLink,
+  device: SimulatedDevice,
+  message: Readonly<Record<string, unknown>>,
+): void {
+  const { id, serviceIdentifier, updates } = message
+  const { counts, random } = link
+  counts.writes.received++
+  if (typeof id !== 'string' || !Array.isArray(updates) || updates.length === 0) {
+    counts.fault(`${device.identifier}: a WRITE without an id or without updates`)
+    return
   }
-
-  receive(device: SimulatedDevice, { id, serviceIdentifier, updates }: Readonly<Record<string, unknown>>): void {
-    const { counts, random } = this.#parts
-    counts.writes.received++
-    if (typeof id !== 'string' || !Array.isArray(updates) || updates.length === 0) {
-      counts.fault(`${device.identifier}: a WRITE without an id or without updates`)
-      return
-    }
-    const order = JSON.stringify([serviceIdentifier, updates])
-    const changes = device.controls ? changesOf(serviceIdentifier, updates) : undefined
-    if (!device.controls || !changes) {
-      const fault = 'a WRITE of a property that is not writable, or of a value with the wrong type'
-      counts.fault(`${device.identifier}: ${fault}: ${order.slice(0, 200)}`)
-      this.#answer(device, id, rejected(updates, 'not writable, or the wrong type'))
-      return
-    }
-    const { received, behaviour } = device.controls
-    const known = received.get(id)
-    if (known) {
-      counts.writes.repeated++
-      if (known.order !== order) counts.fault(`${device.identifier}: WRITE ${id} was repeated with other content`)
-      else if (known.results) this.#answer(device, id, known.results)
-      return
-    }
-    const fresh: ReceivedWrite = { order, results: undefined }
-    received.set(id, fresh)
-    const refusal = behaviour === 'reject' ? 'not now' : behaviour === 'check' ? rangeRefusal(changes) : undefined
-    const settle = () => {
-      fresh.results = refusal === undefined ? this.#done(device, changes) : rejected(updates, refusal)
-      counts.writes[refusal === undefined ? 'done' : 'rejected']++
-      this.#answer(device, id, fresh.results)
-    }
-    if (behaviour === 'never') counts.writes.left++
-    else if (behaviour === 'slow') setTimeout(settle, random.between(slowMs.low, slowMs.high)).unref()
-    else settle()
+  const order = JSON.stringify([serviceIdentifier, updates])
+  const changes = device.controls ? changesOf(serviceIdentifier, updates) : undefined
+  if (!device.controls || !changes) {
+    const fault = 'a WRITE of a property that is not writable, or of a value with the wrong type'
+    counts.fault(`${device.identifier}: ${fault}: ${order.slice(0, 200)}`)
+    answer(link, device, id, rejected(updates, 'not writable, or the wrong type'))
+    return
   }
-
-  /** Applies the changes. A change of an actionable property counts as a trigger, even if the value is the same. */
-  #done(device: SimulatedDevice, changes: readonly Change[]): readonly WriteResult[] {
-    const { counts, report } = this.#parts
-    for (const change of changes) {
-      device.controls?.take(change)
-      if (change.property.order === 'actionable') counts.writes.triggers++
-    }
-    report(device, changes)
-    return changes.map(({ property }) => ({ propId: property.propId, status: 'OK' }))
+  const { received, behaviour } = device.controls
+  const known = received.get(id)
+  if (known) {
+    counts.writes.repeated++
+    if (known.order !== order) counts.fault(`${device.identifier}: WRITE ${id} was repeated with other content`)
+    else if (known.results) answer(link, device, id, known.results)
+    return
   }
-
-  /** Sends nothing while the device is offline: the server repeats the WRITE, and then gets the answer. */
-  #answer(device: SimulatedDevice, id: string, results: readonly WriteResult[]): void {
-    if (device.isWelcomed) this.#parts.send({ type: 'RESULT', flakeAddress: device.flakeAddress, id, results })
+  const fresh: ReceivedWrite = { order, results: undefined }
+  received.set(id, fresh)
+  const refusal = behaviour === 'reject' ? 'not now' : behaviour === 'check' ? rangeRefusal(changes) : undefined
+  const settle = () => {
+    fresh.results = refusal === undefined ? done(link, device, changes) : rejected(updates, refusal)
+    counts.writes[refusal === undefined ? 'done' : 'rejected']++
+    answer(link, device, id, fresh.results)
   }
+  if (behaviour === 'never') counts.writes.left++
+  else if (behaviour === 'slow') setTimeout(settle, random.between(slowMs.low, slowMs.high)).unref()
+  else settle()
+}
+
+/** Applies the changes. A change of an actionable property counts as a trigger, even if the value is the same. */
+function done(link: AnsweringLink, device: SimulatedDevice, changes: readonly Change[]): readonly WriteResult[] {
+  const { counts, report } = link
+  for (const change of changes) {
+    device.controls?.take(change)
+    if (change.property.order === 'actionable') counts.writes.triggers++
+  }
+  report(device, changes)
+  return changes.map(({ property }) => ({ propId: property.propId, status: 'OK' }))
+}
+
+/** Sends nothing while the device is offline: the server repeats the WRITE, and then gets the answer. */
+function answer(link: AnsweringLink, device: SimulatedDevice, id: string, results: readonly WriteResult[]): void {
+  if (device.isWelcomed) link.send({ type: 'RESULT', flakeAddress: device.flakeAddress, id, results })
 }
 
 function rejected(updates: readonly Update[], message: string): readonly WriteResult[] {

@@ -1,4 +1,4 @@
-import type { CaseResult } from '#bench/harness/measure'
+import { type Spread, spreadOf } from '#bench/harness/statistics'
 
 export type Figures = Readonly<Record<string, number>>
 
@@ -21,6 +21,13 @@ export interface Variant {
   readonly name: string
   /** Starts all processes, measures, and cleans up. */
   measure(round: Round): Promise<Figures>
+}
+
+export function variantsOf<Item>(
+  items: Readonly<Record<string, Item>>,
+  measure: (item: Item, round: Round, name: string) => Promise<Figures>,
+): readonly Variant[] {
+  return Object.entries(items).map(([name, item]) => ({ name, measure: (round) => measure(item, round, name) }))
 }
 
 /** Variants that are measured in turn and compared round by round. */
@@ -57,7 +64,7 @@ export interface Round {
 /** An appendix of a report: Markdown and files with their names. */
 export interface ReportAppendix {
   readonly markdown: string
-  readonly files: Readonly<Record<string, string>>
+  readonly files?: Readonly<Record<string, string>>
 }
 
 /** A benchmark. The first line of its file describes what it measures and leaves out. */
@@ -71,4 +78,209 @@ export interface Benchmark {
   appendix?(results: readonly CaseResult[]): ReportAppendix
   /** Called before the first round; resolves with the function that cleans up. */
   setUp?(isQuick: boolean): Promise<() => Promise<void>>
+}
+
+/**
+ * The load read too slowly, so the server dropped events for its dashboard. Other processes used the machine: the
+ * measurement is invalid.
+ */
+export class SlowLoadError extends Error {
+  static readonly text = 'the load read too slowly to receive every event'
+
+  constructor(gaps: number) {
+    super(`${SlowLoadError.text}: offsets were left out ${gaps} times`)
+  }
+
+  /** True also for an error that came from another process as text. */
+  static is(error: unknown): boolean {
+    return error instanceof Error && error.message.includes(SlowLoadError.text)
+  }
+}
+
+type Rounds = readonly (Figures | null)[]
+type Spreads = Readonly<Record<string, Spread>>
+type RoundsByVariant = Map<string, Rounds>
+
+interface VariantResult {
+  readonly name: string
+  readonly rounds: Rounds
+  readonly figures: Spreads
+  /** For each compared figure, the ratio to the baseline. Only rounds in which both variants succeeded count. */
+  readonly ratios: Spreads
+  /** The load had hardly any idle time, so the figures may show the limit of the load instead of the server's. */
+  readonly isLoadFull: boolean
+}
+
+export interface CaseResult {
+  readonly name: string
+  readonly baseline: string | undefined
+  readonly variants: readonly VariantResult[]
+}
+
+interface Failure {
+  readonly what: string
+  readonly error: string
+}
+
+export interface Measured {
+  readonly results: readonly CaseResult[]
+  readonly failures: readonly Failure[]
+  /** Measurements that were repeated because other processes used the machine; the report lists them. */
+  readonly repeats: readonly string[]
+}
+
+export interface MeasureOptions {
+  readonly rounds: number
+  readonly isQuick: boolean
+  readonly print: (line: string) => void
+}
+
+/** A measurement that other processes disturb is repeated. After this many tries it counts as a failure. */
+const triesMax = 3
+
+/**
+ * Measures in rounds. A round measures the variants of a case directly after each other, and every second round in
+ * reverse order, so that warm-up and disturbances affect all variants alike. A failed measurement is reported and left
+ * out; the others, which may take hours, count all the same.
+ */
+export async function measure(benchmark: Benchmark, options: MeasureOptions): Promise<Measured> {
+  const failures: Failure[] = []
+  const repeats: string[] = []
+  const measured: RoundsByVariant = new Map()
+  const undisturbed = async (what: string, run: () => Promise<Figures>): Promise<Figures> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await run()
+      } catch (error) {
+        if (tries === triesMax || !SlowLoadError.is(error)) throw error
+        repeats.push(what)
+        options.print(`${what} is measured again: ${SlowLoadError.text}`)
+      }
+    }
+  }
+  const attempt = async <Value>(what: string, run: () => Promise<Value>): Promise<Value | undefined> => {
+    try {
+      return await run()
+    } catch (error) {
+      const failure = { what, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+      failures.push(failure)
+      options.print(`${what} failed: ${failure.error}`)
+      return undefined
+    }
+  }
+  let takeDown: (() => Promise<void>) | undefined
+  await attempt('setting up', async () => {
+    takeDown = await benchmark.setUp?.(options.isQuick)
+  })
+  if (failures.length === 0) {
+    for (let number = 0; number < options.rounds; number++) {
+      for (const { name, variants, roundsMax = Infinity } of benchmark.cases) {
+        if (number >= roundsMax) continue
+        for (const variant of number % 2 === 0 ? variants : variants.toReversed()) {
+          const key = keyOf(name, variant.name)
+          const round = roundOf(number, options.isQuick, measured)
+          const what = `round ${number + 1}  ${key}`
+          const figures = await attempt(what, () => undisturbed(what, () => variant.measure(round)))
+          measured.set(key, [...(measured.get(key) ?? []), figures ?? null])
+          if (figures) options.print(`round ${number + 1}  ${key}  ${lineOf(figures, benchmark)}`)
+        }
+      }
+    }
+  }
+  await attempt('taking down', async () => takeDown?.())
+  return { results: benchmark.cases.map((each) => resultOf(each, measured, benchmark)), failures, repeats }
+}
+
+function resultOf({ name, variants, baseline }: Case, measured: RoundsByVariant, benchmark: Benchmark): CaseResult {
+  const roundsOf = (variant: string) => measured.get(keyOf(name, variant)) ?? []
+  const compared = Object.keys(benchmark.figures).filter((figure) => benchmark.figures[figure]?.isCompared)
+  return {
+    name,
+    baseline,
+    variants: variants.map((variant): VariantResult => {
+      const rounds = roundsOf(variant.name)
+      const figures = spreadsOf(rounds, Object.keys(benchmark.figures))
+      const baselines = baseline === undefined || variant.name === baseline ? [] : roundsOf(baseline)
+      const ratios = spreadsOf(
+        rounds.map((round, number) => ratiosOf(round, baselines[number])),
+        compared,
+      )
+      const isLoadFull = (figures[loadFigure]?.median ?? 0) >= loadFullPercent
+      return { name: variant.name, rounds, figures, ratios, isLoadFull }
+    }),
+  }
+}
+
+/** Spreads of the figures that every successful round has. */
+function spreadsOf(rounds: Rounds, figures: readonly string[]): Spreads {
+  const succeeded = rounds.filter((round) => round !== null)
+  const there = figures.flatMap((figure) => {
+    const values = succeeded.flatMap((round) => round[figure] ?? [])
+    const isThere = values.length > 0 && values.length === succeeded.length
+    return isThere ? [[figure, spreadOf(values)] as const] : []
+  })
+  return Object.fromEntries(there)
+}
+
+/** Ratios within the same round, in which a disturbance affects both values; null if one of both failed. */
+function ratiosOf(ours: Figures | null, theirs: Figures | null | undefined): Figures | null {
+  if (!ours || !theirs) return null
+  const there = Object.keys(ours).filter((figure) => theirs[figure] !== undefined)
+  return Object.fromEntries(there.map((figure) => [figure, (ours[figure] as number) / (theirs[figure] as number)]))
+}
+
+function roundOf(number: number, isQuick: boolean, measured: RoundsByVariant): Round {
+  return {
+    number,
+    isQuick,
+    earlier(caseName, variant, figure) {
+      const rounds = measured.get(keyOf(caseName, variant)) ?? []
+      const ofThisRound = rounds[number]?.[figure]
+      if (ofThisRound !== undefined) return ofThisRound
+      const values = rounds.flatMap((figures) => figures?.[figure] ?? [])
+      if (values.length === 0)
+        throw new Error(`the case needs a figure of ${keyOf(caseName, variant)}, which was not measured`)
+      return spreadOf(values).median
+    },
+  }
+}
+
+function lineOf(figures: Figures, benchmark: Benchmark): string {
+  return Object.entries(benchmark.figures)
+    .flatMap(([name, { title, digits }]) =>
+      figures[name] === undefined ? [] : `${title} ${figures[name].toFixed(digits)}`,
+    )
+    .join(' · ')
+}
+
+function keyOf(caseName: string, variant: string): string {
+  return `${caseName} / ${variant}`
+}
+
+export interface Verdict {
+  readonly target: Target
+  /** Undefined if nothing was measured; the target then counts as missed. */
+  readonly reached: Spread | undefined
+  readonly isHeld: boolean
+}
+
+/**
+ * A target is held if the median reaches it. `hasFailed`: some measurement failed, so a target without a figure is
+ * missed; otherwise such a target throws.
+ */
+export function judge(
+  targets: readonly Target[],
+  results: readonly CaseResult[],
+  hasFailed = false,
+): readonly Verdict[] {
+  return targets.map((target) => {
+    const { figure } = target
+    const { variants = [] } = results.find(({ name }) => name === target.case) ?? {}
+    const variant = variants.find(({ name }) => name === target.variant)
+    const reached = (target.isRatio ? variant?.ratios : variant?.figures)?.[figure]
+    if (!reached && !(variant && hasFailed)) throw new Error(`${target.case} / ${target.variant} has no ${figure}`)
+    const { atLeast = -Infinity, atMost = Infinity } = target
+    const isHeld = reached !== undefined && reached.median >= atLeast && reached.median <= atMost
+    return { target, reached, isHeld }
+  })
 }

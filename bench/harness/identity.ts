@@ -40,10 +40,12 @@ export function gateway(key: string): string {
 
 /** Signs in as administrator, and creates a provisioning key. */
 export async function authorizationsAt(port: number): Promise<Authorizations> {
-  const token = await readToken(port, administrator)
-  const person = `Bearer ${token}`
-  const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Gateways' } })
-  return { person, link: gateway(key) }
+  const person = `Bearer ${await readToken(port, administrator)}`
+  return { person, link: gateway(await createProvisioningKey(port, person, 'Gateways')) }
+}
+
+export async function createProvisioningKey(port: number, person: string, name: string): Promise<string> {
+  return (await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name } })).key
 }
 
 export async function readToken(port: number, who: Credentials): Promise<string> {

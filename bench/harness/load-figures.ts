@@ -1,6 +1,7 @@
 import { type FigureForm, type Figures, loadFigure } from '#bench/harness/benchmark'
 import { allowedMs, spreadOf } from '#bench/harness/statistics'
 import type { PhaseResult } from '#bench/load/generator'
+import type { CpuUse } from '#bench/process-usage'
 
 /** Figures that several benchmarks share, with their titles. */
 const forms = {
@@ -32,6 +33,11 @@ export function formsOf(...names: readonly (keyof typeof forms)[]): Readonly<Rec
 export const eventLatencyForms = formsOf(
   ...(['eventP50Before', 'eventP99Before', 'eventP50', 'eventP99', 'eventP99Most', 'ofLimit'] as const),
 )
+
+/** The CPU of the server and of the load, in per cent of a core. */
+export function cpuOf({ seconds, serverCpuSeconds, loadCpuSeconds }: CpuUse): Figures {
+  return { serverCpu: (serverCpuSeconds / seconds) * 100, [loadFigure]: (loadCpuSeconds / seconds) * 100 }
+}
 
 const summed = ['seconds', 'serverCpuSeconds', 'loadCpuSeconds', 'changes', 'frames', 'deliveries'] as const
 

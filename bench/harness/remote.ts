@@ -1,5 +1,4 @@
-import type { ChildProcess } from 'node:child_process'
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
 import { killAtExit } from '#bench/exit-cleanup'
 import { projectRoot } from '#bench/project-root'
@@ -67,4 +66,16 @@ export class Remote {
     await this.#ended
     clearTimeout(timer)
   }
+}
+
+/** The other end of a `Remote`: serves the functions that it can call, by name. The process ends with its parent. */
+export function serveFunctions(answers: Readonly<Record<string, (argument: never) => unknown>>): void {
+  process.on('message', async ({ id, what, argument }: { id: number; what: string; argument: never }) => {
+    try {
+      process.send?.({ id, value: await answers[what]?.(argument) })
+    } catch (error) {
+      process.send?.({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+    }
+  })
+  process.once('disconnect', () => process.exit())
 }

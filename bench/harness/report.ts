@@ -1,17 +1,16 @@
-import { type Benchmark, loadFigure, loadFullPercent } from '#bench/harness/benchmark'
-import type { Machine } from '#bench/harness/machine'
-import type { CaseResult, Failure, Verdict } from '#bench/harness/measure'
+import { execFileSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { availableParallelism, cpus, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { type Benchmark, loadFigure, loadFullPercent, type Measured, type Verdict } from '#bench/harness/benchmark'
 import type { Spread } from '#bench/harness/statistics'
+import { projectRoot } from '#bench/project-root'
 
-export interface Report {
+export interface Report extends Measured {
   readonly name: string
   readonly about: string
-  readonly machine: Machine
+  readonly machine: string
   readonly rounds: number
-  readonly results: readonly CaseResult[]
-  readonly failures: readonly Failure[]
-  /** Measured again because other processes used the machine. */
-  readonly repeats: readonly string[]
   readonly verdicts: readonly Verdict[]
 }
 
@@ -26,7 +25,7 @@ export function markdownOf(report: Report, { figures, appendix }: Pick<Benchmark
     '',
     about,
     '',
-    `${machine.processors}, ${machine.memoryGib} GiB, ${machine.system}, Node ${machine.node}, commit ${machine.commit}, ${machine.at}.`,
+    machine,
     `${rounds} rounds, each variant in a fresh process, in alternating order. Medians, in parentheses the least and the`,
     'greatest; ratios are those of the same round.',
   ]
@@ -99,4 +98,36 @@ function textOf(spread: Spread | undefined, digits: number, note = ''): string {
 /** 1234567.8 as 1 234 567.8. */
 export function groupedNumber(value: number, digits: number): string {
   return value.toFixed(digits).replace(/\B(?=(\d{3})+(?!\d))/g, ' ')
+}
+
+/** The machine, Node, the commit and the time, for a report. */
+export function machineText(): string {
+  const processors = `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? 'unknown'}`
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`
+  const commit = `commit ${commitOf(projectRoot)}`
+  const system = `${process.platform} ${process.arch}, Node ${process.version}`
+  return `${[processors, memory, system, commit, new Date().toISOString()].join(', ')}.`
+}
+
+/** The launcher knows whether a build is current. */
+interface Launcher {
+  readonly buildSources: readonly string[]
+  isBuilt(): boolean
+}
+
+/**
+ * The checked-out commit; `+ changes` if built sources differ from it, and a note if the running build is not of the
+ * present sources.
+ */
+function commitOf(root: string): string {
+  const { buildSources, isBuilt } = createRequire(import.meta.url)(join(root, 'src/launch.cjs')) as Launcher
+  const git = (...line: string[]) =>
+    execFileSync('git', line, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  const built = isBuilt() ? '' : ', but the build is of other sources'
+  try {
+    const changed = git('status', '--porcelain', '--', ...buildSources, ':!bench/results')
+    return git('rev-parse', '--short', 'HEAD') + (changed === '' ? '' : ' + changes') + built
+  } catch {
+    return `unknown${built}`
+  }
 }

@@ -66,11 +66,25 @@ export async function withRemote<Measured>(program: string, use: (remote: Remote
   }
 }
 
-/** Runs each function `times` times, in alternating order, so that a drift of the machine affects both alike. */
-export async function runInAlternatingOrder(times: number, first: () => unknown, second: () => unknown): Promise<void> {
-  for (let time = 0; time < times; time++) {
-    for (const run of time % 2 === 0 ? [first, second] : [second, first]) await run()
+/**
+ * Runs pairs of windows, without other work and with it, in alternating order, so that a drift of the machine affects
+ * both alike. `together` runs a window during other work.
+ */
+export async function runPairs<Work>(
+  pairs: number,
+  window: () => Promise<PhaseResult>,
+  together: () => Promise<readonly [PhaseResult, Work]>,
+) {
+  const [without, during, works]: [PhaseResult[], PhaseResult[], Work[]] = [[], [], []]
+  for (let half = 0; half < 2 * pairs; half++) {
+    if (half % 4 === 0 || half % 4 === 3) without.push(await window())
+    else {
+      const [result, work] = await together()
+      during.push(result)
+      works.push(work)
+    }
   }
+  return { without, during, works }
 }
 
 /** Runs the load until every device has reported. Each attempt lasts for `phase`. */

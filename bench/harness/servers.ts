@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Authorizations, authorizationsAt, identityOn } from '#bench/harness/identity'
+import type { MemoryUse, ProbeMessage } from '#bench/harness/memory-probe'
 import { Remote } from '#bench/harness/remote'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
@@ -86,5 +87,46 @@ export function ownServer(
       await folder.remove()
       throw error
     }
+  }
+}
+
+export interface ProbedServer extends RunningServer {
+  memory(): Promise<MemoryUse>
+  /** Moves only `performance.now()`, so that the next periodic check finds that minutes have passed. */
+  pass(ms: number): Promise<void>
+}
+
+export async function startProbed(): Promise<ProbedServer> {
+  const server = await ownServer({}, 'harness/memory-probe', ['--expose-gc'])()
+  const ask = <Answer>(question: ProbeMessage) => server.ask<Answer>(question)
+  return { ...server, memory: () => ask({ type: 'memory' }), pass: (ms) => ask({ type: 'pass', ms }) }
+}
+
+/**
+ * Tokens last for the whole proof, failed logins are not slowed down, mails are not collected in digests, and no disk
+ * space is reserved.
+ */
+export const patientSettings = {
+  ...identityOn,
+  TOKEN_LIFETIME_S: '86400',
+  ACCESS_TOKEN_LIFETIME_S: '86400',
+  RATE_LIMITS: 'off',
+  MAILS_PER_HOUR_MAX: '100000',
+  STORAGE_HEADROOM_MB: '0',
+} as const
+
+export interface ServerPlace {
+  readonly port: number
+  readonly dataFolder: string
+}
+
+/** A server for the workloads. `own`: settings of the proof. */
+export function proofServer(place: ServerPlace, own: Partial<ServerSettings> = {}): ServerSettings {
+  const { environment, nodeArguments = [], ...others } = own
+  return {
+    ...place,
+    environment: { ...patientSettings, ...environment },
+    nodeArguments: [...loadedBefore('harness/cheap-passwords'), ...nodeArguments],
+    ...others,
   }
 }

@@ -13,11 +13,6 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median, min: sorted[0] as number, max: sorted.at(-1) as number }
 }
 
-/** Ratios within the same round, in which a disturbance affects both values. */
-export function pairedRatios(values: readonly number[], baselines: readonly number[]): Spread {
-  return spreadOf(values.map((value, round) => value / (baselines[round] as number)))
-}
-
 /** The allowed increase of a p99 while the server does other work. */
 const longerMsMax = 10
 

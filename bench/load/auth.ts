@@ -1,10 +1,9 @@
 import { readToken } from '#bench/harness/identity'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
-import type { DpopKey } from '#bench/load/dpop-proofs'
-import { createUsers, currentNonce, signIn } from '#bench/load/login-requests'
+import { createUsers, currentNonce, type DpopKey, signIn } from '#bench/load/login-requests'
 import { RawSocket } from '#bench/load/raw-socket'
-import { CpuClock, type CpuUse } from '#bench/process-usage'
+import { type CpuUse, startCpuClock } from '#bench/process-usage'
 
 /**
  * Requests of signed-in users over 64 connections. Each connection sends its next request after the previous answer.
@@ -67,7 +66,7 @@ serveFunctions({
     const requests = requestsOf(warmup + measured)
     let next = 0
     let done = 0
-    let clock: CpuClock
+    let readClock: () => CpuUse
     return new Promise((resolve, reject) => {
       failed = reject
       const sendNext = (socket: RawSocket) => {
@@ -78,8 +77,8 @@ serveFunctions({
       }
       onAnswer = (socket) => {
         done++
-        if (done === warmup) clock = new CpuClock(spec.processId)
-        if (done === requests.length) resolve({ ...clock.read(), requests: measured })
+        if (done === warmup) readClock = startCpuClock(spec.processId)
+        if (done === requests.length) resolve({ ...readClock(), requests: measured })
         else sendNext(socket)
       }
       for (const socket of sockets) sendNext(socket)

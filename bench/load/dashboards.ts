@@ -1,5 +1,5 @@
+import { SlowLoadError } from '#bench/harness/benchmark'
 import type { Authorizations } from '#bench/harness/identity'
-import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { payloadAt } from '#bench/load/frames'
 import { type DeliveryHandler, MessageCounter, MessageReader } from '#bench/load/messages'
 import { protocols } from '#bench/load/peer-protocols'
@@ -108,7 +108,7 @@ export class LoadDashboards {
     }
     const isWitness = place % Math.ceil(count / witnesses) === 0
     const reader = isWitness ? new MessageReader(lengthOf, this.#witness(), other) : new MessageCounter(lengthOf, other)
-    const steps = await this.#protocol.subscribe({ port, number: firstNumber + place, authorizations })
+    const steps = this.#protocol.subscribe({ port, number: firstNumber + place, authorizations })
     const received = (bytes: Buffer) => {
       this.bytes += bytes.length
       this.#counts[place] = (this.#counts[place] as number) + reader.push(bytes)

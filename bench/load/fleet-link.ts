@@ -1,5 +1,5 @@
 import { Packr, Unpackr } from 'msgpackr'
-import { clientFrame, frameReader, opcodes } from '#bench/load/frames'
+import { clientFrame } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
 import { firstPropId, type UpdateTemplate } from '#bench/load/update-template'
 
@@ -82,7 +82,6 @@ export class FleetLink {
   #attempts = 0
   #isStopped = false
   #isCut = false
-  #closeCode: number | undefined
   #retry: NodeJS.Timeout | undefined
   #isWelcome: () => void = () => {}
   #isRefused: (error: Error) => void = () => {}
@@ -165,19 +164,15 @@ export class FleetLink {
 
   async #connect(): Promise<void> {
     const { port, authorization, localAddress, count, reconnecting } = this.#options
-    const reader = frameReader((bytes, start, end, opcode) => this.#onRead(bytes, start, end, opcode))
-    this.#closeCode = undefined
     this.#isCut = false
     let isOpen = false
     try {
       this.#socket = await RawSocket.open({
         ...{ port, path: '/api/v1/link', protocol: 'link.v1.msgpack', authorization },
         ...(localAddress !== undefined && { localAddress }),
-        received: (bytes) => {
-          reader.push(bytes)
-          this.#options.onRead?.()
-        },
-        closed: () => this.#closed(isOpen),
+        onMessage: (bytes, start, end) => this.#onMessage(bytes, start, end),
+        onRead: this.#options.onRead,
+        closed: (how) => this.#closed(isOpen, how),
       })
       isOpen = true
       if (count === 0) this.#isWelcome()
@@ -188,10 +183,9 @@ export class FleetLink {
     }
   }
 
-  #closed(wasOpen: boolean): void {
+  #closed(wasOpen: boolean, how: string): void {
     if (this.#isStopped) return
     const { reconnecting } = this.#options
-    const how = this.#closeCode === undefined ? 'cut without a close frame' : `close ${this.#closeCode}`
     if (!reconnecting) {
       this.#fail(`a link was closed: ${how}`)
       return
@@ -214,10 +208,8 @@ export class FleetLink {
     }
   }
 
-  #onRead(bytes: Buffer, start: number, end: number, opcode: number): void {
-    if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
-    else if (opcode === opcodes.close) this.#closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
-    else if (bytes[start] === arrayOfThree) this.#handleAck(bytes, start)
+  #onMessage(bytes: Buffer, start: number, end: number): void {
+    if (bytes[start] === arrayOfThree) this.#handleAck(bytes, start)
     else this.#handleMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as LinkMessage)
   }
 

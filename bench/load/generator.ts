@@ -1,12 +1,12 @@
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { SlowLoadError } from '#bench/harness/benchmark'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
-import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 import { LoadDashboards } from '#bench/load/dashboards'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { Lead, type LeadLimits } from '#bench/load/lead'
 import { type ProtocolName, protocols } from '#bench/load/peer-protocols'
-import { CpuClock, type CpuUse } from '#bench/process-usage'
+import { type CpuUse, startCpuClock } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
 /** A load: a fleet whose devices report, and dashboards that receive all changes. */
@@ -89,7 +89,7 @@ serveFunctions({
     else if (lead) lead.begin()
     else fleet.begin()
     await sleep(warmupMs)
-    const clock = new CpuClock(spec.processId)
+    const readClock = startCpuClock(spec.processId)
     const warm = counted()
     fleet.latency.clear()
     delivery.clear()
@@ -101,7 +101,7 @@ serveFunctions({
     const end = counted()
     const events = end.frames - before.frames
     if (spec.dashboards > 0) await dashboards.waitForEvents(events, drainMsMax)
-    const use = clock.read()
+    const use = readClock()
     fleet.check()
     dashboards.check()
     if (dashboards.gaps > 0) throw new SlowLoadError(dashboards.gaps)

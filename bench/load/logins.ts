@@ -1,8 +1,16 @@
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { count, type EndCounts } from '#bench/load/end-counts'
-import { type AskedLogin, type LoginKind, loginKinds, usersCount } from '#bench/load/login-kinds'
-import { createUsers, currentNonce, type LoginPlace, loginOf } from '#bench/load/login-requests'
+import {
+  type AskedLogin,
+  createUsers,
+  currentNonce,
+  type LoginKind,
+  type LoginPlace,
+  loginKinds,
+  loginOf,
+  usersCount,
+} from '#bench/load/login-requests'
 import { localAddressOf, sendSingleRequest } from '#bench/load/single-request'
 
 /**

@@ -1,9 +1,9 @@
-import { askApi, authorizationHeader } from '#bench/harness/identity'
-import { clientFrame, frameLengthOf, opcodeAt, opcodes } from '#bench/load/frames'
-import { mqtt, mqttStored, ownMqtt, ownMqttState, ownMqttStored } from '#bench/load/mqtt-protocols'
-import { ownJson } from '#bench/load/own-link'
-import { matching, type Protocol } from '#bench/load/protocol'
+import { reportingHello, serviceIdentifier } from '#bench/load/fleet-link'
+import { clientFrame, frameLengthOf, opcodeAt, opcodes, payloadAt } from '#bench/load/frames'
+import { firstSequence, sampleDigits } from '#bench/load/peer-link'
+import { exactly, matching, type Place, type Protocol } from '#bench/load/protocol'
 import { type Step, upgradeStep } from '#bench/load/raw-socket'
+import { firstPropId } from '#bench/load/update-template'
 
 const newline = 0x0a
 const space = 0x20
@@ -185,11 +185,167 @@ const socketIo: Protocol = {
 /** The dashboards of this server; its devices use `FleetLink`. */
 const own: Protocol = {
   ...websocket,
-  async subscribe({ port, authorizations }) {
-    const { text } = await askApi(port, '/events/ticket', { headers: authorizationHeader(authorizations?.person) })
-    const { ticket } = JSON.parse(text) as { ticket: string }
-    return [upgradeStep({ port, path: `/api/v1/events/${ticket}` })]
+  subscribe: ({ port, authorizations }) => [
+    upgradeStep({ port, path: '/api/v1/events', authorization: authorizations?.person }),
+  ],
+}
+
+/** MQTT 3.1.1, quality of service 0. §2.2: a type, then the remaining length, seven bits a byte. */
+
+const mqttPublish = 3
+
+function mqttPacket(head: number, body: Buffer): Buffer {
+  const length: number[] = []
+  for (let rest = body.length; rest > 0 || length.length === 0; rest >>= 7)
+    length.push((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0))
+  return Buffer.concat([Buffer.of(head, ...length), body])
+}
+
+function mqttText(text: string): Buffer {
+  return Buffer.concat([Buffer.of(text.length >> 8, text.length & 0xff), Buffer.from(text)])
+}
+
+/** CONNECT without a keep-alive, for a session that ends with the connection. */
+export function mqttConnect({ number }: Place, user?: string): Step {
+  const flags = user === undefined ? 0x02 : 0x82
+  const texts = [`load${process.pid}-${number}`, ...(user === undefined ? [] : [user])]
+  const body = Buffer.concat([mqttText('MQTT'), Buffer.of(4, flags, 0, 0), ...texts.map(mqttText)])
+  return { send: mqttPacket(0x10, body), answered: exactly(0x20, 2, 0, 0) }
+}
+
+function mqttSubscribe(filter: string): Step {
+  const body = Buffer.concat([Buffer.of(0, 1), mqttText(filter), Buffer.of(0)])
+  return { send: mqttPacket(0x82, body), answered: exactly(0x90, 3, 0, 1, 0) }
+}
+
+const mqtt: Protocol = {
+  lengthOf(bytes, at) {
+    let length = 0
+    for (let place = at + 1, shift = 0; ; place++, shift += 7) {
+      if (place >= bytes.length) return 0
+      const byte = bytes[place] as number
+      length |= (byte & 0x7f) << shift
+      if (byte > 0x7f) continue
+      const whole = place + 1 - at + length
+      if ((bytes[at] as number) >> 4 === mqttPublish) return whole
+      return at + whole > bytes.length ? 0 : -whole
+    }
   },
+  subscribe: (place) => [mqttConnect(place), mqttSubscribe('devices/+/changes')],
+  introduce: (place) => [mqttConnect(place)],
+  publish: (device, payload) =>
+    mqttPacket(mqttPublish << 4, Buffer.concat([mqttText(`devices/${device}/changes`), payload])),
+}
+
+const mqttAcknowledged = 4
+/** Quality of service 1, retained: the broker has the last message of each topic in its database. */
+const mqttStoredHead = (mqttPublish << 4) | 0b0011
+
+/** Only PUBACK counts as a delivery. §3.4: PUBACK has four bytes. */
+const mqttStored: Protocol = {
+  ...mqtt,
+  acknowledges: true,
+  lengthOf(bytes, at) {
+    const length = Math.abs(mqtt.lengthOf(bytes, at))
+    if (at + length > bytes.length) return 0
+    return (bytes[at] as number) >> 4 === mqttAcknowledged ? length : -length
+  },
+  publish(device, payload, { place }) {
+    // A packet id is free again when its device sends next: a link has more devices than messages in flight.
+    const packetId = Buffer.of((place + 1) >> 8, (place + 1) & 0xff)
+    return mqttPacket(mqttStoredHead, Buffer.concat([mqttText(`devices/${device}/changes`), packetId, payload]))
+  },
+}
+
+const linkTopic = mqttText('v1/link')
+
+/** This server: gateways publish messages of the device connection, and users subscribe to all events. Contract 10. */
+const ownMqtt: Protocol = {
+  ...mqtt,
+  subscribe: (place) => [mqttConnect(place, 'reader'), mqttSubscribe('v1/events/+/+')],
+  introduce: (place) => [
+    mqttConnect(place, '*'),
+    hellosStep(place.devices, (hello) => mqttPacket(mqttPublish << 4, Buffer.concat([linkTopic, hello]))),
+  ],
+  publish: (device) => mqttPacket(mqttPublish << 4, Buffer.concat([linkTopic, updateOf(device)])),
+}
+
+/** This server: like `ownMqtt`, but subscribers receive values as text instead of events. */
+const ownMqttState: Protocol = {
+  ...ownMqtt,
+  subscribe: (place) => [mqttConnect(place, 'reader'), mqttSubscribe('v1/state/#')],
+  valueAt(bytes, at) {
+    let place = at + 1
+    while ((bytes[place++] as number) > 0x7f);
+    return place + 2 + bytes.readUInt16BE(place)
+  },
+}
+
+/** Like `ownMqtt`, but only PUBACK counts as a delivery: it is sent when the change is stored. */
+const ownMqttStored: Protocol = {
+  ...ownMqtt,
+  acknowledges: true,
+  lengthOf(bytes, at) {
+    const length = mqttStored.lengthOf(bytes, at)
+    if (length < 0 && (bytes[at] as number) >> 4 === mqttPublish)
+      throw new Error(bytes.toString('latin1', at, at - length))
+    return length
+  },
+  publish(device, _, { place }) {
+    const packetId = Buffer.of((place + 1) >> 8, (place + 1) & 0xff)
+    return mqttPacket((mqttPublish << 4) | 0b0010, Buffer.concat([linkTopic, packetId, updateOf(device)]))
+  },
+}
+
+/** The flake address of each device, from its WELCOME. */
+const addresses = new Map<string, string>()
+/** The fixed length of an address, because all messages of a load must have the same length. */
+const addressDigits = 12
+
+/** Sends HELLO of all devices, and waits for each WELCOME. */
+function hellosStep(devices: readonly string[], packed: (hello: Buffer) => Buffer): Step {
+  const hellos = devices.map((deviceIdentifier) =>
+    packed(Buffer.from(JSON.stringify({ type: 'HELLO', deviceIdentifier, ...reportingHello(1) }))),
+  )
+  return {
+    send: Buffer.concat(hellos),
+    answered(text) {
+      const welcomes = [...text.matchAll(/"flakeAddress":(\d+),"deviceIdentifier":"([^"]+)"[^}]*}/g)]
+      if (welcomes.length < devices.length) return 0
+      for (const [, address = '', device = ''] of welcomes) addresses.set(device, address)
+      return text.length
+    },
+  }
+}
+
+/** UPDATE of one property. `sequence`: the field `seq` with its comma, where the connection needs this field. */
+function updateOf(device: string, sequence = ''): Buffer {
+  const address = addresses.get(device)?.padEnd(addressDigits)
+  const updates = `[{"propId":${firstPropId},"value":${sampleDigits}}]`
+  return Buffer.from(
+    `{"type":"UPDATE","flakeAddress":${address},${sequence}"serviceIdentifier":"${serviceIdentifier}","updates":${updates}}`,
+  )
+}
+
+const acknowledgement = '{"type":"ACK"'
+
+/** This server's device connection in JSON over a websocket. Only ACK counts as a delivery. Contract 7. */
+const ownJson: Protocol = {
+  acknowledges: true,
+  lengthOf(bytes, at) {
+    const length = frameLengthOf(bytes, at)
+    if (length <= 0 || at + length > bytes.length) return Math.min(length, 0)
+    const from = payloadAt(bytes, at)
+    const text = bytes.toString('latin1', from, from + acknowledgement.length)
+    if (text !== acknowledgement) throw new Error(bytes.toString('latin1', from, at + length))
+    return length
+  },
+  subscribe: () => [],
+  introduce: ({ port, devices }) => [
+    upgradeStep({ port, path: '/api/v1/link', protocol: 'link.v1.json' }),
+    hellosStep(devices, (hello) => clientFrame(hello, opcodes.text)),
+  ],
+  publish: (device) => clientFrame(updateOf(device, `"seq":${firstSequence},`), opcodes.text),
 }
 
 export const protocols = {

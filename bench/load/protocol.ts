@@ -10,7 +10,7 @@ export interface Protocol {
   /** Returns where the last value of a delivery begins. Absent: the value begins after the last colon. */
   valueAt?(bytes: Buffer, at: number): number
   /** The first steps of a subscriber to all devices. */
-  subscribe(place: Place): readonly Step[] | Promise<readonly Step[]>
+  subscribe(place: Place): readonly Step[]
   introduce(place: Place & { readonly devices: readonly string[] }): readonly Step[]
   /** Set if the system acknowledges each message: then only acknowledgements count as deliveries. */
   readonly acknowledges?: true

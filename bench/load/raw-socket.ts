@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { clientFrame, opcodes } from '#bench/load/frames'
+import { clientFrame, frameReader, opcodes } from '#bench/load/frames'
 
 export interface Step {
   readonly send: string | Uint8Array
@@ -20,12 +20,23 @@ interface SocketOptions {
   readonly answerMsMax?: number
 }
 
-export interface Upgrade {
+interface Upgrade {
   readonly port: number
   readonly path: string
   readonly protocol?: string
   readonly authorization?: string | undefined
 }
+
+interface WebSocketOptions extends Upgrade, Omit<SocketOptions, 'received' | 'closed'> {
+  /** Called for each message; the bytes are only valid during the call. */
+  readonly onMessage: (bytes: Buffer, start: number, end: number) => void
+  readonly onRead?: (() => void) | undefined
+  /** Also called if the server refused the upgrade. `how`: the close code, or that there was none. */
+  readonly closed: (how: string) => void
+}
+
+/** In the error of a step that was not answered in time. */
+export const noAnswer = 'no answer'
 
 const readBytesDefault = 256 * 1024
 const readBuffers = new Map<number, Buffer>()
@@ -41,9 +52,24 @@ export class RawSocket {
     this.#socket = socket
   }
 
-  /** Opens a WebSocket; rejects with the answer of a server that refuses the upgrade. */
-  static open(options: SocketOptions & Upgrade): Promise<RawSocket> {
-    return RawSocket.connect(options, [upgradeStep(options)])
+  /**
+   * Opens a WebSocket, answers its pings, and passes on its messages. Rejects with the answer of a server that refuses
+   * the upgrade.
+   */
+  static async open({ onMessage, onRead, closed, ...options }: WebSocketOptions): Promise<RawSocket> {
+    let socket: RawSocket | undefined
+    let how = 'cut without a close frame'
+    const reader = frameReader((bytes, start, end, opcode) => {
+      if (opcode === opcodes.ping) socket?.write(clientFrame(bytes.subarray(start, end), opcodes.pong))
+      else if (opcode === opcodes.close) how = `close ${end - start >= 2 ? bytes.readUInt16BE(start) : 1005}`
+      else onMessage(bytes, start, end)
+    })
+    const received = (bytes: Buffer) => {
+      reader.push(bytes)
+      onRead?.()
+    }
+    socket = await RawSocket.connect({ ...options, received, closed: () => closed(how) }, [upgradeStep(options)])
+    return socket
   }
 
   /** Resolves when the last step is answered. */
@@ -89,7 +115,7 @@ export class RawSocket {
         }
       }
       const unanswered = (why: string) => new Error(`step ${raw.#step}: ${why} after ${raw.#text.slice(0, 300)}`)
-      socket.setTimeout(answerMsMax, () => socket.destroy(unanswered('no answer')))
+      socket.setTimeout(answerMsMax, () => socket.destroy(unanswered(noAnswer)))
       socket.once('connect', next)
       socket.on('error', reject)
       socket.once('close', () => {
@@ -106,10 +132,6 @@ export class RawSocket {
   /** The bytes must not change after the call. */
   write(bytes: Uint8Array): void {
     this.#socket.write(bytes)
-  }
-
-  pong(payload: Uint8Array): void {
-    this.#socket.write(clientFrame(payload, opcodes.pong))
   }
 
   pause(): void {

@@ -1,8 +1,8 @@
 import { Agent, request } from 'node:http'
 import { authorizationHeader } from '#bench/harness/identity'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
-import { CpuClock, type CpuUse } from '#bench/process-usage'
+import { type CpuUse, startCpuClock } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
 /** A client that reads the same answer repeatedly, as fast as it can, and counts its bytes. */
@@ -55,11 +55,11 @@ serveFunctions({
 
   /** Reads for this time, and then until the read in progress is complete. */
   async measure(milliseconds: number): Promise<ReadResult> {
-    const clock = new CpuClock(spec.processId)
+    const readClock = startCpuClock(spec.processId)
     const before = { reads, bytes }
     await sleep(milliseconds)
     isReading = false
     await reading
-    return { ...clock.read(), reads: reads - before.reads, bytes: bytes - before.bytes }
+    return { ...readClock(), reads: reads - before.reads, bytes: bytes - before.bytes }
   },
 })

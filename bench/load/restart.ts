@@ -1,5 +1,5 @@
 import { get, type IncomingMessage } from 'node:http'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import { request } from '#bench/http'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { identifierOf } from '#bench/load/fleet-link'
@@ -9,14 +9,6 @@ import { sleep, unixMs } from '#bench/time'
 export interface StartedServer {
   readonly port: number
   readonly spawnedAt: number
-}
-
-export interface StartSeen {
-  readonly firstAnswerMs: number
-}
-
-export interface ReadSeen {
-  readonly firstBytesMs: number
 }
 
 interface ReadDevice {
@@ -62,10 +54,11 @@ serveFunctions({
     fleet.close()
   },
 
-  async waitForServer({ port, spawnedAt }: StartedServer): Promise<StartSeen> {
+  /** Resolves with the time until the first answer, in ms. */
+  async waitForServer({ port, spawnedAt }: StartedServer): Promise<number> {
     while (unixMs() - spawnedAt < answerMsMax) {
       const answer = await request(`http://127.0.0.1:${port}/api/v1/health`).catch(() => undefined)
-      if (answer?.status === 200) return { firstAnswerMs: unixMs() - spawnedAt }
+      if (answer?.status === 200) return unixMs() - spawnedAt
       await sleep(retryEveryMs)
     }
     throw new Error(`no answer within ${answerMsMax / 1000} s`)
@@ -73,9 +66,9 @@ serveFunctions({
 
   /**
    * Reads the full state, and checks that all devices are there in order, each with its last acknowledged frame or a
-   * later one.
+   * later one. Resolves with the time until the first bytes, in ms.
    */
-  async read({ port, spawnedAt }: StartedServer): Promise<ReadSeen> {
+  async read({ port, spawnedAt }: StartedServer): Promise<number> {
     const url = `http://127.0.0.1:${port}/api/v1/devices?depth=2&raw=false`
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       get(url, { agent: false }, resolve).on('error', reject)
@@ -101,7 +94,7 @@ serveFunctions({
     if (rest.startsWith(deviceStart)) checkDevice(devices++, rest.slice(0, -1))
     const expected = fleet.options.devices
     if (devices !== expected) throw new Error(`the answer has ${devices} of ${expected} devices`)
-    return { firstBytesMs: startedAt - spawnedAt }
+    return startedAt - spawnedAt
   },
 })
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { Fleet } from '#bench/fleet/fleet'
-import { simultaneousDownloads } from '#bench/fleet/image-download'
 import { deviceKinds } from '#bench/fleet/kinds'
-import { authorizationHeader, callApi } from '#bench/harness/identity'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { simultaneousDownloads } from '#bench/fleet/updates'
+import { askApi, authorizationHeader, callApi } from '#bench/harness/identity'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
-import { CpuClock, type CpuUse } from '#bench/process-usage'
+import { type CpuUse, startCpuClock } from '#bench/process-usage'
 import { until } from '#bench/time'
 
 /** A fleet that gets firmware by a rollout. */
@@ -40,8 +40,8 @@ serveFunctions({
     await ask('PUT', '/rollout', { firmware, percent: 100 })
     await ask('POST', '/rollout/pause')
     const headers = authorizationHeader(authorizations?.person)
-    const path = `http://127.0.0.1:${port}/api/v1${project}/releases/${firmware}`
-    const { status } = await fetch(path, { method: 'PUT', headers, body: randomBytes(imageBytes) })
+    const upload = { method: 'PUT', headers, body: randomBytes(imageBytes) }
+    const { status } = await askApi(port, `${project}/releases/${firmware}`, upload)
     if (status !== 201) throw new Error(`the release was answered ${status}`)
     fleet = new Fleet({
       ...{ url: `ws://127.0.0.1:${port}`, devices, links, prefix: 'UPDATED', kinds: kind ? [kind] : [] },
@@ -53,7 +53,7 @@ serveFunctions({
   },
 
   async run(): Promise<RolloutResult> {
-    const clock = new CpuClock(spec.processId)
+    const readClock = startCpuClock(spec.processId)
     const { updates, faults } = fleet.counts
     await ask('POST', '/rollout/resume')
     await until(() => updates.updated === spec.devices || faults.length > 0, updatedMsMax)
@@ -63,7 +63,7 @@ serveFunctions({
     }
     const isDone = await until(isCounted, countedMsMax, 50)
     if (!isDone || faults.length > 0) throw new Error(`${JSON.stringify(updates)}; ${faults.join('; ')}`)
-    return { ...clock.read(), bytes: updates.bytes, downloadsAtOnceMax: simultaneousDownloads.most }
+    return { ...readClock(), bytes: updates.bytes, downloadsAtOnceMax: simultaneousDownloads.most }
   },
 })
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { Aedes } from 'aedes'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 
 /** As in its own documentation: everything in memory. */
 serveFunctions({

@@ -1,5 +1,5 @@
 import { type WebSocket, WebSocketServer } from 'ws'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 
 /** Like the broadcast example of the package: sends each message at `/publish` to all sockets at `/subscribe`. */
 serveFunctions({

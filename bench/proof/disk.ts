@@ -5,17 +5,17 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
+import { proofServer, type ServerPlace } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { HttpAnswer } from '#bench/http'
 import { type DiskFault, FaultyDisk, faultAt, faultText } from '#bench/proof/disk-faults'
-import { readStream } from '#bench/proof/opened-folder'
+import { readWorkloadStream } from '#bench/proof/opened-folder'
 import type { Proof } from '#bench/proof/outcome'
-import { proofServer } from '#bench/proof/server-settings'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
-import { sleep, until } from '#bench/time'
+import { isFulfilled, sleep, until } from '#bench/time'
 
 export interface DiskProofOptions {
   readonly seed: number
@@ -105,7 +105,7 @@ class DiskRun {
   readonly counts: typeof none
   readonly problems: string[]
   readonly #random: SeededRandom
-  readonly #where: { readonly port: number; readonly dataFolder: string }
+  readonly #where: ServerPlace
   readonly #trace: string
   readonly #print: (line: string) => void
   /** Whether the data can no longer be opened. */
@@ -176,10 +176,7 @@ class DiskRun {
     const server = new ServerProcess(this.#settings(disk.inFront))
     this.#server = server
     disk.watch(server.processId)
-    const isServing = await server.serving().then(
-      () => true,
-      () => false,
-    )
+    const isServing = await isFulfilled(server.serving())
     const before = disk.refusals
     const received = isServing ? await this.#live(label) : []
     if (isServing) await this.#judge(label, fault, disk.refusals, received)
@@ -229,7 +226,7 @@ class DiskRun {
     await this.#mustAnswer(label, refusals)
     // The stream can't be compared while tables cannot be read.
     if (!fault.isOnce && fault.activity === 'read') return
-    const { faults } = await readStream(this.#url, this.#runner as WorkloadRunner, received)
+    const { faults } = await readWorkloadStream(this.#url, this.#runner as WorkloadRunner, received)
     this.problems.push(...faults.map((text) => `${label}: before the restart: ${text}`))
   }
 
@@ -332,7 +329,7 @@ class DiskRun {
   async #mustHold(label: string, received: readonly StreamEvent[]): Promise<void> {
     const runner = this.#runner as WorkloadRunner
     await this.#settle(label)
-    const { faults } = await readStream(this.#url, runner, received)
+    const { faults } = await readWorkloadStream(this.#url, runner, received)
     this.problems.push(...faults.map((text) => `${label}: ${text}`))
   }
 
@@ -381,10 +378,9 @@ some call on (by strace, only for the server's process), two of three while the 
 small file system; needs root) while the workloads of the kill proof write.`,
   options: [option('--refusals N', 'disk faults', integer(1), 36), option('--fillings N', 'full disks', integer(0), 8)],
   async run({ seed, refusals, fillings }, print) {
-    const startedAt = performance.now()
     const { problems, skipReason, ...counts } = await proveDisk({ seed, refusals, fillings, print })
     return {
-      ...{ seed, seconds: (performance.now() - startedAt) / 1000, problems },
+      problems,
       summary: [
         `${refusals} times EIO, ${counts.serving} of them while the server served, ${counts.once} of them a single call: ` +
           `${counts.stopped} did not start and printed the reason, ${counts.readOnly} continued read-only and answered writes ` +

@@ -105,7 +105,7 @@ export class FrameComparison {
   }
 }
 
-export interface EventCheckerOptions {
+interface EventCheckerOptions {
   readonly name: string
   readonly url: string
   /** See `FrameComparison`. */
@@ -115,6 +115,28 @@ export interface EventCheckerOptions {
   readonly authorization?: string | undefined
   /** Called with each event. Returns whether the event is of a device outside of the fleets. */
   readonly others?: (event: StreamEvent) => boolean
+}
+
+/**
+ * Reads the whole stream from a position, compares it with the frames, and its state with that of the server.
+ * `differencesMax`: how many differences of the states are reported; 0: they are not compared.
+ */
+export async function readStream(
+  options: Omit<EventCheckerOptions, 'rule'>,
+  timeoutMs: number,
+  differencesMax?: number,
+): Promise<{ readonly frames: FrameComparison; readonly faults: readonly string[] }> {
+  const checker = new EventChecker({ ...options, rule: 'whole' })
+  const { dashboard, frames } = checker
+  dashboard.start()
+  const faults: string[] = []
+  if (!(await dashboard.caughtUp(timeoutMs))) faults.push('the stream could not be read to its end')
+  else if (differencesMax !== 0) {
+    const differences = await dashboard.differences(differencesMax)
+    faults.push(...differences.map((text) => `the stream folded from its start against GET /devices: ${text}`))
+  }
+  dashboard.stop()
+  return { frames, faults: [...faults, ...checker.problems()] }
 }
 
 /** A subscriber that compares all received events with the frames that fleets sent. */
@@ -134,7 +156,7 @@ export class EventChecker {
     if (typeof from === 'object') this.#lastOffset = from.offset
     this.frames = new FrameComparison(sentFrames, rule)
     this.dashboard = new Dashboard({
-      ...{ url, from, backoffMsMax: 300, ...(authorization !== undefined && { authorization }) },
+      ...{ url, from, backoffMsMax: 300, authorization },
       onEvent: (event) => {
         if (rule === 'whole') this.#checkIdentity(event)
         const isOthers = others?.(event) === true

@@ -1,13 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { integer, option } from '#bench/command-line'
-import { readState, type StreamEvent, streamHead } from '#bench/dashboard'
-import { FoldedState } from '#bench/dashboard/folded-state'
-import { EventChecker } from '#bench/proof/event-checker'
+import { readFoldedState, type StreamEvent, streamHead } from '#bench/dashboard'
+import { proofServer } from '#bench/harness/servers'
+import { type FrameComparison, readStream } from '#bench/proof/event-checker'
 import { LoadedServer, type LoadOptions, quietMsMax } from '#bench/proof/loaded-server'
-import type { Outcome, Proof } from '#bench/proof/outcome'
-import { proofServer } from '#bench/proof/server-settings'
+import { inKeptFolder, type Outcome, type Proof } from '#bench/proof/outcome'
 import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
 import { freePort, ServerProcess } from '#bench/server-process'
 import { sleep } from '#bench/time'
@@ -45,7 +41,7 @@ class KillRun {
   }
 
   async run(): Promise<Outcome> {
-    const { seed, secondsMax, rounds: wanted } = this.#options
+    const { secondsMax, rounds: wanted } = this.#options
     const server = this.#server
     const { problems } = server
     const startedAt = performance.now()
@@ -66,7 +62,7 @@ class KillRun {
     await this.#restart()
     const idle = this.#idleRounds
     if (idle > rounds / 2) problems.push(`${idle} of ${rounds} rounds acknowledged nothing`)
-    problems.push(...server.witness.problems(), ...fromStart.problems())
+    problems.push(...server.witness.problems(), ...fromStart.faults)
     const writes = Object.entries(server.runner.counts)
     const sum = (field: keyof ChangeCounts) => writes.reduce((total, [, counts]) => total + counts[field], 0)
     const idleKinds = writes.flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
@@ -75,7 +71,7 @@ class KillRun {
       problems.push(...idleKinds.map((name) => `${name}: nothing was acknowledged in ${rounds} rounds`))
     const seconds = (performance.now() - startedAt) / 1000
     return {
-      ...{ seed, seconds, problems },
+      problems,
       summary: [
         `${rounds} rounds in ${seconds.toFixed(0)} s, ${idle} without an acknowledgement; longest start ` +
           `${Math.round(server.longestStartMs)} ms`,
@@ -131,39 +127,21 @@ class KillRun {
     await this.#working
   }
 
-  async #readFromStart(): Promise<EventChecker> {
-    const { url, fleets, runner, problems } = this.#server
+  async #readFromStart() {
+    const { url, fleets, runner } = this.#server
     const { authorization, first } = runner
     const { sentFrames } = fleets
     // Uses the present epoch, because the server forgets old epochs after many starts. Contract 4.5.
     const { epoch } = await streamHead(url, authorization)
     const from = { epoch, offset: first.offset }
     const others = (event: StreamEvent) => runner.owns(event)
-    const reader = new EventChecker({
-      url,
-      sentFrames,
-      authorization,
-      others,
-      name: 'from the start',
-      from,
-      rule: 'whole',
-    })
-    reader.dashboard.start()
-    if (!(await reader.dashboard.caughtUp(quietMsMax * 2))) problems.push('the stream could not be read to its end')
-    const differences = await reader.dashboard.differences()
-    problems.push(...differences.map((text) => `the stream folded from its start against GET /devices: ${text}`))
-    reader.dashboard.stop()
-    return reader
+    return readStream({ url, sentFrames, authorization, others, name: 'from the start', from }, quietMsMax * 2)
   }
 
   /** A clean stop and the next start keep the state. */
   async #restart(): Promise<void> {
     const server = this.#server
-    const read = async () => {
-      const state = new FoldedState()
-      state.replace((await readState(server.url, server.runner.authorization)).entries)
-      return state
-    }
+    const read = () => readFoldedState(server.url, server.runner.authorization)
     server.fleets.close()
     const before = await read()
     await server.stop()
@@ -178,7 +156,7 @@ function settingsOf(round: number) {
   return { environment: { DURABILITY: round % 2 === 0 ? 'process' : 'disk' } }
 }
 
-function countsOf(report: ReturnType<EventChecker['frames']['report']>): string {
+function countsOf(report: ReturnType<FrameComparison['report']>): string {
   return (
     `${report.acknowledged} frames acknowledged, ${report.found} found, ${report.lost} lost, ${report.repeated} doubled or ` +
     `out of order, ${report.wrong} wrong, ${report.unacknowledged} unacknowledged but stored`
@@ -196,19 +174,14 @@ acknowledged write is there. DURABILITY alternates between process and disk. CON
     option('--life-ms N', 'maximum time between starting the server and killing it', integer(1), 2000),
     option('--seconds-max S', 'no round begins after this time', integer(1), 3600),
   ],
-  async run(given, print) {
-    const options = { ...given, print }
-    const dataFolder = await mkdtemp(join(tmpdir(), 'kill-proof-'))
-    const server = new LoadedServer(options, { port: await freePort(), dataFolder })
-    let hasHeld = false
-    try {
-      const outcome = await new KillRun(options, server).run()
-      hasHeld = outcome.problems.length === 0
-      return outcome
-    } finally {
-      await server.end()
-      if (hasHeld) await rm(dataFolder, { recursive: true, force: true })
-      else print(`the data folder is kept: ${dataFolder}`)
-    }
-  },
+  run: (given, print) =>
+    inKeptFolder('kill-proof-', print, async (dataFolder) => {
+      const options = { ...given, print }
+      const server = new LoadedServer(options, { port: await freePort(), dataFolder })
+      try {
+        return await new KillRun(options, server).run()
+      } finally {
+        await server.end()
+      }
+    }),
 }

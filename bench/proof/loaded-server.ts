@@ -1,8 +1,8 @@
 import type { StreamEvent } from '#bench/dashboard'
-import { callApi } from '#bench/harness/identity'
+import { createProvisioningKey } from '#bench/harness/identity'
+import { proofServer, type ServerPlace } from '#bench/harness/servers'
 import { EventChecker } from '#bench/proof/event-checker'
 import { ProofFleets } from '#bench/proof/fleets'
-import { proofServer, type ServerPlace } from '#bench/proof/server-settings'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
@@ -20,6 +20,7 @@ interface Load {
   readonly key: string
   readonly fleets: ProofFleets
   readonly runner: WorkloadRunner
+  readonly witness: EventChecker
 }
 
 export const quietMsMax = 60_000
@@ -34,7 +35,6 @@ export class LoadedServer {
   readonly #options: LoadOptions
   #process: ServerProcess | undefined
   #load: Load | undefined
-  #witness: EventChecker | undefined
 
   constructor(options: LoadOptions, place: ServerPlace) {
     this.#options = options
@@ -60,7 +60,7 @@ export class LoadedServer {
   }
 
   get witness(): EventChecker {
-    return this.#witness as EventChecker
+    return this.#started.witness
   }
 
   get changesAcknowledged(): number {
@@ -79,21 +79,15 @@ export class LoadedServer {
     const { pauseTimes = 1, isForeign } = this.#options
     const runner = await WorkloadRunner.open({ ...place, random, pauseTimes })
     const { authorization } = runner
-    const made = { person: authorization, body: { name: 'Fleets' } }
-    const { key } = await callApi<{ key: string }>(place.port, '/iam/provisioning-keys', made)
+    const key = await createProvisioningKey(place.port, authorization, 'Fleets')
     const fleets = new ProofFleets({ ...this.#options, port: place.port, key })
-    this.#load = { key, fleets, runner }
     const others = (event: StreamEvent) => runner.receive(event) || isForeign?.(event) === true
-    this.#witness = new EventChecker({
-      name: 'resumed',
-      url,
-      sentFrames: fleets.sentFrames,
-      from: 'state',
-      rule: 'newest',
-      authorization,
-      others,
+    const { sentFrames } = fleets
+    const witness = new EventChecker({
+      ...{ name: 'resumed', url, sentFrames, from: 'state', rule: 'newest', authorization, others },
     })
-    this.#witness.dashboard.start()
+    this.#load = { key, fleets, runner, witness }
+    witness.dashboard.start()
     await fleets.start()
     await this.check('at the beginning')
   }
@@ -127,7 +121,7 @@ export class LoadedServer {
   }
 
   async end(): Promise<void> {
-    this.#witness?.dashboard.stop()
+    this.#load?.witness.dashboard.stop()
     await this.#load?.runner.end()
     this.#load?.fleets.close()
     await this.#process?.kill()

@@ -1,13 +1,13 @@
-import { execFileSync } from 'node:child_process'
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { integer, option } from '#bench/command-line'
+import { killAtExit } from '#bench/exit-cleanup'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
-import { runSeeds, type SeedResult } from '#bench/proof/seeds'
-import { compileSimulation } from '#bench/proof/simulation-program'
 
 /** A bug planted in the server, and the result of the simulation. */
 export interface MutantReport {
@@ -100,19 +100,18 @@ async function findMutant(name: string, seedsMax: number): Promise<MutantReport>
   const program = await compileSimulation(own.path).catch((error: Error) => error)
   const report = { found: undefined as SeedResult | undefined, other: undefined as SeedResult | undefined, seeds: 0 }
   if (typeof program === 'string') {
-    const noted = seedOf(name)
-    const waiting = Array.from({ length: seedsMax }, (_, place) => place + 1)
-    if (noted !== undefined) waiting.unshift(noted)
-    await runSeeds({
-      program,
-      isHistoryOnly: name.startsWith('history-'),
-      next: () => (report.found ? undefined : waiting.shift()),
-      ended: (result) => {
-        report.seeds++
-        if (isAsExpected(result, expectation)) report.found = result
-        else if (result.fault !== undefined) report.other ??= result
-      },
-    })
+    const seeds = Array.from({ length: seedsMax }, (_, place) => place + 1)
+    let child: ChildProcess | undefined
+    for (const seed of [seedOf(name) ?? [], ...seeds].flat()) {
+      child ??= startSimulation(program, name.startsWith('history-') ? ['history'] : [])
+      const result = await resultOf(child, seed)
+      if (!child.connected) child = undefined
+      report.seeds++
+      if (isAsExpected(result, expectation)) report.found = result
+      else if (result.fault !== undefined) report.other ??= result
+      if (report.found) break
+    }
+    child?.disconnect()
   }
   await own.remove()
   const broken = program instanceof Error ? program.message : undefined
@@ -178,4 +177,70 @@ export function lineOf({ name, found, other, broken, seeds, seconds }: MutantRep
 
 function firstLine(text = ''): string {
   return (text.split('\n')[0] ?? '').slice(0, 200)
+}
+
+const program = 'test/simulation/seeds-process'
+
+/**
+ * Compiles the simulation, which is part of the tests and of no build.
+ *
+ * @param sources a copy of this project, which also gets the output; types are not checked
+ * @returns the program that runs seeds
+ */
+async function compileSimulation(sources: string): Promise<string> {
+  const modules = join(sources, 'node_modules')
+  symlinkSync(join(projectRoot, 'node_modules'), modules, 'dir')
+  const path = join(sources, 'tsconfig.simulation.json')
+  const compilerOptions = {
+    ...{ rootDir: sources, outDir: join(sources, 'dist'), typeRoots: [join(modules, '@types')] },
+    ...{ noCheck: true, noEmitOnError: false, incremental: false, tsBuildInfoFile: null },
+  }
+  const files = [join(sources, `${program}.ts`)]
+  const config = { extends: join(sources, 'tsconfig.json'), compilerOptions, include: [], files }
+  writeFileSync(path, JSON.stringify(config))
+  const compiler = join(projectRoot, 'node_modules/typescript/bin/tsc')
+  const child = spawn(process.execPath, [compiler, '-p', path], { stdio: ['ignore', 'inherit', 'inherit'] })
+  const [code] = await once(child, 'exit')
+  if (code !== 0) throw new Error(`the simulation in ${sources} was not compiled`)
+  return join(sources, 'dist', `${program}.js`)
+}
+
+/** The result of the run with one seed. */
+export interface SeedResult {
+  readonly seed: number
+  readonly fault?: string
+  /** The process of the run died without a result; `fault` describes how. */
+  readonly isDead?: true
+}
+
+/** The time limit of a run. A run takes a fraction of a second, or some seconds on a busy machine. */
+const seedMsMax = 120_000
+
+function startSimulation(program: string, args: readonly string[]): ChildProcess {
+  const execArgv = ['--enable-source-maps', '--max-semi-space-size=64']
+  const child = fork(program, args, { execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  killAtExit(child)
+  return child
+}
+
+function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
+  return new Promise((resolve) => {
+    let why = 'died'
+    const exited = (code: number | null, signal: string | null) =>
+      end({ seed, fault: `its process ${why}: ${signal ?? code}`, isDead: true })
+    const timer = setTimeout(() => {
+      why = `had no result after ${seedMsMax} ms, and was killed`
+      child.kill('SIGKILL')
+    }, seedMsMax)
+    child.once('message', end as (result: unknown) => void)
+    child.once('exit', exited)
+    child.send(seed)
+
+    function end(result: SeedResult): void {
+      clearTimeout(timer)
+      child.off('exit', exited)
+      child.off('message', end as (result: unknown) => void)
+      resolve(result)
+    }
+  })
 }

@@ -3,8 +3,8 @@ import { readConfig } from '#app/config'
 import { createLog } from '#app/log'
 import { isPlainFailure, type RunningServer, serve } from '#app/running-server'
 import type { StreamEvent } from '#bench/dashboard'
-import { EventChecker, type SentFrames } from '#bench/proof/event-checker'
-import { patientSettings } from '#bench/proof/server-settings'
+import { patientSettings } from '#bench/harness/servers'
+import { readStream, type SentFrames } from '#bench/proof/event-checker'
 import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 
 const catchUpMsMax = 20_000
@@ -40,48 +40,28 @@ export async function openFolder(folder: string, more: Readonly<Record<string, s
   }
 }
 
-export interface ReadStream {
-  /** For each fleet and device, the last frame in the stream. */
-  readonly lastFrames: readonly ArrayLike<number>[]
-  readonly faults: readonly string[]
-}
-
 /**
  * Reads the whole stream of the workloads: no offset may be missing, and an event that was received before must be
- * there unchanged. `fleets`: their acknowledged frames must be in it, and the state must match the stream.
+ * there unchanged. `fleets`: their acknowledged frames must be in it, and the state must match the stream. Returns the last
+ * frame of each device of each fleet, and the faults.
  */
-export async function readStream(
+export async function readWorkloadStream(
   url: string,
   { authorization, first }: Pick<WorkloadRunner, 'authorization' | 'first'>,
   received: readonly StreamEvent[],
   fleets: readonly SentFrames[] = [],
-): Promise<ReadStream> {
+) {
   const byOffset = new Map<number, string>()
   const others = (event: StreamEvent) => {
     byOffset.set(event.offset, JSON.stringify(event))
     return !fleets.some(({ prefix }) => String(event.deviceIdentifier).startsWith(`${prefix}-`))
   }
   const sentFrames = () => fleets
-  const checker = new EventChecker({
-    name: 'stream',
-    url,
-    sentFrames,
-    from: first,
-    rule: 'whole',
-    authorization,
-    others,
-  })
-  const { dashboard } = checker
-  dashboard.start()
-  const faults: string[] = []
-  if (!(await dashboard.caughtUp(catchUpMsMax))) faults.push('the stream could not be read to its end')
-  else if (fleets.length > 0) faults.push(...(await dashboard.differences(differencesMax)))
-  dashboard.stop()
-  faults.push(...checker.problems())
+  const options = { name: 'stream', url, sentFrames, from: first, authorization, others }
+  const { frames, faults } = await readStream(options, catchUpMsMax, fleets.length > 0 ? differencesMax : 0)
   const changed = received.find((event) => byOffset.get(event.offset) !== JSON.stringify(event))
-  if (changed)
-    faults.push(
-      `${changed.type} was published at ${changed.offset}, and the stream has ${byOffset.get(changed.offset) ?? 'nothing'} there`,
-    )
-  return { lastFrames: checker.frames.lastFrames, faults }
+  if (!changed) return { lastFrames: frames.lastFrames, faults }
+  const { type, offset } = changed
+  const fault = `${type} was published at ${offset}, and the stream has ${byOffset.get(offset) ?? 'nothing'} there`
+  return { lastFrames: frames.lastFrames, faults: [...faults, fault] }
 }

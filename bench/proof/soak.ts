@@ -82,7 +82,7 @@ export async function proveSoak(options: SoakOptions) {
   }
 }
 
-async function soak(server: LoadedServer, { minutes, seed, print, nodeArguments = [] }: SoakOptions) {
+async function soak(server: LoadedServer, { minutes, print, nodeArguments = [] }: SoakOptions) {
   const { problems } = server
   const probe = loadedBefore('harness/memory-probe')
   await server.start({
@@ -124,7 +124,7 @@ async function soak(server: LoadedServer, { minutes, seed, print, nodeArguments 
   const received = server.witness.frames.report()
   const acknowledged = Object.values(server.runner.counts).reduce((sum, each) => sum + each.acknowledged, 0)
   const outcome: Outcome = {
-    ...{ seed, seconds, problems },
+    problems,
     summary: [
       `${(seconds / 60).toFixed(1)} minutes, ${warmShare * 100} % of them warm-up: ${changesAcknowledged} changes acknowledged, ` +
         `${(changesAcknowledged / seconds).toFixed(0)} a second`,

@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
-import { type CaseResult, judge, type MeasureOptions, measure } from '#bench/harness/measure'
-import { pairedRatios, spreadOf } from '#bench/harness/statistics'
+import {
+  type Benchmark,
+  type Case,
+  type CaseResult,
+  type Figures,
+  judge,
+  type MeasureOptions,
+  measure,
+  type Round,
+} from '#bench/harness/benchmark'
+import { spreadOf } from '#bench/harness/statistics'
 
 const form = { title: 'speed', digits: 0, isCompared: true }
 
@@ -102,10 +110,6 @@ test.each([
   ['an even number', [10, 1, 2, 4], { median: 3, min: 1, max: 10 }],
 ])('the spread of %s of values has their median, minimum and maximum', (_, values, spread) => {
   expect(spreadOf(values)).toEqual(spread)
-})
-
-test('ratios are those of the values of each round, not of the medians', () => {
-  expect(pairedRatios([1, 9, 5], [9, 1, 5])).toEqual({ median: 1, min: 1 / 9, max: 9 })
 })
 
 describe('a target', () => {

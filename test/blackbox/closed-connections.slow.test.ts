@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
+import { type ProbedServer, startProbed } from '#bench/harness/servers'
 import { reportOf } from '#bench/proof/workloads/reports'
 
 /** Each request has a new connection, as of a device that wakes up, reports and sleeps. */

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import type { FileOperation } from '#bench/proof/power/file-operations'
+import type { FileOperation } from '#bench/proof/power/disk-state'
 import { tryStates, withRecording } from '#bench/proof/power/power'
 
 const hasStrace = spawnSync('strace', ['--version']).status === 0

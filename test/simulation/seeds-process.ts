@@ -1,4 +1,4 @@
-import type { SeedResult } from '#bench/proof/seeds'
+import type { SeedResult } from '#bench/proof/mutants'
 import { runHistory } from '#test/simulation/history-run'
 import { run } from '#test/simulation/run'
 

@@ -1,7 +1,7 @@
 import { integer, option } from '#bench/command-line'
-import { readState, type StreamEvent, streamHead } from '#bench/dashboard'
-import { FoldedState } from '#bench/dashboard/folded-state'
-import { type Authorizations, askApi, callApi, gateway } from '#bench/harness/identity'
+import { readFoldedState, type StreamEvent, streamHead } from '#bench/dashboard'
+import type { FoldedState } from '#bench/dashboard/folded-state'
+import { type Authorizations, askApi, callApi, createProvisioningKey, gateway } from '#bench/harness/identity'
 import { type NatsServer, noNats } from '#bench/harness/nats-servers'
 import { LoadFleet } from '#bench/load/fleet'
 import { type ClusterNode, ClusterUnderProof } from '#bench/proof/cluster/nodes'
@@ -51,7 +51,6 @@ class ClusterRun {
   }
 
   async run(): Promise<Outcome> {
-    const startedAt = performance.now()
     await this.#load()
     await this.#measured('SIGKILL of the owner', bars.kill, (owner) => owner.process.kill())
     await this.#measured('SIGKILL of the owner and of the leader of the log', bars.killWithLeader, async (owner) => {
@@ -66,20 +65,12 @@ class ClusterRun {
     if (this.#options.outageSeconds > 0) await this.#outage()
     await this.#disturbances()
     await this.#end()
-    return {
-      seed: this.#options.seed,
-      seconds: (performance.now() - startedAt) / 1000,
-      summary: this.#summary,
-      problems: this.#problems,
-    }
+    return { summary: this.#summary, problems: this.#problems }
   }
 
   async #load(): Promise<void> {
     const { person, balancer, nodes } = this.#cluster
-    const { key } = await callApi<{ key: string }>(balancer.port, '/iam/provisioning-keys', {
-      person,
-      body: { name: 'Fleets' },
-    })
+    const key = await createProvisioningKey(balancer.port, person, 'Fleets')
     const startedAt = performance.now()
     await this.#createDevices({ link: gateway(key), person: '' })
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
@@ -295,20 +286,16 @@ class ClusterRun {
     fleets.close()
     this.#problems.push(...fleets.faults.map((fault) => `link: ${fault}`))
     const { nodes, person } = this.#cluster
-    const states = await Promise.all(
-      nodes.map(async ({ place }) => (await readState(`http://127.0.0.1:${place.port}`, person)).entries),
-    )
-    const folded = states.map((entries) => {
-      const state = new FoldedState()
-      state.replace(entries)
-      return state
-    })
-    for (const [place, state] of folded.entries()) {
-      const differences = state.differences(folded[0] as FoldedState)
-      this.#problems.push(...differences.map((text) => `node ${nodes[place]?.name} against ${nodes[0]?.name}: ${text}`))
+    const [first, ...others] = (await Promise.all(
+      nodes.map(({ place }) => readFoldedState(`http://127.0.0.1:${place.port}`, person)),
+    )) as [FoldedState, ...FoldedState[]]
+    for (const [place, state] of others.entries()) {
+      const differences = state.differences(first)
+      this.#problems.push(
+        ...differences.map((text) => `node ${nodes[place + 1]?.name} against ${nodes[0]?.name}: ${text}`),
+      )
     }
-    const existing = new Set(states[0]?.map(({ deviceIdentifier }) => deviceIdentifier))
-    const lost = this.#writer.identifiers.filter((identifier) => !existing.has(identifier))
+    const lost = this.#writer.identifiers.filter((identifier) => !first.devices.has(identifier))
     if (lost.length > 0) this.#problems.push(`${lost.length} created devices do not exist: ${lost.slice(0, 5)}`)
     const { acknowledged } = this.#checkers[0]?.frames.report() ?? {}
     this.#note(`${acknowledged} frames and ${this.#writer.created} created devices were acknowledged and found`)

@@ -1,12 +1,12 @@
 import { copyFile } from 'node:fs/promises'
+import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { jetstreamManager } from '@nats-io/jetstream'
-import { connect } from '@nats-io/transport-node'
-import { basic, callApi } from '#bench/harness/identity'
+import { type ClusterInfo, jetstreamManager } from '@nats-io/jetstream'
+import { connect as connectNats } from '@nats-io/transport-node'
+import { administrator, callApi, readToken } from '#bench/harness/identity'
 import { NatsServer } from '#bench/harness/nats-servers'
+import { proofServer, type ServerPlace } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { Balancer } from '#bench/proof/cluster/balancer'
-import { patientSettings, proofServer, type ServerPlace } from '#bench/proof/server-settings'
 import { freePort, ServerProcess } from '#bench/server-process'
 import { sleep } from '#bench/time'
 
@@ -54,7 +54,8 @@ export class ClusterUnderProof {
   readonly nodes: readonly ClusterNode[]
   readonly servers: readonly NatsServer[]
   readonly balancer: Balancer
-  #person = ''
+  /** Authorization of the administrator. */
+  person = ''
 
   private constructor(nodes: readonly ClusterNode[], servers: readonly NatsServer[], balancer: Balancer) {
     this.nodes = nodes
@@ -71,22 +72,15 @@ export class ClusterUnderProof {
       nodes.push(new ClusterNode(name, place, environment))
     }
     const ports = () => nodes.filter(({ isRunning }) => isRunning).map(({ place }) => place.port)
-    const cluster = new ClusterUnderProof(nodes, servers, await Balancer.start(ports))
+    const cluster = new ClusterUnderProof(nodes, servers, await startBalancer(ports))
     const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]]
     await first.start()
     for (const { place } of others) {
       await copyFile(join(first.place.dataFolder, 'identity.key'), join(place.dataFolder, 'identity.key'))
     }
     await Promise.all(others.map((node) => node.start()))
-    const who = { name: patientSettings.ADMIN_NAME, password: patientSettings.ADMIN_PASSWORD }
-    const { token } = await callApi<{ token: string }>(first.place.port, '/iam/token', { person: basic(who) })
-    cluster.#person = `Bearer ${token}`
+    cluster.person = `Bearer ${await readToken(first.place.port, administrator)}`
     return cluster
-  }
-
-  /** Authorization of the administrator. */
-  get person(): string {
-    return this.#person
   }
 
   /** Undefined if the node gives no status, for example while it opens its store. */
@@ -121,37 +115,30 @@ export class ClusterUnderProof {
 
   /** The NATS server that leads the log. */
   async leader(): Promise<NatsServer> {
-    const connection = await connect({ servers: this.servers.map(({ url }) => url) })
-    try {
-      for (let tries = 0; tries < 100; tries++, await sleep(100)) {
-        const manager = await jetstreamManager(connection)
-        const { cluster } = await manager.streams.info('devices_log')
-        const server = this.servers.find(({ name }) => name === cluster?.leader)
-        if (server) return server
-      }
-      throw new Error('the log has no leader')
-    } finally {
-      await connection.close()
-    }
+    const { leader } = await this.#log('has no leader', ({ leader }) =>
+      this.servers.some(({ name }) => name === leader),
+    )
+    return this.servers.find(({ name }) => name === leader) as NatsServer
   }
 
   /** Waits until all servers have the whole log, so that the next failure hits a complete cluster. */
   async serversFollowed(): Promise<void> {
-    const connection = await connect({ servers: this.servers.map(({ url }) => url) })
+    await this.#log('is not on all servers', ({ leader, replicas = [] }) => {
+      return !!leader && replicas.length === this.servers.length - 1 && replicas.every(({ current }) => current)
+    })
+  }
+
+  /** Waits until this is true of the log's servers. @throws Error after 30 s */
+  async #log(what: string, isTrue: (servers: ClusterInfo) => boolean): Promise<ClusterInfo> {
+    const connection = await connectNats({ servers: this.servers.map(({ url }) => url) })
     try {
       for (let tries = 0; tries < 300; tries++, await sleep(100)) {
         const info = await jetstreamManager(connection)
           .then((manager) => manager.streams.info('devices_log'))
           .catch(() => undefined)
-        const replicas = info?.cluster?.replicas ?? []
-        if (
-          info?.cluster?.leader &&
-          replicas.length === this.servers.length - 1 &&
-          replicas.every((each) => each.current)
-        )
-          return
+        if (info?.cluster && isTrue(info.cluster)) return info.cluster
       }
-      throw new Error('the servers of the log did not follow each other within 30 s')
+      throw new Error(`the log ${what} after 30 s`)
     } finally {
       await connection.close()
     }
@@ -162,4 +149,52 @@ export class ClusterUnderProof {
     await Promise.all(this.nodes.filter(({ isRunning }) => isRunning).map(({ process }) => process.kill()))
     await Promise.all(this.servers.map((server) => server.discard()))
   }
+}
+
+interface Balancer {
+  readonly port: number
+  stop(): void
+}
+
+/** Forwards each client to one of these ports on loopback that accepts the connection. The ports are used in rotation. */
+async function startBalancer(portsNow: () => readonly number[]): Promise<Balancer> {
+  const sockets = new Set<Socket>()
+  let turn = 0
+  const note = (socket: Socket) => {
+    sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+    return socket
+  }
+  const forward = (client: Socket, attempts: number) => {
+    const ports = portsNow()
+    const port = ports[turn++ % ports.length]
+    if (port === undefined || attempts === 0) {
+      client.destroy()
+      return
+    }
+    const server = note(connect(port, '127.0.0.1'))
+    const tryNext = () => forward(client, attempts - 1)
+    server.once('error', tryNext)
+    server.once('connect', () => {
+      server.off('error', tryNext)
+      for (const [from, to] of [
+        [client, server],
+        [server, client],
+      ] as const) {
+        from.on('error', () => to.destroy())
+        from.on('close', () => to.destroy())
+        from.pipe(to)
+      }
+    })
+  }
+  const listener = createServer((client) => forward(note(client), portsNow().length * 2))
+  const port = await freePort()
+  await new Promise<void>((resolve) => listener.listen(port, '127.0.0.1', resolve))
+  const stop = () => {
+    listener.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  return { port, stop }
 }

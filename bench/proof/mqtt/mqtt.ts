@@ -1,15 +1,13 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent, type StreamPosition, streamHead } from '#bench/dashboard'
 import { killAtExit } from '#bench/exit-cleanup'
-import { administrator, callApi, readToken } from '#bench/harness/identity'
+import { administrator, createProvisioningKey, readToken } from '#bench/harness/identity'
+import { proofServer } from '#bench/harness/servers'
 import { projectRoot } from '#bench/project-root'
-import type { Outcome, Proof } from '#bench/proof/outcome'
-import { proofServer } from '#bench/proof/server-settings'
+import { inKeptFolder, type Outcome, type Proof } from '#bench/proof/outcome'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, startServer } from '#bench/server-process'
 import { sleep } from '#bench/time'
@@ -139,7 +137,6 @@ async function prove(
   print: (line: string) => void,
 ): Promise<Outcome> {
   const { seed, kills, lifeMs, python } = options
-  const startedAt = performance.now()
   const random = new SeededRandom(seed)
   const [port, mqttPort] = [await freePort(), await freePort()]
   const problems: string[] = []
@@ -150,8 +147,7 @@ async function prove(
   let server: ServerProcess = await start(0)
   try {
     const authorization = `Bearer ${await readToken(port, administrator)}`
-    const body = { name: 'Publishers' }
-    const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
+    const key = await createProvisioningKey(port, authorization, 'Publishers')
     const first = await streamHead(server.url, authorization)
     const running = publishers.map((settings) => new Publisher(settings, python, { port: mqttPort, key }))
     await Promise.all(running.map(({ connected }) => connected))
@@ -182,7 +178,7 @@ async function prove(
       `${kills} kills, ${publishers.length} publishers, ${connections} connections: ${published} messages published and ` +
         `found, ${repeated} with QoS 1 stored again`,
     ]
-    return { seed, seconds: (performance.now() - startedAt) / 1_000, summary, problems }
+    return { summary, problems }
   } finally {
     await server.kill()
   }
@@ -205,10 +201,6 @@ with paho-mqtt (Debian: python3-paho-mqtt).`,
   ],
   async run(options, print) {
     if (!isPahoIn(options.python)) throw new Error(`${options.python} has no paho-mqtt`)
-    const dataFolder = await mkdtemp(join(tmpdir(), 'mqtt-proof-'))
-    const outcome = await prove(options, dataFolder, print)
-    if (outcome.problems.length === 0) await rm(dataFolder, { recursive: true, force: true })
-    else print(`the data folder is kept: ${dataFolder}`)
-    return outcome
+    return inKeptFolder('mqtt-proof-', print, (dataFolder) => prove(options, dataFolder, print))
   },
 }

@@ -1,24 +1,16 @@
 import { type StreamEvent, type StreamPosition, streamHead } from '#bench/dashboard'
 import { identityOn } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
-import { type ServerTarget, startAuthenticated } from '#bench/harness/servers'
+import { type ServerPlace, type ServerTarget, startAuthenticated } from '#bench/harness/servers'
+import { allowedMs, spreadOf } from '#bench/harness/statistics'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { addEnds, count, type EndCounts, endFaults, endsText } from '#bench/load/end-counts'
 import { identifierOf } from '#bench/load/fleet-link'
 import { sendSingleRequest } from '#bench/load/single-request'
 import { processUsage } from '#bench/process-usage'
-import { EventChecker } from '#bench/proof/event-checker'
+import { readStream } from '#bench/proof/event-checker'
 import type { CaseSize, OverloadCase } from '#bench/proof/overload/cases'
-import type { CountedLoadOptions, FrameCounts } from '#bench/proof/overload/counted-load'
-import {
-  goodInRow,
-  type NormalLatency,
-  normalLatencyOf,
-  recoveredAfter,
-  recoverWithinS,
-  type Second,
-  worstOf,
-} from '#bench/proof/overload/recovery'
+import type { CountedLoadOptions, FrameCounts, Second } from '#bench/proof/overload/counted-load'
 import { freePort, type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 import { sleep, unixMs } from '#bench/time'
 
@@ -51,6 +43,10 @@ const mib = 1024 * 1024
 /** The time limit for reading a stream of a million events and more. */
 const readMsMax = 600_000
 const problemsMax = 20
+/** This many consecutive seconds must be good, because a single good second may be chance. */
+const goodInRow = 3
+/** The promised recovery time. */
+const recoverWithinS = 5
 const rated = { prefix: 'RATED', service: '5f2a7c10-0001-4b6d-9e3f-a0000000000c', links: 50 } as const
 /** Allowed answers to clients that behave well while others overload the server. */
 const bystanders = { allowed: ['200', '429', '503', 'ERROR OVERLOADED', 'close 1013'], needed: [['200']] } as const
@@ -69,13 +65,13 @@ export async function runCase(kind: OverloadCase, options: CaseOptions): Promise
 class CaseRun {
   readonly #kind: OverloadCase
   readonly #options: CaseOptions
-  readonly #where: { readonly port: number; readonly dataFolder: string }
+  readonly #where: ServerPlace
   readonly #rated = new Remote('proof/overload/counted-load')
   readonly #attack: Remote
   readonly #problems: string[] = []
   #server: ServerProcess | undefined
 
-  constructor(kind: OverloadCase, options: CaseOptions, where: { readonly port: number; readonly dataFolder: string }) {
+  constructor(kind: OverloadCase, options: CaseOptions, where: ServerPlace) {
     this.#kind = kind
     this.#options = options
     this.#where = where
@@ -136,17 +132,12 @@ class CaseRun {
       const authorization = place.authorizations?.person
       const isCounted = ({ deviceIdentifier }: StreamEvent) =>
         frameCounts.some(({ prefix }) => String(deviceIdentifier).startsWith(`${prefix}-`))
-      const checker = new EventChecker({
-        ...{ name: 'stream', url, from: first, rule: 'whole', authorization, sentFrames: () => frameCounts },
-        others: (event) => !isCounted(event),
-      })
-      const { dashboard } = checker
-      dashboard.start()
-      if (!(await dashboard.caughtUp(readMsMax))) this.#problems.push('the stream could not be read to its end')
-      this.#problems.push(...(await dashboard.differences()).map((text) => `stream against GET /devices: ${text}`))
-      dashboard.stop()
-      this.#problems.push(...checker.problems().slice(0, problemsMax))
-      return checker.frames.report().acknowledged
+      const others = (event: StreamEvent) => !isCounted(event)
+      const sentFrames = () => frameCounts
+      const options = { name: 'stream', url, from: first, authorization, sentFrames, others }
+      const { frames, faults } = await readStream(options, readMsMax)
+      this.#problems.push(...faults.slice(0, problemsMax))
+      return frames.report().acknowledged
     } catch (error) {
       this.#problems.push(`the stored data can't be read: ${error instanceof Error ? error.message : error}`)
       return 0
@@ -263,6 +254,38 @@ function watchMemory(processId: number): () => { readonly ownMib: number; readon
     read()
     return peak
   }
+}
+
+/** The p99 of a normal second before the overload, and the highest p99 that is permitted afterwards. */
+interface NormalLatency {
+  readonly p99: number
+  readonly allowed: number
+}
+
+/** Uses the median of the seconds, because other guests of the machine delay some. */
+function normalLatencyOf(seconds: readonly Second[]): NormalLatency {
+  const p99 = spreadOf(seconds.map((second) => second.p99)).median
+  return { p99, allowed: allowedMs(p99) }
+}
+
+/** Seconds from `endedAt` (Unix ms) to the first of `goodInRow` consecutive good seconds; undefined: not yet. */
+function recoveredAfter(
+  seconds: readonly Second[],
+  endedAt: number,
+  { allowed }: Pick<NormalLatency, 'allowed'>,
+): number | undefined {
+  let good = 0
+  for (const [place, { at, p99 }] of seconds.entries()) {
+    if (at < endedAt) continue
+    good = p99 <= allowed ? good + 1 : 0
+    if (good === goodInRow) return ((seconds[place - goodInRow + 1] as Second).at - endedAt) / 1000
+  }
+  return undefined
+}
+
+/** The highest p99 of the seconds that began between `from` and `to`, for the report. */
+function worstOf(seconds: readonly Second[], from: number, to: number): number {
+  return Math.max(0, ...seconds.filter(({ at }) => at >= from && at < to).map(({ p99 }) => p99))
 }
 
 /** The text for a late recovery; undefined if the server recovered in time. `after`: the seconds after the overload. */

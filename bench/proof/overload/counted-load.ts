@@ -1,4 +1,4 @@
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { LatencyHistogram } from '#bench/histogram'
 import { lastValue } from '#bench/load/dashboards'
@@ -8,9 +8,8 @@ import { localAddressOf } from '#bench/load/single-request'
 import { numberOf } from '#bench/load/update-template'
 import type { SentFrames } from '#bench/proof/event-checker'
 import { EventClient } from '#bench/proof/overload/event-client'
-import type { Second } from '#bench/proof/overload/recovery'
 import { SeededRandom } from '#bench/random'
-import { sleep } from '#bench/time'
+import { isFulfilled, sleep } from '#bench/time'
 
 /**
  * Devices that report at a steady rate, and a dashboard that receives all their events. The latency of an event counts
@@ -34,6 +33,16 @@ export interface CountedLoadOptions extends ServerTarget, Omit<LoadFleetOptions,
 export interface FrameCounts extends SentFrames {
   readonly ends: EndCounts
   readonly faults: readonly string[]
+}
+
+/**
+ * One second of the rated load. `p99`: latency, at a dashboard, of the events of the frames that were due in this
+ * second.
+ */
+export interface Second {
+  readonly at: number
+  /** `Number.MAX_VALUE` when the events of more than one frame in a hundred are missing. */
+  readonly p99: number
 }
 
 const settleMsMax = 60_000
@@ -101,10 +110,7 @@ serveFunctions({
   async settle(): Promise<boolean> {
     if (options.disconnectsAfterRun) return true
     if (!isAttack || options.isStorm) fleet.pause()
-    return fleet.settled(settleMsMax).then(
-      () => true,
-      () => false,
-    )
+    return isFulfilled(fleet.settled(settleMsMax))
   },
 
   frameCounts(): FrameCounts {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { callApi } from '#bench/harness/identity'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { request } from '#bench/http'
 import { count, type EndCounts } from '#bench/load/end-counts'

@@ -1,9 +1,9 @@
 import type { ServerTarget } from '#bench/harness/servers'
-import { clientFrame, frameReader, opcodes } from '#bench/load/frames'
-import { RawSocket } from '#bench/load/raw-socket'
+import { clientFrame, opcodes } from '#bench/load/frames'
+import { noAnswer, RawSocket } from '#bench/load/raw-socket'
 import { localAddressOf, unanswered } from '#bench/load/single-request'
 
-export interface EventClientOptions extends ServerTarget {
+interface EventClientOptions extends ServerTarget {
   /** Determines the client's address on this machine; absent: the default address. */
   readonly number?: number
   readonly query: Readonly<Record<string, string>>
@@ -19,24 +19,21 @@ const readBytes = 64 * 1024
 export class EventClient {
   #socket: RawSocket | undefined
   #isClosed = false
-  #closeCode: number | undefined
+  #end = ''
 
   /** Undefined when the upgrade succeeded; otherwise the status or a description. */
   async enter(options: EventClientOptions): Promise<string | undefined> {
     const { port, authorizations, number, query, onText, closed } = options
-    const reader = frameReader((bytes, start, end, opcode) => {
-      if (opcode === opcodes.text) onText?.(bytes, start, end)
-      else if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
-      else if (opcode === opcodes.close) this.#closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
-    })
-    const opening = RawSocket.open({
+    return RawSocket.open({
       port,
       path: `/api/v1/events?${new URLSearchParams(query)}`,
       authorization: authorizations?.person,
+      answerMsMax: openMsMax,
       ...(number !== undefined && { localAddress: localAddressOf(number), readBytes }),
-      received: (bytes) => reader.push(bytes),
-      closed: () => {
+      onMessage: (bytes, start, end) => onText?.(bytes, start, end),
+      closed: (how) => {
         this.#isClosed = true
+        this.#end = how
         if (this.#socket) closed?.()
       },
     }).then(
@@ -44,13 +41,10 @@ export class EventClient {
         this.#socket = socket
         return undefined
       },
-      (error: Error) => /HTTP\/1\.1 (\d{3})/.exec(error.message)?.[1] ?? unanswered.outside,
+      ({ message }: Error) =>
+        /HTTP\/1\.1 (\d{3})/.exec(message)?.[1] ??
+        (message.includes(noAnswer) ? unanswered.silent : unanswered.outside),
     )
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => resolve(unanswered.silent), openMsMax)
-    })
-    return Promise.race([opening, late]).finally(() => clearTimeout(timer))
   }
 
   get isInside(): boolean {
@@ -62,8 +56,9 @@ export class EventClient {
     return this.#socket !== undefined && this.#isClosed
   }
 
+  /** How the connection ended; empty before that. */
   get end(): string {
-    return this.#closeCode === undefined ? 'cut without a close frame' : `close ${this.#closeCode}`
+    return this.#end
   }
 
   sendText(text: string): void {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { sendSingleRequest } from '#bench/load/single-request'
@@ -8,7 +8,7 @@ import { sendSingleRequest } from '#bench/load/single-request'
  * Sends bodies of a gigabyte to routes for small and for large bodies, or heads at the limit and above it, on many
  * connections, one request after the other on each.
  */
-export interface LargeRequestsOptions extends ServerTarget {
+interface LargeRequestsOptions extends ServerTarget {
   readonly parts: 'bodies' | 'heads'
   readonly atOnce: number
 }

@@ -3,30 +3,19 @@ import { amount, integer, option } from '#bench/command-line'
 import { identityOn } from '#bench/harness/identity'
 import { standardLoad, underLoad } from '#bench/harness/running-load'
 import { ownServer } from '#bench/harness/servers'
-import type { Proof } from '#bench/proof/outcome'
-import { type CaseReport, runCase } from '#bench/proof/overload/case-runner'
+import type { Outcome, Proof } from '#bench/proof/outcome'
+import { type CaseOptions, type CaseReport, runCase } from '#bench/proof/overload/case-runner'
 import { overloadCases } from '#bench/proof/overload/cases'
 
-export interface OverloadProofOptions {
+export interface OverloadProofOptions extends Omit<CaseOptions, 'name' | 'rated' | 'seconds'> {
   readonly names: readonly string[]
-  readonly seed: number
   /** Rated load in frames a second; absent: a tenth of the maximum, which is measured first. */
   readonly rated?: number
-  /** A factor for the numbers of devices, links, dashboards and clients. */
-  readonly scale: number
   readonly seconds?: number
-  readonly baselineSeconds: number
-  /** See `CaseOptions`. */
-  readonly observationSeconds: number
-  /** See `CaseOptions`. */
-  readonly planted?: readonly string[]
-  readonly print: (line: string) => void
 }
 
-interface OverloadProofReport {
+interface OverloadProofReport extends Outcome {
   readonly cases: Readonly<Record<string, CaseReport>>
-  readonly summary: readonly string[]
-  readonly problems: readonly string[]
 }
 
 const ratedShare = 0.1
@@ -80,14 +69,7 @@ const memoryMeant =
   'The cap applies to private memory (RssAnon, read 20 times a second). Mapped files (the program and tables of the ' +
   'database), which the kernel can reclaim, are measured and not judged.'
 
-interface GivenOptions {
-  readonly only: string
-  readonly rated?: number
-  readonly seconds?: number
-  readonly scale: number
-}
-
-export const overloadProof: Proof<GivenOptions> = {
+export const overloadProof: Proof<Pick<OverloadProofOptions, 'rated' | 'seconds' | 'scale'> & { only: string }> = {
   about: 'ten times the load, reconnect storms, many dashboards, floods and slow clients',
   help: `Overloads a server in several ways, one after the other, each with its own server, rated for a tenth of the measured
 maximum: memory must stay below a cap, refused clients must get an answer, acknowledged changes must be stored once, and
@@ -100,10 +82,6 @@ ${cases.map(([name, { about, seconds, capMib }]) => `  ${name.padEnd(11)} ${abou
     option('--seconds S', 'duration of each overload (default: as above)', integer(1)),
     option('--scale F', 'a factor for the numbers of devices, links, dashboards and clients, up to 1', amount(1), 1),
   ],
-  async run({ only, ...given }, print) {
-    const startedAt = performance.now()
-    const sizes = { baselineSeconds: 6, observationSeconds: 30 }
-    const { summary, problems } = await proveOverload({ ...given, ...sizes, names: only.split(','), print })
-    return { seed: given.seed, seconds: (performance.now() - startedAt) / 1000, summary, problems }
-  },
+  run: ({ only, ...given }, print) =>
+    proveOverload({ ...given, baselineSeconds: 6, observationSeconds: 30, names: only.split(','), print }),
 }

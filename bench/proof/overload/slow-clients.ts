@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { callApi } from '#bench/harness/identity'
-import { serveFunctions } from '#bench/harness/remote-functions'
+import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { localAddressOf, unanswered } from '#bench/load/single-request'
@@ -9,7 +9,7 @@ import { type SlowPhase, slowPhases } from '#bench/proof/overload/slow-phases'
 import { sleep } from '#bench/time'
 
 /** Clients that hold connections by being slow, in every phase of a connection. */
-export interface SlowClientsOptions extends ServerTarget {
+interface SlowClientsOptions extends ServerTarget {
   readonly each: number
 }
 

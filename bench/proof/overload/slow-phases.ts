@@ -15,10 +15,10 @@ export interface SlowPhase {
   readonly withinS: number
 }
 
-/** There was no request that could be answered. */
-const nothingAsked = ['closed without an answer']
 /** uWebSockets.js checks its timeouts every four seconds. */
 const idleWithinS = 16
+/** There was no request that could be answered. */
+const dropped = { ends: ['closed without an answer'], withinS: idleWithinS }
 /** The server pings every half minute, and closes after two minutes. */
 const deadWithinS = 125
 /** The server closes some 12 s after the client took the last bytes. With many clients at once, answers begin late. */
@@ -37,35 +37,27 @@ const upgraded = /^HTTP\/1\.1 101 [\s\S]*\r\n\r\n/
 
 /** Every phase of a connection in which a client can be slow. */
 export const slowPhases: Readonly<Record<string, SlowPhase>> = {
-  'not a byte': { bytes: () => '', ends: nothingAsked, withinS: idleWithinS },
-  'the request line': { bytes: () => 'GET /', drip: 'a', ends: nothingAsked, withinS: idleWithinS },
+  'not a byte': { bytes: () => '', ...dropped },
+  'the request line': { bytes: () => 'GET /', drip: 'a', ...dropped },
   headers: {
     bytes: (place) => `${line('GET', '/health')}${host(place)}X-A: `,
-    drip: 'a',
-    ends: nothingAsked,
-    withinS: idleWithinS,
+    ...{ drip: 'a', ...dropped },
   },
   'the upgrade': {
     bytes: (place) => `${line('GET', '/link')}${host(place)}${upgrade}X-A: `,
-    drip: 'a',
-    ends: nothingAsked,
-    withinS: idleWithinS,
+    ...{ drip: 'a', ...dropped },
   },
   'a body': {
     bytes: (place) =>
       `${line('POST', '/devices')}${host(place)}${person(place)}` +
       'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{',
-    drip: ' ',
-    ends: ['408'],
-    withinS: idleWithinS,
+    ...{ drip: ' ', ends: ['408'], withinS: idleWithinS },
   },
   'a body in chunks': {
     bytes: (place) =>
       `${line('POST', '/devices')}${host(place)}${person(place)}` +
       'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n{',
-    drip: ' ',
-    ends: ['408'],
-    withinS: idleWithinS,
+    ...{ drip: ' ', ends: ['408'], withinS: idleWithinS },
   },
   'an upload': {
     // Each upload has its own release. The server accepts 8 uploads of one user at the same time, and answers others
@@ -73,34 +65,27 @@ export const slowPhases: Readonly<Record<string, SlowPhase>> = {
     bytes: (place, number) =>
       `${line('PUT', `/updates/projects/slow/releases/1.0.${number}`)}${host(place)}${person(place)}` +
       'Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\na',
-    drip: 'a',
-    ends: ['408', '429'],
-    withinS: idleWithinS,
+    ...{ drip: 'a', ends: ['408', '429'], withinS: idleWithinS },
   },
   "a frame's head": {
     bytes: link,
     behind: { received: upgraded, bytes: '\x81' },
-    ends: ['close 4408'],
-    withinS: deadWithinS,
+    ...{ ends: ['close 4408'], withinS: deadWithinS },
   },
   "a frame's payload": {
     bytes: link,
     // The head of a frame of 262 144 bytes with a mask of zeros, and its first byte.
     behind: { received: upgraded, bytes: '\x81\xff\0\0\0\0\0\x04\0\0\0\0\0\0{' },
-    drip: ' ',
-    ends: ['close 4408'],
-    withinS: deadWithinS,
+    ...{ drip: ' ', ends: ['close 4408'], withinS: deadWithinS },
   },
   'reading an answer': {
     // The answer is larger than the buffers of the kernel: otherwise the server would not notice that nothing is read.
     bytes: (place) => `${line('GET', '/meta?depth=1')}${host(place)}${person(place)}\r\n`,
     isUnread: true,
-    ends: ['200, cut'],
-    withinS: untakenWithinS,
+    ...{ ends: ['200, cut'], withinS: untakenWithinS },
   },
   'the next request': {
     bytes: (place) => `${line('GET', '/health')}${host(place)}\r\n`,
-    ends: ['200, whole'],
-    withinS: idleWithinS,
+    ...{ ends: ['200, whole'], withinS: idleWithinS },
   },
 }

@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
-import type { FileOperation } from '#bench/proof/power/file-operations'
 import type { SeededRandom } from '#bench/random'
 
 /**
@@ -25,7 +24,7 @@ export function diskStateAfter(done: readonly FileOperation[], random: SeededRan
   const floor = durableNames(done)
   const isLoose = names.filter((place) => place >= floor)
   // Nothing, everything, or a random number: so each of the extremes is as frequent as all other states together.
-  const keep = pick(random, [0, isLoose.length, random.below(isLoose.length + 1)])
+  const keep = random.pick([0, isLoose.length, random.below(isLoose.length + 1)]) ?? 0
   const lastName = isLoose[keep - 1] ?? floor - 1
   const tree = treeAfter(done, lastName)
   const files = new Map<string, Uint8Array>()
@@ -114,9 +113,9 @@ function contentOf(done: readonly FileOperation[], file: number, wholeUpTo: numb
   const syncedAt = done.findLastIndex((operation) => operation.kind === 'sync' && operation.file === file)
   const durable = applied(done.slice(0, Math.max(syncedAt, wholeUpTo)), file)
   const all = applied(done, file)
-  if (all.length <= durable.length) return all.equals(durable) ? all : pick(random, [all, durable])
+  if (all.length <= durable.length) return all.equals(durable) ? all : (random.pick([all, durable]) ?? all)
   const cut = durable.length + random.below(all.length - durable.length + 1)
-  return pick(random, [durable, all, all.subarray(0, cut), withHoles(all, durable.length, random)])
+  return random.pick([durable, all, all.subarray(0, cut), withHoles(all, durable.length, random)]) ?? all
 }
 
 /** The content with some pages of zeros: they were allocated and never written. Durable bytes stay. */
@@ -148,6 +147,20 @@ function applied(done: readonly FileOperation[], file: number): Buffer {
   return bytes.subarray(0, size)
 }
 
-function pick<Choice>(random: SeededRandom, choices: readonly Choice[]): Choice {
-  return choices[random.below(choices.length)] as Choice
+/** An operation of a process on a file below one folder. Paths are relative to the folder. */
+export type FileOperation =
+  | { readonly kind: 'create'; readonly path: string; readonly file: number }
+  | { readonly kind: 'write'; readonly file: number; readonly at: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'truncate'; readonly file: number; readonly size: number }
+  | { readonly kind: 'sync'; readonly file: number }
+  | { readonly kind: 'sync_folder'; readonly path: string }
+  | { readonly kind: 'rename'; readonly from: string; readonly to: string }
+  | { readonly kind: 'link'; readonly from: string; readonly to: string }
+  | { readonly kind: 'remove'; readonly path: string }
+  | { readonly kind: 'make_folder'; readonly path: string }
+
+export interface RecordedOperation {
+  /** The start of the operation, Unix ms with fractions. */
+  readonly at: number
+  readonly operation: FileOperation
 }

@@ -2,15 +2,20 @@ import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
-import { callApi } from '#bench/harness/identity'
+import { createProvisioningKey } from '#bench/harness/identity'
+import { proofServer } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { openFolder, readStream } from '#bench/proof/opened-folder'
+import { FleetLedger, framesOf } from '#bench/proof/fleets'
+import { openFolder, readWorkloadStream } from '#bench/proof/opened-folder'
 import type { Proof } from '#bench/proof/outcome'
-import { type DiskState, diskStateAfter, layOut } from '#bench/proof/power/disk-state'
-import type { FileOperation, RecordedOperation } from '#bench/proof/power/file-operations'
-import { FleetLedger, framesOf } from '#bench/proof/power/fleet-ledger'
+import {
+  type DiskState,
+  diskStateAfter,
+  type FileOperation,
+  layOut,
+  type RecordedOperation,
+} from '#bench/proof/power/disk-state'
 import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
-import { proofServer } from '#bench/proof/server-settings'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, startServer } from '#bench/server-process'
@@ -104,11 +109,9 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
     const server = await startServer(proofServer({ port, dataFolder }, own))
     runner ??= await WorkloadRunner.open({ port, dataFolder, random })
     const { authorization } = runner
-    if (!fleets) {
-      const body = { name: 'Fleets' }
-      const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
-      fleets = new FleetLedger({ ...fleetSize, port, seed, key })
-    }
+    fleets ??= new FleetLedger({
+      ...{ ...fleetSize, port, seed, key: await createProvisioningKey(port, authorization, 'Fleets') },
+    })
     firstAt = Math.min(firstAt, unixMs())
     const faults = await runner.check()
     if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
@@ -125,7 +128,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
       dashboard.start()
       await fleets.start()
     }
-    await live(server, runner, { lifeMs, isStopped: life === 1, floodMb: life === lives - 1 ? floodMb : 0 })
+    await live(server, runner, lifeMs, life === lives - 1 ? floodMb : 0, life === 1)
     await isWritten(trace)
     operations.push(...(await readStrace(trace, dataFolder, files)))
     rmSync(trace)
@@ -133,22 +136,18 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
   dashboard?.stop()
   await runner?.end()
   if (!runner || !fleets) throw new Error('nothing was recorded')
-  const faults = fleets.stop()
-  if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
+  fleets.close()
+  if (fleets.faults.length > 0) throw new Error(`while it was recorded: ${fleets.faults.join('; ')}`)
   return { runner, fleets, operations, firstAt, received }
 }
 
-interface Life {
-  readonly lifeMs: number
-  /** True: stopped by SIGTERM; false: killed by SIGKILL. */
-  readonly isStopped: boolean
-  readonly floodMb: number
-}
-
+/** Runs the workloads for some time, and then stops the server by SIGTERM, or kills it. */
 async function live(
   server: ServerProcess,
   runner: WorkloadRunner,
-  { lifeMs, isStopped, floodMb }: Life,
+  lifeMs: number,
+  floodMb: number,
+  isStopped: boolean,
 ): Promise<void> {
   let isOver = false
   const flooding = runner.flood(floodMb, () => isOver)
@@ -188,7 +187,7 @@ async function faultsOf(
     const publishedBefore = received.filter((each) => each.at < at).map(({ event }) => event)
     const { port } = left.running
     const url = `http://127.0.0.1:${port}`
-    const { lastFrames, faults } = await readStream(url, runner, publishedBefore, fleets.framesAt(at))
+    const { lastFrames, faults } = await readWorkloadStream(url, runner, publishedBefore, fleets.framesAt(at))
     return [
       ...faults,
       ...(await fleets.sessionFaults(port, lastFrames)),
@@ -222,7 +221,6 @@ moment may leave, and opens each: it must open, and contain all changes acknowle
     option('--life-ms N', 'duration of each of the three lives of the server', integer(1), 2500),
   ],
   async run({ seed, states, lifeMs }, print) {
-    const startedAt = performance.now()
     return withRecording({ seed, lifeMs, floodMb }, async (recording, folder) => {
       const { problems, ...tried } = await tryStates(recording, folder, { seed, states, print })
       const acknowledged = Object.values(recording.runner.counts).reduce((sum, counts) => sum + counts.acknowledged, 0)
@@ -230,7 +228,7 @@ moment may leave, and opens each: it must open, and contain all changes acknowle
       const countOf = (...kinds: readonly string[]) => all.filter(({ kind }) => kinds.includes(kind)).length
       const bytes = all.reduce((sum, each) => sum + (each.kind === 'write' ? each.bytes.length : 0), 0)
       return {
-        ...{ seed, seconds: (performance.now() - startedAt) / 1000, problems },
+        problems,
         summary: [
           `recorded: ${acknowledged} writes and ${recording.fleets.framesAcknowledged} reports over links acknowledged and ` +
             `${recording.received.length} events received, in ${all.length} operations on files, ` +

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { posix } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { FileOperation, RecordedOperation } from '#bench/proof/power/file-operations'
+import type { FileOperation, RecordedOperation } from '#bench/proof/power/disk-state'
 
 /** Reads the output of `strace` about a process and its threads. */
 

@@ -1,7 +1,7 @@
 import type { HttpAnswer } from '#bench/http'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
-import { sleep, unixMs } from '#bench/time'
+import { isFulfilled, sleep, unixMs } from '#bench/time'
 import { isServerMadeId } from '#model/identifier'
 
 /** The resource in a slot. */
@@ -129,11 +129,7 @@ export class ExpectedState {
 
   /** Changes all slots until the server does not answer, or `isOver`. */
   async run(isOver: () => boolean): Promise<void> {
-    const isReady = await (this.workload.prepare?.(this.#api) ?? Promise.resolve()).then(
-      () => true,
-      () => false,
-    )
-    if (!isReady) return
+    if (!(await isFulfilled(this.workload.prepare?.(this.#api) ?? Promise.resolve()))) return
     await Promise.all([...this.#entries].map(([slot, entry]) => this.#keepChanging(slot, entry, isOver)))
   }
 

@@ -13,10 +13,6 @@ interface DeviceRow {
   }[]
 }
 
-function queryOf(devices: readonly string[]): string {
-  return devices.map((device) => `&deviceIdentifier=${device}`).join('')
-}
-
 /** The API with the administrator's authorization, unless the headers contain another one. */
 export class ProofApi {
   readonly url: string
@@ -58,16 +54,13 @@ export class ProofApi {
     serviceIdentifier: string,
     propId: number,
   ): Promise<ReadonlyMap<string, number>> {
-    const rows = await this.rows<DeviceRow>(`/devices?depth=2${queryOf(devices)}`)
+    const query = devices.map((device) => `&deviceIdentifier=${device}`).join('')
+    const rows = await this.must<readonly DeviceRow[]>('GET', `/devices?depth=2${query}`)
     return new Map(
       rows.map(({ deviceIdentifier, services }) => {
         const service = services.find((each) => each.serviceIdentifier === serviceIdentifier)
         return [deviceIdentifier, service?.properties[propId]?.value ?? 0]
       }),
     )
-  }
-
-  rows<Row>(path: string): Promise<readonly Row[]> {
-    return this.must<readonly Row[]>('GET', path)
   }
 }

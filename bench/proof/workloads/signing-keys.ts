@@ -38,7 +38,7 @@ export function signingKeysWorkload(): Workload {
       isSentOnce: true,
     }),
     async observe(api, entries) {
-      const rows = await api.rows<ListedKey>(path)
+      const rows = await api.must<readonly ListedKey[]>('GET', path)
       const { keys } = await api.must<{ keys: readonly { kid: string; x: string }[] }>('GET', '/.well-known/jwks.json')
       const [signing, ...others] = rows.filter(({ retiresAt }) => retiresAt === undefined)
       if (!signing || others.length > 0) throw new Error(`${signing ? others.length + 1 : 0} keys sign`)

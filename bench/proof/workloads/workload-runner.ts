@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readState, type StreamPosition } from '#bench/dashboard'
-import { administrator, callApi, createUser, gateway, readToken } from '#bench/harness/identity'
+import { administrator, createProvisioningKey, createUser, gateway, readToken } from '#bench/harness/identity'
 import { accountsWorkload } from '#bench/proof/workloads/accounts'
 import {
   ConnectedDevices,
@@ -8,7 +8,7 @@ import {
   updatesWorkload,
   writesWorkload,
 } from '#bench/proof/workloads/connected-devices'
-import { type ChangeCounts, ExpectedState, type Workload } from '#bench/proof/workloads/expected-state'
+import { type ChangeCounts, ExpectedState } from '#bench/proof/workloads/expected-state'
 import { imagesWorkload } from '#bench/proof/workloads/images'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import {
@@ -46,46 +46,32 @@ export class WorkloadRunner {
 
   private constructor(
     api: ProofApi,
-    workloads: readonly Workload[],
-    { random, pauseTimes = 1 }: RunnerPlace,
-    parts: {
-      readonly first: StreamPosition
-      readonly gateway: string
-      readonly connected: ConnectedDevices
-    },
+    states: readonly ExpectedState[],
+    parts: { readonly first: StreamPosition; readonly gateway: string; readonly connected: ConnectedDevices },
   ) {
     this.api = api
     this.authorization = api.authorization
     this.first = parts.first
     this.#gateway = parts.gateway
     this.#connected = parts.connected
-    let number = 0
-    const next = () => ++number
-    this.#states = workloads.map((workload) => new ExpectedState(workload, api, random, next, pauseTimes))
+    this.#states = states
   }
 
   /** Creates what the workloads need. */
-  static async open(place: RunnerPlace): Promise<WorkloadRunner> {
-    const { port, dataFolder } = place
+  static async open({ port, dataFolder, random, pauseTimes = 1 }: RunnerPlace): Promise<WorkloadRunner> {
     const person = `Bearer ${await readToken(port, administrator)}`
     const api = new ProofApi(`http://127.0.0.1:${port}`, person, dataFolder)
-    const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', {
-      person,
-      body: { name: 'Devices' },
-    })
+    const key = await createProvisioningKey(port, person, 'Devices')
     const authorization = gateway(key)
-    await api.must('PUT', `/templates/${mailTemplate}`, {
-      body: { locales: { en: { subject: 'A', text: '{{value}}' } } },
-    })
+    const locales = { en: { subject: 'A', text: '{{value}}' } }
+    await api.must('PUT', `/templates/${mailTemplate}`, { body: { locales } })
     const topics: string[] = []
     for (const name of topicNames) topics.push(await createMailFunction(api, name, notedDevices, false))
     const mailing = await createMailFunction(api, 'mailing', reportingDevices, true)
     const reader = await createUser(port, person, { name: 'reader', role: 'viewer', email: 'reader@proof.example' })
     const headers = { authorization: `Bearer ${await readToken(port, reader)}` }
-    await api.must('POST', '/notifications/subscribe', {
-      headers,
-      body: { topic: mailing, type: 'email', locale: 'en' },
-    })
+    const subscription = { topic: mailing, type: 'email', locale: 'en' }
+    await api.must('POST', '/notifications/subscribe', { headers, body: subscription })
     // The administrator receives every event from here on. Some of the earlier events reach only the other user.
     const first = (await readState(api.url, person)).position
     await createReferenced(api)
@@ -103,7 +89,10 @@ export class WorkloadRunner {
       imagesWorkload(),
       updatesWorkload(connected),
     ]
-    return new WorkloadRunner(api, workloads, place, { first, gateway: authorization, connected })
+    let number = 0
+    const next = () => ++number
+    const states = workloads.map((workload) => new ExpectedState(workload, api, random, next, pauseTimes))
+    return new WorkloadRunner(api, states, { first, gateway: authorization, connected })
   }
 
   /** Disconnects the devices. From then on only copies of the folder are read. */
@@ -148,7 +137,7 @@ export class WorkloadRunner {
    * Events that are missing, duplicate or invented. Must be called after all events were received. `isWhole`: the
    * subscriber was never too slow.
    */
-  eventFaults({ isWhole = true } = {}): readonly string[] {
+  eventFaults({ isWhole }: { readonly isWhole: boolean }): readonly string[] {
     return this.#states.flatMap((state) => state.eventFaults(isWhole))
   }
 
