@@ -1,6 +1,6 @@
-import { type Socket, createServer } from 'node:net'
-import { packetTypes } from '#mqtt/control-packets'
+import { createServer, type Socket } from 'node:net'
 import { serveFunctions } from '#bench/harness/remote'
+import { packetTypes } from '#mqtt/control-packets'
 
 /**
  * An MQTT server that does only the minimum: it finds the packets and answers them. It shows the limit of `node:net`,

@@ -1,7 +1,6 @@
 import { type KeyObject, randomBytes, randomUUID, sign } from 'node:crypto'
-import { base64urlOf } from '#access/base64url'
-import { tokenHash } from '#access/secret-text'
-import { makeSigningKey } from '#access/signing-key'
+import { base64urlOf, tokenHash } from '#access/secret-text'
+import { makeSigningKey } from '#access/signing-keys'
 import { askApi, type Credentials, createUser } from '#bench/harness/identity'
 
 const loginPath = '/auth/login'
