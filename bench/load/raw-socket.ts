@@ -29,7 +29,7 @@ interface Upgrade {
 
 interface WebSocketOptions extends Upgrade, Omit<SocketOptions, 'received' | 'closed'> {
   /** Called for each message; the bytes are only valid during the call. */
-  readonly onMessage: (bytes: Buffer, start: number, end: number) => void
+  readonly onMessage: (bytes: Buffer, start: number, end: number, opcode: number) => void
   readonly onRead?: (() => void) | undefined
   /** Also called if the server refused the upgrade. `how`: the close code, or that there was none. */
   readonly closed: (how: string) => void
@@ -62,7 +62,7 @@ export class RawSocket {
     const reader = frameReader((bytes, start, end, opcode) => {
       if (opcode === opcodes.ping) socket?.write(clientFrame(bytes.subarray(start, end), opcodes.pong))
       else if (opcode === opcodes.close) how = `close ${end - start >= 2 ? bytes.readUInt16BE(start) : 1005}`
-      else onMessage(bytes, start, end)
+      else onMessage(bytes, start, end, opcode)
     })
     const received = (bytes: Buffer) => {
       reader.push(bytes)

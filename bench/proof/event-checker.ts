@@ -129,14 +129,15 @@ export async function readStream(
   const checker = new EventChecker({ ...options, rule: 'whole' })
   const { dashboard, frames } = checker
   dashboard.start()
-  const faults: string[] = []
-  if (!(await dashboard.caughtUp(timeoutMs))) faults.push('the stream could not be read to its end')
-  else if (differencesMax !== 0) {
-    const differences = await dashboard.differences(differencesMax)
-    faults.push(...differences.map((text) => `the stream folded from its start against GET /devices: ${text}`))
-  }
+  const isWhole = await dashboard.caughtUp(timeoutMs)
+  const differences = differencesMax === 0 ? [] : await dashboard.differences(differencesMax)
   dashboard.stop()
-  return { frames, faults: [...faults, ...checker.problems()] }
+  const faults = [
+    ...(isWhole ? [] : ['the stream could not be read to its end']),
+    ...checker.problems(),
+    ...differences.map((text) => `the stream folded from its start against GET /devices: ${text}`),
+  ]
+  return { frames, faults }
 }
 
 /** A subscriber that compares all received events with the frames that fleets sent. */

@@ -3,8 +3,8 @@ import type { Random } from '#access/file-keys'
 import { isServerMadeId, isTenantIdentifier, randomId } from '#model/identifier'
 
 /**
- * Text forms of secrets that the server makes. Only the SHA-256 of each is stored. The secrets are random, so no slower
- * hash is needed. Contract 2, 7.
+ * Texts of secrets: secrets of devices and keys, codes, and the header of Basic authentication. Of those that the server
+ * makes, only the SHA-256 is stored: they are random, so no slower hash is needed. Contract 2, 7.
  */
 
 /** 256 bits. Contract 7. */

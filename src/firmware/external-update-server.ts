@@ -219,7 +219,11 @@ class JsonClient {
   }
 
   #respond(url: URL, options: RequestOptions, mayRepeat: boolean): Promise<IncomingMessage> {
+    const { signal } = options
+    if (signal?.aborted) return Promise.reject(signal.reason)
     return new Promise((resolve, reject) => {
+      // A request that still waits for a connection emits no error when it is aborted.
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
       const request = this.#isSecure ? requestHttps(url, options) : requestHttp(url, options)
       request.on('response', (response) => {
         // Only the body of a 200 is needed. To read a long one would take longer than a new connection; a 204 has none.

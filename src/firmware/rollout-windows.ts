@@ -2,20 +2,12 @@ import { createHash } from 'node:crypto'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { type ProjectCommand, projectAddress, projectIndex } from '#actors/project/state'
 import { isOpen, nextTime } from '#firmware/schedule'
-import type { Entry } from '#model/entry'
 import { isMember, type MembersOf } from '#model/group'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { tenantKey } from '#model/tenant'
-import { type Listing, pagesIn } from '#runtime/storage'
-import type { System } from '#runtime/system'
-
-export interface RolloutWindowsParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
-  /** Called on errors; the work is retried. */
-  readonly failed: (error: unknown) => void
-}
+import { pagesIn } from '#runtime/storage'
+import type { JobParts } from '#workers/pace'
 
 interface Opening {
   readonly tenant: string
@@ -34,13 +26,13 @@ const listedAtATime = 256
  * was closed were skipped. A window that is open when the store is read counts as opening then. Contract 6.
  */
 export class RolloutWindows {
-  readonly #parts: RolloutWindowsParts
+  readonly #parts: JobParts
   /** By tenant and project: the next opening of the window of a running rollout. */
   readonly #openings = new Map<string, Opening>()
   #cancel: (() => void) | undefined
   #isStopped = false
 
-  constructor(parts: RolloutWindowsParts) {
+  constructor(parts: JobParts) {
     this.#parts = parts
   }
 

@@ -98,10 +98,10 @@ export class Offers {
   /** The unsent bytes of a link were sent. */
   drained(link: Link): void {
     if (!link.isOpen) return
-    for (const { tenant, device, id, offer, isWaiting } of [...(this.#open.get(link)?.values() ?? [])]) {
+    const waiting = [...(this.#open.get(link)?.values() ?? [])].filter(({ isWaiting }) => isWaiting)
+    for (const { tenant, device, id, offer } of waiting) {
       // A device that is on another link by now gets its offer there.
-      const isHere = this.#options.deviceLinks.get(tenant, device)?.link === link
-      if (isWaiting && isHere) this.send(tenant, device, id, offer)
+      if (this.#options.deviceLinks.get(tenant, device)?.link === link) this.send(tenant, device, id, offer)
     }
   }
 

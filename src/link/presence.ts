@@ -5,7 +5,7 @@ import type { Link, LinkedDevice } from '#link/link'
 import type { Entry } from '#model/entry'
 import type { DeviceStatus } from '#model/meta'
 import { tenantKey } from '#model/tenant'
-import { runInSlices } from '#runtime/slices'
+import { backgroundSliceMs, runInSlices, Slices } from '#runtime/slices'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
@@ -82,7 +82,7 @@ export class Presence {
     this.#changes.set(tenantKey(tenant, device), { tenant, device, status })
     if (this.#isRunning) return
     this.#isRunning = true
-    runInSlices(this.#options.system.world, () => this.#setNext())
+    this.#options.system.world.soon(() => this.#run())
   }
 
   /** A device sent a message by HTTP. */
@@ -94,15 +94,17 @@ export class Presence {
     this.#tick()
   }
 
-  /** Records the oldest change. Returns whether changes are left. */
-  #setNext(): boolean {
-    const [oldest] = this.#changes
-    if (oldest) {
-      this.#changes.delete(oldest[0])
-      this.#set(oldest[1])
+  #run(): void {
+    const { world } = this.#options.system
+    const slice = new Slices(world, backgroundSliceMs)
+    // One iterator for the slice: a new one would pass over the places of all deleted changes again.
+    for (const [key, change] of this.#changes) {
+      this.#changes.delete(key)
+      this.#set(change)
+      if (slice.isOver) break
     }
     this.#isRunning = this.#changes.size > 0
-    return this.#isRunning
+    if (this.#isRunning) world.soon(() => this.#run())
   }
 
   #set({ tenant, device, status }: StatusChange): void {

@@ -144,7 +144,7 @@ const updateStates: readonly UpdateState[] = [
   'refused',
 ]
 
-/** The number of reports in the stored form. */
+/** The code of the kind `reported` in the stored form. */
 export const reportedCode = 1
 
 const reported: EntryForm<Reported> = {
@@ -339,7 +339,8 @@ export interface KnownReport<Known extends KnownDevice> {
  */
 export class EntryReader extends MsgpackReader {
   /**
-   * Reads a report in the form of `reported`. Returns undefined, and reads nothing, for any other entry, and for the few reports with the fields `alarms` or `throttles`.
+   * Reads a report in the form of `reported`. Returns undefined, and reads nothing, for any other entry, and for the few
+   * reports with the fields `alarms` or `throttles`.
    */
   readReported(shapeAt: (place: number) => Shape): Reported | undefined {
     const before = this.place

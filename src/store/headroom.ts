@@ -12,8 +12,8 @@ const stepBytes = 1024 * 1024
  * Disk space reserved by a file. After a failed write, the file is deleted before the store is reopened, because the
  * opening needs space: LevelDB writes its log out as tables, and a manifest.
  *
- * Calls run one at a time, in order. `hasRoom`: whether `roomBytes` are free in addition to the headroom; space that only
- * root may use does not count. `restoreHeadroom`: without enough space, or if the disk refuses, less space is reserved.
+ * Calls run one at a time, in order. `hasRoom`: whether `roomBytes` are free in addition to the headroom; space that
+ * only root may use does not count. `restoreHeadroom`: without enough space, or if the disk refuses, less space is reserved.
  * `headroomBytes` 0 turns the file off: `restoreHeadroom` then removes a file left by an earlier configuration.
  */
 export function headroomIn(

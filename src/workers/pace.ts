@@ -4,7 +4,7 @@ import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
-/** What every job needs. */
+/** What a job over stored names needs. */
 export interface JobParts {
   readonly system: System<Entry>
   /** The stored names and index entries. */

@@ -36,6 +36,10 @@ function clientOf(url: string, timeoutMs = 30_000): ExternalUpdateServer {
   return new ExternalUpdateServer({ url, token, world: realWorld, timeoutMs })
 }
 
+function withoutTimeout(): ExternalUpdateServer {
+  return new ExternalUpdateServer({ url: server.url, token, world: { ...realWorld, after: () => () => {} } })
+}
+
 function setAnswer(answer: UpdateServerAnswer): void {
   server.answerTo = () => answer
   if (answer !== 'silence') return
@@ -236,10 +240,22 @@ describe('a query fails for', () => {
     await expect(client.check(query, AbortSignal.abort())).rejects.toBeInstanceOf(UpdateServerFailed)
   })
 
-  test('a query in flight when the client stops', async () => {
+  test('an aborted query that waits for a connection', async () => {
+    server.answerTo = () => 'silence'
+    client = withoutTimeout()
+    const controller = new AbortController()
+    // More than the client has connections. They stay busy until the client stops.
+    const others = Array.from({ length: 100 }, () => refusal())
+    const asked = client.check(query, controller.signal)
+    controller.abort()
+    await expect(asked).rejects.toBeInstanceOf(UpdateServerFailed)
     client.stop()
-    // Without a timeout only the stop can end it.
-    client = new ExternalUpdateServer({ url: server.url, world: { ...realWorld, after: () => () => {} } })
+    expect(new Set(await Promise.all(others))).not.toContain(undefined)
+  })
+
+  test('a query in flight when the client stops', async () => {
+    // Only the stop can end it.
+    client = withoutTimeout()
     server.answerTo = () => {
       client.stop()
       return 'silence'

@@ -131,14 +131,17 @@ export class ClusterUnderProof {
   /** Waits until this is true of the log's servers. @throws Error after 30 s */
   async #log(what: string, isTrue: (servers: ClusterInfo) => boolean): Promise<ClusterInfo> {
     const connection = await connectNats({ servers: this.servers.map(({ url }) => url) })
+    let cause: unknown
     try {
       for (let tries = 0; tries < 300; tries++, await sleep(100)) {
         const info = await jetstreamManager(connection)
           .then((manager) => manager.streams.info('devices_log'))
-          .catch(() => undefined)
+          .catch((error: unknown) => {
+            cause = error
+          })
         if (info?.cluster && isTrue(info.cluster)) return info.cluster
       }
-      throw new Error(`the log ${what} after 30 s`)
+      throw new Error(`the log ${what} after 30 s`, { cause })
     } finally {
       await connection.close()
     }

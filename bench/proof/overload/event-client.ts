@@ -30,7 +30,9 @@ export class EventClient {
       authorization: authorizations?.person,
       answerMsMax: openMsMax,
       ...(number !== undefined && { localAddress: localAddressOf(number), readBytes }),
-      onMessage: (bytes, start, end) => onText?.(bytes, start, end),
+      onMessage: (bytes, start, end, opcode) => {
+        if (opcode === opcodes.text) onText?.(bytes, start, end)
+      },
       closed: (how) => {
         this.#isClosed = true
         this.#end = how
