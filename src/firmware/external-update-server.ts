@@ -184,7 +184,8 @@ class JsonClient {
   readonly #timeoutMs: number
   readonly #isSecure: boolean
   readonly #agent: HttpAgent
-  #isStopped = false
+  /** End the running requests. */
+  readonly #running = new Set<AbortController>()
 
   /** `timeoutMs`: from the call to the last byte of the answer, including the wait for a connection. */
   constructor({ protocol }: URL, world: World, timeoutMs: number) {
@@ -197,9 +198,10 @@ class JsonClient {
 
   /** @throws AnswerTooLate; a RangeError for an answer that is too long; the connection's error; the signal's reason */
   async get(url: URL, headers: Readonly<Record<string, string>>, given: AbortSignal | undefined): Promise<Answer> {
-    const late = new AbortController()
-    const cancel = this.#world.after(this.#timeoutMs, () => late.abort(new AnswerTooLate(this.#timeoutMs)))
-    const signal = AbortSignal.any(given ? [given, late.signal] : [late.signal])
+    const own = new AbortController()
+    this.#running.add(own)
+    const cancel = this.#world.after(this.#timeoutMs, () => own.abort(new AnswerTooLate(this.#timeoutMs)))
+    const signal = given ? AbortSignal.any([given, own.signal]) : own.signal
     const options = { agent: this.#agent, headers: { ...headers, accept: 'application/json' }, signal }
     try {
       const response = await this.#respond(url, options, true)
@@ -209,12 +211,13 @@ class JsonClient {
       throw signal.aborted ? signal.reason : error
     } finally {
       cancel()
+      this.#running.delete(own)
     }
   }
 
   /** Closes the connections; running requests fail. */
   stop(): void {
-    this.#isStopped = true
+    for (const request of this.#running) request.abort(new Error('the server is stopping'))
     this.#agent.destroy()
   }
 
@@ -233,7 +236,7 @@ class JsonClient {
       })
       request.on('error', (error: NodeJS.ErrnoException) => {
         const wasClosed = request.reusedSocket && error.code === 'ECONNRESET'
-        if (wasClosed && mayRepeat && !this.#isStopped) resolve(this.#respond(url, options, false))
+        if (wasClosed && mayRepeat) resolve(this.#respond(url, options, false))
         else reject(error)
       })
       request.end()
