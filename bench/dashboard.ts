@@ -1,6 +1,5 @@
 import WebSocket from 'ws'
-import type { DeviceEntry } from '#bench/dashboard/folded-state'
-import { FoldedState } from '#bench/dashboard/folded-state'
+import { type DeviceEntry, FoldedState } from '#bench/dashboard/folded-state'
 import { authorizationHeader } from '#bench/harness/identity'
 import { request } from '#bench/http'
 import { sleep } from '#bench/time'

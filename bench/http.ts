@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { request as httpRequest } from 'node:http'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 
 export interface HttpAnswer {
   readonly status: number

@@ -1,7 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
 import { ExpiringMap } from '#access/bounded-map'
-import { open, type Random, seal } from '#access/file-keys'
-import type { Confirmation, ConfirmedRequest, FactorActivated, FactorCodeRequest, SignInOrigin } from '#access/requests'
 import {
   accountOf,
   checkFactorLimit,
@@ -13,11 +11,12 @@ import {
   signInSubject,
   useFactor,
   wrongFactor,
-} from '#access/second-factors'
+} from '#access/factor-subject'
+import { open, type Random, seal } from '#access/file-keys'
+import type { Confirmation, ConfirmedRequest, FactorActivated, FactorCodeRequest, SignInOrigin } from '#access/requests'
 import { hashOf } from '#access/secret-text'
 import { type SignInParts, tenantOf, verifyPassword } from '#access/sign-in'
-import type { CredentialsChanged } from '#actors/account/state'
-import { type AccountState, accountAddress } from '#actors/account/state'
+import { type AccountState, accountAddress, type CredentialsChanged } from '#actors/account/state'
 import type { UserRow } from '#actors/directory/state'
 import { Problem } from '#model/problem'
 

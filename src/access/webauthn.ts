@@ -6,8 +6,6 @@ import type {
 } from '@simplewebauthn/server'
 import { ExpiringMap } from '#access/bounded-map'
 import { type FactorConfirmations, freshRecoveryCodes } from '#access/factor-codes'
-import type { IdentitySettings } from '#access/options'
-import type { ConfirmedRequest, FactorActivated, FactorRequest, TokenPair } from '#access/requests'
 import {
   accountOf,
   checkFactorLimit,
@@ -19,7 +17,9 @@ import {
   signedInSubject,
   useFactor,
   wrongFactor,
-} from '#access/second-factors'
+} from '#access/factor-subject'
+import type { IdentitySettings } from '#access/options'
+import type { ConfirmedRequest, FactorActivated, FactorRequest, TokenPair } from '#access/requests'
 import { base64urlOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
 import { credentialsMax } from '#actors/account/factors'

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import type { Connection } from '#cli/connection'
 import type { Printer } from '#cli/printer'
-import type { Connection } from '#cli/running-server'
 
 /** The input of commands that use the API. */
 export interface CommandContext extends Omit<Connection, 'close'> {

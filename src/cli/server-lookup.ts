@@ -4,9 +4,9 @@ import type { Config, ConfigReading } from '#app/config'
 import { createLog } from '#app/log'
 import type { RunningServer } from '#app/running-server'
 import { realWorld } from '#app/world'
+import { basePath, type Connection, type Credentials, connectionTo, connectToServer } from '#cli/connection'
 import { requestPage } from '#cli/exchange'
 import { Misuse, Refusal } from '#cli/exit-codes'
-import { basePath, type Connection, type Credentials, connectionTo, connectToServer } from '#cli/running-server'
 import { proofOf, readServerFile, type ServerFile } from '#store/server-file'
 
 export interface ConnectTarget {

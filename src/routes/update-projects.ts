@@ -1,5 +1,4 @@
-import type { RolloutAnswer } from '#actors/project/state'
-import { itemCount, type ProjectState, projectAddress, projectIndex } from '#actors/project/state'
+import { itemCount, type ProjectState, projectAddress, projectIndex, type RolloutAnswer } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { nameOfCursor } from '#api/fields'
 import * as api from '#api/update-projects'

@@ -1,5 +1,4 @@
-import type { DeviceBinding } from '#model/group'
-import { isMember, type StoredGroup } from '#model/group'
+import { type DeviceBinding, isMember, type StoredGroup } from '#model/group'
 
 /**
  * The devices that a rule or a group named before, and those it names now. Both lists are sorted and have no

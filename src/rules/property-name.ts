@@ -1,5 +1,4 @@
-import type { Condition } from '#model/condition'
-import { variablesIn } from '#model/condition'
+import { type Condition, variablesIn } from '#model/condition'
 import { parsePropertyKey } from '#model/identifier'
 import type { ProblemDetail } from '#model/problem'
 import { type PropertyType, propertyTypeOf } from '#model/property-type'

@@ -1,5 +1,4 @@
-import type { Entry, PropertyState } from '#model/entry'
-import { isPropertyError } from '#model/entry'
+import { type Entry, isPropertyError, type PropertyState } from '#model/entry'
 import { DeviceStatus } from '#model/meta'
 
 /** Values, or JSON texts, by their time. */

@@ -7,7 +7,6 @@ import { deviceAddress } from '#actors/device/device'
 import { absentDevice } from '#actors/device/state'
 import { rowByName } from '#actors/directory/queries'
 import { directoryAddress } from '#actors/directory/state'
-
 import { projectAddress } from '#actors/project/state'
 import { sessionAddress } from '#actors/session/state'
 import { subscriberAddress } from '#actors/subscriber/state'

@@ -1,7 +1,6 @@
 import { Participant } from '#test/simulation/participant'
 import { type Author, randomAuthor } from '#test/simulation/random-author'
-import type { Cause } from '#test/simulation/reference-mails'
-import { template } from '#test/simulation/reference-mails'
+import { type Cause, template } from '#test/simulation/reference-mails'
 import { Register, unordered, type Version } from '#test/simulation/register'
 import { type BoundTo, idIn, type SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import { counterId, counterService } from '#test/simulation/simulated-device'

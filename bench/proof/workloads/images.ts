@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Change, Observed, SlotEntry, Workload } from '#bench/proof/workloads/expected-state'
-import { observeEach } from '#bench/proof/workloads/expected-state'
+import {
+  type Change,
+  type Observed,
+  observeEach,
+  type SlotEntry,
+  type Workload,
+} from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import { SeededRandom } from '#bench/random'
 

@@ -14,7 +14,7 @@ import {
   useDevices,
   useKnownServices,
   useSuggestedDevices,
-} from '#dashboard/binding/known-devices'
+} from '#dashboard/binding/known-names'
 import { Button } from '#dashboard/components/button'
 import {
   Checkboxes,

@@ -1,4 +1,4 @@
-import { useDevices, useSuggestedDevices } from '#dashboard/binding/known-devices'
+import { useDevices, useSuggestedDevices } from '#dashboard/binding/known-names'
 import { Button } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
 import { Select, TextField, useField } from '#dashboard/components/fields'

@@ -1,6 +1,6 @@
 import '#dashboard/pages/alarms/alarms.css'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
-import { siteOfDevice, useDevices, useGroups, useSchemas } from '#dashboard/binding/known-devices'
+import { siteOfDevice, useDevices, useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
 import { Checkbox, Select, TextField, useField } from '#dashboard/components/fields'
 import { Link, navigateTo, pathOf } from '#dashboard/components/link'

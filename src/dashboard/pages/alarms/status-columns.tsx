@@ -1,5 +1,5 @@
 import { idOf } from '#dashboard/binding/binding'
-import { nameOfDevice, useDevices } from '#dashboard/binding/known-devices'
+import { nameOfDevice, useDevices } from '#dashboard/binding/known-names'
 import { DialogButton } from '#dashboard/components/dialog'
 import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'

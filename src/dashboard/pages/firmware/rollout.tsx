@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { type GroupOption, groupOf, idOf } from '#dashboard/binding/binding'
-import { useGroups } from '#dashboard/binding/known-devices'
+import { useGroups } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
 import { Button } from '#dashboard/components/button'
 import { ConcurrentEdit } from '#dashboard/components/concurrent-edit'

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
 import { AlarmMark, useActiveAlarms } from '#dashboard/alarm-counts'
-import { nameOfDevice, useReadVersion } from '#dashboard/binding/known-devices'
+import { nameOfDevice, useReadVersion } from '#dashboard/binding/known-names'
 import { Link, navigateTo, pathOf } from '#dashboard/components/link'
 import { Status } from '#dashboard/components/status'
 import { clock, Time } from '#dashboard/components/time'

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Problem } from '#client/client'
-import { useDevices, useReadVersion } from '#dashboard/binding/known-devices'
+import { useDevices, useReadVersion } from '#dashboard/binding/known-names'
 import { useObservable } from '#dashboard/components/use-observable'
 import { isSameOrder, type SortKey, sortedBy } from '#dashboard/pages/fleet/columns'
 import { type FetchFleetPage, type FleetResult, FleetSearch } from '#dashboard/pages/fleet/fleet-search'

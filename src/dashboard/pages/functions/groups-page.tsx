@@ -1,6 +1,6 @@
 import type { Item } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
-import { nameOfDevice, useDevices } from '#dashboard/binding/known-devices'
+import { nameOfDevice, useDevices } from '#dashboard/binding/known-names'
 import { Link, pathOf } from '#dashboard/components/link'
 import type { Column } from '#dashboard/components/table'
 import { useCall } from '#dashboard/components/use-call'

@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { useNames } from '#dashboard/binding/known-devices'
+import { useNames } from '#dashboard/binding/known-names'
 import { Button } from '#dashboard/components/button'
 import { Checkbox, Field, TextField } from '#dashboard/components/fields'
 import { useCall } from '#dashboard/components/use-call'

@@ -1,6 +1,6 @@
 import type { Item } from '#client/client'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
-import { useGroups, useNames } from '#dashboard/binding/known-devices'
+import { useGroups, useNames } from '#dashboard/binding/known-names'
 import { Button } from '#dashboard/components/button'
 import { Link, pathOf } from '#dashboard/components/link'
 import { Status } from '#dashboard/components/status'
