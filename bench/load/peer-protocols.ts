@@ -274,6 +274,13 @@ const ownMqtt: Protocol = {
 const ownMqttState: Protocol = {
   ...ownMqtt,
   subscribe: (place) => [mqttConnect(place, 'reader'), mqttSubscribe('v1/state/#')],
+  /** Present values, which are retained messages, are no changes. */
+  lengthOf(bytes, at) {
+    const length = ownMqtt.lengthOf(bytes, at)
+    const isRetained = length > 0 && ((bytes[at] as number) & 1) === 1
+    if (!isRetained) return length
+    return at + length > bytes.length ? 0 : -length
+  },
   valueAt(bytes, at) {
     let place = at + 1
     while ((bytes[place++] as number) > 0x7f);
