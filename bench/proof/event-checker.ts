@@ -118,7 +118,8 @@ interface EventCheckerOptions {
 }
 
 /**
- * Reads the whole stream from a position, compares it with the frames, and its state with that of the server.
+ * Reads the whole stream from a position, and compares it with the frames. If its end was reached, compares its state
+ * with that of the server.
  * `differencesMax`: how many differences of the states are reported; 0: they are not compared.
  */
 export async function readStream(
@@ -130,7 +131,7 @@ export async function readStream(
   const { dashboard, frames } = checker
   dashboard.start()
   const isWhole = await dashboard.caughtUp(timeoutMs)
-  const differences = differencesMax === 0 ? [] : await dashboard.differences(differencesMax)
+  const differences = isWhole && differencesMax !== 0 ? await dashboard.differences(differencesMax) : []
   dashboard.stop()
   const faults = [
     ...(isWhole ? [] : ['the stream could not be read to its end']),

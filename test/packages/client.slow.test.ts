@@ -241,6 +241,7 @@ describe('in pages', () => {
 /** Each part shows how often it was rendered. */
 const reactPage = `
 import { connect } from 'device-data-client'
+import { useDevice, useDevices, useProperty } from 'device-data-client/react'
 import { createElement, useRef } from 'react'
 import { createRoot } from 'react-dom/client'
 
