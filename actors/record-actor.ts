@@ -14,8 +14,8 @@ import {
 interface RecordActor<State, Command extends { readonly type: string }>
   extends Pick<ActorDefinition<State, Command, Entry>, 'kind' | 'isBrief' | 'isForgettable' | 'recordStored'> {
   /**
-   * The format of each record, by the name of the record or by a prefix with `*`. A string stands for version 1 of the
-   * format with this name.
+   * The format of each record, by the name of the record or by a prefix with `*`. A string is the name of a format whose
+   * version is 1.
    */
   readonly records: Readonly<Record<string, string | RecordFormat>>
   empty(address: ActorAddress): State
@@ -73,7 +73,7 @@ export function putIn<Key, Value>(map: Map<Key, Value>, key: Key, value: unknown
   else map.set(key, value as Value)
 }
 
-/** A string stands for version 1 of the format with this name. */
+/** A string is the name of a format whose version is 1. */
 export function formatOf(format: string | RecordFormat): RecordFormat {
   return typeof format === 'string' ? { name: format, version: 1, upgrades: {} } : format
 }

@@ -48,7 +48,7 @@ async function forgotten(server: ProbedServer): Promise<MemoryUse> {
   return use
 }
 
-/** Waits until this was true so many times in a row. */
+/** Waits until `isTrue` returned true `times` times in a row. */
 async function untilInRow(times: number, pollMs: number, isTrue: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + forgetMsMax
   for (let inRow = 0; inRow < times; ) {

@@ -62,7 +62,7 @@ export function controlsOf(mode: WriteMode, index: number): DeviceControls | und
   )
 }
 
-/** What the answers to WRITE and FIRMWARE need of the link of their devices. */
+/** The link of devices that answer WRITE and FIRMWARE. */
 export interface AnsweringLink {
   readonly counts: FleetCounts
   readonly random: SeededRandom

@@ -236,8 +236,10 @@ test('a repair continues an earlier one that was interrupted', async () => {
   await cp(join(folder, 'db'), join(folder, 'repairing', 'db'), { recursive: true })
   await expect(open()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining('run it again') })
   await repair(true)
-  // As if the repair was interrupted between its last two steps.
-  await cp(join(folder, 'db'), join(folder, 'repairing', 'db'), { recursive: true })
+  // As if the power failed between the last two steps of the repair, and the removal of its copy was lost too.
+  for (const name of ['db', 'copy']) {
+    await cp(join(folder, 'db'), join(folder, 'repairing', name), { recursive: true })
+  }
   await rm(join(folder, 'db'), { recursive: true })
   expect(await repair(false)).toMatchObject({ damage: [], damagedFolder: undefined })
   expect(await readdir(folder)).toEqual(['damaged-now', 'db'])

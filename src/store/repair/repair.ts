@@ -55,7 +55,7 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
   const staging = join(folder, repairingFolder)
   try {
     const names = await readdir(folder)
-    // Left behind by a power loss after it was removed.
+    // A power loss can undo the removal of the last repair's copy.
     await rm(join(staging, 'copy'), { recursive: true, force: true })
     // The last repair was interrupted between its last two renames.
     if (names.includes(repairingFolder) && !names.includes('db')) await moveIntoPlace(staging, folder)
