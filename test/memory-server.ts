@@ -23,7 +23,6 @@ export function memoryServerOptions(world: World): AssemblyOptions {
     world,
     storage: { backend: memoryStorage(), isSynced: false, retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 } },
     publisher: { publish: () => {} },
-    ticketLifetimeMs: 30_000,
     updates: { images: memoryBlobs({ bytesMax: defaultImageBytesMax }) },
     notifications: { mail: new MemoryMail(), webhookSender: new MemoryReceivers() },
     log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },

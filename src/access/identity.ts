@@ -5,7 +5,7 @@ import { authenticatorOf, countFailed, noAuthCounts } from '#access/authenticato
 import { Authors } from '#access/authors'
 import { type FileKeys, fileKeysOf } from '#access/file-keys'
 import { type LinkCaller, LinkCredentials } from '#access/link-credentials'
-import type { Administrator, IdentityOptions, IdentitySettings, Lifetimes } from '#access/options'
+import type { Administrator, FirstAdministrator, IdentityOptions, Lifetimes } from '#access/options'
 import { Passwords } from '#access/passwords'
 import { Nonces, Proofs, proofKeys } from '#access/proof'
 import { ReplayCache } from '#access/replay-cache'
@@ -35,7 +35,7 @@ const nonceKeyBytes = 32
 const secondFactorMsMax = 900_000
 
 export function openIdentity(options: IdentityOptions) {
-  const { world, system, hub, links, log } = options
+  const { settings, world, system, hub, links, log } = options
   const random = (byteCount: number) => world.random(byteCount)
   const now = () => world.now()
   const failed = (error: unknown, where: string) => log.error({ err: error }, `${where} failed`)
@@ -46,13 +46,13 @@ export function openIdentity(options: IdentityOptions) {
     return derivedKeys
   }
 
-  const longestLifeMs = Math.max(...livesOf(options.lifetimes))
+  const longestLifeMs = Math.max(...livesOf(settings.lifetimes))
   const ring = new KeyRing({ now, random, system, fileKeys, longestLifeMs, failed })
-  const issuer = options.publicUrls[0] ?? 'device-data-backend'
+  const issuer = settings.publicUrls[0] ?? 'device-data-backend'
   const tokens = new Tokens({ now, random, keys: () => ring.keys, issuer })
   const nonces = new Nonces({ now, key: world.random(nonceKeyBytes) })
   const proofs = new Proofs({ now, nonces, replays: new ReplayCache({ now, random }), keys: proofKeys() })
-  const attempts = new Attempts({ now, isOn: options.areRateLimitsOn })
+  const attempts = new Attempts({ now, isOn: settings.areRateLimitsOn })
   const authors = new Authors({ system, accesses, now })
   const callers = new SessionCallers({ system, accesses, authors })
   const callerOf = (session: SessionKey) => callers.of(session)
@@ -85,7 +85,7 @@ export function openIdentity(options: IdentityOptions) {
     failed,
   })
 
-  const passwords = new Passwords(options.engine, world)
+  const passwords = new Passwords(settings.engine, world)
   const parts: SignInParts = {
     world,
     system,
@@ -95,12 +95,10 @@ export function openIdentity(options: IdentityOptions) {
     passwords,
     attempts,
     fileKeys,
-    lifetimes: options.lifetimes,
+    lifetimes: settings.lifetimes,
     nonce: () => nonces.current,
   }
-  const webauthn = new Webauthn(() =>
-    relyingPartyOf({ publicUrls: options.publicUrls, corsOrigins: options.corsOrigins, port: options.port() }),
-  )
+  const webauthn = new Webauthn(() => relyingPartyOf({ ...settings, port: settings.port() }))
 
   return {
     /**
@@ -115,7 +113,7 @@ export function openIdentity(options: IdentityOptions) {
       attempts,
       passwords,
       linkCallerOf,
-      isOperator: tokenMatcher(options.operatorToken),
+      isOperator: tokenMatcher(settings.operatorToken),
       counts: auth,
     }),
     /** The published view: only what is committed. */
@@ -178,7 +176,7 @@ export function openIdentity(options: IdentityOptions) {
      * @throws WrongFileKey, an error of the file key's source
      */
     async follow() {
-      derivedKeys ??= fileKeysOf(await options.fileKey(true))
+      derivedKeys ??= fileKeysOf(await settings.fileKey(true))
       ring.reload()
       changes.load()
     },
@@ -189,12 +187,12 @@ export function openIdentity(options: IdentityOptions) {
      */
     async open(): Promise<void> {
       const isNeeded = system.wake(signingKeysAddress).keys.size > 0 || system.wake(directoryAddress).users.size > 0
-      derivedKeys ??= fileKeysOf(await options.fileKey(isNeeded))
+      derivedKeys ??= fileKeysOf(await settings.fileKey(isNeeded))
       await ring.open()
       changes.load()
       removal.resume()
       // A local operator already has full access, so no administrator is needed.
-      if (options.operatorToken === undefined) await firstAdministrator(parts, options)
+      if (settings.operatorToken === undefined) await createAdministrator(parts, settings.firstAdministrator)
     },
 
     /** Call when the store was read again after a failed write. */
@@ -225,21 +223,19 @@ const passwordCharacters = 20
  * administrator is configured and there is no account at all, creates one with a random password, which can only be
  * shown now. Contract 2, First administrator.
  */
-async function firstAdministrator(
-  parts: SignInParts,
-  { administrator, administratorExists, administratorGenerated }: IdentitySettings,
-): Promise<void> {
+async function createAdministrator(parts: SignInParts, first: FirstAdministrator = {}): Promise<void> {
   const { system, world } = parts
+  const { configured } = first
   const directory = system.wake(directoryAddress)
-  if (administrator) {
-    if (rowByName(directory, administrator.name)) administratorExists?.(administrator.name)
-    else await add(parts, administrator)
+  if (configured) {
+    if (rowByName(directory, configured.name)) first.exists?.(configured.name)
+    else await add(parts, configured)
     return
   }
   if (directory.users.size > 0) return
   const password = randomId((byteCount) => world.random(byteCount), passwordCharacters)
   const generated = { name: defaultName, password }
-  if (await add(parts, generated)) administratorGenerated?.(generated)
+  if (await add(parts, generated)) first.generated?.(generated)
 }
 
 /** False when the name is taken. */

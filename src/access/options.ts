@@ -19,6 +19,16 @@ export interface Administrator {
   readonly password: string
 }
 
+/** Contract 2, First administrator. */
+export interface FirstAdministrator {
+  /** Absent: an administrator is generated if there is no account. */
+  readonly configured?: Administrator
+  /** Called if an account with the configured name exists already. That account keeps its password. */
+  exists?(name: string): void
+  /** Called once a generated administrator is stored. Only a hash of its password is stored, so show it now. */
+  generated?(administrator: Administrator): void
+}
+
 /** The settings of authentication and access. */
 export interface IdentitySettings {
   /**
@@ -31,14 +41,7 @@ export interface IdentitySettings {
   readonly publicUrls: readonly string[]
   readonly corsOrigins: readonly string[]
   readonly areRateLimitsOn: boolean
-  /** The first administrator. Undefined: an administrator is generated if there is no account. Contract 2. */
-  readonly administrator?: Administrator
-  /** Called if an account with the name of the administrator exists already. That account keeps its password. */
-  readonly administratorExists?: (name: string) => void
-  /**
-   * Called once the generated administrator is stored. Only a hash of the password is stored, so show the password now.
-   */
-  readonly administratorGenerated?: (generated: Administrator) => void
+  readonly firstAdministrator?: FirstAdministrator
   /**
    * A client that sends this token has all rights while this process runs. A local start of the server creates the
    * token. With it, no administrator is created.
@@ -75,7 +78,8 @@ interface IdentityLog {
   warn(fields: object, message: string): void
 }
 
-export interface IdentityOptions extends IdentitySettings {
+export interface IdentityOptions {
+  readonly settings: IdentitySettings
   readonly world: World
   readonly system: System<Entry>
   readonly hub: Hub

@@ -16,9 +16,6 @@ export interface AssemblyOptions {
   /** Receives the events. Connected later, because the server with the sockets is opened last. */
   readonly publisher: SocketPublisher
   readonly limits?: AssemblyLimits
-  readonly ticketLifetimeMs: number
-  /** The time a device has to answer a write. Default 10 s. */
-  readonly writeTimeoutMs?: number
   readonly updates: UpdateSettings
   readonly notifications: NotificationSettings
   /** If absent, authentication is off, and no key is needed. Stored accounts stay as they are. */
@@ -41,6 +38,10 @@ interface StorageOptions {
 }
 
 interface AssemblyLimits {
+  /** How long a ticket for the event websocket is valid. Default 30 s. */
+  readonly ticketLifetimeMs?: number
+  /** The time a device has to answer a write. Default 10 s. */
+  readonly writeTimeoutMs?: number
   /**
    * The limit of bytes that wait to be stored or published, above which requests are refused. Default: some seconds of
    * maximum load.

@@ -156,7 +156,7 @@ function clusterSockets(
   forwarder: Forwarder,
   tunnels: DeviceTunnels,
 ): ClusterSockets {
-  const { hub } = context
+  const { hub, reader } = context.events
   return {
     ...ownersCallers({
       otherNodes: forwarder,
@@ -167,7 +167,7 @@ function clusterSockets(
       anonymous,
     }),
     async awaitPosition({ caller, resume }) {
-      if (node.isOwner || typeof resume !== 'object' || resume.after.epoch !== context.reader.epoch) return
+      if (node.isOwner || typeof resume !== 'object' || resume.after.epoch !== reader.epoch) return
       await node.until(() => hub.publishedTo(caller.tenant) >= resume.after.offset, positionMsMax)
     },
     tunnelled: (route) => [tunnels.carry(route), tunnels.host],

@@ -9,6 +9,8 @@ const readOnlyUntil: Readonly<Record<string, string>> = {
   full: 'read only until there is free space on the disk',
 }
 
+export type LogMessages = ReturnType<typeof logMessages>
+
 /** Log lines for modules that do not depend on the log. */
 export function logMessages(log: AssemblyLog) {
   const bug = (error: unknown, where: string) => log.error({ err: error }, `a bug: ${where}`)

@@ -48,7 +48,12 @@ export async function openMqtt(
     return { sockets: [], ports: {}, metrics: undefined, stopListening: () => {}, closeConnections: async () => {} }
   }
   const { world } = context
-  const topics = new Topics({ ...context, hasFreeTopics: config.hasMqttFreeTopics })
+  const topics = new Topics({
+    ...context,
+    ...context.devices,
+    ...context.events,
+    hasFreeTopics: config.hasMqttFreeTopics,
+  })
   const connections = new Connections({
     world,
     topics,

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { getHeapStatistics } from 'node:v8'
 import { anonymousCallers } from '#access/built-in-callers'
-import type { IdentitySettings } from '#access/options'
+import type { FirstAdministrator, IdentitySettings } from '#access/options'
 import { argon2Engine } from '#access/passwords'
 import { WrongFileKey } from '#access/signing-keys'
 import { adminCommand } from '#app/admin-command'
@@ -65,7 +65,7 @@ export interface ServeOptions {
   /** A Bearer token for the process that starts the server: with it, a request may do everything. */
   readonly operatorToken?: string
   /** Must show the generated password, because only its hash is stored. */
-  readonly administratorGenerated?: NonNullable<IdentitySettings['administratorGenerated']>
+  readonly administratorGenerated?: NonNullable<FirstAdministrator['generated']>
 }
 
 export interface RunningServer {
@@ -120,14 +120,14 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     },
     publisher,
     limits: {
+      ticketLifetimeMs: config.ticketLifetimeMs,
+      writeTimeoutMs: config.writeTimeoutMs,
       socketsPerUserMax: config.socketsPerUserMax,
       memory: {
         deviceBytesMax: config.deviceBytesMax,
         tenantBytesMax: config.tenantBytesMax ?? getHeapStatistics().heap_size_limit / tenantsInHeap,
       },
     },
-    ticketLifetimeMs: config.ticketLifetimeMs,
-    writeTimeoutMs: config.writeTimeoutMs,
     updates: updatesOf(config, log, updateServer, cluster),
     notifications: {
       mail: mailOf(config, log),
@@ -226,7 +226,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       backups.stop()
       assembly.stop()
       updateServer?.stop()
-      context.links.stop()
+      context.devices.links.stop()
       cluster?.tunnels.stop()
       await mqtt.closeConnections()
       await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
@@ -352,6 +352,7 @@ function mailOf({ smtpUrl: url, mailFrom: from, dataDirectory }: Config, log: Lo
 }
 
 function identityOf(config: Config, log: Log, options: ServeOptions, port: () => number): IdentitySettings {
+  const { operatorToken, administratorGenerated: generated } = options
   const { adminName: name, adminPassword: password } = config
   return {
     async fileKey(isNeeded) {
@@ -369,13 +370,16 @@ function identityOf(config: Config, log: Log, options: ServeOptions, port: () =>
     publicUrls: config.publicUrls,
     corsOrigins: config.corsOrigins,
     areRateLimitsOn: config.areRateLimitsOn,
-    ...(name !== undefined && password !== undefined && { administrator: { name, password } }),
-    administratorExists: (existing) =>
-      log.info(
-        { name: existing },
-        `ADMIN_PASSWORD is not applied: ${existing} exists and keeps its password; for another one, run ${adminCommand} user invite ${existing}`,
-      ),
-    ...options,
+    firstAdministrator: {
+      ...(name !== undefined && password !== undefined && { configured: { name, password } }),
+      exists: (existing) =>
+        log.info(
+          { name: existing },
+          `ADMIN_PASSWORD is not applied: ${existing} exists and keeps its password; for another one, run ${adminCommand} user invite ${existing}`,
+        ),
+      ...(generated && { generated }),
+    },
+    ...(operatorToken !== undefined && { operatorToken }),
     port,
   }
 }

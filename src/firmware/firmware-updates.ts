@@ -22,10 +22,10 @@ export interface FirmwareUpdatesParts {
   readonly listing: Listing
   readonly links: Links
   readonly images: BlobStore
-  /** The external update server. Undefined: the embedded one is used. */
-  readonly server: UpdateServer | undefined
+  /** The external update server. Default: the embedded one is used. */
+  readonly server?: UpdateServer
   /** Missing options have the values of `defaultUpdateOptions`. */
-  readonly options: Partial<UpdateOptions> | undefined
+  readonly options?: Partial<UpdateOptions>
   /** How long a device has to answer an offer. */
   readonly offerTimeoutMs: number
   /** The current scope of a user. */

@@ -42,7 +42,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       const { alarmId: alarm, deviceIdentifier: device } = parameters
       const state = await system.askAtOnce(() => {
         if (!reachesDevice(scope, 'alarms', 'update', device)) throw new Problem('not_found')
-        context.streamShare.take(caller, bodyBytes.byteLength)
+        context.events.streamShare.take(caller, bodyBytes.byteLength)
         const command = { type: 'acknowledge_alarm', alarm, by: user, comment: body.comment || undefined } as const
         return { to: deviceAddress(tenant, device), command, bytes: bodyBytes.byteLength }
       })
@@ -55,7 +55,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       const stored = await system.askAtOnce(() => {
         checkMayBind(context, caller, 'create', body)
         mustReadNames(caller, body)
-        context.streamShare.take(caller, bodyBytes.byteLength)
+        context.events.streamShare.take(caller, bodyBytes.byteLength)
         const put: PutAlarm = { type: 'put_alarm', id, isNew: true, body, ...authorOf(caller, 'alarms') }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
@@ -76,7 +76,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
         checkMayBind(context, caller, 'update', body)
         if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
         mustMatch(call, () => textOf(id, before))
-        context.streamShare.take(caller, bodyBytes.byteLength)
+        context.events.streamShare.take(caller, bodyBytes.byteLength)
         const put: PutAlarm = { type: 'put_alarm', id, isNew: false, body, ...authorOf(caller, 'alarms') }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })

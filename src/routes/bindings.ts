@@ -91,7 +91,7 @@ export function socketsOf(
   cluster: ClusterSockets = {},
 ): AnyWebsocketRoute[] {
   const {
-    callerOfTicket = (ticket) => context.tickets.consume(ticket),
+    callerOfTicket = (ticket) => context.events.tickets.consume(ticket),
     authenticate = identity?.authenticate ?? (() => anonymous),
     awaitPosition,
     tunnelled = (link) => [link],

@@ -117,7 +117,7 @@ function callerHere(
   credentials: Credentials,
   addReplyHeader: (name: string, value: string) => void,
 ): Caller | Promise<Caller> {
-  if ('ticket' in credentials) return context.tickets.consume(credentials.ticket)
+  if ('ticket' in credentials) return context.events.tickets.consume(credentials.ticket)
   const { headers, ...upgrade } = credentials.upgrade
   const sent = (name: string) => headers.find((header) => header.name === name)
   return authenticate(

@@ -27,6 +27,25 @@ import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 import type { ActionRunner } from '#workers/action-runner'
 
+interface DeviceContext {
+  readonly links: Links
+  readonly presence: Presence
+  readonly actions: Pick<ActionRunner, 'begin'>
+  readonly search: DeviceSearch
+  readonly intern: InternShape
+  readonly memory: MemoryLimits
+}
+
+interface EventContext {
+  readonly hub: Hub
+  readonly reader: StreamReader<Entry>
+  /** For clients that receive events over MQTT: the websocket server does not know their sockets. */
+  readonly localTopics: LocalTopics
+  readonly tickets: Tickets
+  /** Charged before a change whose event contains a whole record. */
+  readonly streamShare: ByteAllowance
+}
+
 /** Firmware parts that routes need. */
 interface FirmwareContext {
   readonly updater: Updater
@@ -38,8 +57,8 @@ interface FirmwareContext {
   readonly imageUses: Pick<ImageUses, 'isLost' | 'keepAll' | 'keepWhile'>
   readonly downloads: ImageDownloads
   readonly imageUrls: ImageUrls
-  /** Verifies the calls of the update server. Undefined: no call is accepted. */
-  readonly hookSecret: string | undefined
+  /** Verifies the calls of the update server. Absent: no call is accepted. */
+  readonly hookSecret?: string
 }
 
 interface NotificationContext {
@@ -56,24 +75,13 @@ interface NotificationContext {
 export interface RouteContext {
   readonly world: World
   readonly system: System<Entry>
-  readonly reader: StreamReader<Entry>
   readonly listing: Listing
-  readonly search: DeviceSearch
-  readonly intern: InternShape
-  readonly memory: MemoryLimits
-  readonly hub: Hub
-  /** For clients that receive events over MQTT: the websocket server does not know their sockets. */
-  readonly localTopics: LocalTopics
-  readonly links: Links
-  readonly actions: Pick<ActionRunner, 'begin'>
-  readonly presence: Presence
-  readonly tickets: Tickets
+  readonly devices: DeviceContext
+  readonly events: EventContext
   readonly firmware: FirmwareContext
   readonly notifications: NotificationContext
   /** The queries and imports of history. Undefined: history is off. */
   readonly history: HistoryRequests | undefined
-  /** Charged before a change whose event contains a whole record. */
-  readonly streamShare: ByteAllowance
   readonly audit: AuditLog
   /** Start of this process, Unix ms. */
   readonly startedAt: number

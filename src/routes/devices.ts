@@ -36,7 +36,7 @@ export function deviceRoutes(context: RouteContext): Binding[] {
     }),
     bind(api.readConnection, ({ caller, parameters: { deviceIdentifier } }) => {
       existingDevice(context, caller.tenant, deviceIdentifier)
-      const link = context.links.linkedOf(caller.tenant, deviceIdentifier)?.link
+      const link = context.devices.links.linkedOf(caller.tenant, deviceIdentifier)?.link
       const protocol = link ? (link.opening.isMqtt ? 'mqtt' : 'websocket') : null
       return { status: 200, json: { protocol } }
     }),
@@ -126,7 +126,7 @@ async function list(
 function namesIn(context: RouteContext, { caller, query }: Call<unknown, api.DeviceListQuery>): Pages {
   if (!query.search) return deviceNames(context, caller.tenant, query)
   const { deviceIdentifier: named } = query
-  return context.search.matches(caller, query.search, nameOfCursor(query.cursor), named && new Set(named))
+  return context.devices.search.matches(caller, query.search, nameOfCursor(query.cursor), named && new Set(named))
 }
 
 async function create(
@@ -144,7 +144,7 @@ async function create(
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await system.askAtOnce(() => {
     if (context.system.peek(deviceAddress(tenant, device))) throw new Problem('conflict', 'the device exists')
-    const fault = metaMemoryProblem(device, meta, tenant, context.memory)
+    const fault = metaMemoryProblem(device, meta, tenant, context.devices.memory)
     if (fault) throw fault
     const admit: AdmitDevice = { type: 'admit_device', device, meta, secretHash: hashOf(secret) }
     return { to: tenantAddress(tenant), command: admit }
@@ -168,7 +168,7 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
     return { to, command: { type: 'remove', ...records } }
   })
   const { flakeAddress } = removed as DeviceRemoved
-  context.links.removed(caller.tenant, device, flakeAddress)
+  context.devices.links.removed(caller.tenant, device, flakeAddress)
   return { status: 204 }
 }
 
@@ -176,7 +176,7 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
   existingDevice(context, caller.tenant, device)
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await context.system.ask(deviceAddress(caller.tenant, device), { type: 'set_secret', hash: hashOf(secret) })
-  context.links.credentialsChanged(caller.tenant, device)
+  context.devices.links.credentialsChanged(caller.tenant, device)
   const headers = { 'Cache-Control': 'no-store' }
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }
 }
@@ -201,7 +201,7 @@ async function setToken(
     const stored = system.recordOf(to, tokenRecord) as string | undefined
     return { to, command: { type: 'set_token', hash, ...(stored !== undefined && { before: stored }) } }
   })
-  if (before !== undefined && before !== hash) context.links.credentialsChanged(tenant, device)
+  if (before !== undefined && before !== hash) context.devices.links.credentialsChanged(tenant, device)
   const headers = { 'Cache-Control': 'no-store' }
   return { status: 200, headers, json: { deviceIdentifier: device, token } }
 }

@@ -34,7 +34,7 @@ export function eventRoutes(context: RouteContext): Binding[] {
     bind(createTicket, ({ caller }) => ({
       status: 200,
       headers: { 'Cache-Control': 'no-store' },
-      json: { ticket: context.tickets.issue(caller) },
+      json: { ticket: context.events.tickets.issue(caller) },
     })),
   ]
 }

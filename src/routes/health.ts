@@ -39,7 +39,7 @@ export function healthRoutes(context: RouteContext, options: HealthOptions): Bin
 }
 
 async function status(
-  { system, links, hub, reader, history }: RouteContext,
+  { system, devices: { links }, events: { hub, reader }, history }: RouteContext,
   { dataDirectory, databaseStatus, cluster }: HealthOptions,
   { tenant, scope }: Caller,
   cpu: CpuUsage,

@@ -24,7 +24,8 @@ type LinkIdentity = Pick<Identity, 'linkCaller'>
 
 /** Contract 7, POST /link: for devices that report from time to time. */
 export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Binding[] {
-  const { system, intern, presence, links } = context
+  const { system } = context
+  const { intern, presence, links } = context.devices
   return [
     bind(postLink, async (call) => {
       const { body, bodyBytes } = call
@@ -67,7 +68,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
 
 /** Checks the first post of an unknown device. @throws Problem if the post may not create the device */
 function checkFirstPost(
-  { memory }: RouteContext,
+  { devices: { memory } }: RouteContext,
   { tenant, device: own }: ConnectionCredentials,
   device: string,
   post: Post,
@@ -84,7 +85,7 @@ function checkFirstPost(
 
 /** `GET /link`. Contract 7. */
 export function linkSocket(
-  { links }: RouteContext,
+  { devices: { links } }: RouteContext,
   identity: LinkIdentity | undefined,
   frameBytesMax: number,
 ): AnyWebsocketRoute {

@@ -43,7 +43,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
         const before = system.peek(to)
         if (before) mustMatch(call, () => metaText(before))
         // The event contains all metadata of the device, even for a small patch.
-        context.streamShare.take(caller, (before ? metaText(before).length : 0) + bodyBytes.byteLength)
+        context.events.streamShare.take(caller, (before ? metaText(before).length : 0) + bodyBytes.byteLength)
         return { to, command: { type: 'patch_meta', patch }, bytes: bodyBytes.byteLength }
       })
       const state = existingDevice(context, caller.tenant, deviceIdentifier)

@@ -113,7 +113,7 @@ export function nextLink({ target }: Call, place: string): Record<string, string
  * A position up to which all events are included in the answer. Read it before the objects: a client that resumes from
  * it misses no event. Contract 3.4.
  */
-export function streamHeaders({ reader, system }: RouteContext, tenant: string): Record<string, string> {
+export function streamHeaders({ events: { reader }, system }: RouteContext, tenant: string): Record<string, string> {
   return { 'Stream-Epoch': reader.epoch, 'Stream-Offset': String(system.registry.head(tenant).released) }
 }
 

@@ -49,7 +49,7 @@ export function schemaRoutes(context: RouteContext): Binding[] {
         const before = context.system.wake(tenantAddress(caller.tenant)).schemas.get(serviceIdentifier)
         permit({ resource: 'schemas', action: putAction(before !== undefined), within: 'service' }, caller, parameters)
         mustMatch(call, () => before && schemaText(serviceIdentifier, before))
-        context.streamShare.take(caller, bodyBytes.byteLength)
+        context.events.streamShare.take(caller, bodyBytes.byteLength)
         return {
           to: tenantAddress(caller.tenant),
           command: { type: 'put_schema', service: serviceIdentifier, schema },

@@ -24,7 +24,7 @@ export function identityRoutes(context: RouteContext): Binding[] {
       const grants: (Grant & { readonly deviceCount: number })[] = []
       for (const [place, grant] of scope.grants.entries()) {
         const { devices } = scope.reachOfGrants[place] as Reach
-        grants.push({ ...grant, deviceCount: await context.search.countOf(caller, devices) })
+        grants.push({ ...grant, deviceCount: await context.devices.search.countOf(caller, devices) })
       }
       return { status: 200, json: { name, tenant, roles, grants, ...own } }
     }),

@@ -77,7 +77,7 @@ async function write(
   const { deviceIdentifier: device, serviceIdentifier: service } = call.parameters
   const { tenant, user, session } = call.caller
   const isWaiting = call.query.wait ?? true
-  const outcome = await context.links.writes.ask({
+  const outcome = await context.devices.links.writes.ask({
     tenant,
     ...(session && { user }),
     device,
@@ -110,10 +110,10 @@ async function setDesired(
   const { deviceIdentifier: device, serviceIdentifier: service } = parameters
   const { tenant, scope } = caller
   const schema = schemaOf(context, caller, service)
-  context.streamShare.take(caller, bodyBytes.byteLength)
+  context.events.streamShare.take(caller, bodyBytes.byteLength)
   const id = Buffer.from(seed).toString('base64url')
   const command = { type: 'set_desired', service, values, isWhole, schema, id } as const
-  const items = await context.links.writes.desired.set(tenant, device, command, bodyBytes.byteLength)
+  const items = await context.devices.links.writes.desired.set(tenant, device, command, bodyBytes.byteLength)
   const mayRead = reachesService(scope, 'service', 'read', device, service)
   return { status: 200, json: mayRead ? desiredValuesOf(items) : {} }
 }
@@ -134,7 +134,7 @@ async function create(context: RouteContext, call: Call<unknown, unknown, Action
     const { serviceIdentifier, updates } = body
     const desired = body.desired ? { desired: true as const } : {}
     const devices = targetDevices(caller, context.system.wake(tenantAddress(tenant)), body)
-    await context.actions.begin({ tenant, id, author, serviceIdentifier, updates, ...desired, devices })
+    await context.devices.actions.begin({ tenant, id, author, serviceIdentifier, updates, ...desired, devices })
   }
   return { status: 202, headers: { Location: `/api/v1/devices/actions/${id}` }, json: { id } }
 }

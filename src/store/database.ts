@@ -87,7 +87,7 @@ export class Database {
     this.#options = options
     const { world, journal, retention, neededFrom = () => Number.POSITIVE_INFINITY } = options
     const commitSoon = (tenant: string) => this.#commitSoon(tenant)
-    this.#retention = new Retention(world, journal, retention, commitSoon, neededFrom)
+    this.#retention = new Retention({ world, journal, limits: retention, commitSoon, neededFrom })
   }
 
   get status(): DatabaseStatus {

@@ -12,6 +12,14 @@ export interface RetentionLimits {
   readonly ageMsMax: number
 }
 
+interface RetentionParts {
+  readonly world: World
+  readonly journal: StoreJournal
+  readonly limits: RetentionLimits
+  readonly commitSoon: (tenant: string) => void
+  readonly neededFrom: (tenant: string) => number
+}
+
 const everyMs = 1_000
 /** The next check follows after this time while there is more to delete. */
 const againMs = 20
@@ -24,25 +32,11 @@ const chunksAtATime = 1_024
  * on, which a projection still has to read, stay until the stream is twice as big as it may be.
  */
 export class Retention {
-  readonly #world: World
-  readonly #journal: StoreJournal
-  readonly #limits: RetentionLimits
-  readonly #commitSoon: (tenant: string) => void
-  readonly #neededFrom: (tenant: string) => number
+  readonly #parts: RetentionParts
   #cancel: (() => void) | undefined
 
-  constructor(
-    world: World,
-    journal: StoreJournal,
-    limits: RetentionLimits,
-    commitSoon: (tenant: string) => void,
-    neededFrom: (tenant: string) => number,
-  ) {
-    this.#world = world
-    this.#journal = journal
-    this.#limits = limits
-    this.#commitSoon = commitSoon
-    this.#neededFrom = neededFrom
+  constructor(parts: RetentionParts) {
+    this.#parts = parts
   }
 
   start(): void {
@@ -56,7 +50,7 @@ export class Retention {
 
   #checkAfter(delayMs: number): void {
     this.stop()
-    this.#cancel = this.#world.after(delayMs, () => {
+    this.#cancel = this.#parts.world.after(delayMs, () => {
       void this.#check().then((isMore) => {
         if (this.#cancel) this.#checkAfter(isMore ? againMs : everyMs)
       })
@@ -65,10 +59,10 @@ export class Retention {
 
   /** Resolves to true when there may be more to delete. */
   async #check(): Promise<boolean> {
-    if (this.#journal.isTrimming) return true
+    if (this.#parts.journal.isTrimming) return true
     let isMore = false
     try {
-      for (const stream of [...this.#journal.streams()]) if (await this.#trim(stream)) isMore = true
+      for (const stream of [...this.#parts.journal.streams()]) if (await this.#trim(stream)) isMore = true
     } catch {
       // Most likely the handle was closed or failed during the check, which the code that wrote to it reports. The next
       // check tries again.
@@ -77,16 +71,16 @@ export class Retention {
   }
 
   async #trim(stream: TenantStream): Promise<boolean> {
-    const bytesFrom = stream.bytesEnd - this.#limits.bytesMax
-    const timeFrom = this.#world.now() - this.#limits.ageMsMax
-    const neededFrom = this.#neededFrom(stream.tenant)
+    const bytesFrom = stream.bytesEnd - this.#parts.limits.bytesMax
+    const timeFrom = this.#parts.world.now() - this.#parts.limits.ageMsMax
+    const neededFrom = this.#parts.neededFrom(stream.tenant)
     const isOver = (key: string) => {
       const { bytesBefore, time } = this.#headOf(key)
       // A chunk stays if it may hold the first entry that is needed.
       if (numberOf(key) + chunkEntriesMax <= neededFrom) return bytesBefore < bytesFrom || time < timeFrom
-      return bytesBefore < bytesFrom - this.#limits.bytesMax
+      return bytesBefore < bytesFrom - this.#parts.limits.bytesMax
     }
-    const scan = this.#journal.storage.scan({
+    const scan = this.#parts.journal.storage.scan({
       after: keys.chunk(stream.tenant, stream.storedFrom - 1),
       // The chunk that holds redoFrom stays, and so does the last one.
       before: keys.chunk(stream.tenant, Math.min(stream.redoFrom, stream.last) + 1),
@@ -107,13 +101,13 @@ export class Retention {
     const count = partitionPoint(found.length - 1, (index) => isOver(found[index] as string))
     const first = found[count]
     if (count === 0 || first === undefined) return false
-    this.#journal.trim(stream, found.slice(0, count), numberOf(first), this.#headOf(first).bytesBefore)
-    this.#commitSoon(stream.tenant)
+    this.#parts.journal.trim(stream, found.slice(0, count), numberOf(first), this.#headOf(first).bytesBefore)
+    this.#parts.commitSoon(stream.tenant)
     return found.length >= chunksAtATime
   }
 
   #headOf(key: string): ChunkHead {
-    const bytes = this.#journal.storage.get(key)
+    const bytes = this.#parts.journal.storage.get(key)
     if (!bytes) throw new StorageFailure('damaged', 'a chunk of the stream is missing')
     return headOf(bytes)
   }

@@ -15,7 +15,7 @@ async function withAnn(grants: readonly Grant[] = [readOf('schemas')]): Promise<
 /** Publishes one more event, and returns its offset. */
 async function publishEvent(fixture: IdentityFixture, service: string): Promise<number> {
   await fixture.tenant('default', { type: 'put_schema', service, schema: { serviceIdentifier: service } as never })
-  return fixture.assembly.context.hub.publishedTo('default')
+  return fixture.assembly.context.events.hub.publishedTo('default')
 }
 
 describe('an edit of access', () => {
@@ -72,7 +72,7 @@ test('a user who is created again under the same name is another user, and the o
   expect(await fixture.bearer(token)).toMatchObject({ access: 'viewer', roles: ['viewer'] })
   expect(socket.types).toEqual(['RESYNC', 'RESYNC'])
   await fixture.world.settle()
-  const publishedAt = fixture.assembly.context.hub.publishedTo('default')
+  const publishedAt = fixture.assembly.context.events.hub.publishedTo('default')
   expect([fixture.row('ann').rolesSince, (await fixture.bearer(token)).scopeSince]).toEqual([publishedAt, publishedAt])
 
   expect(await fixture.judge(() => fixture.bearer(before.token))).toBe('unauthorized session over')
@@ -118,7 +118,10 @@ describe('the offset of an edit of access', () => {
     const fixture = await withAnn()
     const { token } = await fixture.basic('ann')
     const publishedAt = await publishEvent(fixture, 'one')
-    const { system, reader } = fixture.assembly.context
+    const {
+      system,
+      events: { reader },
+    } = fixture.assembly.context
     const { epoch } = reader
     const edit = { type: 'put_role', role: 'ops', grants: [readOf('schemas'), readOf('meta')] }
     void system.ask({ kind: 'tenant', tenant: 'default', id: 'default' }, edit).catch(() => {})

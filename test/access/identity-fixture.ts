@@ -1,5 +1,5 @@
 import type { Identity } from '#access/identity'
-import type { Administrator, IdentitySettings } from '#access/options'
+import type { IdentitySettings } from '#access/options'
 import type { LoginRequest, SignInOrigin, TokenPair } from '#access/requests'
 import { hashOf } from '#access/secret-text'
 import { type AccountState, accountAddress } from '#actors/account/state'
@@ -62,8 +62,6 @@ export class IdentityFixture {
   readonly errors: string[] = []
   /** The headers of the last answer. */
   replyHeaders = new Map<string, string>()
-  /** The administrator that was generated at the start. */
-  generated: Administrator | undefined
 
   constructor({ settings, world = new ManualWorld(), stored }: IdentityFixtureOptions = {}) {
     this.world = world
@@ -85,11 +83,8 @@ export class IdentityFixture {
         publicUrls: [],
         corsOrigins: [],
         areRateLimitsOn: true,
-        administrator: { name: 'root', password },
         port: () => 8080,
-        administratorGenerated: (administrator) => {
-          this.generated = administrator
-        },
+        firstAdministrator: { configured: { name: 'root', password } },
         ...settings,
       },
       log: {

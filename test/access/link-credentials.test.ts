@@ -89,12 +89,12 @@ test('two thousand devices reconnect with their own secrets without a password h
   const connectDevice = (name: string, shown: string) => {
     const authorization = basic(`${name}:${shown}`)
     void fixture.caller({ headers: { authorization }, path: '/api/v1/link' }, 'link').catch(() => {})
-    return new TestLink(context.links, { ...fixture.identity.linkCaller(authorization), protocol: 'json' })
+    return new TestLink(context.devices.links, { ...fixture.identity.linkCaller(authorization), protocol: 'json' })
   }
   const awake = context.system.registry.awakeCount
   const links = names.map((name) => connectDevice(name, secretOf(name)))
   for (const name of names.slice(0, 100)) expect(await fixture.judge(() => connectDevice(name, secret))).toBe(wrong)
-  expect(context.links.linkCount).toBe(2_000)
+  expect(context.devices.links.linkCount).toBe(2_000)
   expect(context.system.registry.awakeCount).toBe(awake)
   for (const [index, name] of names.entries()) links[index]?.hello(name)
   await fixture.world.settle()

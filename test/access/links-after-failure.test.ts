@@ -33,7 +33,10 @@ test.each(rows)(
   async (change, isOnDisk) => {
     const { name, shown, to, command } = credentialChanges[change as keyof typeof credentialChanges]
     const fixture = await IdentityFixture.open()
-    const { system, links } = fixture.assembly.context
+    const {
+      system,
+      devices: { links },
+    } = fixture.assembly.context
     await fixture.tenant('default', { type: 'admit_device', device, meta: {}, secretHash: hashOf(secret) })
     const add = { name: 'a gateway', hash: hashOf(keyText), expiresAt: null, maxDevices: null }
     await fixture.tenant('default', { type: 'add_provisioning_key', id: keyId, ...add })

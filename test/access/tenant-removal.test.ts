@@ -21,13 +21,13 @@ test('tokens, sockets, tickets and sign-ins of a deleted tenant end at once', as
   const { fixture, token } = await withAcme()
   const caller = await fixture.bearer(token)
   const socket = fixture.connect(caller)
-  const ticket = fixture.assembly.context.tickets.issue(caller)
+  const ticket = fixture.assembly.context.events.tickets.issue(caller)
   const { refreshToken } = await fixture.logIn('ann', key)
   const deleted = fixture.directory({ type: 'delete_tenant', tenant: 'acme' })
   await deleted
   expect(caller.isCurrent()).toBe(false)
   expect(await fixture.judge(() => fixture.bearer(token))).toBe('unauthorized session over')
-  expect(await fixture.judge(() => fixture.assembly.context.tickets.consume(ticket))).toBe(
+  expect(await fixture.judge(() => fixture.assembly.context.events.tickets.consume(ticket))).toBe(
     'unauthorized invalid or expired ticket',
   )
   const { logins } = fixture.identity

@@ -216,7 +216,7 @@ async function asRoot(fixture: AccessFixture): Promise<ExampleCall> {
 
 async function withDesired(fixture: AccessFixture): Promise<ExampleCall> {
   fixture.device?.cut()
-  await until(() => fixture.context.links.linkedOf(defaultTenant, exampleDevice) === undefined)
+  await until(() => fixture.context.devices.links.linkedOf(defaultTenant, exampleDevice) === undefined)
   await fixture.call('eve', 'PUT', examplePath(putDeviceDesired), putDeviceDesired.example.body)
   return { user: 'eve' }
 }

@@ -248,7 +248,6 @@ class FirmwareUpdatesFixture extends ConnectedUpdates {
       links,
       // Releases are created without an upload of their image.
       images: Object.assign(memoryBlobs({ bytesMax: 1_000 }), { sizeOf: async () => releaseOf('1.0.0').size }),
-      server: undefined,
       options,
       offerTimeoutMs,
       scopeOf: () => everything,

@@ -130,7 +130,7 @@ test('an access token signs a program in, until its session ends', async () => {
 
 test('a device is disconnected when its secret is replaced', async () => {
   const { client } = await connect('PUMP-1', secret)
-  identity.assembly.context.links.credentialsChanged('default', 'PUMP-1')
+  identity.assembly.context.devices.links.credentialsChanged('default', 'PUMP-1')
   await client.settle()
   expect([client.isClosed, client.take('disconnect').reasonCode]).toEqual([true, 0x87])
 })

@@ -196,7 +196,7 @@ test('DISCONNECT deletes the will', async () => {
 
 test('a write reaches the device on v1/link/down, and RESULT answers it', async () => {
   const { client, flakeAddress } = await greeted()
-  const { writes } = fixture.assembly.context.links
+  const { writes } = fixture.assembly.context.devices.links
   const request = { tenant: 'default', device: 'PUMP-1', service: 'svc', schema: undefined, id: 'w1' }
   const outcome = writes.ask({ ...request, values: { '1': 5 }, isWaiting: true, isRepeated: false })
   await client.settle()

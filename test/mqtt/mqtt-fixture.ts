@@ -39,7 +39,12 @@ export class MqttFixture {
     this.faults = faults
     this.connections = new Connections({
       world,
-      topics: new Topics({ ...assembly.context, hasFreeTopics }),
+      topics: new Topics({
+        ...assembly.context,
+        ...assembly.context.devices,
+        ...assembly.context.events,
+        hasFreeTopics,
+      }),
       afterCommit: (callback) => assembly.context.system.gate.afterCommit(callback),
       principalOf: principalFinder(assembly.identity, assembly.context.audit),
       sessions: assembly.identity?.sockets,

@@ -175,7 +175,7 @@ test('changes come before the present values that contain them', async () => {
 test('a gap comes after the events that were published before it', async () => {
   await report({ a: 0 })
   await subscribe('v1/events/#')
-  const { hub } = fixture.assembly.context
+  const { hub } = fixture.assembly.context.events
   device.onSent = () => hub.reloaded(() => 1, true)
   device.publish('v1/devices/me/telemetry', '{"a":1}', { qos: 1, messageId: 5 })
   await fixture.settle()

@@ -170,7 +170,7 @@ describe('writes', () => {
   function write(service: string, values: Record<string, unknown>, name = 'TB-1') {
     const schema = schemaOf(service)
     const request = { tenant: 'default', device: name, service, schema, id: `w${++count}`, values }
-    const outcome = fixture.assembly.context.links.writes
+    const outcome = fixture.assembly.context.devices.links.writes
       .ask({ ...request, isWaiting: true, isRepeated: false })
       .then(({ updates }) => updates)
       .catch((error: unknown) => (error instanceof Problem ? error.code : error))

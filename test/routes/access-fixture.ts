@@ -283,7 +283,7 @@ export class AccessFixture {
 
   async #restoreData(): Promise<void> {
     const device = deviceAddress(defaultTenant, exampleDevice)
-    const declared = declaredServices(services, this.context.intern)
+    const declared = declaredServices(services, this.context.devices.intern)
     if (!this.system.peek(device)) {
       await this.ask(tenantAddress(defaultTenant), { type: 'admit_device', device: exampleDevice, meta: {} })
     }

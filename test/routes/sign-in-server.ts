@@ -53,7 +53,7 @@ export class SignInServer implements Served {
         publicUrls: [],
         corsOrigins: [],
         areRateLimitsOn: false,
-        administrator: root,
+        firstAdministrator: { configured: root },
         port: () => opened.http?.port ?? 0,
         ...settings,
       },

@@ -195,7 +195,7 @@ export class SimulatedDashboard implements Peer {
     const wasOver = session.isSurelyOver(server.now())
     let caller: Caller
     try {
-      caller = context.tickets.consume(ticket.text)
+      caller = context.events.tickets.consume(ticket.text)
     } catch (error) {
       if (!(error instanceof Problem)) throw error
       if (server.now() - ticket.at <= ticketLifetimeMs) this.#refusedBy(session, error.code)
@@ -206,7 +206,7 @@ export class SimulatedDashboard implements Peer {
     const offset = this.#resumesAt
     this.#resume = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset } }
     if (this.#needsRead) this.#forgetLists()
-    this.#retainedFrom = context.reader.retainedFrom(tenant)
+    this.#retainedFrom = context.events.reader.retainedFrom(tenant)
     this.#mustRecover = !this.#needsRead && this.#isRecoverable(server, offset)
     this.#lastReceived = 0
     this.#isBlind = false
@@ -226,7 +226,7 @@ export class SimulatedDashboard implements Peer {
   #isRecoverable({ assembly: { context } }: SimulatedServer, offset: number): boolean {
     const { sameSince } = this.person
     if (sameSince === undefined || offset <= sameSince) return false
-    return offset + 1 >= this.#retainedFrom && context.reader.lastOffsetUnder(tenant, this.#epoch) !== undefined
+    return offset + 1 >= this.#retainedFrom && context.events.reader.lastOffsetUnder(tenant, this.#epoch) !== undefined
   }
 
   /** An ended session is dropped; a valid one is refused only temporarily. */

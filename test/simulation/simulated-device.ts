@@ -301,6 +301,6 @@ export function linkDevices(server: SimulatedServer, devices: readonly Simulated
     },
   }
   const opening = { tenant, codec: jsonCodec, origin: 'http://simulated' }
-  const socket = server.sockets.open(server.assembly.context.links, opening, peer, 1_000_000)
+  const socket = server.sockets.open(server.assembly.context.devices.links, opening, peer, 1_000_000)
   for (const device of devices) device.hello(socket)
 }

@@ -168,7 +168,7 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
       if (!(error instanceof Problem && error.code === 'not_found')) throw error
       person.state.found('gone', moment)
     }
-    person.sameSince = context.hub.publishedTo('default')
+    person.sameSince = context.events.hub.publishedTo('default')
     const listed = person.state.certain === 'gone' ? '[]' : await this.#sessionsOf(person)
     const there = new Set(JSON.parse(listed).map(({ id }: { id: string }) => id))
     const now = this.server.now()

@@ -103,9 +103,12 @@ export class SimulatedServer {
         bulkActivation: { entriesMin: 1, actorsMin: 1, rowsAhead: 3, rowsPerActor: 2 },
       },
       publisher: this.sockets,
-      limits: { uncommittedBytesMax: limits.uncommittedBytesMax, highWaterBytes: 100 },
-      ticketLifetimeMs,
-      writeTimeoutMs,
+      limits: {
+        uncommittedBytesMax: limits.uncommittedBytesMax,
+        highWaterBytes: 100,
+        ticketLifetimeMs,
+        writeTimeoutMs,
+      },
       notifications: {
         mail: mailServer.seenBy(process.world),
         webhookSender: receivers.seenBy(process.world),
@@ -121,7 +124,7 @@ export class SimulatedServer {
         publicUrls: ['https://simulated'],
         corsOrigins: [],
         areRateLimitsOn: false,
-        administrator: { name: 'root', password: 'the password of root' },
+        firstAdministrator: { configured: { name: 'root', password: 'the password of root' } },
         port: () => 8080,
       },
       log: { error: note, warn: () => {}, info: () => {}, debug: () => {} },
@@ -215,7 +218,10 @@ export class SimulatedServer {
 
   /** Every retained entry, in order. */
   async stream(): Promise<{ offset: number; entry: Entry }[]> {
-    const { reader, system } = this.assembly.context
+    const {
+      events: { reader },
+      system,
+    } = this.assembly.context
     const found: { offset: number; entry: Entry }[] = []
     let tries = 0
     const last = system.registry.head(tenant).committed

@@ -233,7 +233,7 @@ export class Simulation {
         database.status === 'ok' &&
         this.#world.isIdle &&
         context.system.gate.isSettled &&
-        context.hub.behindCount() === 0 &&
+        context.events.hub.behindCount() === 0 &&
         isDone() &&
         this.#devices.every((device) => device.isSettled) &&
         ![...this.server.sockets.sockets].some((socket) => socket.hasUnread)
@@ -245,7 +245,10 @@ export class Simulation {
   /** Every acknowledged or answered change is in the stream. */
   async #checkStream(): Promise<void> {
     const stream = await this.pumped(this.server.stream())
-    const { reader, system } = this.server.assembly.context
+    const {
+      events: { reader },
+      system,
+    } = this.server.assembly.context
     this.#stored.gather(stream, reader.retainedFrom(tenant), system.registry.head(tenant).committed)
     await this.#updatesAtRest.checkStatuses(this.#stored)
     this.#participants.writes.check(this.#stored.numbers)
@@ -274,7 +277,7 @@ export class Simulation {
   }
 
   get #published(): number {
-    return this.server.assembly.context.hub.publishedTo(tenant)
+    return this.server.assembly.context.events.hub.publishedTo(tenant)
   }
 
   /** Waits for a promise that needs tasks to run. */
@@ -290,13 +293,13 @@ export class Simulation {
     this.#fault = undefined
     this.#backend.setRoom(true)
     this.#backend.crash(this.#world.random.below(3))
-    const { epoch } = this.server.assembly.context.reader
+    const { epoch } = this.server.assembly.context.events.reader
     const follower = this.#follower
     this.#follower = undefined
     this.server = follower?.server ?? new SimulatedServer(this.#world, this.#backend, this.#limits)
     for (const part of [this.#participants, ...this.#dashboards]) part.moveTo(this.server)
     await this.pumped(follower?.opened ?? this.server.open())
-    if (this.#backend.isShared && this.server.assembly.context.reader.epoch !== epoch)
+    if (this.#backend.isShared && this.server.assembly.context.events.reader.epoch !== epoch)
       throw new Error('the node that took over began another epoch')
     this.#follow()
   }
@@ -315,12 +318,12 @@ export class Simulation {
     const server = this.#follower?.server
     if (!server) return
     const { database, context } = server.assembly
-    const hasAll = () => database.status === 'ok' && context.hub.publishedTo(tenant) === this.#published
+    const hasAll = () => database.status === 'ok' && context.events.hub.publishedTo(tenant) === this.#published
     for (let round = 0; round < roundsMax && !hasAll(); round++) await this.advance(5)
     if (!hasAll()) throw new Error('a node that follows does not get all events')
     const { body } = await this.pumped(server.call('listDevices', { query: { depth: 2 } }))
     if (body !== state) throw new Error(`a node that follows answers ${body}, and the owner ${state}`)
-    if (context.reader.epoch !== this.server.assembly.context.reader.epoch)
+    if (context.events.reader.epoch !== this.server.assembly.context.events.reader.epoch)
       throw new Error('a node that follows has another epoch than the owner')
   }
 

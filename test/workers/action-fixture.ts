@@ -49,7 +49,7 @@ class AnsweringLink extends TestLink {
   readonly #behaviour: Behaviour
 
   constructor(identity: IdentityFixture, behaviour: Behaviour) {
-    super(identity.assembly.context.links, { tenant: 'default', protocol: 'json' })
+    super(identity.assembly.context.devices.links, { tenant: 'default', protocol: 'json' })
     this.#soon = (task) => identity.world.soon(task)
     this.#behaviour = behaviour
   }
@@ -109,7 +109,7 @@ export class ActionFixture {
   /** Begins an action without advancing the world. */
   requestBegin(id: string, devices: readonly string[], more: ActionFields = {}): Promise<void> {
     const { updates = { '1': 5 }, author = this.ann } = more
-    return this.identity.assembly.context.actions.begin({
+    return this.identity.assembly.context.devices.actions.begin({
       tenant: 'default',
       id,
       author,

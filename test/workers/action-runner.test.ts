@@ -201,7 +201,7 @@ describe('many actions', () => {
 test('a device with too many open writes is asked later', async () => {
   await openWith('A')
   fixture.behaviour = silent
-  const { writes } = fixture.identity.assembly.context.links
+  const { writes } = fixture.identity.assembly.context.devices.links
   for (let count = 0; count < openWritesOfDeviceMax; count++) {
     const write = { tenant: 'default', device: 'A', service: 'svc', values: { '1': 1 }, schema: undefined }
     writes.ask({ ...write, id: `w${count}`, isWaiting: true, isRepeated: false }).catch(() => {})
@@ -295,7 +295,7 @@ test('a server that stops stores received outcomes, and ignores its own refusals
   await fixture.identity.world.settle()
   expect(fixture.outcomes('J')).toEqual(outcomesOf(['A', 'B'], 'PENDING'))
   fixture.identity.assembly.stop()
-  fixture.identity.assembly.context.links.stop()
+  fixture.identity.assembly.context.devices.links.stop()
   await fixture.identity.world.advance(5_000)
   expect(fixture.outcomes('J')).toEqual(['A OK', 'B PENDING'])
   expect(await refusal(fixture.requestBegin('K', ['A']))).toBe('stopping STOPPING')
@@ -309,7 +309,10 @@ test('a server that stops stores received outcomes, and ignores its own refusals
 test('the actions of a deleted tenant are deleted', async () => {
   fixture = await ActionFixture.open()
   await fixture.identity.addTenant('acme')
-  const { actions, system } = fixture.identity.assembly.context
+  const {
+    devices: { actions },
+    system,
+  } = fixture.identity.assembly.context
   const begin = { tenant: 'acme', id: 'J', author: fixture.ann, serviceIdentifier: 'svc', updates: { '1': 1 } }
   await fixture.identity.wait(actions.begin({ ...begin, devices: [['A', 'B']] }))
   await fixture.identity.directory({ type: 'delete_tenant', tenant: 'acme' })

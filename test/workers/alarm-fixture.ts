@@ -46,7 +46,10 @@ export class AlarmFixture {
 
   /** Adds devices that report a temperature once. */
   async bring(degrees: Readonly<Record<string, number>>): Promise<void> {
-    const { system, intern } = this.identity.assembly.context
+    const {
+      system,
+      devices: { intern },
+    } = this.identity.assembly.context
     const type = propertyTypeOf('float') as PropertyType
     const shape = intern(climate, [{ propId: temperature, type, modifier: 0 }])
     const services = [{ shape, items: [] }]

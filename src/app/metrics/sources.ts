@@ -1,20 +1,15 @@
-import type { AuditLog } from '#access/audit-log'
 import type { Identity } from '#access/identity'
-import type { Tickets } from '#access/tickets'
 import type { HealthStatus } from '#api/health'
 import type { ProcessMetrics } from '#app/metrics/process-metrics'
 import type { LogMetrics } from '#cluster/replicated-storage'
-import type { Hub } from '#events/hub'
 import type { ExternalUpdateServer } from '#firmware/external-update-server'
 import type { FirmwareUpdates } from '#firmware/firmware-updates'
 import type { HttpMetrics } from '#http/http-metrics'
-import type { Links } from '#link/links'
-import type { Entry } from '#model/entry'
 import type { Deliveries } from '#notifications/deliveries'
 import type { Webhooks } from '#notifications/webhooks'
+import type { RouteContext } from '#routes/context'
 import type { FunctionViews } from '#rules/function-views'
 import type { RuleViews } from '#rules/tenant-rules'
-import type { System } from '#runtime/system'
 import type { Backups } from '#store/backup/backup-writer'
 import type { Database } from '#store/database'
 import type { StoreJournal } from '#store/store-journal'
@@ -38,12 +33,7 @@ export interface MqttMetrics {
 }
 
 /** The sources of all metrics: existing counters, which are only read here. */
-export interface MetricSources extends MetricParts {
-  readonly system: System<Entry>
-  readonly hub: Hub
-  readonly links: Links
-  readonly tickets: Tickets
-  readonly audit: AuditLog
+export interface MetricSources extends MetricParts, Pick<RouteContext, 'system' | 'devices' | 'events' | 'audit'> {
   readonly database: Database
   readonly backups: Pick<Backups, 'counts' | 'lastDoneAt'>
   readonly http: HttpMetrics
