@@ -1,33 +1,23 @@
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { getHeapStatistics } from 'node:v8'
 import { anonymousCallers } from '#access/built-in-callers'
-import type { FirstAdministrator, IdentitySettings } from '#access/options'
 import { argon2Engine } from '#access/passwords'
 import { WrongFileKey } from '#access/signing-keys'
-import { adminCommand } from '#app/admin-command'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Config } from '#app/config'
-import { HistoryThread } from '#app/history-thread'
+import { configuredOptions, type ServeOptions } from '#app/configured-options'
 import { type Log, redactPath } from '#app/log'
 import { metricsOf } from '#app/metrics/metrics'
 import { ProcessMetrics } from '#app/metrics/process-metrics'
 import type { MetricSources } from '#app/metrics/sources'
 import { type Mqtt, MqttSettingFailure, openMqtt } from '#app/mqtt'
-import { logStartMessages, outboxIn, urlOf } from '#app/start-messages'
+import { logStartMessages, urlOf } from '#app/start-messages'
 import { loopTimes, realWorld } from '#app/world'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
-import type { UpdateSettings } from '#firmware/options'
-import { defaultLimits } from '#history/retention'
 import { ofEachNode } from '#http/call'
 import { HttpMetrics } from '#http/http-metrics'
 import { CannotListen, openServer, type Server } from '#http/server'
 import { version } from '#model/version'
-import { emlMail } from '#notifications/eml-mail'
-import type { Mail } from '#notifications/mail'
-import { smtpMail } from '#notifications/smtp-mail'
-import { httpWebhookSender } from '#notifications/webhook-sender'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
 import { IdempotentRequests } from '#routes/idempotency'
 import { metricsRoutes } from '#routes/metrics'
@@ -38,15 +28,10 @@ import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
 import { type StorageBackend, StorageFailure } from '#runtime/storage'
 import { Backups } from '#store/backup/backup-writer'
-import { copyHistory, historyFolder, removeHistoryCopies } from '#store/backup/database-copy'
-import { FileBlobs } from '#store/blobs'
-import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
+import { copyHistory, removeHistoryCopies } from '#store/backup/database-copy'
+import { KeyFileFailure, readKeyFile } from '#store/key-file'
 import { findDamage, levelStorage } from '#store/level'
 import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
-import type { StoreJournal } from '#store/store-journal'
-
-/** One tenant may fill half of the heap: the rest is for frames, answers, shapes and the collector. */
-const tenantsInHeap = 2
 
 /** The time that requests in progress get to finish when the server stops. Contract 8. */
 const stopGraceMs = 10_000
@@ -60,13 +45,6 @@ const offerMarginMs = 45_000
 
 /** The build's output for browsers; empty when the sources run directly. */
 const pagesFolder = fileURLToPath(new URL('../../pages', import.meta.url))
-
-export interface ServeOptions {
-  /** A Bearer token for the process that starts the server: with it, a request may do everything. */
-  readonly operatorToken?: string
-  /** Must show the generated password, because only its hash is stored. */
-  readonly administratorGenerated?: NonNullable<FirstAdministrator['generated']>
-}
 
 export interface RunningServer {
   readonly port: number
@@ -111,35 +89,10 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     isWritable,
     isSettled: () => assembly.database.status === 'ok' && assembly.context.system.gate.isSettled,
   })
-  const assembly: Assembly = assemble({
-    world: realWorld,
-    storage: {
-      backend: cluster?.backend ?? localBackend,
-      isSynced: config.durability === 'disk',
-      retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
-    },
-    publisher,
-    limits: {
-      ticketLifetimeMs: config.ticketLifetimeMs,
-      writeTimeoutMs: config.writeTimeoutMs,
-      socketsPerUserMax: config.socketsPerUserMax,
-      memory: {
-        deviceBytesMax: config.deviceBytesMax,
-        tenantBytesMax: config.tenantBytesMax ?? getHeapStatistics().heap_size_limit / tenantsInHeap,
-      },
-    },
-    updates: updatesOf(config, log, updateServer, cluster),
-    notifications: {
-      mail: mailOf(config, log),
-      webhookSender: httpWebhookSender({ world: realWorld, allowed: config.webhookAllow }),
-      mailsPerHourMax: config.mailsPerHourMax,
-      publicUrls: config.publicUrls,
-    },
-    ...(config.isIamOn && { identity: identityOf(config, log, options, () => listener.server?.port ?? config.port) }),
-    isAuditLogged: config.isAuditLogged,
-    ...(config.isHistoryOn && { history: (journal: StoreJournal) => historyOf(config, log, journal) }),
-    log,
-  })
+  const port = () => listener.server?.port ?? config.port
+  const assembly: Assembly = assemble(
+    configuredOptions({ config, log, publisher, localBackend, cluster, updateServer, port, ...options }),
+  )
   const pages = await readPageFiles(pagesFolder)
   await openAssembly(assembly, config, log).catch(async (error: unknown) => {
     await cluster?.close()
@@ -295,92 +248,6 @@ function serverFileOf(folder: string, log: Log) {
   return {
     write: (file: ServerFile) => writeServerFile(folder, file).catch(failed),
     remove: () => removeServerFile(folder).catch(failed),
-  }
-}
-
-/** History leaves more free space than the store needs to be opened again, so history stops before the store does. */
-const historyReserveBytes = 256 * 1024 * 1024
-
-function historyOf(config: Config, log: Log, journal: StoreJournal) {
-  const { historyRawMs: rawMs, historyHourlyMs: hoursMs, historyBytesMax: bytesMax = Number.POSITIVE_INFINITY } = config
-  return new HistoryThread({
-    folder: join(config.dataDirectory, historyFolder),
-    limits: { ...defaultLimits, rawMs, hoursMs, bytesMax },
-    roomBytes: 2 * config.storageHeadroomBytes + historyReserveBytes,
-    rowOf: (key) => journal.get(key),
-    failed: (error) => log.error({ err: error }, 'history failed'),
-    warned: (message) => log.warn({}, message),
-  })
-}
-
-function updatesOf(
-  config: Config,
-  log: Log,
-  server: ExternalUpdateServer | undefined,
-  cluster: Awaited<ReturnType<typeof clusterOf>>,
-): UpdateSettings {
-  const { dataDirectory: folder, imageBytesMax, storageHeadroomBytes: headroomBytes } = config
-  const local = new FileBlobs({
-    folder,
-    bytesMax: imageBytesMax,
-    headroomBytes,
-    now: () => realWorld.now(),
-    failed: (error) => log.error({ err: error }, 'an image could not be written or read'),
-  })
-  return {
-    images: cluster?.imagesOf(local) ?? local,
-    imageBytesMax,
-    ...(server && { server }),
-    options: {
-      isConnectUpdateDisabled: config.isConnectUpdateDisabled,
-      isHookForPinsOnly: config.isHookForPinsOnly,
-      autoUpdate: config.autoUpdate,
-    },
-    offerTimeoutMs: config.updateOfferTimeoutMs,
-    publicUrls: config.publicUrls,
-    ...(config.updateHookSecret !== undefined && { hookSecret: config.updateHookSecret }),
-  }
-}
-
-function mailOf({ smtpUrl: url, mailFrom: from, dataDirectory }: Config, log: Log): Mail {
-  if (url !== undefined) return smtpMail({ url, from, world: realWorld })
-  return emlMail({
-    folder: outboxIn(dataDirectory),
-    from,
-    failed: (error) => log.warn({ err: error }, 'an old mail could not be removed'),
-  })
-}
-
-function identityOf(config: Config, log: Log, options: ServeOptions, port: () => number): IdentitySettings {
-  const { operatorToken, administratorGenerated: generated } = options
-  const { adminName: name, adminPassword: password } = config
-  return {
-    async fileKey(isNeeded) {
-      const random = (byteCount: number) => realWorld.random(byteCount)
-      const { bytes, warning } = await readOrMakeKeyFile(config.dataDirectory, { random, isNeeded })
-      if (warning !== undefined) log.warn({}, warning)
-      return bytes
-    },
-    engine: argon2Engine,
-    lifetimes: {
-      tokenMs: config.tokenLifetimeMs,
-      accessMs: config.accessTokenLifetimeMs,
-      refreshMs: config.refreshTokenLifetimeMs,
-    },
-    publicUrls: config.publicUrls,
-    corsOrigins: config.corsOrigins,
-    areRateLimitsOn: config.areRateLimitsOn,
-    firstAdministrator: {
-      ...(name !== undefined && password !== undefined && { configured: { name, password } }),
-      exists: (existing) =>
-        log.info(
-          { name: existing },
-          `ADMIN_PASSWORD is not applied: ${existing} exists and keeps its password; for another one, run ${adminCommand} user invite ${existing}`,
-        ),
-      ...(generated && { generated }),
-    },
-    ...(operatorToken !== undefined && { operatorToken }),
-    port,
   }
 }
 
