@@ -81,16 +81,11 @@ export const actionActor = recordActor<ActionState, ActionCommands>({
       })
     },
 
-    /**
-     * Deletes the action after its retention time. If that time is not over, because a clock was set back, sets the
-     * reminder again.
-     */
-    reminder_due({ id, stored }, _, { now }) {
-      if (!stored) return answer(undefined)
-      const endsAt = stored.createdAt + actionRetentionMs
-      if (now < endsAt) return recordsWithoutEntry([], { reminder: endsAt })
-      return recordsWithoutEntry([{ name: actionRecord, value: null }], { indexes: [running(id, false)] })
-    },
+    /** The retention time of the action is over. */
+    reminder_due: ({ id, stored }) =>
+      stored
+        ? recordsWithoutEntry([{ name: actionRecord, value: null }], { indexes: [running(id, false)] })
+        : answer(undefined),
   },
 })
 
@@ -158,16 +153,8 @@ export const actionPageActor = recordActor<PageState, ActionPageCommands>({
       })
     },
 
-    /**
-     * Deletes the page after its retention time. If that time is not over, because a clock was set back, sets the reminder
-     * again.
-     */
-    reminder_due({ stored }, _, { now }) {
-      if (!stored) return answer(undefined)
-      const endsAt = stored.createdAt + actionRetentionMs + extraRetentionMs
-      return now < endsAt
-        ? recordsWithoutEntry([], { reminder: endsAt })
-        : recordsWithoutEntry([{ name: pageRecord, value: null }])
-    },
+    /** The retention time of the page is over. */
+    reminder_due: ({ stored }) =>
+      stored ? recordsWithoutEntry([{ name: pageRecord, value: null }]) : answer(undefined),
   },
 })
