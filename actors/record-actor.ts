@@ -2,6 +2,7 @@ import type { Entry } from '#model/entry'
 import {
   type ActorAddress,
   type ActorDefinition,
+  type CommandOf,
   type Decision,
   type RecordChange,
   type Recorded,
@@ -11,8 +12,8 @@ import {
 } from '#runtime/actor'
 
 /** An actor whose state is exactly its records: applying them to an empty state restores it. */
-interface RecordActor<State, Command extends { readonly type: string }>
-  extends Pick<ActorDefinition<State, Command, Entry>, 'kind' | 'isBrief' | 'isForgettable' | 'recordStored'> {
+interface RecordActor<State, Commands>
+  extends Pick<ActorDefinition<State, unknown, Entry>, 'kind' | 'isBrief' | 'isForgettable' | 'recordStored'> {
   /**
    * The format of each record, by the name of the record or by a prefix with `*`. A string is the name of a format whose
    * version is 1.
@@ -21,25 +22,22 @@ interface RecordActor<State, Command extends { readonly type: string }>
   empty(address: ActorAddress): State
   /** Applies a record, also while the actor wakes. The value null deletes the record. */
   put(state: State, change: RecordChange): void
-  /** The decisions by type of command. */
-  readonly decisions: {
-    readonly [Type in Command['type']]: (state: State, command: CommandOf<Command, Type>, turn: Turn) => Decision<Entry>
-  }
+  readonly decisions: Decisions<State, Commands>
 }
 
-type CommandOf<Command, Type> = Command extends { readonly type: infer Types }
-  ? Type extends Types
-    ? Command
-    : never
-  : never
+/** The decisions of an actor by type of command. */
+export type Decisions<State, Commands> = {
+  readonly [Type in keyof Commands]: (state: State, command: CommandOf<Commands, Type>, turn: Turn) => Decision<Entry>
+}
 
-export function recordActor<State, Command extends { readonly type: string }>({
+/** `Commands`: the table of the actor's commands. */
+export function recordActor<State, Commands>({
   records,
   empty,
   put,
   decisions,
   ...definition
-}: RecordActor<State, Command>): ActorDefinition<State, Command, Entry> {
+}: RecordActor<State, Commands>): ActorDefinition<State, CommandOf<Commands>, Entry> {
   const names = Object.keys(records)
   const formats = names.map((name) => [name, formatOf(records[name] as string | RecordFormat)])
   return {
@@ -55,10 +53,7 @@ export function recordActor<State, Command extends { readonly type: string }>({
     change: (state, change) => put(state, change as RecordChange),
     // The records of a turn contain everything that its entries contain.
     apply: () => {},
-    decide(state, command, turn) {
-      const type: Command['type'] = command.type
-      return decisions[type](state, command as CommandOf<Command, typeof type>, turn)
-    },
+    decide: (state, command, turn) => decisions[command.type](state, command, turn),
   }
 }
 

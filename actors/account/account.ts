@@ -1,28 +1,7 @@
+import { credentialDecisions } from '#actors/account/credentials'
+import { factorDecisions } from '#actors/account/factors'
 import {
-  decideBegin,
-  decideDisable,
-  decideEnable,
-  decideEndSessions,
-  decideEraseAccount,
-  decideInvite,
-  decideOpenAccount,
-  decideRedeem,
-  decideRenewHash,
-  decideSessionOver,
-  decideSetPassword,
-} from '#actors/account/credentials'
-import {
-  decideAddWebauthn,
-  decideFactorFailed,
-  decideRemoveTotp,
-  decideRemoveWebauthn,
-  decideSetTotp,
-  decideUseRecovery,
-  decideUseTotp,
-  decideUseWebauthn,
-} from '#actors/account/factors'
-import {
-  type AccountCommand,
+  type AccountCommands,
   type AccountSession,
   type AccountState,
   type Credentials,
@@ -34,15 +13,14 @@ import {
   sessionsRecord,
 } from '#actors/account/state'
 import { recordActor } from '#actors/record-actor'
-import type { Entry } from '#model/entry'
-import type { ActorDefinition, RecordChange } from '#runtime/actor'
+import type { RecordChange } from '#runtime/actor'
 
 /**
  * The private part of a user: credentials, second factors and the list of sessions. Passwords and codes are stored as
  * hashes, TOTP secrets are sealed. The public part (name, e-mail address, roles) belongs to the directory, which this
  * actor notifies of changes that others can see.
  */
-export const accountActor: ActorDefinition<AccountState, AccountCommand, Entry> = recordActor({
+export const accountActor = recordActor<AccountState, AccountCommands>({
   kind: 'account',
   records: {
     [credentialsRecord]: 'credentials of an account',
@@ -51,27 +29,7 @@ export const accountActor: ActorDefinition<AccountState, AccountCommand, Entry> 
   },
   empty: ({ tenant, id }) => ({ tenant, user: id, credentials: undefined, factors: noFactors, sessions: noSessions }),
   put,
-  decisions: {
-    invite: decideInvite,
-    open: decideOpenAccount,
-    redeem_code: decideRedeem,
-    set_password: decideSetPassword,
-    renew_hash: decideRenewHash,
-    begin_session: decideBegin,
-    end_sessions: decideEndSessions,
-    session_over: decideSessionOver,
-    set_totp: decideSetTotp,
-    remove_totp: decideRemoveTotp,
-    use_totp: decideUseTotp,
-    use_recovery: decideUseRecovery,
-    add_webauthn: decideAddWebauthn,
-    remove_webauthn: decideRemoveWebauthn,
-    use_webauthn: decideUseWebauthn,
-    factor_failed: (state, _, turn) => decideFactorFailed(state, turn),
-    disable: decideDisable,
-    enable: decideEnable,
-    erase: decideEraseAccount,
-  },
+  decisions: { ...credentialDecisions, ...factorDecisions },
 })
 
 function put(state: AccountState, { name, value }: RecordChange): void {

@@ -7,65 +7,96 @@ import {
   versionConflict,
 } from '#actors/account/credentials'
 import {
+  type AccountCommands,
   type AccountState,
-  type AddWebauthn,
   type CredentialsChanged,
   type Factors,
   factorNames,
   factorsRecord,
-  type RemoveTotp,
-  type RemoveWebauthn,
-  type SetTotp,
   type StoredCredential,
-  type UseRecovery,
-  type UseTotp,
-  type UseWebauthn,
   type WrongFactors,
 } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/state'
-import { recordsWithoutEntry } from '#actors/record-actor'
+import { type Decisions, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
+import { type Decision, type RecordChange, refuse, tell } from '#runtime/actor'
 
-/** Contract 2, Second factor. Replaces the secret and all recovery codes. */
-export function decideSetTotp(state: AccountState, command: SetTotp): Decision<Entry> {
-  const { secret, step, recovery } = command
-  return changeFactors(state, command, { ...state.factors, totp: { secret, step }, recovery })
-}
+export const factorDecisions = {
+  /** Contract 2, Second factor. Replaces the secret and all recovery codes. */
+  set_totp(state, command) {
+    const { secret, step, recovery } = command
+    return changeFactors(state, command, { ...state.factors, totp: { secret, step }, recovery })
+  },
 
-export function decideRemoveTotp(state: AccountState, command: RemoveTotp): Decision<Entry> {
-  const { factors } = state
-  if (!factors.totp) return refuse(new Problem('not_found'))
-  return removeFactor(state, command, { ...factors, totp: null })
-}
+  remove_totp(state, command) {
+    const { factors } = state
+    if (!factors.totp) return refuse(new Problem('not_found'))
+    return removeFactor(state, command, { ...factors, totp: null })
+  },
 
-/** Contract 2: a code works once. Codes of earlier steps count as used too. */
-export function decideUseTotp(state: AccountState, { step }: UseTotp, { now }: Turn): Decision<Entry> {
-  const { factors } = state
-  const early = factorDelayProblem(factors.wrong, now)
-  if (early) return refuse(early)
-  if (!factors.totp || step <= factors.totp.step) return refuse(wrongCode())
-  return recordsWithoutEntry([factorsChange({ ...factors, totp: { ...factors.totp, step } })])
-}
+  /** Contract 2: a code works once. Codes of earlier steps count as used too. */
+  use_totp(state, { step }, { now }) {
+    const { factors } = state
+    const early = factorDelayProblem(factors.wrong, now)
+    if (early) return refuse(early)
+    if (!factors.totp || step <= factors.totp.step) return refuse(wrongCode())
+    return recordsWithoutEntry([factorsChange({ ...factors, totp: { ...factors.totp, step } })])
+  },
 
-export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { now }: Turn): Decision<Entry> {
-  const { factors } = state
-  const early = factorDelayProblem(factors.wrong, now)
-  if (early) return refuse(early)
-  const recovery = factors.recovery.filter((code) => !isSameHash(code, hash))
-  if (recovery.length === factors.recovery.length) return refuse(wrongCode())
-  return recordsWithoutEntry([factorsChange({ ...factors, recovery })])
-}
+  use_recovery(state, { hash }, { now }) {
+    const { factors } = state
+    const early = factorDelayProblem(factors.wrong, now)
+    if (early) return refuse(early)
+    const recovery = factors.recovery.filter((code) => !isSameHash(code, hash))
+    if (recovery.length === factors.recovery.length) return refuse(wrongCode())
+    return recordsWithoutEntry([factorsChange({ ...factors, recovery })])
+  },
 
-/**
- * A wrong factor counts even if it comes before the delay is over. A correct factor does not reset the count of the
- * day.
- */
-export function decideFactorFailed({ factors, credentials }: AccountState, { now }: Turn): Decision<Entry> {
-  if (!credentials) return refuse(new Problem('not_found'))
-  return recordsWithoutEntry([factorsChange({ ...factors, wrong: addWrongFactor(factors.wrong, now) })])
-}
+  add_webauthn(state, command) {
+    const { factors } = state
+    const { credential, recovery } = command
+    if (factors.webauthn.some(({ id }) => id === credential.id)) {
+      return refuse(new Problem('conflict', 'the credential is registered'))
+    }
+    if (factors.webauthn.length >= credentialsMax) {
+      return refuse(new Problem('conflict', `a user has at most ${credentialsMax} credentials`))
+    }
+    const webauthn = [...factors.webauthn, credential]
+    return changeFactors(state, command, { ...factors, webauthn, recovery: recovery ?? factors.recovery })
+  },
+
+  remove_webauthn(state, command) {
+    const { factors } = state
+    const webauthn = factors.webauthn.filter(({ id }) => id !== command.id)
+    if (webauthn.length === factors.webauthn.length) return refuse(new Problem('not_found'))
+    return removeFactor(state, command, { ...factors, webauthn })
+  },
+
+  /**
+   * A counter that does not increase means that the credential was copied. A counter of 0 is not compared: the credential
+   * has no counter. https://www.w3.org/TR/webauthn-3/#sctn-sign-counter
+   */
+  use_webauthn(state, { id, counter }, { now }) {
+    const { factors } = state
+    const early = factorDelayProblem(factors.wrong, now)
+    if (early) return refuse(early)
+    const used = factors.webauthn.find((credential) => credential.id === id)
+    if (!used || isCopied(used, counter)) return refuse(wrongCode())
+    const next = { ...used, counter: Math.max(counter, used.counter), lastUsedAt: now }
+    const webauthn = factors.webauthn.map((credential) => (credential === used ? next : credential))
+    return recordsWithoutEntry([factorsChange({ ...factors, webauthn })])
+  },
+
+  /**
+   * A wrong factor counts even if it comes before the delay is over. A correct factor does not reset the count of the
+   * day.
+   */
+  factor_failed({ factors, credentials }, _, { now }) {
+    if (!credentials) return refuse(new Problem('not_found'))
+    return recordsWithoutEntry([factorsChange({ ...factors, wrong: addWrongFactor(factors.wrong, now) })])
+  },
+} satisfies Partial<Decisions<AccountState, AccountCommands>>
 
 /**
  * The recovery codes are removed with the last factor. The last factor is not removed while the tenant requires a
@@ -116,41 +147,6 @@ function wrongCode(): Problem {
 
 /** Maximum number of WebAuthn credentials of a user: every sign-in reads all of them (about 1 KB each). */
 export const credentialsMax = 10
-
-export function decideAddWebauthn(state: AccountState, command: AddWebauthn): Decision<Entry> {
-  const { factors } = state
-  const { credential, recovery } = command
-  if (factors.webauthn.some(({ id }) => id === credential.id)) {
-    return refuse(new Problem('conflict', 'the credential is registered'))
-  }
-  if (factors.webauthn.length >= credentialsMax) {
-    return refuse(new Problem('conflict', `a user has at most ${credentialsMax} credentials`))
-  }
-  const webauthn = [...factors.webauthn, credential]
-  return changeFactors(state, command, { ...factors, webauthn, recovery: recovery ?? factors.recovery })
-}
-
-export function decideRemoveWebauthn(state: AccountState, command: RemoveWebauthn): Decision<Entry> {
-  const { factors } = state
-  const webauthn = factors.webauthn.filter(({ id }) => id !== command.id)
-  if (webauthn.length === factors.webauthn.length) return refuse(new Problem('not_found'))
-  return removeFactor(state, command, { ...factors, webauthn })
-}
-
-/**
- * A counter that does not increase means that the credential was copied. A counter of 0 is not compared: the credential
- * has no counter. https://www.w3.org/TR/webauthn-3/#sctn-sign-counter
- */
-export function decideUseWebauthn(state: AccountState, { id, counter }: UseWebauthn, { now }: Turn): Decision<Entry> {
-  const { factors } = state
-  const early = factorDelayProblem(factors.wrong, now)
-  if (early) return refuse(early)
-  const used = factors.webauthn.find((credential) => credential.id === id)
-  if (!used || isCopied(used, counter)) return refuse(wrongCode())
-  const next = { ...used, counter: Math.max(counter, used.counter), lastUsedAt: now }
-  const webauthn = factors.webauthn.map((credential) => (credential === used ? next : credential))
-  return recordsWithoutEntry([factorsChange({ ...factors, webauthn })])
-}
 
 function isCopied(stored: StoredCredential, counter: number): boolean {
   return stored.counter !== 0 && counter !== 0 && counter <= stored.counter

@@ -1,7 +1,7 @@
 import type { BegunSession } from '#actors/session/state'
 import type { Principal } from '#model/caller'
 import type { SecondFactor } from '#model/user'
-import type { ActorAddress } from '#runtime/actor'
+import type { ActorAddress, CommandOf, NoFields } from '#runtime/actor'
 
 /**
  * The data of one user that is never compared with the data of other users. An account that does not exist has an actor
@@ -103,154 +103,96 @@ export function factorNames({ totp, webauthn }: Factors): readonly SecondFactor[
 }
 
 /** Commands of an account actor. `version` is the version of the credentials that the caller has read. */
-export type AccountCommand =
-  | Invite
-  | OpenAccount
-  | RedeemCode
-  | SetPassword
-  | RenewHash
-  | BeginAccountSession
-  | EndSessions
-  | SessionOver
-  | SetTotp
-  | RemoveTotp
-  | UseTotp
-  | UseRecovery
-  | AddWebauthn
-  | RemoveWebauthn
-  | UseWebauthn
-  | FactorFailed
-  | SwitchAccount
-
-/**
- * A new invitation code; the previous code becomes invalid. Sent by the directory for a new user, and by a request that
- * renews the code of any user.
- */
-export interface Invite {
-  readonly type: 'invite'
-  readonly code: AccessCode
+export interface AccountCommands {
+  /**
+   * A new invitation code; the previous code becomes invalid. Sent by the directory for a new user, and by a request that
+   * renews the code of any user.
+   */
+  invite: { readonly code: AccessCode }
+  /** Sent by the directory for an account that needs no code, because it was created with a password. */
+  open: { readonly passwordHash: string }
+  /** Answered with `CredentialsChanged`. */
+  redeem_code: {
+    readonly codeHash: Uint8Array
+    readonly passwordHash: string
+  }
+  /** Ends all sessions except `keep`. Answered with `CredentialsChanged`. */
+  set_password: {
+    readonly version: number
+    readonly passwordHash: string
+    readonly keep: string | undefined
+  }
+  /** A new hash of the unchanged password. */
+  renew_hash: {
+    readonly version: number
+    readonly passwordHash: string
+  }
+  /** A user has signed in. An account has at most `sessionsMax` sessions; beyond that the oldest session ends. */
+  begin_session: {
+    readonly session: BegunSession
+    readonly version: number
+  }
+  /** Ends all sessions, all except `keep`, or only the session `only`. Answered with the number of ended sessions. */
+  end_sessions: {
+    readonly keep?: string
+    readonly only?: string
+  }
+  /** Sent by a session that ended by itself. */
+  session_over: { readonly session: string }
+  /**
+   * The user entered a valid code of this secret. Ends all sessions except `keep`. Answered with `CredentialsChanged`.
+   */
+  set_totp: {
+    readonly version: number
+    readonly secret: Uint8Array
+    /** Codes of this step and of earlier steps count as used. */
+    readonly step: number
+    /** The hashes of new recovery codes. */
+    readonly recovery: readonly Uint8Array[]
+    readonly keep: string | undefined
+  }
+  /** Ends all sessions except `keep`. Answered with `CredentialsChanged`. */
+  remove_totp: {
+    readonly version: number
+    readonly keep: string | undefined
+    /** The tenant requires a second factor. */
+    readonly isRequired: boolean
+  }
+  /** The user entered the correct code of this step. */
+  use_totp: { readonly step: number }
+  use_recovery: { readonly hash: Uint8Array }
+  /** Ends all sessions except `keep`. Answered with `CredentialsChanged`. */
+  add_webauthn: {
+    readonly version: number
+    readonly credential: StoredCredential
+    /** The hashes of new recovery codes. Undefined if the account has another factor already. */
+    readonly recovery: readonly Uint8Array[] | undefined
+    readonly keep: string | undefined
+  }
+  /** Answered with `CredentialsChanged`. */
+  remove_webauthn: {
+    readonly version: number
+    readonly id: string
+    readonly keep: string | undefined
+    readonly isRequired: boolean
+  }
+  /** The credential signed the server's challenge. `counter` is its signature counter. */
+  use_webauthn: {
+    readonly id: string
+    readonly counter: number
+  }
+  /** The user gave a wrong code or a wrong signature. */
+  factor_failed: NoFields
+  /** Sent by the directory. */
+  disable: NoFields
+  enable: NoFields
+  erase: NoFields
 }
 
-/** Sent by the directory for an account that needs no code, because it was created with a password. */
-export interface OpenAccount {
-  readonly type: 'open'
-  readonly passwordHash: string
-}
-
-/** Answered with `CredentialsChanged`. */
-export interface RedeemCode {
-  readonly type: 'redeem_code'
-  readonly codeHash: Uint8Array
-  readonly passwordHash: string
-}
-
-/** Ends all sessions except `keep`. Answered with `CredentialsChanged`. */
-export interface SetPassword {
-  readonly type: 'set_password'
-  readonly version: number
-  readonly passwordHash: string
-  readonly keep: string | undefined
-}
-
-/** A new hash of the unchanged password. */
-export interface RenewHash {
-  readonly type: 'renew_hash'
-  readonly version: number
-  readonly passwordHash: string
-}
+export type AccountCommand = CommandOf<AccountCommands>
 
 export interface CredentialsChanged {
   readonly version: number
-}
-
-/** A user has signed in. An account has at most `sessionsMax` sessions; beyond that the oldest session ends. */
-export interface BeginAccountSession {
-  readonly type: 'begin_session'
-  readonly session: BegunSession
-  readonly version: number
-}
-
-/** Ends all sessions, all except `keep`, or only the session `only`. Answered with the number of ended sessions. */
-export interface EndSessions {
-  readonly type: 'end_sessions'
-  readonly keep?: string
-  readonly only?: string
-}
-
-/** Sent by a session that ended by itself. */
-export interface SessionOver {
-  readonly type: 'session_over'
-  readonly session: string
-}
-
-/**
- * The user entered a valid code of this secret. Ends all sessions except `keep`. Answered with `CredentialsChanged`.
- */
-export interface SetTotp {
-  readonly type: 'set_totp'
-  readonly version: number
-  readonly secret: Uint8Array
-  /** Codes of this step and of earlier steps count as used. */
-  readonly step: number
-  /** The hashes of new recovery codes. */
-  readonly recovery: readonly Uint8Array[]
-  readonly keep: string | undefined
-}
-
-/** Ends all sessions except `keep`. Answered with `CredentialsChanged`. */
-export interface RemoveTotp {
-  readonly type: 'remove_totp'
-  readonly version: number
-  readonly keep: string | undefined
-  /** The tenant requires a second factor. */
-  readonly isRequired: boolean
-}
-
-/** The user entered the correct code of this step. */
-export interface UseTotp {
-  readonly type: 'use_totp'
-  readonly step: number
-}
-
-export interface UseRecovery {
-  readonly type: 'use_recovery'
-  readonly hash: Uint8Array
-}
-
-/** Ends all sessions except `keep`. Answered with `CredentialsChanged`. */
-export interface AddWebauthn {
-  readonly type: 'add_webauthn'
-  readonly version: number
-  readonly credential: StoredCredential
-  /** The hashes of new recovery codes. Undefined if the account has another factor already. */
-  readonly recovery: readonly Uint8Array[] | undefined
-  readonly keep: string | undefined
-}
-
-/** Answered with `CredentialsChanged`. */
-export interface RemoveWebauthn {
-  readonly type: 'remove_webauthn'
-  readonly version: number
-  readonly id: string
-  readonly keep: string | undefined
-  readonly isRequired: boolean
-}
-
-/** The credential signed the server's challenge. `counter` is its signature counter. */
-export interface UseWebauthn {
-  readonly type: 'use_webauthn'
-  readonly id: string
-  readonly counter: number
-}
-
-/** The user gave a wrong code or a wrong signature. */
-interface FactorFailed {
-  readonly type: 'factor_failed'
-}
-
-/** Sent by the directory. */
-interface SwitchAccount {
-  readonly type: 'disable' | 'enable' | 'erase'
 }
 
 /** `user` is the bare id, because a name can pass to another user. */

@@ -1,51 +1,36 @@
 import { putStored, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { actionRetentionMs, type DeviceOutcome, type StoredAction } from '#model/action'
-import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import {
-  type ActorAddress,
-  type ActorDefinition,
-  answer,
-  type Decision,
-  type IndexChange,
-  refuse,
-  type Turn,
-} from '#runtime/actor'
-import type { ReminderDue } from '#runtime/system'
+import { type ActorAddress, answer, type CommandOf, type IndexChange, type NoFields, refuse } from '#runtime/actor'
+import type { Reminded } from '#runtime/system'
 
 /** Commands of an action. Contract 3.6. */
-export type ActionCommand = BeginAction | { readonly type: 'done' } | ReminderDue
-
-/** The devices of an action are stored in pages before the action begins. */
-export interface BeginAction {
-  readonly type: 'begin'
-  readonly action: Omit<StoredAction, 'createdAt' | 'isDone'>
+interface ActionCommands extends Reminded {
+  /** The devices of an action are stored in pages before the action begins. */
+  begin: { readonly action: Omit<StoredAction, 'createdAt' | 'isDone'> }
+  /** Sent when the outcomes of all pages are stored. */
+  done: NoFields
 }
 
 /** Commands of one page of an action. */
-export type ActionPageCommand = PutActionPage | PutOutcomes | ReminderDue
-
-/** Sent before the action begins. */
-export interface PutActionPage {
-  readonly type: 'put'
-  readonly devices: readonly string[]
+interface ActionPageCommands extends Reminded {
+  /** Sent before the action begins. */
+  put: { readonly devices: readonly string[] }
+  /**
+   * Each outcome has the position of its device in the page. Only the first outcome of a device is stored. Answered with
+   * `PageProgress`.
+   */
+  outcomes: { readonly outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[] }
 }
 
-/**
- * Each outcome has the position of its device in the page. Only the first outcome of a device is stored. Answered with
- * `PageProgress`.
- */
-export interface PutOutcomes {
-  readonly type: 'outcomes'
-  readonly outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[]
-}
+export type ActionPageCommand = CommandOf<ActionPageCommands>
 
 export interface PageProgress {
   /** The number of devices of the page that have no outcome yet; 0 for a deleted page. */
   readonly pending: number
 }
 
-export function actionAddress(tenant: string, id: string): ActorAddress<unknown, ActionCommand> {
+export function actionAddress(tenant: string, id: string): ActorAddress<unknown, CommandOf<ActionCommands>> {
   return { kind: 'action', tenant, id }
 }
 
@@ -73,46 +58,36 @@ export interface ActionState {
  * A write to many devices. The outcomes are stored in pages, so that no turn handles more than one page of a fleet.
  * Actions cause no events. Contract 3.6.
  */
-export const actionActor: ActorDefinition<ActionState, ActionCommand, Entry> = recordActor({
+export const actionActor = recordActor<ActionState, ActionCommands>({
   kind: 'action',
   records: { [actionRecord]: 'action' },
   isBrief: true,
   empty: ({ id }) => ({ id, stored: undefined }),
   put: putStored,
   decisions: {
-    begin: decideBegin,
-    done: decideDone,
-    reminder_due: (state, _, turn) => decideActionDue(state, turn),
+    begin({ id, stored }, { action }, { now }) {
+      if (stored) return refuse(new Problem('conflict', 'the id is taken'))
+      const value: StoredAction = { ...action, createdAt: now, isDone: false }
+      return recordsWithoutEntry([{ name: actionRecord, value }], {
+        indexes: [running(id, true)],
+        reminder: now + actionRetentionMs,
+      })
+    },
+
+    done({ id, stored }) {
+      if (!stored || stored.isDone) return answer(undefined)
+      return recordsWithoutEntry([{ name: actionRecord, value: { ...stored, isDone: true } satisfies StoredAction }], {
+        indexes: [running(id, false)],
+      })
+    },
+
+    /** The retention time of the action is over. */
+    reminder_due: ({ id, stored }) =>
+      stored
+        ? recordsWithoutEntry([{ name: actionRecord, value: null }], { indexes: [running(id, false)] })
+        : answer(undefined),
   },
 })
-
-function decideBegin({ id, stored }: ActionState, { action }: BeginAction, { now }: Turn): Decision<Entry> {
-  if (stored) return refuse(new Problem('conflict', 'the id is taken'))
-  const value: StoredAction = { ...action, createdAt: now, isDone: false }
-  return recordsWithoutEntry([{ name: actionRecord, value }], {
-    indexes: [running(id, true)],
-    reminder: now + actionRetentionMs,
-  })
-}
-
-/** Sent when the outcomes of all pages are stored. */
-function decideDone({ id, stored }: ActionState): Decision<Entry> {
-  if (!stored || stored.isDone) return answer(undefined)
-  return recordsWithoutEntry([{ name: actionRecord, value: { ...stored, isDone: true } satisfies StoredAction }], {
-    indexes: [running(id, false)],
-  })
-}
-
-/**
- * Deletes the action after its retention time. If that time is not over, because a clock was set back, sets the
- * reminder again.
- */
-function decideActionDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> {
-  if (!stored) return answer(undefined)
-  const endsAt = stored.createdAt + actionRetentionMs
-  if (now < endsAt) return recordsWithoutEntry([], { reminder: endsAt })
-  return recordsWithoutEntry([{ name: actionRecord, value: null }], { indexes: [running(id, false)] })
-}
 
 function running(entry: string, isPresent: boolean): IndexChange {
   return { index: runningActionIndex, entry, isPresent }
@@ -143,53 +118,43 @@ export interface PageState {
 }
 
 /** Some of the devices of an action with their outcomes. An action may have a thousand pages. Contract 3.6. */
-export const actionPageActor: ActorDefinition<PageState, ActionPageCommand, Entry> = recordActor({
+export const actionPageActor = recordActor<PageState, ActionPageCommands>({
   kind: 'action_page',
   records: { [pageRecord]: 'page of an action' },
   isBrief: true,
   empty: () => ({ stored: undefined }),
   put: putStored,
   decisions: {
-    put: (_, command, turn) => decidePut(command, turn),
-    outcomes: decideOutcomes,
-    reminder_due: (state, _, turn) => decidePageDue(state, turn),
+    /**
+     * Replaces the page of an earlier attempt, if that attempt ended before the action began: that page may have other
+     * devices.
+     */
+    put(_, { devices }, { now }) {
+      const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }
+      return recordsWithoutEntry([{ name: pageRecord, value }], {
+        reminder: now + actionRetentionMs + extraRetentionMs,
+      })
+    },
+
+    /** The outcomes of a deleted page are dropped. */
+    outcomes({ stored }, { outcomes: added }) {
+      if (!stored) return answer({ pending: 0 } satisfies PageProgress)
+      const outcomes = [...stored.outcomes]
+      let isChanged = false
+      for (const [place, outcome] of added) {
+        if (outcomes[place] !== null) continue
+        outcomes[place] = outcome
+        isChanged = true
+      }
+      const progress: PageProgress = { pending: outcomes.filter((outcome) => outcome === null).length }
+      if (!isChanged) return answer(progress)
+      return recordsWithoutEntry([{ name: pageRecord, value: { ...stored, outcomes } satisfies StoredPage }], {
+        answer: progress,
+      })
+    },
+
+    /** The retention time of the page is over. */
+    reminder_due: ({ stored }) =>
+      stored ? recordsWithoutEntry([{ name: pageRecord, value: null }]) : answer(undefined),
   },
 })
-
-/**
- * Replaces the page of an earlier attempt, if that attempt ended before the action began: that page may have other
- * devices.
- */
-function decidePut({ devices }: PutActionPage, { now }: Turn): Decision<Entry> {
-  const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }
-  return recordsWithoutEntry([{ name: pageRecord, value }], { reminder: now + actionRetentionMs + extraRetentionMs })
-}
-
-/** The outcomes of a deleted page are dropped. */
-function decideOutcomes({ stored }: PageState, { outcomes: added }: PutOutcomes): Decision<Entry> {
-  if (!stored) return answer({ pending: 0 } satisfies PageProgress)
-  const outcomes = [...stored.outcomes]
-  let isChanged = false
-  for (const [place, outcome] of added) {
-    if (outcomes[place] !== null) continue
-    outcomes[place] = outcome
-    isChanged = true
-  }
-  const progress: PageProgress = { pending: outcomes.filter((outcome) => outcome === null).length }
-  if (!isChanged) return answer(progress)
-  return recordsWithoutEntry([{ name: pageRecord, value: { ...stored, outcomes } satisfies StoredPage }], {
-    answer: progress,
-  })
-}
-
-/**
- * Deletes the page after its retention time. If that time is not over, because a clock was set back, sets the reminder
- * again.
- */
-function decidePageDue({ stored }: PageState, { now }: Turn): Decision<Entry> {
-  if (!stored) return answer(undefined)
-  const endsAt = stored.createdAt + actionRetentionMs + extraRetentionMs
-  return now < endsAt
-    ? recordsWithoutEntry([], { reminder: endsAt })
-    : recordsWithoutEntry([{ name: pageRecord, value: null }])
-}

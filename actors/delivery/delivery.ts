@@ -1,5 +1,5 @@
 import type { DeliveryNotices, WebhookNotices } from '#actors/notice-bus'
-import { putIn, recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { type Decisions, putIn, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { resultsWith, type StoredWebhook, type WebhookAnswer, type WebhookResult } from '#model/webhook'
@@ -7,8 +7,9 @@ import {
   type ActorAddress,
   type ActorDefinition,
   answer,
-  type Decision,
+  type CommandOf,
   type IndexChange,
+  type NoFields,
   type RecordChange,
   type Recorded,
   type Turn,
@@ -51,65 +52,35 @@ export function deliveryAddress(tenant: string, fn: string): ActorAddress<Delive
  */
 export const deliveringIndex = 'delivering'
 
-export type DeliveryCommand =
-  | AddRequest
-  | CountOverflow
-  | TrimRequests
-  | AddWebhook
-  | WebhookTried
-  | WebhookEnded
-  | WebhooksDropped
-  | ForgetRequests
-
-/** Sent by the device on which the function ran. */
-export interface AddRequest {
-  readonly type: 'request'
-  readonly request: Omit<DeliveryRequest, 'seq'>
+export interface DeliveryCommands {
+  /** Sent by the device on which the function ran. */
+  request: { readonly request: Omit<DeliveryRequest, 'seq'> }
+  /** Mail requests beyond the rate: they are only counted, and not stored. */
+  overflowed: { readonly count: number }
+  /** All subscribers have processed the requests up to `to`. */
+  trim: { readonly to: number }
+  /** Sent by the device on which the function ran. */
+  webhook: { readonly request: Pick<StoredWebhook, 'at' | 'device' | 'node' | 'value' | 'previous' | 'cause'> }
+  /** An attempt failed; there will be another attempt. */
+  webhook_tried: {
+    readonly id: string
+    readonly result: WebhookAnswer
+    readonly nextAt: number
+  }
+  webhook_ended: Pick<WebhookResult, 'id' | 'status' | 'result'> & {
+    /** Whether the webhook ended with one more attempt, which `attempts` does not count yet. */
+    readonly isTried: boolean
+  }
+  /** Webhooks beyond the rate, which are not stored. */
+  webhooks_dropped: {
+    readonly node: string
+    readonly count: number
+  }
+  /** The function was deleted. */
+  forget: NoFields
 }
 
-/** Mail requests beyond the rate: they are only counted, and not stored. */
-interface CountOverflow {
-  readonly type: 'overflowed'
-  readonly count: number
-}
-
-/** All subscribers have processed the requests up to `to`. */
-interface TrimRequests {
-  readonly type: 'trim'
-  readonly to: number
-}
-
-/** Sent by the device on which the function ran. */
-export interface AddWebhook {
-  readonly type: 'webhook'
-  readonly request: Pick<StoredWebhook, 'at' | 'device' | 'node' | 'value' | 'previous' | 'cause'>
-}
-
-/** An attempt failed; there will be another attempt. */
-interface WebhookTried {
-  readonly type: 'webhook_tried'
-  readonly id: string
-  readonly result: WebhookAnswer
-  readonly nextAt: number
-}
-
-export interface WebhookEnded extends Pick<WebhookResult, 'id' | 'status' | 'result'> {
-  readonly type: 'webhook_ended'
-  /** Whether the webhook ended with one more attempt, which `attempts` does not count yet. */
-  readonly isTried: boolean
-}
-
-/** Webhooks beyond the rate, which are not stored. */
-interface WebhooksDropped {
-  readonly type: 'webhooks_dropped'
-  readonly node: string
-  readonly count: number
-}
-
-/** The function was deleted. */
-interface ForgetRequests {
-  readonly type: 'forget'
-}
+export type DeliveryCommand = CommandOf<DeliveryCommands>
 
 export interface DeliveryOptions {
   readonly notices: DeliveryNotices & WebhookNotices
@@ -128,11 +99,8 @@ export interface DeliveryOptions {
  * The actor stays awake while it stores requests or waiting webhooks. It is indexed while webhooks wait, or while some
  * subscriber may not have processed all requests. Requests and webhooks cause no events.
  */
-export function deliveryActor({
-  notices,
-  storedRequestsMax,
-}: DeliveryOptions): ActorDefinition<DeliveryState, DeliveryCommand, Entry> {
-  const actor: ActorDefinition<DeliveryState, DeliveryCommand, Entry> = recordActor({
+export function deliveryActor(options: DeliveryOptions): ActorDefinition<DeliveryState, DeliveryCommand, Entry> {
+  const actor: ActorDefinition<DeliveryState, DeliveryCommand, Entry> = recordActor<DeliveryState, DeliveryCommands>({
     kind: 'delivery',
     records: {
       [headRecord]: 'head of requests',
@@ -150,16 +118,7 @@ export function deliveryActor({
       results: new Map(),
     }),
     put,
-    decisions: {
-      request: (state, command, turn) => decideRequest(state, command, turn, storedRequestsMax, notices),
-      overflowed: (state, command, turn) => decideOverflowed(state, command, turn, notices),
-      trim: (state, command) => decideTrim(state, command, notices),
-      webhook: (state, command, turn) => decideWebhook(state, command, turn, notices),
-      webhook_tried: decideTried,
-      webhook_ended: decideEnded,
-      webhooks_dropped: decideDropped,
-      forget: (state) => decideForget(state, notices),
-    },
+    decisions: decisionsWith(options),
   })
   return { ...actor, wake: (address, records) => actor.wake(address, inOrder(records)) }
 }
@@ -190,110 +149,99 @@ function put(state: DeliveryState, { name, value }: RecordChange): void {
   }
 }
 
-function decideRequest(
-  state: DeliveryState,
-  { request }: AddRequest,
-  { now }: Turn,
-  storedMax: number,
-  notices: DeliveryNotices,
-): Decision<Entry> {
-  const { head, requests } = state
-  const seq = head.seq + 1
-  const value: DeliveryRequest = { ...request, seq }
-  const [oldest] = requests.keys()
-  const dropped = requests.size >= storedMax && oldest !== undefined ? [removalOf(requestRecord(oldest))] : []
-  return headDecision(state, { ...head, seq, at: now }, notices, [{ name: requestRecord(seq), value }, ...dropped])
-}
+function decisionsWith({ notices, storedRequestsMax }: DeliveryOptions): Decisions<DeliveryState, DeliveryCommands> {
+  return {
+    request(state, { request }, { now }) {
+      const { head, requests } = state
+      const seq = head.seq + 1
+      const value: DeliveryRequest = { ...request, seq }
+      const [oldest] = requests.keys()
+      const dropped =
+        requests.size >= storedRequestsMax && oldest !== undefined ? [removalOf(requestRecord(oldest))] : []
+      return headDecision(state, { ...head, seq, at: now }, notices, [{ name: requestRecord(seq), value }, ...dropped])
+    },
 
-function decideOverflowed(
-  state: DeliveryState,
-  { count }: CountOverflow,
-  { now }: Turn,
-  notices: DeliveryNotices,
-): Decision<Entry> {
-  const { head } = state
-  return headDecision(state, { ...head, seq: head.seq + count, at: now }, notices)
-}
+    overflowed(state, { count }, { now }) {
+      const { head } = state
+      return headDecision(state, { ...head, seq: head.seq + count, at: now }, notices)
+    },
 
-function decideTrim(state: DeliveryState, { to }: TrimRequests, notices: DeliveryNotices): Decision<Entry> {
-  const { head, requests } = state
-  const trimmed = Math.min(to, head.seq)
-  if (trimmed <= head.trimmed) return answer(undefined)
-  const unneeded = [...requests.keys()].filter((seq) => seq <= trimmed)
-  return headDecision(
-    state,
-    { ...head, trimmed },
-    notices,
-    unneeded.map((seq) => removalOf(requestRecord(seq))),
-  )
-}
+    trim(state, { to }) {
+      const { head, requests } = state
+      const trimmed = Math.min(to, head.seq)
+      if (trimmed <= head.trimmed) return answer(undefined)
+      const unneeded = [...requests.keys()].filter((seq) => seq <= trimmed)
+      return headDecision(
+        state,
+        { ...head, trimmed },
+        notices,
+        unneeded.map((seq) => removalOf(requestRecord(seq))),
+      )
+    },
 
-function decideForget(state: DeliveryState, notices: DeliveryOptions['notices']): Decision<Entry> {
-  const { tenant, function: fn, head, requests, webhooks, results } = state
-  if (head === noRequests && requests.size + webhooks.size + results.size === 0) return answer(undefined)
-  const removals = [
-    ...[...requests.keys()].map((seq) => removalOf(requestRecord(seq))),
-    ...[...webhooks.keys()].map((id) => removalOf(webhookPrefix + id)),
-    ...[...results.keys()].map((id) => removalOf(resultPrefix + id)),
-  ]
-  return recordsWithoutEntry([{ name: headRecord, value: null }, ...removals], {
-    indexes: indexedWhen(state, false),
-    effects: [() => notices.requested(tenant, fn, noRequests), () => notices.webhooksForgotten(tenant, fn)],
-  })
-}
+    /** Contract 12. */
+    webhook(state, { request }, { now, random }) {
+      const { tenant, function: fn } = state
+      const id = newId(random)
+      const value: StoredWebhook = { ...request, id, attempts: 0, nextAt: now, result: null }
+      return recordsWithoutEntry([{ name: webhookPrefix + id, value }], {
+        indexes: indexedWhen(state, true),
+        effects: [() => notices.webhookAdded(tenant, fn, value)],
+      })
+    },
 
-/** Contract 12. */
-function decideWebhook(
-  state: DeliveryState,
-  { request }: AddWebhook,
-  { now, random }: Turn,
-  notices: WebhookNotices,
-): Decision<Entry> {
-  const { tenant, function: fn } = state
-  const id = newId(random)
-  const value: StoredWebhook = { ...request, id, attempts: 0, nextAt: now, result: null }
-  return recordsWithoutEntry([{ name: webhookPrefix + id, value }], {
-    indexes: indexedWhen(state, true),
-    effects: [() => notices.webhookAdded(tenant, fn, value)],
-  })
+    webhook_tried({ webhooks }, { id, result, nextAt }) {
+      const before = webhooks.get(id)
+      if (!before) return answer(undefined)
+      const value: StoredWebhook = { ...before, attempts: before.attempts + 1, nextAt, result }
+      return recordsWithoutEntry([{ name: webhookPrefix + id, value }])
+    },
+
+    webhook_ended(state, { id, status, result, isTried }, { now }) {
+      const { head, webhooks, results } = state
+      const before = webhooks.get(id)
+      if (!before) return answer(undefined)
+      const { node, attempts } = before
+      const value: WebhookResult = { id, node, status, result, attempts: attempts + (isTried ? 1 : 0), time: now }
+      const isLast = webhooks.size === 1 && !isWaiting(head)
+      return recordsWithoutEntry([removalOf(webhookPrefix + id), ...resultRecords(results, value)], {
+        indexes: isLast ? indexedWhen(state, false) : [],
+      })
+    },
+
+    webhooks_dropped({ results }, { node, count }, { now, random }) {
+      const dropped = {
+        id: newId(random),
+        node,
+        status: 'DROPPED',
+        result: 'rate',
+        attempts: 0,
+        time: now,
+        count,
+      } as const
+      return recordsWithoutEntry(resultRecords(results, dropped))
+    },
+
+    forget(state) {
+      const { tenant, function: fn, head, requests, webhooks, results } = state
+      if (head === noRequests && requests.size + webhooks.size + results.size === 0) return answer(undefined)
+      const removals = [
+        ...[...requests.keys()].map((seq) => removalOf(requestRecord(seq))),
+        ...[...webhooks.keys()].map((id) => removalOf(webhookPrefix + id)),
+        ...[...results.keys()].map((id) => removalOf(resultPrefix + id)),
+      ]
+      return recordsWithoutEntry([{ name: headRecord, value: null }, ...removals], {
+        indexes: indexedWhen(state, false),
+        effects: [() => notices.requested(tenant, fn, noRequests), () => notices.webhooksForgotten(tenant, fn)],
+      })
+    },
+  }
 }
 
 const idBytes = 16
 
 function newId(random: Turn['random']): string {
   return `msg_${Buffer.from(random(idBytes)).toString('base64url')}`
-}
-
-function decideTried({ webhooks }: DeliveryState, { id, result, nextAt }: WebhookTried): Decision<Entry> {
-  const before = webhooks.get(id)
-  if (!before) return answer(undefined)
-  const value: StoredWebhook = { ...before, attempts: before.attempts + 1, nextAt, result }
-  return recordsWithoutEntry([{ name: webhookPrefix + id, value }])
-}
-
-function decideEnded(
-  state: DeliveryState,
-  { id, status, result, isTried }: WebhookEnded,
-  { now }: Turn,
-): Decision<Entry> {
-  const { head, webhooks, results } = state
-  const before = webhooks.get(id)
-  if (!before) return answer(undefined)
-  const { node, attempts } = before
-  const value: WebhookResult = { id, node, status, result, attempts: attempts + (isTried ? 1 : 0), time: now }
-  const isLast = webhooks.size === 1 && !isWaiting(head)
-  return recordsWithoutEntry([removalOf(webhookPrefix + id), ...resultRecords(results, value)], {
-    indexes: isLast ? indexedWhen(state, false) : [],
-  })
-}
-
-function decideDropped(
-  { results }: DeliveryState,
-  { node, count }: WebhooksDropped,
-  { now, random }: Turn,
-): Decision<Entry> {
-  const dropped = { id: newId(random), node, status: 'DROPPED', result: 'rate', attempts: 0, time: now, count } as const
-  return recordsWithoutEntry(resultRecords(results, dropped))
 }
 
 function resultRecords(results: DeliveryState['results'], added: WebhookResult): readonly RecordChange[] {

@@ -1,4 +1,4 @@
-import type { AcknowledgeAlarm } from '#actors/device/commands'
+import type { DeviceCommands } from '#actors/device/commands'
 import { type AlarmState, AlarmStates, type DeviceState, neverActive, noAlarms } from '#actors/device/state'
 import { logEntry, textOfEntry } from '#actors/tenant/log'
 import type { Acknowledgement } from '#model/alarm'
@@ -32,7 +32,7 @@ export function applyAlarmChanged(state: DeviceState, { alarm, isActive, since, 
 /** Contract 12. The answer is the alarm's state on the device. Repeating the last acknowledgement changes nothing. */
 export function decideAcknowledge(
   { alarms, device }: DeviceState,
-  { alarm, by, comment }: AcknowledgeAlarm,
+  { alarm, by, comment }: DeviceCommands['acknowledge_alarm'],
   { now }: Turn,
 ): Decision<Entry> {
   const before = alarms.get(alarm)

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { DeclaredService, DesiredResult, SendDesired, SetDesired, WriteOrder } from '#actors/device/commands'
+import type { DeclaredService, DeviceCommands, WriteOrder } from '#actors/device/commands'
 import { type DeviceState, noDesired, serviceOf } from '#actors/device/state'
 import { decideWrite } from '#actors/device/writes'
 import type { DesiredItem } from '#model/desired'
@@ -40,12 +40,12 @@ export function applyDesiredSet(state: DeviceState, { service, items }: DesiredS
  */
 export function decideSetDesired(
   state: DeviceState,
-  { service, values, isWhole, schema, id }: SetDesired,
+  { service, values, isWhole, schema, id }: DeviceCommands['set_desired'],
   { now }: Turn,
 ): Decision<Entry> {
   const removed = isWhole ? [] : Object.keys(values).filter((key) => values[key] === null)
   const wanted = Object.fromEntries(Object.entries(values).filter(([key]) => !removed.includes(key)))
-  const checked = decideWrite(state, { type: 'write', service, values: wanted, schema })
+  const checked = decideWrite(state, { service, values: wanted, schema })
   if (checked.type !== 'answer') return checked
   const shape = serviceOf(state, service)?.shape as Shape
   const removedIds = new Set<number>()
@@ -73,7 +73,11 @@ export function decideSetDesired(
  * The WRITEs that a connection has not received, as `DesiredOrder[]`. A value that the schema no longer permits becomes
  * `REJECTED` instead.
  */
-export function decideSendDesired(state: DeviceState, { sent, schemas }: SendDesired, { now }: Turn): Decision<Entry> {
+export function decideSendDesired(
+  state: DeviceState,
+  { sent, schemas }: DeviceCommands['send_desired'],
+  { now }: Turn,
+): Decision<Entry> {
   const { flakeAddress } = state
   const entries: Entry[] = []
   const orders = new Map<string, { id: string; order: Omit<WriteOrder, 'updates'> & { updates: Updates } }>()
@@ -99,7 +103,7 @@ export function decideSendDesired(state: DeviceState, { sent, schemas }: SendDes
 /** A device answered a WRITE of desired values. Answers to values that were replaced since have no effect. */
 export function decideDesiredResult(
   state: DeviceState,
-  { id, results }: DesiredResult,
+  { id, results }: DeviceCommands['desired_result'],
   { now }: Turn,
 ): Decision<Entry> {
   const entries: Entry[] = []

@@ -1,16 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { alarmLogRow, decideAcknowledge } from '#actors/device/alarms'
-import type {
-  AddDevice,
-  DeleteMetaKey,
-  DeviceCommand,
-  Hello,
-  PatchMeta,
-  RemoveDevice,
-  SetSecret,
-  SetToken,
-  Welcome,
-} from '#actors/device/commands'
+import type { DeviceCommand, DeviceCommands, Hello, Welcome } from '#actors/device/commands'
 import { declare, serviceRow, undeclaredEntry } from '#actors/device/declaration'
 import {
   decideDesiredResult,
@@ -41,7 +31,7 @@ import type { DeviceFunctions } from '#actors/device/turn-runs'
 import { decideWrite } from '#actors/device/writes'
 import { deviceTokenAddress } from '#actors/device-token/device-token'
 import { formatOf } from '#actors/record-actor'
-import { type DeviceGone, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import { updateAddress } from '#actors/update/state'
 import type { Discovered, Entry } from '#model/entry'
 import { changeMeta } from '#model/meta'
@@ -172,7 +162,7 @@ function decideCommand(
 }
 
 /** Contract 3.11. Stores a snapshot at once, so that the device is listed immediately. */
-function decideAdd(state: DeviceState, command: AddDevice, turn: Turn): Decision<Entry> {
+function decideAdd(state: DeviceState, command: DeviceCommands['add'], turn: Turn): Decision<Entry> {
   if (state.exists) return refuse(new Problem('conflict'))
   const { device } = state
   const { flakeAddress, meta, secretHash, registrar } = command
@@ -187,12 +177,16 @@ function decideAdd(state: DeviceState, command: AddDevice, turn: Turn): Decision
   })
 }
 
-function decideSetSecret(state: DeviceState, { hash }: SetSecret): Decision<Entry> {
+function decideSetSecret(state: DeviceState, { hash }: DeviceCommands['set_secret']): Decision<Entry> {
   if (!state.exists) return refuse(new Problem('not_found'))
   return record([], { records: [{ name: secretRecord, value: hash }] })
 }
 
-function decideSetToken(state: DeviceState, { hash, before }: SetToken, { tenant }: Turn): Decision<Entry> {
+function decideSetToken(
+  state: DeviceState,
+  { hash, before }: DeviceCommands['set_token'],
+  { tenant }: Turn,
+): Decision<Entry> {
   if (!state.exists) return refuse(new Problem('not_found'))
   const { device } = state
   const isReplaced = before !== undefined && before !== hash
@@ -219,7 +213,7 @@ function decideEndAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): De
  */
 function decideRemove(
   state: DeviceState,
-  { registrar, token }: RemoveDevice,
+  { registrar, token }: DeviceCommands['remove'],
   turn: Turn,
   rules: DeviceRules,
 ): Decision<Entry> {
@@ -229,7 +223,7 @@ function decideRemove(
     ...desiredEnds(state, turn.now),
     ...services.map(({ shape }) => undeclaredEntry(state, shape, turn.now)),
   ]
-  const gone: DeviceGone = { type: 'device_gone', ...(registrar !== undefined && { key: registrar }) }
+  const gone: TenantCommand = { type: 'device_gone', ...(registrar !== undefined && { key: registrar }) }
   const removal = record<Entry>([...entries, { kind: 'device_removed', device, flakeAddress, at: turn.now }], {
     isCheckpointed: true,
     ...(turn.reminder() !== null && { reminder: null }),
@@ -297,7 +291,7 @@ function discover(state: DeviceState, hello: Hello, now: number): Discovered | u
 }
 
 /** Contract 3.10: a merge patch. Without a change there is no event. Answered with the resulting metadata. */
-function decidePatchMeta(state: DeviceState, { patch }: PatchMeta, turn: Turn): Decision<Entry> {
+function decidePatchMeta(state: DeviceState, { patch }: DeviceCommands['patch_meta'], turn: Turn): Decision<Entry> {
   if (!state.exists) return refuse(new Problem('not_found'))
   const change = changeMeta(state.meta, patch)
   if ('refusal' in change) {
@@ -307,7 +301,11 @@ function decidePatchMeta(state: DeviceState, { patch }: PatchMeta, turn: Turn): 
   return record([{ kind: 'meta_set', device: state.device, at: turn.now, meta: change.meta }], { answer: change.meta })
 }
 
-function decideDeleteMetaKey(state: DeviceState, { key }: DeleteMetaKey, turn: Turn): Decision<Entry> {
+function decideDeleteMetaKey(
+  state: DeviceState,
+  { key }: DeviceCommands['delete_meta_key'],
+  turn: Turn,
+): Decision<Entry> {
   if (!state.exists || !Object.hasOwn(state.meta, key)) return refuse(new Problem('not_found'))
   return record([{ kind: 'meta_deleted', device: state.device, at: turn.now, key }])
 }

@@ -3,7 +3,7 @@ import { declare } from '#actors/device/declaration'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import { type DeviceChange, stateAfter } from '#actors/device/state-changes'
 import { jsonMemoryOf } from '#actors/device/value-memory'
-import { type DeviceSized, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import type { TenantMemory } from '#actors/tenant/state'
 import type { Entry, Reported } from '#model/entry'
 import type { JsonObject, JsonValue } from '#model/json-value'
@@ -122,7 +122,7 @@ function withSizeReport(
 ): Recorded<Entry> {
   const bytes = countedBytes(after)
   if (bytes === (limits.of(tenant).byDevice.get(device) ?? 0)) return decision
-  const command: DeviceSized = { type: 'device_sized', device, bytes }
+  const command: TenantCommand = { type: 'device_sized', device, bytes }
   return { ...decision, tells: [...(decision.tells ?? []), { to: tenantAddress(tenant), command }] }
 }
 

@@ -21,7 +21,7 @@ import { Problem } from '#model/problem'
 import type { Shape, ShapeProperty } from '#model/shape'
 import type { ShapedRule, ValueSource } from '#rules/alarm-rule'
 import { ruleBudget, turnUnitsMax } from '#rules/rule-budget'
-import { noRules, type RuleList, type ServiceRules } from '#rules/rule-list'
+import { noRules, type RuleList } from '#rules/rule-list'
 import type { TenantRules } from '#rules/tenant-rules'
 import { answer, type Decision, type Recorded, record, refuse, type Turn } from '#runtime/actor'
 
@@ -199,19 +199,8 @@ function evaluateChangedProperties(
   { items }: Reported,
   turn: Turn,
 ): Evaluation | undefined {
-  if (list === noRules) return undefined
-  const serviceRules = list.of(service.shape)
-  return serviceRules && evaluateChanged(state, service, items, serviceRules, list.authorCount, turn)
-}
-
-function evaluateChanged(
-  state: DeviceState,
-  service: ServiceState,
-  items: Items,
-  serviceRules: ServiceRules,
-  authorCount: number,
-  turn: Turn,
-): Evaluation | undefined {
+  const serviceRules = list === noRules ? undefined : list.of(service.shape)
+  if (!serviceRules) return undefined
   const { alarms } = state
   let isBegun = false
   try {
@@ -222,7 +211,7 @@ function evaluateChanged(
       if (reading === undefined || isSame(items[at + 1] as PropertyState, service.stateOf(place))) continue
       if (!isBegun) {
         after.begin(service, items, serviceRules.rules.length)
-        ruleBudget.begin(turnUnitsMax, authorCount)
+        ruleBudget.begin(turnUnitsMax, list.authorCount)
       }
       isBegun = true
       for (let index = 0; index < reading.length; index++) {

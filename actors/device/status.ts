@@ -1,4 +1,4 @@
-import type { ChangeStatus } from '#actors/device/commands'
+import type { DeviceCommands } from '#actors/device/commands'
 import type { DeviceState } from '#actors/device/state'
 import type { Entry } from '#model/entry'
 import type { DeviceStatus } from '#model/meta'
@@ -25,7 +25,7 @@ export interface Connected {
 /** Contract 3.10: only a change of status causes an event. */
 export function decideStatus(
   state: DeviceState,
-  command: ChangeStatus,
+  command: DeviceCommands['status'],
   turn: Turn,
   startedAt: number,
 ): Decision<Entry> {

@@ -1,4 +1,4 @@
-import { type AddRequest, type AddWebhook, deliveryAddress } from '#actors/delivery/delivery'
+import { type DeliveryCommand, deliveryAddress } from '#actors/delivery/delivery'
 import { absentDevice, type DeviceState, noThrottles } from '#actors/device/state'
 import { stampsOf } from '#actors/device/state-changes'
 import { type DeliveryCause, storedValue } from '#model/delivery'
@@ -181,7 +181,7 @@ export class TurnRuns implements RunSink {
     const values = { value: storedValue(value), previous: storedValue(previous) }
     const cause = causeOf(this.#entry as TriggeringEntry, this.#place)
     const request = { at: time, device, node: node.id, ...values, cause }
-    const command: AddRequest | AddWebhook = isMail
+    const command: DeliveryCommand = isMail
       ? { type: 'request', request: { ...request, template: node.template } }
       : { type: 'webhook', request }
     this.#requests ??= []

@@ -1,4 +1,4 @@
-import type { Write, WriteOrder } from '#actors/device/commands'
+import type { DeviceCommands, WriteOrder } from '#actors/device/commands'
 import { type DeviceState, serviceOf } from '#actors/device/state'
 import type { Entry } from '#model/entry'
 import { Problem, type ProblemDetail } from '#model/problem'
@@ -18,7 +18,7 @@ const keyCharactersMax = 256
  * Causes no entry, and so no event: the property changes when the device reports it. A value equal to the current one
  * is sent too, because a write may be a trigger (`modifier.isActionable`).
  */
-export function decideWrite(state: DeviceState, { service, values, schema }: Write): Decision<Entry> {
+export function decideWrite(state: DeviceState, { service, values, schema }: DeviceCommands['write']): Decision<Entry> {
   const shape = state.exists ? serviceOf(state, service)?.shape : undefined
   if (!shape) return refuse(new Problem('not_found'))
   const named = Object.keys(values).map((key) => ({ key, place: placeOf(parseWriteKey(key), shape, schema) }))

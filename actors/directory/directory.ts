@@ -3,26 +3,18 @@ import { type AccountCommand, accountAddress } from '#actors/account/state'
 import { rowById, tenantRow } from '#actors/directory/queries'
 import { emptyDirectory, isAdministrator, putTenant, putUser } from '#actors/directory/rows'
 import {
-  type AccountChanged,
-  type AddAdministrator,
-  type AddTenant,
-  type AddUser,
-  type DeleteTenantStep,
   type DirectoryCommand,
+  type DirectoryCommands,
   type DirectoryState,
   type NewTenant,
   type NewUser,
-  type RemoveUser,
-  type RolesSettled,
   type TenantRow,
   tenantRecord,
-  type UpdateTenant,
-  type UpdateUser,
   type UserRow,
   userRecord,
 } from '#actors/directory/state'
 import type { IdentityNotices } from '#actors/notice-bus'
-import { newEditId, recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { type Decisions, newEditId, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { eraseSubscriber } from '#actors/subscriber/state'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -31,6 +23,7 @@ import { foldEmail, foldName } from '#model/user'
 import {
   type ActorDefinition,
   answer,
+  type CommandOf,
   type Decision,
   type RecordChange,
   record,
@@ -46,7 +39,7 @@ import {
  * stays in memory, because every request reads it.
  */
 export function directoryActor(notices: IdentityNotices): ActorDefinition<DirectoryState, DirectoryCommand, Entry> {
-  return recordActor({
+  return recordActor<DirectoryState, DirectoryCommands>({
     kind: 'directory',
     records: {
       [userRecord('*')]: 'user',
@@ -60,20 +53,7 @@ export function directoryActor(notices: IdentityNotices): ActorDefinition<Direct
       if (name.startsWith(userPrefix)) notices.userChanged(name.slice(userPrefix.length), stored as UserRow | undefined)
       else notices.tenantChanged(name.slice(tenantPrefix.length), stored as TenantRow | undefined)
     },
-    decisions: {
-      add_user: decideAddUser,
-      add_administrator: decideAddAdministrator,
-      update_user: decideUpdateUser,
-      remove_user: decideRemoveUser,
-      activated: decideAccountChanged,
-      factors_changed: decideAccountChanged,
-      roles_settled: decideRolesSettled,
-      add_tenant: decideAddTenant,
-      update_tenant: decideUpdateTenant,
-      delete_tenant: decideDeleteTenant,
-      forget_users: decideForgetUsers,
-      tenant_swept: decideRemoveTenant,
-    },
+    decisions,
   })
 }
 
@@ -91,56 +71,109 @@ export const tenantsMax = 10_000
 /** Maximum number of users that one turn removes, so that the turn is not longer than other turns. */
 export const removedUsersMax = 1_000
 
-/**
- * A name is reserved until all data of its previous tenant is removed. Otherwise the removal would delete data of the
- * new tenant.
- */
-function decideAddTenant(state: DirectoryState, { tenant, isRepeated }: AddTenant, { now }: Turn): Decision<Entry> {
-  const existing = state.tenants.get(tenant.tenantIdentifier)
-  // `existing` is possibly not stored yet. `record` without events answers after the next commit, or refuses if it
-  // fails.
-  if (existing && isRepeated && isSameTenant(existing, tenant)) return record([], { answer: existing })
-  if (existing)
-    return refuse(
-      new Problem('conflict', existing.state === 'active' ? 'the tenant exists' : 'the tenant is being deleted'),
+const decisions: Decisions<DirectoryState, DirectoryCommands> = {
+  /**
+   * A name is reserved until all data of its previous tenant is removed. Otherwise the removal would delete data of the
+   * new tenant.
+   */
+  add_tenant(state, { tenant, isRepeated }, { now }) {
+    const existing = state.tenants.get(tenant.tenantIdentifier)
+    // `existing` is possibly not stored yet. `record` without events answers after the next commit, or refuses if it
+    // fails.
+    if (existing && isRepeated && isSameTenant(existing, tenant)) return record([], { answer: existing })
+    if (existing)
+      return refuse(
+        new Problem('conflict', existing.state === 'active' ? 'the tenant exists' : 'the tenant is being deleted'),
+      )
+    if (state.tenants.size >= tenantsMax) {
+      return refuse(new Problem('conflict', `a server has at most ${tenantsMax} tenants`))
+    }
+    return storeTenant({ ...tenant, createdAt: now, state: 'active' })
+  },
+
+  update_tenant(state, { tenant, change }) {
+    const before = tenantRow(state, tenant)
+    if (!before) return refuse(new Problem('not_found'))
+    return storeTenant({ ...before, ...change })
+  },
+
+  /** The tenant is unreachable at once (contract 2). The default tenant, which manages the others, cannot be deleted. */
+  delete_tenant(state, { tenant }) {
+    if (tenant === defaultTenant) return refuse(new Problem('conflict', `tenant ${defaultTenant} always exists`))
+    const before = tenantRow(state, tenant)
+    if (!before) return refuse(new Problem('not_found'))
+    return storeTenant({ ...before, state: 'deleting' })
+  },
+
+  /** Removes only rows of the directory. Accounts and sessions are removed with the other data of the tenant. */
+  forget_users(state, { tenant }) {
+    if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
+    const names = state.byTenant.get(tenant)
+    const forgotten = (names?.after('', removedUsersMax) ?? []).flatMap((name) => state.byName.get(name) ?? [])
+    return recordsWithoutEntry(
+      forgotten.map((user) => ({ name: userRecord(user), value: null })),
+      {
+        answer: (names?.size ?? 0) - forgotten.length,
+      },
     )
-  if (state.tenants.size >= tenantsMax) {
-    return refuse(new Problem('conflict', `a server has at most ${tenantsMax} tenants`))
-  }
-  return storeTenant({ ...tenant, createdAt: now, state: 'active' })
-}
+  },
 
-function decideUpdateTenant(state: DirectoryState, { tenant, change }: UpdateTenant): Decision<Entry> {
-  const before = tenantRow(state, tenant)
-  if (!before) return refuse(new Problem('not_found'))
-  return storeTenant({ ...before, ...change })
-}
+  tenant_swept(state, { tenant }) {
+    if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
+    if (state.byTenant.has(tenant)) return refuse(new Problem('conflict', 'the tenant still has users'))
+    return recordsWithoutEntry([{ name: tenantRecord(tenant), value: null }])
+  },
 
-/** The tenant is unreachable at once (contract 2). The default tenant, which manages the others, cannot be deleted. */
-function decideDeleteTenant(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
-  if (tenant === defaultTenant) return refuse(new Problem('conflict', `tenant ${defaultTenant} always exists`))
-  const before = tenantRow(state, tenant)
-  if (!before) return refuse(new Problem('not_found'))
-  return storeTenant({ ...before, state: 'deleting' })
-}
+  /** Contract 2: the name is unique in all tenants, ignoring case; the e-mail address is unique in the tenant. */
+  add_user(state, { user, code }, turn) {
+    const problem = userProblem(state, user)
+    if (problem) return refuse(problem)
+    return storeUser(newRow(user, turn, 'invited'), { tells: [tellAccount(user, { type: 'invite', code })] })
+  },
 
-/** Removes only rows of the directory. Accounts and sessions are removed with the other data of the tenant. */
-function decideForgetUsers(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
-  if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
-  const names = state.byTenant.get(tenant)
-  const forgotten = (names?.after('', removedUsersMax) ?? []).flatMap((name) => state.byName.get(name) ?? [])
-  return recordsWithoutEntry(
-    forgotten.map((user) => ({ name: userRecord(user), value: null })),
-    {
-      answer: (names?.size ?? 0) - forgotten.length,
-    },
-  )
-}
+  /** Contract 2, First administrator: an existing user with this name stays unchanged. */
+  add_administrator(state, { user, passwordHash }, turn) {
+    if (state.byName.has(foldName(user.name))) return answer(false)
+    const problem = userProblem(state, user)
+    if (problem) return refuse(problem)
+    const tenant = tenantRow(state, user.tenant)
+    const stamped: RecordChange[] =
+      tenant?.createdAt === 0 ? [{ name: tenantRecord(user.tenant), value: { ...tenant, createdAt: turn.now } }] : []
+    return storeUser(newRow(user, turn, 'active'), {
+      records: stamped,
+      tells: [tellAccount(user, { type: 'open', passwordHash })],
+      answer: true,
+    })
+  },
 
-function decideRemoveTenant(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
-  if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
-  if (state.byTenant.has(tenant)) return refuse(new Problem('conflict', 'the tenant still has users'))
-  return recordsWithoutEntry([{ name: tenantRecord(tenant), value: null }])
+  /** Contract 2. Disabling ends every session; the account does that. */
+  update_user(state, update, turn) {
+    const before = rowById(state, update.user)
+    if (!before) return refuse(new Problem('not_found'))
+    const row = updated(before, update, turn)
+    if (row.email !== before.email && isEmailTaken(state, row)) return refuse(emailTaken())
+    if (!isAdministrator(row) && isLastAdministrator(state, before)) return refuse(lastAdministrator())
+    if (update.state === undefined || row.state === before.state) return storeUser(row)
+    return storeUser(row, { tells: [tellAccount(row, { type: row.state === 'disabled' ? 'disable' : 'enable' })] })
+  },
+
+  remove_user(state, { user }) {
+    const row = rowById(state, user)
+    if (!row) return refuse(new Problem('not_found'))
+    if (isLastAdministrator(state, row)) return refuse(lastAdministrator())
+    return recordsWithoutEntry([{ name: userRecord(user), value: null }], {
+      tells: [tellAccount(row, { type: 'erase' }), eraseSubscriber(row.tenant, user)],
+    })
+  },
+
+  /** Only the latest edit is settled; a later edit sends its own command. */
+  roles_settled(state, { user, edit, since }) {
+    const row = state.users.get(user)
+    if (!row || row.rolesEdit !== edit || row.rolesSince !== null) return answer(undefined)
+    return recordsWithoutEntry([{ name: userRecord(user), value: { ...row, rolesSince: since } }])
+  },
+  activated: decideAccountChanged,
+  factors_changed: decideAccountChanged,
 }
 
 function isSameTenant({ createdAt, ...row }: TenantRow, tenant: NewTenant): boolean {
@@ -162,66 +195,16 @@ export const usersMax = 100_000
  */
 export const tenantUsersMax = 25_000
 
-/** Contract 2: the name is unique in all tenants, ignoring case; the e-mail address is unique in the tenant. */
-function decideAddUser(state: DirectoryState, { user, code }: AddUser, turn: Turn): Decision<Entry> {
-  const problem = userProblem(state, user)
-  if (problem) return refuse(problem)
-  return storeUser(newRow(user, turn, 'invited'), { tells: [tellAccount(user, { type: 'invite', code })] })
-}
-
-/** Contract 2, First administrator: an existing user with this name stays unchanged. */
-function decideAddAdministrator(
-  state: DirectoryState,
-  { user, passwordHash }: AddAdministrator,
-  turn: Turn,
-): Decision<Entry> {
-  if (state.byName.has(foldName(user.name))) return answer(false)
-  const problem = userProblem(state, user)
-  if (problem) return refuse(problem)
-  const tenant = tenantRow(state, user.tenant)
-  const stamped: RecordChange[] =
-    tenant?.createdAt === 0 ? [{ name: tenantRecord(user.tenant), value: { ...tenant, createdAt: turn.now } }] : []
-  return storeUser(newRow(user, turn, 'active'), {
-    records: stamped,
-    tells: [tellAccount(user, { type: 'open', passwordHash })],
-    answer: true,
-  })
-}
-
-/** Contract 2. Disabling ends every session; the account does that. */
-function decideUpdateUser(state: DirectoryState, update: UpdateUser, turn: Turn): Decision<Entry> {
-  const before = rowById(state, update.user)
-  if (!before) return refuse(new Problem('not_found'))
-  const row = updated(before, update, turn)
-  if (row.email !== before.email && isEmailTaken(state, row)) return refuse(emailTaken())
-  if (!isAdministrator(row) && isLastAdministrator(state, before)) return refuse(lastAdministrator())
-  if (update.state === undefined || row.state === before.state) return storeUser(row)
-  return storeUser(row, { tells: [tellAccount(row, { type: row.state === 'disabled' ? 'disable' : 'enable' })] })
-}
-
-function decideRemoveUser(state: DirectoryState, { user }: RemoveUser): Decision<Entry> {
-  const row = rowById(state, user)
-  if (!row) return refuse(new Problem('not_found'))
-  if (isLastAdministrator(state, row)) return refuse(lastAdministrator())
-  return recordsWithoutEntry([{ name: userRecord(user), value: null }], {
-    tells: [tellAccount(row, { type: 'erase' }), eraseSubscriber(row.tenant, user)],
-  })
-}
-
 /** Updates the public data of an account. The user may have been deleted meanwhile. */
-function decideAccountChanged(state: DirectoryState, { type, user, factors }: AccountChanged): Decision<Entry> {
+function decideAccountChanged(
+  state: DirectoryState,
+  { type, user, factors }: CommandOf<DirectoryCommands, 'activated' | 'factors_changed'>,
+): Decision<Entry> {
   const before = state.users.get(user)
   if (!before) return answer(undefined)
   if (type === 'factors_changed') return storeUser({ ...before, factors })
   const isFirst = before.state === 'invited'
   return storeUser({ ...before, factors, hasPassword: true, state: isFirst ? 'active' : before.state })
-}
-
-/** Only the latest edit is settled; a later edit sends its own command. */
-function decideRolesSettled(state: DirectoryState, { user, edit, since }: RolesSettled): Decision<Entry> {
-  const row = state.users.get(user)
-  if (!row || row.rolesEdit !== edit || row.rolesSince !== null) return answer(undefined)
-  return recordsWithoutEntry([{ name: userRecord(user), value: { ...row, rolesSince: since } }])
 }
 
 function newRow(user: NewUser, turn: Turn, state: 'invited' | 'active'): UserRow {
@@ -243,7 +226,7 @@ function newRow(user: NewUser, turn: Turn, state: 'invited' | 'active'): UserRow
 }
 
 /** Enabling a user who never signed up sets them back to invited, not to active. */
-function updated(before: UserRow, { email, roles, state }: UpdateUser, turn: Turn): UserRow {
+function updated(before: UserRow, { email, roles, state }: DirectoryCommands['update_user'], turn: Turn): UserRow {
   const row: UserRow = {
     ...before,
     email: email === undefined ? before.email : email,

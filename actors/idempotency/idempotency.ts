@@ -4,11 +4,11 @@ import type { Entry } from '#model/entry'
 import { seedBytes } from '#model/identifier'
 import {
   type ActorAddress,
-  type ActorDefinition,
   answer,
+  type CommandOf,
   type Decision,
   type IndexChange,
-  type Turn,
+  type NoFields,
 } from '#runtime/actor'
 
 /** One `Idempotency-Key` of one user. */
@@ -51,16 +51,21 @@ function isOver({ begunAt }: StoredIdempotencyKey, now: number): boolean {
 }
 
 /** Commands of an `Idempotency-Key`. Contract 1.10. */
-export type IdempotencyCommand = BeginIdempotent | FinishIdempotent | { readonly type: 'forget' | 'expire' }
-
-/** A request came with the key. Answered with `Begun`. */
-interface BeginIdempotent {
-  readonly type: 'begin'
-  /** A hash of the request's content. */
-  readonly print: string
-  /** The user may store no more answers: a new key is refused, a known key still works. */
-  readonly isFull: boolean
+interface IdempotencyCommands {
+  /** A request came with the key. Answered with `Begun`. */
+  begin: {
+    /** A hash of the request's content. */
+    readonly print: string
+    /** The user may store no more answers: a new key is refused, a known key still works. */
+    readonly isFull: boolean
+  }
+  /** The request was executed; repetitions get this answer. */
+  finish: { readonly reply: StoredReply }
+  forget: NoFields
+  expire: NoFields
 }
+
+type IdempotencyCommand = CommandOf<IdempotencyCommands>
 
 /**
  * - `open`: to be executed; generated ids derive from `seed`, 16 bytes. `isRepeated`: it was begun before and may have
@@ -74,12 +79,6 @@ export type Begun =
   | { readonly outcome: 'answered'; readonly reply: StoredReply }
   | { readonly outcome: 'other' }
   | { readonly outcome: 'full' }
-
-/** The request was executed; repetitions get this answer. */
-interface FinishIdempotent {
-  readonly type: 'finish'
-  readonly reply: StoredReply
-}
 
 /**
  * The stored answer for one `Idempotency-Key` of one user. Addressed by a hash: a key may contain any visible
@@ -132,48 +131,42 @@ function hourOf(at: number): string {
  *
  * There may be very many keys. Most get two commands, so their actors leave memory after each turn.
  */
-export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyCommand, Entry> = recordActor({
+export const idempotencyActor = recordActor<IdempotencyState, IdempotencyCommands>({
   kind: 'idempotency',
   records: { [answerRecord]: 'answer under an idempotency key' },
   isBrief: true,
   empty: ({ id }) => ({ id, stored: undefined }),
   put: putStored,
   decisions: {
-    begin: decideBegin,
-    finish: decideFinish,
+    begin({ id, stored }, { print, isFull }, turn) {
+      if (stored && !isOver(stored, turn.now)) return answer(repeatedAnswer(stored, print))
+      if (isFull) return answer({ outcome: 'full' } satisfies Begun)
+      const seed = turn.random(seedBytes)
+      const fresh: StoredIdempotencyKey = { print, seed, begunAt: turn.now, reply: null }
+      return recordsWithoutEntry([{ name: answerRecord, value: fresh }], {
+        indexes: [...(stored ? [expiry(id, stored, false)] : []), expiry(id, fresh, true)],
+        answer: { outcome: 'open', seed, isRepeated: false } satisfies Begun,
+      })
+    },
+
+    /**
+     * Stores nothing if the key was removed meanwhile, because it expired or its tenant was deleted: the answer would never
+     * be removed.
+     */
+    finish({ stored }, { reply }) {
+      if (!stored) return answer(undefined)
+      return recordsWithoutEntry([{ name: answerRecord, value: { ...stored, reply } satisfies StoredIdempotencyKey }])
+    },
+
     forget: decideForget,
     expire: (state, _, turn) =>
       state.stored && isOver(state.stored, turn.now) ? decideForget(state) : answer(undefined),
   },
 })
 
-function decideBegin(
-  { id, stored }: IdempotencyState,
-  { print, isFull }: BeginIdempotent,
-  turn: Turn,
-): Decision<Entry> {
-  if (stored && !isOver(stored, turn.now)) return answer(repeatedAnswer(stored, print))
-  if (isFull) return answer({ outcome: 'full' } satisfies Begun)
-  const seed = turn.random(seedBytes)
-  const fresh: StoredIdempotencyKey = { print, seed, begunAt: turn.now, reply: null }
-  return recordsWithoutEntry([{ name: answerRecord, value: fresh }], {
-    indexes: [...(stored ? [expiry(id, stored, false)] : []), expiry(id, fresh, true)],
-    answer: { outcome: 'open', seed, isRepeated: false } satisfies Begun,
-  })
-}
-
 function repeatedAnswer({ print, seed, reply }: StoredIdempotencyKey, asked: string): Begun {
   if (print !== asked) return { outcome: 'other' }
   return reply ? { outcome: 'answered', reply } : { outcome: 'open', seed, isRepeated: true }
-}
-
-/**
- * Stores nothing if the key was removed meanwhile, because it expired or its tenant was deleted: the answer would never
- * be removed.
- */
-function decideFinish({ stored }: IdempotencyState, { reply }: FinishIdempotent): Decision<Entry> {
-  if (!stored) return answer(undefined)
-  return recordsWithoutEntry([{ name: answerRecord, value: { ...stored, reply } satisfies StoredIdempotencyKey }])
 }
 
 function decideForget({ id, stored }: IdempotencyState): Decision<Entry> {

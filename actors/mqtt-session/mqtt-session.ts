@@ -3,13 +3,14 @@ import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import {
   type ActorAddress,
-  type ActorDefinition,
   answer,
+  type CommandOf,
   type Decision,
+  type NoFields,
   type RecordChange,
   record,
 } from '#runtime/actor'
-import type { ReminderDue } from '#runtime/system'
+import type { Reminded } from '#runtime/system'
 
 /** The part of a persistent MQTT session that outlives this process. Contract 10. */
 export interface MqttSessionState {
@@ -75,20 +76,22 @@ export const sessionRecord = 'session'
 export const devicesRecord = 'devices'
 export const subscriptionsRecord = 'subscriptions'
 
-export type MqttSessionCommand = SaveMqttSession | { readonly type: 'forget' } | ReminderDue
-
-/**
- * Sent in the commit of the change that it belongs to. `devices` or `subscriptions` absent: unchanged. `position`
- * absent: the session has no position.
- */
-export interface SaveMqttSession {
-  readonly type: 'save'
-  readonly open: PacketIds
-  readonly endsAt: number
-  readonly position?: StoredPosition | undefined
-  readonly devices?: SessionDevices
-  readonly subscriptions?: readonly StoredMqttSubscription[]
+export interface MqttSessionCommands extends Reminded {
+  /**
+   * Sent in the commit of the change that it belongs to. `devices` or `subscriptions` absent: unchanged. `position`
+   * absent: the session has no position.
+   */
+  save: {
+    readonly open: PacketIds
+    readonly endsAt: number
+    readonly position?: StoredPosition | undefined
+    readonly devices?: SessionDevices
+    readonly subscriptions?: readonly StoredMqttSubscription[]
+  }
+  forget: NoFields
 }
+
+export type MqttSessionCommand = CommandOf<MqttSessionCommands>
 
 /**
  * `principal`: names the device, gateway or program that signed in. Another principal with the same client identifier
@@ -103,7 +106,7 @@ export function mqttSessionAddress(
 }
 
 /** An MQTT session that outlives its connection. It is deleted when it expires without a client. Contract 10. */
-export const mqttSessionActor: ActorDefinition<MqttSessionState, MqttSessionCommand, Entry> = recordActor({
+export const mqttSessionActor = recordActor<MqttSessionState, MqttSessionCommands>({
   kind: 'mqtt_session',
   records: {
     [sessionRecord]: 'MQTT session',
@@ -113,7 +116,19 @@ export const mqttSessionActor: ActorDefinition<MqttSessionState, MqttSessionComm
   empty: () => ({ session: undefined, devices: noSessionDevices, subscriptions: [] }),
   put,
   decisions: {
-    save: decideSave,
+    save({ session }, command) {
+      const { open, endsAt, position, devices, subscriptions } = command
+      const saved: StoredMqttSession = { open, endsAt, ...(position && { position }) }
+      return recordsWithoutEntry(
+        [
+          { name: sessionRecord, value: saved },
+          ...(devices ? [{ name: devicesRecord, value: devices }] : []),
+          ...(subscriptions ? [{ name: subscriptionsRecord, value: subscriptions }] : []),
+        ],
+        endsAt === session?.endsAt ? {} : { reminder: endsAt },
+      )
+    },
+
     forget: decideForget,
     reminder_due: (state, _, turn) => {
       if (!state.session || state.session.endsAt <= turn.now) return decideForget(state)
@@ -126,19 +141,6 @@ function put(state: MqttSessionState, { name, value }: RecordChange): void {
   if (name === sessionRecord) state.session = (value as StoredMqttSession | null) ?? undefined
   else if (name === subscriptionsRecord) state.subscriptions = (value as StoredMqttSubscription[] | null) ?? []
   else state.devices = (value as SessionDevices | null) ?? noSessionDevices
-}
-
-function decideSave({ session }: MqttSessionState, command: SaveMqttSession): Decision<Entry> {
-  const { open, endsAt, position, devices, subscriptions } = command
-  const saved: StoredMqttSession = { open, endsAt, ...(position && { position }) }
-  return recordsWithoutEntry(
-    [
-      { name: sessionRecord, value: saved },
-      ...(devices ? [{ name: devicesRecord, value: devices }] : []),
-      ...(subscriptions ? [{ name: subscriptionsRecord, value: subscriptions }] : []),
-    ],
-    endsAt === session?.endsAt ? {} : { reminder: endsAt },
-  )
 }
 
 function decideForget({ session }: MqttSessionState): Decision<Entry> {

@@ -1,7 +1,7 @@
 import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { SkipReason } from '#model/delivery'
 import type { Entry } from '#model/entry'
-import type { ActorAddress, ActorDefinition, Decision, RecordChange, Turn } from '#runtime/actor'
+import type { ActorAddress, CommandOf, Decision, RecordChange, Turn } from '#runtime/actor'
 
 const tallyRecord = 'tally'
 
@@ -9,7 +9,7 @@ const tallyRecord = 'tally'
  * The mail statistics of a tenant, counted in the commits that record each outcome. Recipients are not stored. Contract
  * 5.7.
  */
-export const outboxActor: ActorDefinition<OutboxState, OutboxCommand, Entry> = recordActor({
+export const outboxActor = recordActor<OutboxState, OutboxCommands>({
   kind: 'outbox',
   records: { [tallyRecord]: 'tally of mails' },
   empty: () => ({ tally: noMails }),
@@ -23,7 +23,7 @@ function put(state: OutboxState, { value }: RecordChange): void {
   state.tally = (value as OutboxTally | null) ?? noMails
 }
 
-function decideCount({ tally }: OutboxState, counted: CountMails, { now }: Turn): Decision<Entry> {
+function decideCount({ tally }: OutboxState, counted: OutboxCommands['count'], { now }: Turn): Decision<Entry> {
   const { sent = 0, digests = 0, digested = 0, passed } = counted
   const value: OutboxTally = {
     sent: tally.sent + sent,
@@ -58,16 +58,17 @@ export function outboxAddress(tenant: string): ActorAddress<OutboxState, OutboxC
   return { kind: 'outbox', tenant, id: 'outbox' }
 }
 
-/** Sent by subscribers, in the commit that records the outcome of a mail. Absent numbers are 0. */
-export interface CountMails {
-  readonly type: 'count'
-  /** Mails of a single request. */
-  readonly sent?: number
-  readonly digests?: number
-  /** Requests that were mailed in digests. */
-  readonly digested?: number
-  /** Requests that were never mailed to a subscriber. */
-  readonly passed?: { readonly reason: SkipReason; readonly count: number }
+interface OutboxCommands {
+  /** Sent by subscribers, in the commit that records the outcome of a mail. Absent numbers are 0. */
+  count: {
+    /** Mails of a single request. */
+    readonly sent?: number
+    readonly digests?: number
+    /** Requests that were mailed in digests. */
+    readonly digested?: number
+    /** Requests that were never mailed to a subscriber. */
+    readonly passed?: { readonly reason: SkipReason; readonly count: number }
+  }
 }
 
-export type OutboxCommand = CountMails
+export type OutboxCommand = CommandOf<OutboxCommands>

@@ -1,28 +1,14 @@
 import type { ProjectNotices } from '#actors/notice-bus'
+import { type RequestedScan, scanDecisions, withoutRolloutScans, withRolloutScan, withScan } from '#actors/project/scan'
 import {
-  decideRepeatScans,
-  decideScan,
-  decideScanDone,
-  decideScanProgress,
-  decideScansBegun,
-  type RequestedScan,
-  withoutRolloutScans,
-  withRolloutScan,
-  withScan,
-} from '#actors/project/scan'
-import {
-  type DeletePin,
-  type DeleteRelease,
   emptyProject,
   isEmpty,
   noCounts,
   type ProjectCommand,
+  type ProjectCommands,
   type ProjectState,
-  type PutPin,
   type PutPinAnswer,
-  type PutRelease,
   type PutReleaseAnswer,
-  type PutRollout,
   pinPrefix,
   projectIndexChanges,
   putRecord,
@@ -30,12 +16,11 @@ import {
   releasePrefix,
   rolloutRecord,
   type StoredTally,
-  type SwitchRollout,
   scanRecord,
   tallyRecord,
 } from '#actors/project/state'
 import { decideJobMoved, finishedOf, tallyChange } from '#actors/project/tally'
-import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { type Decisions, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { pinsMax, type ReleaseKey, releaseName, releasesMax } from '#model/release'
@@ -56,7 +41,7 @@ import {
  * Contract 6.
  */
 export function projectActor(notices: ProjectNotices): ActorDefinition<ProjectState, ProjectCommand, Entry> {
-  return recordActor({
+  return recordActor<ProjectState, ProjectCommands>({
     kind: 'project',
     records: {
       [`${releasePrefix}*`]: 'release',
@@ -69,95 +54,121 @@ export function projectActor(notices: ProjectNotices): ActorDefinition<ProjectSt
     empty: ({ id }) => emptyProject(id),
     put: putRecord,
     decisions: {
-      put_release: (state, command, turn) => decidePutRelease(state, command, turn, notices),
-      delete_release: (state, command, turn) => decideDeleteRelease(state, command, turn, notices),
-      put_pin: decidePutPin,
-      delete_pin: decideDeletePin,
-      put_rollout: (state, command, turn) => decidePutRollout(state, command, turn, notices),
-      delete_rollout: (state, _, turn) => decideDeleteRollout(state, turn, notices),
-      pause: (state, command, turn) => decidePause(state, command, turn, notices),
-      resume: (state, command, turn) => decideResume(state, command, turn, notices),
-      scan: (state, command, turn) => decideScan(state, command, turn, notices),
-      scan_progress: decideScanProgress,
-      scan_done: (state, command, turn) => decideScanDone(state, command, turn, notices),
-      scans_begun: decideScansBegun,
-      repeat_scans: decideRepeatScans,
+      ...ownDecisions(notices),
+      ...scanDecisions(notices),
       job_moved: (state, command, turn) => decideJobMoved(state, command, turn, notices),
     },
   })
 }
 
-/** Contract 6. Neither the device nor a release of that version has to exist. */
-function decidePutPin(state: ProjectState, { device, firmware }: PutPin): Decision<Entry> {
-  const before = state.pins.get(device)
-  const isNew = before === undefined
-  if (before === firmware) return answer({ isNew } satisfies PutPinAnswer)
-  if (isNew && state.pins.size >= pinsMax) {
-    return refuse(new Problem('conflict', `a project has at most ${pinsMax} pins`))
-  }
-  return recordsWithoutEntry([{ name: `${pinPrefix}${device}`, value: firmware }], {
-    indexes: isNew ? projectIndexChanges(state, 1) : [],
-    answer: { isNew } satisfies PutPinAnswer,
-  })
-}
+function ownDecisions(notices: ProjectNotices) {
+  return {
+    /**
+     * Contract 6. A release is immutable: uploading the same bytes again has no effect, other bytes are refused. If a
+     * rollout of this version is running, it continues at once with the new release.
+     */
+    put_release(state, { release }, { tenant }) {
+      const { project, releases, rollout } = state
+      const name = releaseName(release)
+      const before = releases.get(name)
+      if (before && before.sha256 !== release.sha256) {
+        return refuse(new Problem('conflict', 'the release exists with other bytes'))
+      }
+      if (before) return answer({ isNew: false, release: before } satisfies PutReleaseAnswer)
+      if (releases.size >= releasesMax) {
+        return refuse(new Problem('conflict', `a project has at most ${releasesMax} releases`))
+      }
+      const isAwaited = rollout?.state === 'running' && rollout.body.firmware === release.firmware
+      const scan: RequestedScan | undefined = isAwaited
+        ? withScan(state, { by: 'rollout', devices: null, author: rollout.updatedBy }, rollout.id)
+        : undefined
+      return recordsWithoutEntry([{ name: `${releasePrefix}${name}`, value: release }, ...(scan?.records ?? [])], {
+        indexes: [...projectIndexChanges(state, 1), ...(scan?.indexes ?? [])],
+        effects: [
+          () => notices.releasesChanged(tenant, project, null, release.sha256, name),
+          ...(scan?.isBegun ? [() => notices.scanRequested(tenant, project)] : []),
+        ],
+        answer: { isNew: true, release } satisfies PutReleaseAnswer,
+      })
+    },
 
-function decideDeletePin(state: ProjectState, { device }: DeletePin): Decision<Entry> {
-  if (!state.pins.has(device)) return refuse(new Problem('not_found'))
-  return recordsWithoutEntry([{ name: `${pinPrefix}${device}`, value: null }], {
-    indexes: projectIndexChanges(state, -1),
-  })
-}
+    /** Contract 6. A release in use is not deleted. */
+    delete_release(state, { key }, { tenant }) {
+      const { project, releases } = state
+      const name = releaseName(key)
+      const before = releases.get(name)
+      if (!before) return refuse(new Problem('not_found'))
+      if (isInUse(state, key)) return refuse(new Problem('conflict', 'the release is in use'))
+      return recordsWithoutEntry([{ name: `${releasePrefix}${name}`, value: null }], {
+        indexes: projectIndexChanges(state, -1),
+        effects: [() => notices.releasesChanged(tenant, project, before.sha256, null, name)],
+      })
+    },
 
-/**
- * Contract 6. A release is immutable: uploading the same bytes again has no effect, other bytes are refused. If a
- * rollout of this version is running, it continues at once with the new release.
- */
-function decidePutRelease(
-  state: ProjectState,
-  { release }: PutRelease,
-  { tenant }: Turn,
-  notices: ProjectNotices,
-): Decision<Entry> {
-  const { project, releases, rollout } = state
-  const name = releaseName(release)
-  const before = releases.get(name)
-  if (before && before.sha256 !== release.sha256) {
-    return refuse(new Problem('conflict', 'the release exists with other bytes'))
-  }
-  if (before) return answer({ isNew: false, release: before } satisfies PutReleaseAnswer)
-  if (releases.size >= releasesMax) {
-    return refuse(new Problem('conflict', `a project has at most ${releasesMax} releases`))
-  }
-  const isAwaited = rollout?.state === 'running' && rollout.body.firmware === release.firmware
-  const scan: RequestedScan | undefined = isAwaited
-    ? withScan(state, { by: 'rollout', devices: null, author: rollout.updatedBy }, rollout.id)
-    : undefined
-  return recordsWithoutEntry([{ name: `${releasePrefix}${name}`, value: release }, ...(scan?.records ?? [])], {
-    indexes: [...projectIndexChanges(state, 1), ...(scan?.indexes ?? [])],
-    effects: [
-      () => notices.releasesChanged(tenant, project, null, release.sha256, name),
-      ...(scan?.isBegun ? [() => notices.scanRequested(tenant, project)] : []),
-    ],
-    answer: { isNew: true, release } satisfies PutReleaseAnswer,
-  })
-}
+    /** Contract 6. Neither the device nor a release of that version has to exist. */
+    put_pin(state, { device, firmware }) {
+      const before = state.pins.get(device)
+      const isNew = before === undefined
+      if (before === firmware) return answer({ isNew } satisfies PutPinAnswer)
+      if (isNew && state.pins.size >= pinsMax) {
+        return refuse(new Problem('conflict', `a project has at most ${pinsMax} pins`))
+      }
+      return recordsWithoutEntry([{ name: `${pinPrefix}${device}`, value: firmware }], {
+        indexes: isNew ? projectIndexChanges(state, 1) : [],
+        answer: { isNew } satisfies PutPinAnswer,
+      })
+    },
 
-/** Contract 6. A release in use is not deleted. */
-function decideDeleteRelease(
-  state: ProjectState,
-  { key }: DeleteRelease,
-  { tenant }: Turn,
-  notices: ProjectNotices,
-): Decision<Entry> {
-  const { project, releases } = state
-  const name = releaseName(key)
-  const before = releases.get(name)
-  if (!before) return refuse(new Problem('not_found'))
-  if (isInUse(state, key)) return refuse(new Problem('conflict', 'the release is in use'))
-  return recordsWithoutEntry([{ name: `${releasePrefix}${name}`, value: null }], {
-    indexes: projectIndexChanges(state, -1),
-    effects: [() => notices.releasesChanged(tenant, project, before.sha256, null, name)],
-  })
+    delete_pin(state, { device }) {
+      if (!state.pins.has(device)) return refuse(new Problem('not_found'))
+      return recordsWithoutEntry([{ name: `${pinPrefix}${device}`, value: null }], {
+        indexes: projectIndexChanges(state, -1),
+      })
+    },
+
+    /**
+     * Contract 6. Another firmware in the body begins a new rollout, which runs and counts from zero. With the same
+     * firmware, the rollout keeps its state (running, paused or stopped), and earlier failures no longer count. If the
+     * rollout is running, the devices are scanned again.
+     */
+    put_rollout(state, { body, id, author }, turn) {
+      const { rollout: before, tally } = state
+      const isNew = before?.body.firmware !== body.firmware
+      const createdOrKept: Omit<StoredRollout, 'body' | 'updatedBy' | 'updatedAt'> = isNew
+        ? { id, state: 'running', countedFrom: finishedOf(noCounts), createdBy: author, createdAt: turn.now }
+        : { ...before, countedFrom: finishedOf(tally.counts) }
+      const rollout: StoredRollout = { ...createdOrKept, body, updatedBy: author, updatedAt: turn.now }
+      const counted: StoredTally = isNew ? { ...tally, counts: noCounts, isChosenKnown: false } : tally
+      return storeRollout(state, rollout, turn, notices, {
+        records: [tallyChange(counted, true)],
+        indexes: before ? [] : projectIndexChanges(state, 1),
+        answer: { isNew, rollout, counts: counted.counts } satisfies RolloutAnswer,
+      })
+    },
+
+    delete_rollout(state, _, { tenant }) {
+      const { project, rollout, tally } = state
+      if (!rollout) return refuse(new Problem('not_found'))
+      const uncounted: StoredTally = { ...tally, counts: noCounts, isChosenKnown: false }
+      const scans = withoutRolloutScans(state)
+      return recordsWithoutEntry(
+        [{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...scans.records],
+        {
+          indexes: [...projectIndexChanges(state, -1), ...scans.indexes],
+          effects: [() => notices.rolloutChanged(tenant, project)],
+        },
+      )
+    },
+
+    /** Running updates continue; no new ones begin. A rollout that is not running keeps its state and its `updatedBy`. */
+    pause: (state, { author }, turn) => switchRollout(state, { state: 'paused' }, author, turn, notices),
+
+    /** Resumes the rollout after a pause, or after failures that stopped it. Earlier failures no longer count. */
+    resume(state, { author }, turn) {
+      const running = { state: 'running', countedFrom: finishedOf(state.tally.counts) } as const
+      return switchRollout(state, running, author, turn, notices)
+    },
+  } satisfies Partial<Decisions<ProjectState, ProjectCommands>>
 }
 
 /** Whether a pin or the rollout names the version, or an update to the release is running. */
@@ -167,78 +178,20 @@ function isInUse({ pins, rollout, tally }: ProjectState, key: ReleaseKey): boole
   return false
 }
 
-/**
- * Contract 6. Another firmware in the body begins a new rollout, which runs and counts from zero. With the same
- * firmware, the rollout keeps its state (running, paused or stopped), and earlier failures no longer count. If the
- * rollout is running, the devices are scanned again.
- */
-function decidePutRollout(
+/** Changes nothing if the rollout is running, or is not running, already. */
+function switchRollout(
   state: ProjectState,
-  { body, id, author }: PutRollout,
-  turn: Turn,
-  notices: ProjectNotices,
-): Decision<Entry> {
-  const { rollout: before, tally } = state
-  const isNew = before?.body.firmware !== body.firmware
-  const createdOrKept: Omit<StoredRollout, 'body' | 'updatedBy' | 'updatedAt'> = isNew
-    ? { id, state: 'running', countedFrom: finishedOf(noCounts), createdBy: author, createdAt: turn.now }
-    : { ...before, countedFrom: finishedOf(tally.counts) }
-  const rollout: StoredRollout = { ...createdOrKept, body, updatedBy: author, updatedAt: turn.now }
-  const counted: StoredTally = isNew ? { ...tally, counts: noCounts, isChosenKnown: false } : tally
-  return storeRollout(state, rollout, turn, notices, {
-    records: [tallyChange(counted, true)],
-    indexes: before ? [] : projectIndexChanges(state, 1),
-    answer: { isNew, rollout, counts: counted.counts } satisfies RolloutAnswer,
-  })
-}
-
-function decideDeleteRollout(state: ProjectState, { tenant }: Turn, notices: ProjectNotices): Decision<Entry> {
-  const { project, rollout, tally } = state
-  if (!rollout) return refuse(new Problem('not_found'))
-  const uncounted: StoredTally = { ...tally, counts: noCounts, isChosenKnown: false }
-  const scans = withoutRolloutScans(state)
-  return recordsWithoutEntry([{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...scans.records], {
-    indexes: [...projectIndexChanges(state, -1), ...scans.indexes],
-    effects: [() => notices.rolloutChanged(tenant, project)],
-  })
-}
-
-/** Running updates continue; no new ones begin. A rollout that is not running keeps its state and its `updatedBy`. */
-function decidePause(
-  state: ProjectState,
-  { author }: SwitchRollout,
+  change: Pick<StoredRollout, 'state'> & Partial<StoredRollout>,
+  author: string,
   turn: Turn,
   notices: ProjectNotices,
 ): Decision<Entry> {
   const { rollout, tally } = state
   if (!rollout) return refuse(new Problem('not_found'))
-  if (rollout.state !== 'running') return answer(answerOf(rollout, tally))
-  const paused: StoredRollout = { ...rollout, state: 'paused', updatedBy: author, updatedAt: turn.now }
-  return storeRollout(state, paused, turn, notices, { answer: answerOf(paused, tally) })
-}
-
-/** Resumes the rollout after a pause, or after failures that stopped it. Earlier failures no longer count. */
-function decideResume(
-  state: ProjectState,
-  { author }: SwitchRollout,
-  turn: Turn,
-  notices: ProjectNotices,
-): Decision<Entry> {
-  const { rollout, tally } = state
-  if (!rollout) return refuse(new Problem('not_found'))
-  if (rollout.state === 'running') return answer(answerOf(rollout, tally))
-  const resumed: StoredRollout = {
-    ...rollout,
-    state: 'running',
-    countedFrom: finishedOf(tally.counts),
-    updatedBy: author,
-    updatedAt: turn.now,
-  }
-  return storeRollout(state, resumed, turn, notices, { answer: answerOf(resumed, tally) })
-}
-
-function answerOf(rollout: StoredRollout, { counts }: StoredTally): RolloutAnswer {
-  return { isNew: false, rollout, counts }
+  const isSame = (rollout.state === 'running') === (change.state === 'running')
+  const switched = isSame ? rollout : { ...rollout, ...change, updatedBy: author, updatedAt: turn.now }
+  const reply: RolloutAnswer = { isNew: false, rollout: switched, counts: tally.counts }
+  return isSame ? answer(reply) : storeRollout(state, switched, turn, notices, { answer: reply })
 }
 
 /**

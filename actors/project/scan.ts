@@ -1,22 +1,19 @@
 import type { ProjectNotices } from '#actors/notice-bus'
 import {
   isScanning,
+  type ProjectCommands,
   type ProjectState,
-  type Scan,
-  type ScanDone,
-  type ScanProgress,
   type ScanRequest,
   type StoredScan,
   scanningIndex,
   scanRecord,
 } from '#actors/project/state'
 import { tallyChanges } from '#actors/project/tally'
-import { recordsWithoutEntry } from '#actors/record-actor'
-import type { Entry } from '#model/entry'
+import { type Decisions, recordsWithoutEntry } from '#actors/record-actor'
 import { boundDevicesMax } from '#model/group'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
-import { answer, type Decision, type IndexChange, type RecordChange, refuse, type Turn } from '#runtime/actor'
+import { answer, type IndexChange, type RecordChange, refuse } from '#runtime/actor'
 
 /** Maximum number of scans that wait behind the running scan. Requests of one author for one reason are merged. */
 export const waitingScansMax = 100
@@ -36,27 +33,79 @@ export interface RequestedScan extends ScanChanges {
   readonly isBegun: boolean
 }
 
-/**
- * One scan runs at a time. Waiting requests of the same author for the same reason are merged into one request, which
- * covers the devices of all these requests. A request for a rollout that is not running is ignored: its scan would
- * select the newest release.
- */
-export function decideScan(
-  state: ProjectState,
-  { request }: Scan,
-  { tenant }: Turn,
-  notices: ProjectNotices,
-): Decision<Entry> {
-  const { project, rollout, nextScans } = state
-  if (request.by === 'rollout' && rollout?.state !== 'running') return answer(undefined)
-  if (nextScans.length >= waitingScansMax && !nextScans.some((waiting) => isAlike(waiting, request))) {
-    return refuse(new Problem('overloaded'))
-  }
-  const { records, indexes, isBegun } = withScan(state, request, rollout?.id ?? null)
-  return recordsWithoutEntry(records, {
-    indexes,
-    effects: isBegun ? [() => notices.scanRequested(tenant, project)] : [],
-  })
+export function scanDecisions(notices: ProjectNotices) {
+  return {
+    /**
+     * One scan runs at a time. Waiting requests of the same author for the same reason are merged into one request, which
+     * covers the devices of all these requests. A request for a rollout that is not running is ignored: its scan would
+     * select the newest release.
+     */
+    scan(state, { request }, { tenant }) {
+      const { project, rollout, nextScans } = state
+      if (request.by === 'rollout' && rollout?.state !== 'running') return answer(undefined)
+      if (nextScans.length >= waitingScansMax && !nextScans.some((waiting) => isAlike(waiting, request))) {
+        return refuse(new Problem('overloaded'))
+      }
+      const { records, indexes, isBegun } = withScan(state, request, rollout?.id ?? null)
+      return recordsWithoutEntry(records, {
+        indexes,
+        effects: isBegun ? [() => notices.scanRequested(tenant, project)] : [],
+      })
+    },
+
+    /** Ignored if no scan is running. */
+    scan_progress(state, { cursor, chosen }) {
+      const { scan } = state
+      if (!scan) return answer(undefined)
+      return recordsWithoutEntry(changesOf(state, { ...state, scan: { ...scan, cursor, chosen } }).records)
+    },
+
+    /**
+     * Ends the running scan and begins the next scan. If the ended scan covered all devices for the current rollout, it
+     * determines the number of selected devices.
+     */
+    scan_done(state, { chosen, isBegun }, { tenant }) {
+      const { project, scan, nextScans, openScans, rollout, tally } = state
+      if (!scan) return answer(undefined)
+      const [next, ...waiting] = nextScans
+      const counted = isWhole(scan) && rollout && scan.rollout === rollout.id
+      const tallied = counted
+        ? tallyChanges(state, { ...tally, counts: { ...tally.counts, chosen }, isChosenKnown: true })
+        : undefined
+      const scans = changesOf(state, {
+        scan: next && newScan(next, rollout?.id ?? null),
+        nextScans: waiting,
+        openScans: isBegun ? [] : withOpen(openScans, scan),
+      })
+      return recordsWithoutEntry([...scans.records, ...(tallied?.records ?? [])], {
+        indexes: scans.indexes,
+        effects: [
+          ...(next ? [() => notices.scanRequested(tenant, project)] : []),
+          ...(tallied?.isStopped ? [() => notices.rolloutChanged(tenant, project)] : []),
+        ],
+      })
+    },
+
+    /** No device of a completed scan waits for its update any more. */
+    scans_begun(state) {
+      if (state.openScans.length === 0) return answer(undefined)
+      const { records, indexes } = changesOf(state, { ...state, openScans: [] })
+      return recordsWithoutEntry(records, { indexes })
+    },
+
+    /** Repeats the open scans after a restart, because only memory contained the devices that waited for their update. */
+    repeat_scans(state) {
+      const { openScans, rollout } = state
+      if (openScans.length === 0) return answer(undefined)
+      let scans: Scans = { ...state, openScans: [] }
+      for (const request of openScans) {
+        if (request.by === 'rollout' && rollout?.state !== 'running') continue
+        scans = withScanRequest(scans, request, rollout?.id ?? null)
+      }
+      const { records, indexes } = changesOf(state, scans)
+      return recordsWithoutEntry(records, { indexes })
+    },
+  } satisfies Partial<Decisions<ProjectState, ProjectCommands>>
 }
 
 /** `rollout`: id of the current rollout when the scan begins. */
@@ -86,64 +135,6 @@ export function withRolloutScan(state: ProjectState, { id, updatedBy }: StoredRo
   const others = { ...state, nextScans: notForRollouts(state.nextScans), openScans: notForRollouts(state.openScans) }
   const scans = withScanRequest(others, { by: 'rollout', devices: null, author: updatedBy }, id)
   return { ...changesOf(state, scans), isBegun: !state.scan }
-}
-
-/** Ignored if no scan is running. */
-export function decideScanProgress(state: ProjectState, { cursor, chosen }: ScanProgress): Decision<Entry> {
-  const { scan } = state
-  if (!scan) return answer(undefined)
-  return recordsWithoutEntry(changesOf(state, { ...state, scan: { ...scan, cursor, chosen } }).records)
-}
-
-/**
- * Ends the running scan and begins the next scan. If the ended scan covered all devices for the current rollout, it
- * determines the number of selected devices.
- */
-export function decideScanDone(
-  state: ProjectState,
-  { chosen, isBegun }: ScanDone,
-  { tenant }: Turn,
-  notices: ProjectNotices,
-): Decision<Entry> {
-  const { project, scan, nextScans, openScans, rollout, tally } = state
-  if (!scan) return answer(undefined)
-  const [next, ...waiting] = nextScans
-  const counted = isWhole(scan) && rollout && scan.rollout === rollout.id
-  const tallied = counted
-    ? tallyChanges(state, { ...tally, counts: { ...tally.counts, chosen }, isChosenKnown: true })
-    : undefined
-  const scans = changesOf(state, {
-    scan: next && newScan(next, rollout?.id ?? null),
-    nextScans: waiting,
-    openScans: isBegun ? [] : withOpen(openScans, scan),
-  })
-  return recordsWithoutEntry([...scans.records, ...(tallied?.records ?? [])], {
-    indexes: scans.indexes,
-    effects: [
-      ...(next ? [() => notices.scanRequested(tenant, project)] : []),
-      ...(tallied?.isStopped ? [() => notices.rolloutChanged(tenant, project)] : []),
-    ],
-  })
-}
-
-/** No device of a completed scan waits for its update any more. */
-export function decideScansBegun(state: ProjectState): Decision<Entry> {
-  if (state.openScans.length === 0) return answer(undefined)
-  const { records, indexes } = changesOf(state, { ...state, openScans: [] })
-  return recordsWithoutEntry(records, { indexes })
-}
-
-/** Repeats the open scans after a restart, because only memory contained the devices that waited for their update. */
-export function decideRepeatScans(state: ProjectState): Decision<Entry> {
-  const { openScans, rollout } = state
-  if (openScans.length === 0) return answer(undefined)
-  let scans: Scans = { ...state, openScans: [] }
-  for (const request of openScans) {
-    if (request.by === 'rollout' && rollout?.state !== 'running') continue
-    scans = withScanRequest(scans, request, rollout?.id ?? null)
-  }
-  const { records, indexes } = changesOf(state, scans)
-  return recordsWithoutEntry(records, { indexes })
 }
 
 function withScanRequest(scans: Scans, request: ScanRequest, rollout: string | null): Scans {

@@ -1,7 +1,7 @@
 import { putIn } from '#actors/record-actor'
 import { byPrecedence, type ReleaseKey, releaseName, type StoredRelease } from '#model/release'
 import type { RolloutBody, RolloutCounts, StoredRollout } from '#model/rollout'
-import type { ActorAddress, IndexChange, RecordChange } from '#runtime/actor'
+import type { ActorAddress, CommandOf, IndexChange, NoFields, RecordChange } from '#runtime/actor'
 
 /** The state of a project. A project without records has an actor too. */
 export interface ProjectState {
@@ -202,25 +202,58 @@ function byName(a: StoredRelease, b: StoredRelease): number {
  * `scans_begun`: no device of a completed scan waits for its update any more. `repeat_scans`: after a restart, the
  * unfinished scans run again.
  */
-export type ProjectCommand =
-  | PutRelease
-  | DeleteRelease
-  | PutPin
-  | DeletePin
-  | PutRollout
-  | { readonly type: 'delete_rollout' }
-  | SwitchRollout
-  | Scan
-  | ScanProgress
-  | ScanDone
-  | { readonly type: 'scans_begun' | 'repeat_scans' }
-  | JobMoved
-
-/** Sent after the image was stored. Answered with `PutReleaseAnswer`. */
-export interface PutRelease {
-  readonly type: 'put_release'
-  readonly release: StoredRelease
+export interface ProjectCommands {
+  /** Sent after the image was stored. Answered with `PutReleaseAnswer`. */
+  put_release: { readonly release: StoredRelease }
+  delete_release: { readonly key: ReleaseKey }
+  /** Answered with `PutPinAnswer`. */
+  put_pin: {
+    readonly device: string
+    readonly firmware: string
+  }
+  delete_pin: { readonly device: string }
+  /** Answered with `RolloutAnswer`. */
+  put_rollout: {
+    readonly body: RolloutBody
+    /** The id of the rollout if it is new. */
+    readonly id: string
+    readonly author: string
+  }
+  delete_rollout: NoFields
+  /** Answered with `RolloutAnswer`. */
+  pause: { readonly author: string }
+  resume: { readonly author: string }
+  scan: { readonly request: ScanRequest }
+  /**
+   * Progress of the running scan: the last checked device, and how many of the checked devices the rollout has selected.
+   */
+  scan_progress: {
+    readonly cursor: string
+    readonly chosen: number
+  }
+  /** The scan is complete. */
+  scan_done: {
+    /** The number of selected devices. */
+    readonly chosen: number
+    /** No device of this scan or of an earlier one waits for its update any more. */
+    readonly isBegun: boolean
+  }
+  scans_begun: NoFields
+  repeat_scans: NoFields
+  /**
+   * Sent by updates, in the commit of their change. `from` null: the update was not counted before. `to` null: it is no
+   * longer counted.
+   */
+  job_moved: {
+    readonly release: ReleaseKey
+    /** Id of the rollout that began the update. */
+    readonly rollout: string | null
+    readonly from: Stage | null
+    readonly to: Stage | null
+  }
 }
+
+export type ProjectCommand = CommandOf<ProjectCommands>
 
 export interface PutReleaseAnswer {
   readonly isNew: boolean
@@ -228,40 +261,8 @@ export interface PutReleaseAnswer {
   readonly release: StoredRelease
 }
 
-export interface DeleteRelease {
-  readonly type: 'delete_release'
-  readonly key: ReleaseKey
-}
-
-/** Answered with `PutPinAnswer`. */
-export interface PutPin {
-  readonly type: 'put_pin'
-  readonly device: string
-  readonly firmware: string
-}
-
 export interface PutPinAnswer {
   readonly isNew: boolean
-}
-
-export interface DeletePin {
-  readonly type: 'delete_pin'
-  readonly device: string
-}
-
-/** Answered with `RolloutAnswer`. */
-export interface PutRollout {
-  readonly type: 'put_rollout'
-  readonly body: RolloutBody
-  /** The id of the rollout if it is new. */
-  readonly id: string
-  readonly author: string
-}
-
-/** Answered with `RolloutAnswer`. */
-export interface SwitchRollout {
-  readonly type: 'pause' | 'resume'
-  readonly author: string
 }
 
 export interface RolloutAnswer {
@@ -269,29 +270,6 @@ export interface RolloutAnswer {
   readonly isNew: boolean
   readonly rollout: StoredRollout
   readonly counts: RolloutCounts
-}
-
-export interface Scan {
-  readonly type: 'scan'
-  readonly request: ScanRequest
-}
-
-/**
- * Progress of the running scan: the last checked device, and how many of the checked devices the rollout has selected.
- */
-export interface ScanProgress {
-  readonly type: 'scan_progress'
-  readonly cursor: string
-  readonly chosen: number
-}
-
-/** The scan is complete. */
-export interface ScanDone {
-  readonly type: 'scan_done'
-  /** The number of selected devices. */
-  readonly chosen: number
-  /** No device of this scan or of an earlier one waits for its update any more. */
-  readonly isBegun: boolean
 }
 
 /** A request to check the devices of a project for updates. */
@@ -305,16 +283,3 @@ export interface ScanRequest {
 
 /** The stage of a device's update, as counted by the project. */
 export type Stage = 'running' | 'done' | 'failed' | 'refused'
-
-/**
- * Sent by updates, in the commit of their change. `from` null: the update was not counted before. `to` null: it is no
- * longer counted.
- */
-export interface JobMoved {
-  readonly type: 'job_moved'
-  readonly release: ReleaseKey
-  /** Id of the rollout that began the update. */
-  readonly rollout: string | null
-  readonly from: Stage | null
-  readonly to: Stage | null
-}

@@ -1,6 +1,6 @@
 import type { ProjectNotices } from '#actors/notice-bus'
 import {
-  type JobMoved,
+  type ProjectCommands,
   type ProjectState,
   rolloutRecord,
   type Stage,
@@ -31,7 +31,7 @@ export interface TallyChanges {
  */
 export function decideJobMoved(
   state: ProjectState,
-  { release, rollout: by, from, to }: JobMoved,
+  { release, rollout: by, from, to }: ProjectCommands['job_moved'],
   { tenant }: Turn,
   notices: ProjectNotices,
 ): Decision<Entry> {

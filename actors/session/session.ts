@@ -1,21 +1,19 @@
 import { accountAddress } from '#actors/account/state'
 import type { IdentityNotices } from '#actors/notice-bus'
-import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { type Decisions, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import {
-  type BeginSession,
   isOver,
-  type RotateSession,
   type Rotation,
   replacedMsMax,
   type SessionCommand,
+  type SessionCommands,
   type SessionState,
   type StoredSession,
   sessionRecord,
-  type UseSession,
 } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type ActorDefinition, answer, type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
+import { type ActorDefinition, answer, type Decision, type RecordChange, refuse, tell } from '#runtime/actor'
 
 /** The last use is stored at most once in this time, not with every request. */
 export const usedEveryMs = 60_000
@@ -25,7 +23,7 @@ export const usedEveryMs = 60_000
  * because it is written at every refresh and ends on its own. Its reminder is its expiry. Contract 2, Sessions.
  */
 export function sessionActor(notices: IdentityNotices): ActorDefinition<SessionState, SessionCommand, Entry> {
-  return recordActor({
+  return recordActor<SessionState, SessionCommands>({
     kind: 'session',
     records: { [sessionRecord]: 'session' },
     empty: ({ tenant, id }) => ({ tenant, id, session: undefined }),
@@ -33,15 +31,7 @@ export function sessionActor(notices: IdentityNotices): ActorDefinition<SessionS
     recordStored({ tenant, id }, { value }) {
       if (value === null) notices.sessionEnded(tenant, id)
     },
-    decisions: {
-      begin: decideBegin,
-      rotate: decideRotate,
-      use: decideUse,
-      // The account ended the session, so the account needs no command.
-      end: ({ session }) =>
-        session ? recordsWithoutEntry([{ name: sessionRecord, value: null }], { reminder: null }) : answer(undefined),
-      reminder_due: (state, _, turn) => decideDue(state, turn),
-    },
+    decisions,
   })
 }
 
@@ -49,35 +39,66 @@ function put(state: SessionState, { value }: RecordChange): void {
   state.session = (value as StoredSession | null) ?? undefined
 }
 
-function decideBegin(state: SessionState, { user, session }: BeginSession, { now }: Turn): Decision<Entry> {
-  if (state.session) return refuse(new Problem('conflict', 'the session has begun'))
-  const { scheme, jkt, hasRefresh, endsAt, address, agent } = session
-  const stored: StoredSession = {
-    user,
-    scheme,
-    jkt: jkt ?? null,
-    number: hasRefresh ? 1 : 0,
-    createdAt: now,
-    rotatedAt: now,
-    endsAt,
-    lastUsedAt: now,
-    address,
-    agent,
-  }
-  return recordsWithoutEntry([{ name: sessionRecord, value: stored }], { reminder: endsAt })
-}
+const decisions: Decisions<SessionState, SessionCommands> = {
+  begin(state, { user, session }, { now }) {
+    if (state.session) return refuse(new Problem('conflict', 'the session has begun'))
+    const { scheme, jkt, hasRefresh, endsAt, address, agent } = session
+    const stored: StoredSession = {
+      user,
+      scheme,
+      jkt: jkt ?? null,
+      number: hasRefresh ? 1 : 0,
+      createdAt: now,
+      rotatedAt: now,
+      endsAt,
+      lastUsedAt: now,
+      address,
+      agent,
+    }
+    return recordsWithoutEntry([{ name: sessionRecord, value: stored }], { reminder: endsAt })
+  },
 
-function decideUse({ session }: SessionState, { address }: UseSession, { now }: Turn): Decision<Entry> {
-  if (!session || isOver(session, now) || now - session.lastUsedAt < usedEveryMs) return answer(undefined)
-  return recordsWithoutEntry([{ name: sessionRecord, value: { ...session, lastUsedAt: now, address } }])
-}
+  /** Contract 2, Refresh. */
+  rotate(state, { number, endsAt }, turn) {
+    const { session } = state
+    // A higher number was issued by a store that was later replaced by an older backup; its holder is not an attacker.
+    if (!session || isOver(session, turn.now) || number < 1 || number > session.number)
+      return answer({ outcome: 'unknown' } satisfies Rotation)
+    if (number === session.number) {
+      const rotatedBefore = rotationsWithin(session, turn.now)
+      const rotated = {
+        ...session,
+        number: number + 1,
+        rotatedAt: turn.now,
+        rotatedBefore,
+        endsAt,
+        lastUsedAt: turn.now,
+      }
+      return recordsWithoutEntry([{ name: sessionRecord, value: rotated }], {
+        reminder: endsAt,
+        answer: { outcome: 'rotated', ...tokenOf(rotated) } satisfies Rotation,
+      })
+    }
+    if (mayRepeat(session, number, turn.now))
+      return answer({ outcome: 'repeated', ...tokenOf(session) } satisfies Rotation)
+    return endedByItself(state, session, { outcome: 'reused' } satisfies Rotation)
+  },
 
-/** Ends the session if it has expired. If it has not, because a clock was set back, sets the reminder again. */
-function decideDue(state: SessionState, { now }: Turn): Decision<Entry> {
-  const { session } = state
-  if (!session) return answer(undefined)
-  if (isOver(session, now)) return endedByItself(state, session, undefined)
-  return recordsWithoutEntry([], { reminder: session.endsAt })
+  use({ session }, { address }, { now }) {
+    if (!session || isOver(session, now) || now - session.lastUsedAt < usedEveryMs) return answer(undefined)
+    return recordsWithoutEntry([{ name: sessionRecord, value: { ...session, lastUsedAt: now, address } }])
+  },
+
+  /** Ends the session if it has expired. If it has not, because a clock was set back, sets the reminder again. */
+  reminder_due(state, _, { now }) {
+    const { session } = state
+    if (!session) return answer(undefined)
+    if (isOver(session, now)) return endedByItself(state, session, undefined)
+    return recordsWithoutEntry([], { reminder: session.endsAt })
+  },
+  // The account ended the session, so the account needs no command.
+  end: ({ session }) =>
+    session ? recordsWithoutEntry([{ name: sessionRecord, value: null }], { reminder: null }) : answer(undefined),
 }
 
 /**
@@ -85,25 +106,6 @@ function decideDue(state: SessionState, { now }: Turn): Decision<Entry> {
  * need all of them.
  */
 const rotatedBeforeMax = 16
-
-/** Contract 2, Refresh. */
-function decideRotate(state: SessionState, { number, endsAt }: RotateSession, turn: Turn): Decision<Entry> {
-  const { session } = state
-  // A higher number was issued by a store that was later replaced by an older backup; its holder is not an attacker.
-  if (!session || isOver(session, turn.now) || number < 1 || number > session.number)
-    return answer({ outcome: 'unknown' } satisfies Rotation)
-  if (number === session.number) {
-    const rotatedBefore = rotationsWithin(session, turn.now)
-    const rotated = { ...session, number: number + 1, rotatedAt: turn.now, rotatedBefore, endsAt, lastUsedAt: turn.now }
-    return recordsWithoutEntry([{ name: sessionRecord, value: rotated }], {
-      reminder: endsAt,
-      answer: { outcome: 'rotated', ...tokenOf(rotated) } satisfies Rotation,
-    })
-  }
-  if (mayRepeat(session, number, turn.now))
-    return answer({ outcome: 'repeated', ...tokenOf(session) } satisfies Rotation)
-  return endedByItself(state, session, { outcome: 'reused' } satisfies Rotation)
-}
 
 /** Answers are only repeated for tokens that are bound to a key: an attacker could have an unbound token. */
 function mayRepeat(session: StoredSession, number: number, now: number): boolean {

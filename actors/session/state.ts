@@ -1,5 +1,5 @@
-import type { ActorAddress } from '#runtime/actor'
-import type { ReminderDue } from '#runtime/system'
+import type { ActorAddress, CommandOf, NoFields } from '#runtime/actor'
+import type { Reminded } from '#runtime/system'
 
 /** One sign-in of one user. A session that never existed, or has ended, has an actor too. */
 export interface SessionState {
@@ -57,7 +57,28 @@ export function isOver(session: StoredSession, now: number): boolean {
 }
 
 /** Commands of a session actor. */
-export type SessionCommand = BeginSession | RotateSession | UseSession | EndSession | ReminderDue
+export interface SessionCommands extends Reminded {
+  /** Sent by the account, which holds the list of sessions. */
+  begin: {
+    readonly user: string
+    readonly session: BegunSession
+  }
+  /**
+   * The client sent the refresh token of this number. The caller has verified its signature, and the key that it is bound
+   * to. Answered with `Rotation`. Contract 2, Refresh.
+   */
+  rotate: {
+    readonly number: number
+    /** When the next token expires, Unix ms. */
+    readonly endsAt: number
+  }
+  /** A request used an access token of the session. Stored at most once a minute. */
+  use: { readonly address: string }
+  /** Sent by the account. */
+  end: NoFields
+}
+
+export type SessionCommand = CommandOf<SessionCommands>
 
 /** The data of a successful sign-in. */
 export interface BegunSession {
@@ -72,24 +93,6 @@ export interface BegunSession {
   readonly agent: string
 }
 
-/** Sent by the account, which holds the list of sessions. */
-export interface BeginSession {
-  readonly type: 'begin'
-  readonly user: string
-  readonly session: BegunSession
-}
-
-/**
- * The client sent the refresh token of this number. The caller has verified its signature, and the key that it is bound
- * to. Answered with `Rotation`. Contract 2, Refresh.
- */
-export interface RotateSession {
-  readonly type: 'rotate'
-  readonly number: number
-  /** When the next token expires, Unix ms. */
-  readonly endsAt: number
-}
-
 /**
  * - `rotated`: the number of the new token.
  * - `repeated`: the number of the current token again; the answer with this token may have been lost.
@@ -99,17 +102,6 @@ export interface RotateSession {
 export type Rotation =
   | { readonly outcome: 'rotated' | 'repeated'; readonly number: number; readonly endsAt: number; rotatedAt: number }
   | { readonly outcome: 'reused' | 'unknown' }
-
-/** A request used an access token of the session. Stored at most once a minute. */
-export interface UseSession {
-  readonly type: 'use'
-  readonly address: string
-}
-
-/** Sent by the account. */
-interface EndSession {
-  readonly type: 'end'
-}
 
 export function sessionAddress(tenant: string, session: string): ActorAddress<SessionState, SessionCommand> {
   return { kind: 'session', tenant, id: session }

@@ -1,15 +1,15 @@
 import type { IdentityNotices } from '#actors/notice-bus'
-import { putIn, recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { type Decisions, putIn, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import {
-  type AddSigningKey,
   type SigningKeysCommand,
+  type SigningKeysCommands,
   type SigningKeysState,
   type StoredSigningKey,
   signingKeyOf,
 } from '#actors/signing-keys/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type ActorDefinition, type Decision, refuse, type Turn } from '#runtime/actor'
+import { type ActorDefinition, type Decision, refuse } from '#runtime/actor'
 
 /** After this time the key should be replaced. */
 export const signsForMs = 90 * 24 * 60 * 60 * 1000
@@ -30,7 +30,7 @@ const prefix = 'key/'
 export function signingKeysActor(
   notices: IdentityNotices,
 ): ActorDefinition<SigningKeysState, SigningKeysCommand, Entry> {
-  return recordActor({
+  return recordActor<SigningKeysState, SigningKeysCommands>({
     kind: 'signing_keys',
     records: { [`${prefix}*`]: 'signing key' },
     isForgettable: () => false,
@@ -38,36 +38,32 @@ export function signingKeysActor(
     put: ({ keys }, { name, value }) => putIn(keys, name.slice(prefix.length), value),
     recordStored: (_, { name, value }) =>
       notices.signingKeyChanged(name.slice(prefix.length), (value ?? undefined) as StoredSigningKey | undefined),
-    decisions: {
-      add: (state, command, turn) => decideAdd(state, command, turn, notices),
-      reminder_due: (state, _, turn) => decideDue(state, turn, notices),
-    },
+    decisions: decisionsWith(notices),
   })
 }
 
-function decideAdd(
-  state: SigningKeysState,
-  { key, retireOthersAt }: AddSigningKey,
-  { now }: Turn,
-  notices: IdentityNotices,
-): Decision<Entry> {
-  const signing = signingKeyOf(state)
-  if (signing && now - signing.createdAt < rotationEveryMs) {
-    return refuse(new Problem('conflict', 'the last rotation is younger than a minute'))
-  }
-  if (state.keys.has(key.kid)) return refuse(new Problem('conflict', 'the key exists'))
-  const { kid, sealed, fingerprint } = key
-  const added: StoredSigningKey = { kid, sealed, fingerprint, createdAt: now, retiresAt: null }
-  const retired = signing ? [{ ...signing, retiresAt: retireOthersAt }] : []
-  const others = [...state.keys.values()].filter((other) => other !== signing)
-  return decisionFor([added, ...retired], [], [...others, ...retired, added], now, notices, added)
-}
+function decisionsWith(notices: IdentityNotices): Decisions<SigningKeysState, SigningKeysCommands> {
+  return {
+    add(state, { key, retireOthersAt }, { now }) {
+      const signing = signingKeyOf(state)
+      if (signing && now - signing.createdAt < rotationEveryMs) {
+        return refuse(new Problem('conflict', 'the last rotation is younger than a minute'))
+      }
+      if (state.keys.has(key.kid)) return refuse(new Problem('conflict', 'the key exists'))
+      const { kid, sealed, fingerprint } = key
+      const added: StoredSigningKey = { kid, sealed, fingerprint, createdAt: now, retiresAt: null }
+      const retired = signing ? [{ ...signing, retiresAt: retireOthersAt }] : []
+      const others = [...state.keys.values()].filter((other) => other !== signing)
+      return decisionFor([added, ...retired], [], [...others, ...retired, added], now, notices, added)
+    },
 
-function decideDue(state: SigningKeysState, { now }: Turn, notices: IdentityNotices): Decision<Entry> {
-  const keys = [...state.keys.values()]
-  const left = keys.filter(({ retiresAt }) => retiresAt === null || retiresAt > now)
-  const gone = keys.filter((key) => !left.includes(key))
-  return decisionFor([], gone, left, now, notices)
+    reminder_due(state, _, { now }) {
+      const keys = [...state.keys.values()]
+      const left = keys.filter(({ retiresAt }) => retiresAt === null || retiresAt > now)
+      const gone = keys.filter((key) => !left.includes(key))
+      return decisionFor([], gone, left, now, notices)
+    },
+  }
 }
 
 /** Stores the changed keys and sets the next reminder. */

@@ -1,6 +1,6 @@
 import { defaultTenant } from '#actors/tenant/state'
-import type { ActorAddress } from '#runtime/actor'
-import type { ReminderDue } from '#runtime/system'
+import type { ActorAddress, CommandOf } from '#runtime/actor'
+import type { Reminded } from '#runtime/system'
 
 /** The keys that tokens are signed with, by `kid`. */
 export interface SigningKeysState {
@@ -28,17 +28,18 @@ export function signingKeyOf({ keys }: SigningKeysState): StoredSigningKey | und
 }
 
 /** Commands of the signing keys. */
-export type SigningKeysCommand = AddSigningKey | ReminderDue
-
-/**
- * The new key signs from now on. The key that signed before verifies until `retireOthersAt`, Unix ms, when the last
- * token that it signed has expired.
- */
-export interface AddSigningKey {
-  readonly type: 'add'
-  readonly key: Pick<StoredSigningKey, 'kid' | 'sealed' | 'fingerprint'>
-  readonly retireOthersAt: number
+export interface SigningKeysCommands extends Reminded {
+  /**
+   * The new key signs from now on. The key that signed before verifies until `retireOthersAt`, Unix ms, when the last
+   * token that it signed has expired.
+   */
+  add: {
+    readonly key: Pick<StoredSigningKey, 'kid' | 'sealed' | 'fingerprint'>
+    readonly retireOthersAt: number
+  }
 }
+
+export type SigningKeysCommand = CommandOf<SigningKeysCommands>
 
 /** One set of keys signs the tokens of all tenants. */
 export const signingKeysAddress: ActorAddress<SigningKeysState, SigningKeysCommand> = {

@@ -1,7 +1,7 @@
 import { parseCrn } from '#model/crn'
 import type { SkipReason } from '#model/delivery'
 import type { StoredSubscription } from '#model/subscription'
-import { type ActorAddress, type Tell, tell } from '#runtime/actor'
+import { type ActorAddress, type CommandOf, type NoFields, type Tell, tell } from '#runtime/actor'
 
 /**
  * The subscriptions of a user. After the last one ended, only the current period and the refusals of the address stay
@@ -62,62 +62,45 @@ export function partsOfTopicRow(row: string): {
 }
 
 /** Commands of a subscriber. */
-export type SubscriberCommand =
-  | Subscribe
-  | SetLocale
-  | Unsubscribe
-  | TopicEnded
-  | EraseSubscriber
-  | AdvanceMail
-  | MailFailed
-
-/**
- * The caller has checked that the function exists and that the user may receive its mails. `from` is the number of the
- * last mail that the function had requested at that time. Answered with the subscription.
- */
-export interface Subscribe {
-  readonly type: 'subscribe'
-  readonly subscription: StoredSubscription
-  readonly from: number
+export interface SubscriberCommands {
+  /**
+   * The caller has checked that the function exists and that the user may receive its mails. `from` is the number of the
+   * last mail that the function had requested at that time. Answered with the subscription.
+   */
+  subscribe: {
+    readonly subscription: StoredSubscription
+    readonly from: number
+  }
+  /** Answered with the subscription. */
+  set_locale: {
+    readonly id: string
+    readonly locale: string
+    /** A request with the same `Idempotency-Key` came before and may have succeeded. */
+    readonly isRepeated?: boolean
+  }
+  unsubscribe: {
+    readonly id: string
+    /** By the link in a mail; a missing subscription is then no error. */
+    readonly isByLink?: true
+  }
+  /** The function was deleted. */
+  topic_ended: { readonly function: string }
+  /** Sent in the commit that deletes the user or key. */
+  erase: NoFields
+  /** The outcome of one mail, or of requests that are not mailed to the user. */
+  advance: {
+    readonly moves: readonly CursorMove[]
+    /** Null: no mail is counted. */
+    readonly outcome: MailOutcome | null
+    /** `hour` and `refusals`: the values from now on. */
+    readonly hour: MailState['hour']
+    readonly refusals: MailState['refusals']
+  }
+  /** The mail will be tried again. */
+  failed: { readonly retry: NonNullable<MailState['retry']> }
 }
 
-/** Answered with the subscription. */
-export interface SetLocale {
-  readonly type: 'set_locale'
-  readonly id: string
-  readonly locale: string
-  /** A request with the same `Idempotency-Key` came before and may have succeeded. */
-  readonly isRepeated?: boolean
-}
-
-export interface Unsubscribe {
-  readonly type: 'unsubscribe'
-  readonly id: string
-  /** By the link in a mail; a missing subscription is then no error. */
-  readonly isByLink?: true
-}
-
-/** The function was deleted. */
-export interface TopicEnded {
-  readonly type: 'topic_ended'
-  readonly function: string
-}
-
-/** Sent in the commit that deletes the user or key. */
-interface EraseSubscriber {
-  readonly type: 'erase'
-}
-
-/** The outcome of one mail, or of requests that are not mailed to the user. */
-export interface AdvanceMail {
-  readonly type: 'advance'
-  readonly moves: readonly CursorMove[]
-  /** Null: no mail is counted. */
-  readonly outcome: MailOutcome | null
-  /** `hour` and `refusals`: the values from now on. */
-  readonly hour: MailState['hour']
-  readonly refusals: MailState['refusals']
-}
+export type SubscriberCommand = CommandOf<SubscriberCommands>
 
 /**
  * `to`: the number of the last mail request that was mailed or passed over. `missed`: some mail requests of the function
@@ -133,12 +116,6 @@ export interface CursorMove {
 export type MailOutcome =
   | { readonly sent: 'mail' | 'digest'; readonly of: number }
   | { readonly passed: SkipReason; readonly count: number }
-
-/** The mail will be tried again. */
-export interface MailFailed {
-  readonly type: 'failed'
-  readonly retry: NonNullable<MailState['retry']>
-}
 
 /** The subscriptions of one user and their progress. `id`: see `subscriberIdOf`. */
 export function subscriberAddress(tenant: string, id: string): ActorAddress<SubscriberState, SubscriberCommand> {

@@ -1,21 +1,16 @@
 import type { SubscriberNotices } from '#actors/notice-bus'
-import { type CountMails, outboxAddress } from '#actors/outbox/outbox'
-import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { type OutboxCommand, outboxAddress } from '#actors/outbox/outbox'
+import { type Decisions, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import {
-  type AdvanceMail,
-  type MailFailed,
   type MailOutcome,
   type MailState,
   mailRecord,
-  type SetLocale,
-  type Subscribe,
   type SubscriberCommand,
+  type SubscriberCommands,
   type SubscriberState,
   subscriptionsRecord,
-  type TopicEnded,
   topicIndex,
   topicRow,
-  type Unsubscribe,
 } from '#actors/subscriber/state'
 import type { Entry, Unsubscribed } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -23,7 +18,6 @@ import { type StoredSubscription, subscriptionsMax } from '#model/subscription'
 import {
   type ActorDefinition,
   answer,
-  type Decision,
   type IndexChange,
   type RecordChange,
   type Recorded,
@@ -43,20 +37,12 @@ import {
 export function subscriberActor(
   notices: SubscriberNotices,
 ): ActorDefinition<SubscriberState, SubscriberCommand, Entry> {
-  return recordActor({
+  return recordActor<SubscriberState, SubscriberCommands>({
     kind: 'subscriber',
     records: { [subscriptionsRecord]: 'subscriptions', [mailRecord]: 'mail of a subscriber' },
     empty: ({ tenant, id }) => ({ tenant, id, subscriptions: [], mail: noMail }),
     put,
-    decisions: {
-      subscribe: (state, command, turn) => decideSubscribe(state, command, turn, notices),
-      set_locale: decideSetLocale,
-      unsubscribe: (state, command, turn) => decideUnsubscribe(state, command, turn, notices),
-      topic_ended: (state, command, turn) => decideTopicEnded(state, command, turn, notices),
-      erase: (state) => decideEraseSubscriber(state, notices),
-      advance: decideAdvanceMail,
-      failed: decideMailFailed,
-    },
+    decisions: decisionsWith(notices),
   })
 }
 
@@ -65,84 +51,99 @@ function put(state: SubscriberState, { name, value }: RecordChange): void {
   else state.mail = (value as MailState | null) ?? noMail
 }
 
-/** §3.1. A repeated subscribe request with the same id gets the same answer. */
-function decideSubscribe(
-  state: SubscriberState,
-  { subscription, from }: Subscribe,
-  { now }: Turn,
-  notices: SubscriberNotices,
-): Decision<Entry> {
-  const { tenant, subscriptions, mail } = state
-  const known = subscriptions.find(({ id }) => id === subscription.id)
-  // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
-  if (known && isSame(known, subscription)) return record([], { answer: known })
-  if (subscriptions.some((other) => isOfSame(other, subscription))) return refuse(new Problem('conflict_empty'))
-  if (known) return refuse(new Problem('conflict', 'the id is taken'))
-  if (subscriptions.length >= subscriptionsMax) {
-    return refuse(new Problem('bad_request_message', `a user has at most ${subscriptionsMax} subscriptions`))
+function decisionsWith(notices: SubscriberNotices): Decisions<SubscriberState, SubscriberCommands> {
+  return {
+    /** §3.1. A repeated subscribe request with the same id gets the same answer. */
+    subscribe(state, { subscription, from }, { now }) {
+      const { tenant, subscriptions, mail } = state
+      const known = subscriptions.find(({ id }) => id === subscription.id)
+      // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
+      if (known && isSame(known, subscription)) return record([], { answer: known })
+      if (subscriptions.some((other) => isOfSame(other, subscription))) return refuse(new Problem('conflict_empty'))
+      if (known) return refuse(new Problem('conflict', 'the id is taken'))
+      if (subscriptions.length >= subscriptionsMax) {
+        return refuse(new Problem('bad_request_message', `a user has at most ${subscriptionsMax} subscriptions`))
+      }
+      const cursors = { ...mail.cursors, [subscription.id]: from }
+      return record([{ kind: 'subscribed', at: now, user: subscription.createdBy, stored: subscription }], {
+        records: [
+          { name: subscriptionsRecord, value: [...subscriptions, subscription] },
+          { name: mailRecord, value: { ...mail, cursors } },
+        ],
+        indexes: [rowOf(state, subscription, true)],
+        effects: [() => notices.subscribed(tenant, subscription.function)],
+        answer: subscription,
+      })
+    },
+
+    /** §3.1. Setting the same locale causes an event again, except for a repeated request. */
+    set_locale({ subscriptions }, { id, locale, isRepeated }, { now }) {
+      const before = subscriptions.find((each) => each.id === id)
+      if (!before) return refuse(new Problem('not_found_empty'))
+      if (isRepeated && before.locale === locale) return record([], { answer: before })
+      const stored = { ...before, locale }
+      const all = subscriptions.map((each) => (each === before ? stored : each))
+      return record([{ kind: 'subscription_updated', at: now, user: stored.createdBy, stored }], {
+        records: [{ name: subscriptionsRecord, value: all }],
+        answer: stored,
+      })
+    },
+
+    /** §3.1. */
+    unsubscribe(state, { id, isByLink }, turn) {
+      const ended = state.subscriptions.filter((each) => each.id === id)
+      if (ended.length > 0) return decideEnd(state, ended, turn, notices)
+      return isByLink ? answer(undefined) : refuse(new Problem('not_found_empty'))
+    },
+
+    /** §3.1. If the command comes twice, the second one changes nothing. */
+    topic_ended(state, topic, turn) {
+      const ended = state.subscriptions.filter((each) => each.function === topic.function)
+      return ended.length > 0 ? decideEnd(state, ended, turn, notices) : answer(undefined)
+    },
+
+    /** Contract 5.6. Causes no event, because the only receiver of the event is gone. */
+    erase(state) {
+      if (state.subscriptions.length === 0 && state.mail === noMail) return answer(undefined)
+      return recordsWithoutEntry(
+        [
+          { name: subscriptionsRecord, value: null },
+          { name: mailRecord, value: null },
+        ],
+        removalOf(state, state.subscriptions, notices),
+      )
+    },
+
+    /**
+     * A mail was sent, or requests were passed over. The next mail begins without failed attempts. Mails of subscriptions
+     * that ended meanwhile are only counted. A mail is not counted twice if its cursors are stored already, because a write
+     * that failed has reached the disk.
+     */
+    advance({ tenant, subscriptions, mail }, { moves, outcome, hour, refusals }) {
+      const isStored = moves.length > 0 && moves.every((move) => isMoved(move, subscriptions, mail))
+      const tells = outcome && !isStored ? [{ to: outboxAddress(tenant), command: countOf(outcome) }] : []
+      // Nothing is stored for an erased user: it would never be removed.
+      if (subscriptions.length === 0 && mail === noMail) return recordsWithoutEntry([], { tells })
+      const cursors = { ...mail.cursors }
+      const missed = { ...mail.missed }
+      for (const { subscription, to, missed: left } of moves) {
+        const moved = subscriptions.find(({ id }) => id === subscription)
+        if (!moved) continue
+        // A cursor never moves back.
+        cursors[moved.id] = Math.max(cursors[moved.id] ?? 0, to)
+        if (left === 0) delete missed[moved.function]
+        else if (left !== undefined) missed[moved.function] = left
+      }
+      const value: MailState = { cursors, hour, missed, retry: null, refusals }
+      return recordsWithoutEntry([{ name: mailRecord, value }], { tells })
+    },
+
+    /** A user without subscriptions has no mail to repeat. */
+    failed({ subscriptions, mail }, { retry }) {
+      if (subscriptions.length === 0) return answer(undefined)
+      return recordsWithoutEntry([{ name: mailRecord, value: { ...mail, retry } satisfies MailState }])
+    },
   }
-  const cursors = { ...mail.cursors, [subscription.id]: from }
-  return record([{ kind: 'subscribed', at: now, user: subscription.createdBy, stored: subscription }], {
-    records: [
-      { name: subscriptionsRecord, value: [...subscriptions, subscription] },
-      { name: mailRecord, value: { ...mail, cursors } },
-    ],
-    indexes: [rowOf(state, subscription, true)],
-    effects: [() => notices.subscribed(tenant, subscription.function)],
-    answer: subscription,
-  })
-}
-
-/** §3.1. Setting the same locale causes an event again, except for a repeated request. */
-function decideSetLocale(
-  { subscriptions }: SubscriberState,
-  { id, locale, isRepeated }: SetLocale,
-  { now }: Turn,
-): Decision<Entry> {
-  const before = subscriptions.find((each) => each.id === id)
-  if (!before) return refuse(new Problem('not_found_empty'))
-  if (isRepeated && before.locale === locale) return record([], { answer: before })
-  const stored = { ...before, locale }
-  const all = subscriptions.map((each) => (each === before ? stored : each))
-  return record([{ kind: 'subscription_updated', at: now, user: stored.createdBy, stored }], {
-    records: [{ name: subscriptionsRecord, value: all }],
-    answer: stored,
-  })
-}
-
-/** §3.1. */
-function decideUnsubscribe(
-  state: SubscriberState,
-  { id, isByLink }: Unsubscribe,
-  turn: Turn,
-  notices: SubscriberNotices,
-): Decision<Entry> {
-  const ended = state.subscriptions.filter((each) => each.id === id)
-  if (ended.length > 0) return decideEnd(state, ended, turn, notices)
-  return isByLink ? answer(undefined) : refuse(new Problem('not_found_empty'))
-}
-
-/** §3.1. If the command comes twice, the second one changes nothing. */
-function decideTopicEnded(
-  state: SubscriberState,
-  topic: TopicEnded,
-  turn: Turn,
-  notices: SubscriberNotices,
-): Decision<Entry> {
-  const ended = state.subscriptions.filter((each) => each.function === topic.function)
-  return ended.length > 0 ? decideEnd(state, ended, turn, notices) : answer(undefined)
-}
-
-/** Contract 5.6. Causes no event, because the only receiver of the event is gone. */
-function decideEraseSubscriber(state: SubscriberState, notices: SubscriberNotices): Decision<Entry> {
-  if (state.subscriptions.length === 0 && state.mail === noMail) return answer(undefined)
-  return recordsWithoutEntry(
-    [
-      { name: subscriptionsRecord, value: null },
-      { name: mailRecord, value: null },
-    ],
-    removalOf(state, state.subscriptions, notices),
-  )
 }
 
 function decideEnd(
@@ -210,48 +211,15 @@ export const noMail: MailState = Object.freeze({
 })
 
 /**
- * A mail was sent, or requests were passed over. The next mail begins without failed attempts. Mails of subscriptions
- * that ended meanwhile are only counted. A mail is not counted twice if its cursors are stored already, because a write
- * that failed has reached the disk.
- */
-function decideAdvanceMail(
-  { tenant, subscriptions, mail }: SubscriberState,
-  { moves, outcome, hour, refusals }: AdvanceMail,
-): Decision<Entry> {
-  const isStored = moves.length > 0 && moves.every((move) => isMoved(move, subscriptions, mail))
-  const tells = outcome && !isStored ? [{ to: outboxAddress(tenant), command: countOf(outcome) }] : []
-  // Nothing is stored for an erased user: it would never be removed.
-  if (subscriptions.length === 0 && mail === noMail) return recordsWithoutEntry([], { tells })
-  const cursors = { ...mail.cursors }
-  const missed = { ...mail.missed }
-  for (const { subscription, to, missed: left } of moves) {
-    const moved = subscriptions.find(({ id }) => id === subscription)
-    if (!moved) continue
-    // A cursor never moves back.
-    cursors[moved.id] = Math.max(cursors[moved.id] ?? 0, to)
-    if (left === 0) delete missed[moved.function]
-    else if (left !== undefined) missed[moved.function] = left
-  }
-  const value: MailState = { cursors, hour, missed, retry: null, refusals }
-  return recordsWithoutEntry([{ name: mailRecord, value }], { tells })
-}
-
-/**
  * Whether the move is stored already. A digest of unstored requests alone moves no cursor, so `missed` is compared too.
  */
 function isMoved(
-  { subscription, to, missed: left }: AdvanceMail['moves'][number],
+  { subscription, to, missed: left }: SubscriberCommands['advance']['moves'][number],
   subscriptions: readonly StoredSubscription[],
   { cursors, missed }: MailState,
 ): boolean {
   const moved = subscriptions.find(({ id }) => id === subscription)
   return (cursors[subscription] ?? -1) >= to && (!moved || left === undefined || (missed[moved.function] ?? 0) <= left)
-}
-
-/** A user without subscriptions has no mail to repeat. */
-function decideMailFailed({ subscriptions, mail }: SubscriberState, { retry }: MailFailed): Decision<Entry> {
-  if (subscriptions.length === 0) return answer(undefined)
-  return recordsWithoutEntry([{ name: mailRecord, value: { ...mail, retry } satisfies MailState }])
 }
 
 /**
@@ -270,7 +238,7 @@ export function mailAfter(mail: MailState, left: readonly StoredSubscription[], 
   return { ...mail, cursors, missed }
 }
 
-function countOf(outcome: MailOutcome): CountMails {
+function countOf(outcome: MailOutcome): OutboxCommand {
   if ('passed' in outcome) {
     const { passed: reason, count } = outcome
     return { type: 'count', passed: { reason, count } }

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { deliveryAddress } from '#actors/delivery/delivery'
 import type { TopicNotices } from '#actors/notice-bus'
-import { newEditId, recordsWithoutEntry } from '#actors/record-actor'
+import { type Decisions, newEditId, recordsWithoutEntry } from '#actors/record-actor'
 import { answerUnchanged, authorshipAfter, refusePut, ruleQuotaFault } from '#actors/tenant/authorship'
-import type { DeleteFunction, DisableWebhook, PutFunction, TopicSwept } from '#actors/tenant/commands'
+import type { TenantCommands } from '#actors/tenant/commands'
 import { bindingsFault } from '#actors/tenant/groups'
 import { endingIndex, functionPrefix, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -17,48 +17,46 @@ import {
 } from '#model/function'
 import type { GraphNode } from '#model/graph'
 import { Problem, type ProblemDetail } from '#model/problem'
-import { answer, type Decision, refuse, type Turn, tell } from '#runtime/actor'
+import { answer, type Decision, refuse, tell } from '#runtime/actor'
 
-/**
- * Contract 5.4. An unchanged function is edited only if the author changes: the runs of the function use the author's
- * permissions.
- */
-export function decidePutFunction(
-  state: TenantState,
-  { id, isNew, body, secrets, author, isNarrow }: PutFunction,
-  turn: Turn,
-): Decision<Entry> {
-  const before = state.functions.get(id)
-  const wanted = contentOf(body, secrets)
-  const isSame = before !== undefined && isDeepStrictEqual(contentOfStored(before), wanted)
-  const refusal = refusePut(before, { isNew, author }, isSame)
-  if (refusal) return refusal
-  if (isSame && before.updatedBy === author) return answerUnchanged(before)
-  const quota = { all: state.functions, max: functionsMax, nodesOf, nodesMax: functionNodesMax, what: 'functions' }
-  const problem =
-    faultOf(state, wanted, before) ??
-    ruleQuotaFault(state, quota, { author, isNarrow }, nodesOf(wanted), before) ??
-    bindingsFault(state, wanted, before)
-  if (problem) return refuse(problem)
-  const stored: StoredFunction = { ...wanted, ...authorshipAfter(before, author, turn), edit: newEditId(turn) }
-  return recordsWithoutEntry([{ name: `${functionPrefix}${id}`, value: stored }], {
-    answer: stored,
-  })
-}
+export const functionDecisions = {
+  /**
+   * Contract 5.4. An unchanged function is edited only if the author changes: the runs of the function use the author's
+   * permissions.
+   */
+  put_function(state, { id, isNew, body, secrets, author, isNarrow }, turn) {
+    const before = state.functions.get(id)
+    const wanted = contentOf(body, secrets)
+    const isSame = before !== undefined && isDeepStrictEqual(contentOfStored(before), wanted)
+    const refusal = refusePut(before, { isNew, author }, isSame)
+    if (refusal) return refusal
+    if (isSame && before.updatedBy === author) return answerUnchanged(before)
+    const quota = { all: state.functions, max: functionsMax, nodesOf, nodesMax: functionNodesMax, what: 'functions' }
+    const problem =
+      faultOf(state, wanted, before) ??
+      ruleQuotaFault(state, quota, { author, isNarrow }, nodesOf(wanted), before) ??
+      bindingsFault(state, wanted, before)
+    if (problem) return refuse(problem)
+    const stored: StoredFunction = { ...wanted, ...authorshipAfter(before, author, turn), edit: newEditId(turn) }
+    return recordsWithoutEntry([{ name: `${functionPrefix}${id}`, value: stored }], {
+      answer: stored,
+    })
+  },
 
-/** Contract 12. Changes nothing if the function was edited and has no such node with this URL any more. */
-export function decideDisableWebhook(
-  { functions }: TenantState,
-  { function: id, node, url }: DisableWebhook,
-  turn: Turn,
-): Decision<Entry> {
-  const before = functions.get(id)
-  const isMeant = (each: GraphNode) => each.type === 'webhook' && each.id === node && each.url === url
-  if (!before?.graph.nodes.some(isMeant)) return answer(undefined)
-  const nodes = before.graph.nodes.map((each) => (isMeant(each) ? { ...each, enabled: false } : each))
-  const stored: StoredFunction = { ...before, graph: { ...before.graph, nodes }, edit: newEditId(turn) }
-  return recordsWithoutEntry([{ name: `${functionPrefix}${id}`, value: stored }])
-}
+  /** Contract 12. Changes nothing if the function was edited and has no such node with this URL any more. */
+  disable_webhook({ functions }, { function: id, node, url }, turn) {
+    const before = functions.get(id)
+    const isMeant = (each: GraphNode) => each.type === 'webhook' && each.id === node && each.url === url
+    if (!before?.graph.nodes.some(isMeant)) return answer(undefined)
+    const nodes = before.graph.nodes.map((each) => (isMeant(each) ? { ...each, enabled: false } : each))
+    const stored: StoredFunction = { ...before, graph: { ...before.graph, nodes }, edit: newEditId(turn) }
+    return recordsWithoutEntry([{ name: `${functionPrefix}${id}`, value: stored }])
+  },
+
+  topic_swept(_, topic) {
+    return recordsWithoutEntry([], { indexes: [{ index: endingIndex, entry: topic.function, isPresent: false }] })
+  },
+} satisfies Partial<Decisions<TenantState, TenantCommands>>
 
 /**
  * Contract 5.4. The mail requests and webhooks of the function are deleted in the same commit. The subscriptions end
@@ -66,7 +64,7 @@ export function decideDisableWebhook(
  */
 export function decideDeleteFunction(
   { tenant, functions }: TenantState,
-  { id }: DeleteFunction,
+  { id }: TenantCommands['delete_function'],
   notices: TopicNotices,
 ): Decision<Entry> {
   if (!functions.has(id)) return refuse(new Problem('not_found'))
@@ -75,10 +73,6 @@ export function decideDeleteFunction(
     tells: [tell(deliveryAddress(tenant, id), { type: 'forget' })],
     effects: [() => notices.topicEnded(tenant, id)],
   })
-}
-
-export function decideTopicSwept(topic: TopicSwept): Decision<Entry> {
-  return recordsWithoutEntry([], { indexes: [{ index: endingIndex, entry: topic.function, isPresent: false }] })
 }
 
 /**
@@ -91,7 +85,10 @@ export function alarmFault(graph: FunctionBody['graph'], place: number): Problem
 /** The user-defined fields of a function. */
 type FunctionContent = Pick<StoredFunction, 'name' | 'enabled' | 'devices' | 'groups' | 'graph' | 'secrets'>
 
-function contentOf({ name, enabled, binding, graph }: FunctionBody, secrets: PutFunction['secrets']): FunctionContent {
+function contentOf(
+  { name, enabled, binding, graph }: FunctionBody,
+  secrets: TenantCommands['put_function']['secrets'],
+): FunctionContent {
   const { devices = null, groups = null } = binding
   return { name, enabled, devices, groups, graph, ...(secrets && { secrets }) }
 }

@@ -1,7 +1,7 @@
-import { recordsWithoutEntry } from '#actors/record-actor'
+import { type Decisions, recordsWithoutEntry } from '#actors/record-actor'
 import { eraseSubscriber } from '#actors/subscriber/state'
 import { quotaFault } from '#actors/tenant/authorship'
-import type { AddApiKey, AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
+import type { TenantCommands } from '#actors/tenant/commands'
 import {
   isExpired,
   type KeyKind,
@@ -14,52 +14,50 @@ import {
 } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type Decision, refuse, type Tell, type Turn } from '#runtime/actor'
+import { type Decision, refuse, type Tell } from '#runtime/actor'
 
 /** Maximum number of keys of each kind in one tenant: all are in memory and are listed without paging. */
 export const keysMax = 1_000
 
 const kinds: readonly KeyKind[] = ['api_key', 'provisioning_key']
 
-export function decideAddApiKey(state: TenantState, command: AddApiKey, { now }: Turn): Decision<Entry> {
-  const { id, name, hash, roles, expiresAt, createdBy, isNarrow } = command
-  const creators = [...state.apiKeys.values()].map((key) => key.createdBy?.user)
-  const quota = { max: keysMax, what: 'API keys' }
-  const full = quotaFault(state, creators, { author: createdBy?.user, isNarrow }, quota)
-  if (full && !state.apiKeys.has(id)) return refuse(full)
-  const key: StoredApiKey = { name, hash, roles, createdAt: now, expiresAt, ...(createdBy && { createdBy }) }
-  return decideAdd(state, 'api_key', id, key)
-}
+export const keyDecisions = {
+  add_api_key(state, command, { now }) {
+    const { id, name, hash, roles, expiresAt, createdBy, isNarrow } = command
+    const creators = [...state.apiKeys.values()].map((key) => key.createdBy?.user)
+    const quota = { max: keysMax, what: 'API keys' }
+    const full = quotaFault(state, creators, { author: createdBy?.user, isNarrow }, quota)
+    if (full && !state.apiKeys.has(id)) return refuse(full)
+    const key: StoredApiKey = { name, hash, roles, createdAt: now, expiresAt, ...(createdBy && { createdBy }) }
+    return decideAdd(state, 'api_key', id, key)
+  },
 
-export function decideAddProvisioningKey(
-  state: TenantState,
-  command: AddProvisioningKey,
-  { now }: Turn,
-): Decision<Entry> {
-  const { id, name, hash, expiresAt, maxDevices } = command
-  const key: StoredProvisioningKey = { name, hash, createdAt: now, expiresAt, maxDevices, devices: 0 }
-  return decideAdd(state, 'provisioning_key', id, key)
-}
+  add_provisioning_key(state, command, { now }) {
+    const { id, name, hash, expiresAt, maxDevices } = command
+    const key: StoredProvisioningKey = { name, hash, createdAt: now, expiresAt, maxDevices, devices: 0 }
+    return decideAdd(state, 'provisioning_key', id, key)
+  },
 
-export function decideDeleteKey(state: TenantState, { kind, id }: DeleteKey): Decision<Entry> {
-  if (!keysOf(state, kind).has(id)) return refuse(new Problem('not_found'))
-  return recordsWithoutEntry([{ name: keyRecord(kind, id), value: null }], {
-    tells: subscriptionsEnded(state, [{ kind, id }]),
-  })
-}
+  delete_key(state, { kind, id }) {
+    if (!keysOf(state, kind).has(id)) return refuse(new Problem('not_found'))
+    return recordsWithoutEntry([{ name: keyRecord(kind, id), value: null }], {
+      tells: subscriptionsEnded(state, [{ kind, id }]),
+    })
+  },
 
-/** Ends expired keys and sets the reminder for the next expiry. */
-export function decideKeysDue(state: TenantState, { now }: Turn): Decision<Entry> {
-  const all = kinds.flatMap((kind) => [...keysOf(state, kind)].map(([id, key]) => ({ kind, id, key })))
-  const ended = all.filter(({ key }) => isExpired(key, now))
-  return recordsWithoutEntry(
-    ended.map(({ kind, id }) => ({ name: keyRecord(kind, id), value: null })),
-    {
-      reminder: nextExpiry(all.filter((one) => !ended.includes(one)).map(({ key }) => key)),
-      tells: subscriptionsEnded(state, ended),
-    },
-  )
-}
+  /** Ends expired keys and sets the reminder for the next expiry. */
+  reminder_due(state, _, { now }) {
+    const all = kinds.flatMap((kind) => [...keysOf(state, kind)].map(([id, key]) => ({ kind, id, key })))
+    const ended = all.filter(({ key }) => isExpired(key, now))
+    return recordsWithoutEntry(
+      ended.map(({ kind, id }) => ({ name: keyRecord(kind, id), value: null })),
+      {
+        reminder: nextExpiry(all.filter((one) => !ended.includes(one)).map(({ key }) => key)),
+        tells: subscriptionsEnded(state, ended),
+      },
+    )
+  },
+} satisfies Partial<Decisions<TenantState, TenantCommands>>
 
 /** The commands that end the subscriptions of deleted API keys. Contract 5.6. */
 function subscriptionsEnded(

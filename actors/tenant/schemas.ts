@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { recordsWithoutEntry } from '#actors/record-actor'
-import type { AddJsonNames, DeleteSchema, PublishJsonNames, PutSchema } from '#actors/tenant/commands'
+import { type Decisions, recordsWithoutEntry } from '#actors/record-actor'
+import type { TenantCommands } from '#actors/tenant/commands'
 import {
   type JsonNames,
   jsonNameRecord,
@@ -26,8 +26,45 @@ export const schemasMax = 10_000
 /** Maximum length of all schemas of a tenant, as JSON text. */
 export const schemaCharactersMax = 64 * 1024 * 1024
 
+export const schemaDecisions = {
+  put_schema: putSchema,
+
+  delete_schema(state, { service }, turn) {
+    if (!state.schemas.has(service)) return refuse(new Problem('not_found'))
+    return record([{ kind: 'schema_deleted', service, at: turn.now }], {
+      records: [{ name: `${schemaPrefix}${service}`, value: null }],
+    })
+  },
+
+  /** A new name gets the next id and keeps it, so values find their property even if the schema is edited or deleted. */
+  add_json_names(state, { service, names }) {
+    const known = state.jsonNames.get(service)?.ids
+    const added = [...new Set(names)].filter((name) => !known?.has(name))
+    let count = added.length
+    for (const { ids } of state.jsonNames.values()) count += ids.size
+    if (count > jsonNamesMax) return refuse(new Problem('conflict', `more than ${jsonNamesMax} names in JSON`))
+    const next = firstPropId + (known?.size ?? 0)
+    return recordsWithoutEntry(
+      added.map((name, place) => ({ name: jsonNameRecord(service, next + place), value: name })),
+    )
+  },
+
+  /** Adds the new names to the schema of the service. */
+  publish_json_names(state, { service }, turn) {
+    const names = state.jsonNames.get(service)
+    if (!names || names.published === names.ids.size) return answer(undefined)
+    const published = { name: `${jsonPublishedPrefix}${service}`, value: names.ids.size }
+    const schema = extended(state.schemas.get(service) ?? { name: service, generated: true, properties: {} }, names)
+    const put = schema && putSchema(state, { service, schema }, turn)
+    // If the new names do not fit into the schema or into the tenant's limit for schemas, the schema stays as it is: the
+    // properties are then read by id.
+    if (put?.type !== 'record') return recordsWithoutEntry([published])
+    return record(put.events, { records: [...(put.records ?? []), published] })
+  },
+} satisfies Partial<Decisions<TenantState, TenantCommands>>
+
 /** Contract 3.9. An unchanged schema causes no event. */
-export function decidePutSchema(state: TenantState, { service, schema }: PutSchema, turn: Turn): Decision<Entry> {
+function putSchema(state: TenantState, { service, schema }: TenantCommands['put_schema'], turn: Turn): Decision<Entry> {
   const before = state.schemas.get(service)
   // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
   if (before && isDeepStrictEqual(before, schema)) return record([])
@@ -40,13 +77,6 @@ export function decidePutSchema(state: TenantState, { service, schema }: PutSche
   }
   return record([{ kind: 'schema_set', service, at: turn.now, isNew: !before, schema }], {
     records: [{ name: `${schemaPrefix}${service}`, value: schema }],
-  })
-}
-
-export function decideDeleteSchema(state: TenantState, { service }: DeleteSchema, turn: Turn): Decision<Entry> {
-  if (!state.schemas.has(service)) return refuse(new Problem('not_found'))
-  return record([{ kind: 'schema_deleted', service, at: turn.now }], {
-    records: [{ name: `${schemaPrefix}${service}`, value: null }],
   })
 }
 
@@ -66,30 +96,6 @@ export function charactersOf(schema: ServiceSchema): number {
 /** Maximum number of names of one tenant, in all services together. */
 export const jsonNamesMax = 1_000
 const firstPropId = 0x2000
-
-/** A new name gets the next id and keeps it, so values find their property even if the schema is edited or deleted. */
-export function decideAddJsonNames(state: TenantState, { service, names }: AddJsonNames): Decision<Entry> {
-  const known = state.jsonNames.get(service)?.ids
-  const added = [...new Set(names)].filter((name) => !known?.has(name))
-  let count = added.length
-  for (const { ids } of state.jsonNames.values()) count += ids.size
-  if (count > jsonNamesMax) return refuse(new Problem('conflict', `more than ${jsonNamesMax} names in JSON`))
-  const next = firstPropId + (known?.size ?? 0)
-  return recordsWithoutEntry(added.map((name, place) => ({ name: jsonNameRecord(service, next + place), value: name })))
-}
-
-/** Adds the new names to the schema of the service. */
-export function decidePublishJsonNames(state: TenantState, { service }: PublishJsonNames, turn: Turn): Decision<Entry> {
-  const names = state.jsonNames.get(service)
-  if (!names || names.published === names.ids.size) return answer(undefined)
-  const published = { name: `${jsonPublishedPrefix}${service}`, value: names.ids.size }
-  const schema = extended(state.schemas.get(service) ?? { name: service, generated: true, properties: {} }, names)
-  const put = schema && decidePutSchema(state, { type: 'put_schema', service, schema }, turn)
-  // If the new names do not fit into the schema or into the tenant's limit for schemas, the schema stays as it is: the
-  // properties are then read by id.
-  if (put?.type !== 'record') return recordsWithoutEntry([published])
-  return record(put.events, { records: [...(put.records ?? []), published] })
-}
 
 /** Undefined if the schema would be too large. */
 function extended(schema: ServiceSchema, { ids, published }: JsonNames): ServiceSchema | undefined {

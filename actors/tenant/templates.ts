@@ -1,41 +1,38 @@
 import { isDeepStrictEqual } from 'node:util'
-import { putIn, recordsWithoutEntry } from '#actors/record-actor'
+import { type Decisions, putIn, recordsWithoutEntry } from '#actors/record-actor'
 import { answerUnchanged, authorshipAfter } from '#actors/tenant/authorship'
-import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
+import type { TenantCommands } from '#actors/tenant/commands'
 import { type TenantState, templatePrefix } from '#actors/tenant/state'
-import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type StoredTemplate, type TemplateBody, templatesMax } from '#model/template'
-import { type Decision, refuse, type Turn } from '#runtime/actor'
+import { refuse } from '#runtime/actor'
 
 /** Maximum length of all templates of a tenant, as JSON text: they are kept in memory, because every mail needs one. */
 export const templateCharactersMax = 16 * 1024 * 1024
 
-/** Contract 5.5. Putting an unchanged template keeps the last editor. */
-export function decidePutTemplate(
-  state: TenantState,
-  { name, body, author }: PutTemplate,
-  turn: Turn,
-): Decision<Entry> {
-  const { locales } = body
-  const before = state.templates.get(name)
-  if (before && isDeepStrictEqual(before.locales, locales)) return answerUnchanged(before)
-  const problem = limitOf(state, body, before)
-  if (problem) return refuse(problem)
-  const stored: StoredTemplate = { locales, ...authorshipAfter(before, author, turn) }
-  return recordsWithoutEntry([{ name: `${templatePrefix}${name}`, value: stored }], {
-    answer: stored,
-  })
-}
+export const templateDecisions = {
+  /** Contract 5.5. Putting an unchanged template keeps the last editor. */
+  put_template(state, { name, body, author }, turn) {
+    const { locales } = body
+    const before = state.templates.get(name)
+    if (before && isDeepStrictEqual(before.locales, locales)) return answerUnchanged(before)
+    const problem = limitOf(state, body, before)
+    if (problem) return refuse(problem)
+    const stored: StoredTemplate = { locales, ...authorshipAfter(before, author, turn) }
+    return recordsWithoutEntry([{ name: `${templatePrefix}${name}`, value: stored }], {
+      answer: stored,
+    })
+  },
 
-/**
- * Contract 5.5. A template in use can be deleted. Until it exists again, mails of the functions that use it count as
- * not sent.
- */
-export function decideDeleteTemplate({ templates }: TenantState, { name }: DeleteTemplate): Decision<Entry> {
-  if (!templates.has(name)) return refuse(new Problem('not_found'))
-  return recordsWithoutEntry([{ name: `${templatePrefix}${name}`, value: null }])
-}
+  /**
+   * Contract 5.5. A template in use can be deleted. Until it exists again, mails of the functions that use it count as
+   * not sent.
+   */
+  delete_template({ templates }, { name }) {
+    if (!templates.has(name)) return refuse(new Problem('not_found'))
+    return recordsWithoutEntry([{ name: `${templatePrefix}${name}`, value: null }])
+  },
+} satisfies Partial<Decisions<TenantState, TenantCommands>>
 
 /** Sets or replaces a template; null: deletes it. */
 export function putTemplate(state: TenantState, name: string, stored: StoredTemplate | null): void {

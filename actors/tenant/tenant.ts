@@ -1,25 +1,14 @@
-import type { AddDevice } from '#actors/device/commands'
+import type { DeviceCommand } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import type { IdentityNotices, RuleNotices, TopicNotices } from '#actors/notice-bus'
-import { putIn, recordActor, recordsWithoutEntry } from '#actors/record-actor'
-import { decideDeleteAlarm, decidePutAlarm, decideSweepDone, decideSweepProgress } from '#actors/tenant/alarms'
-import type { AdmitDevice, DeviceGone, DeviceSized, TenantCommand } from '#actors/tenant/commands'
-import {
-  decideDeleteFunction,
-  decideDisableWebhook,
-  decidePutFunction,
-  decideTopicSwept,
-} from '#actors/tenant/functions'
-import { decideDeleteGroup, decidePutGroup, putBound, putGroup } from '#actors/tenant/groups'
-import { decideAddApiKey, decideAddProvisioningKey, decideDeleteKey, decideKeysDue } from '#actors/tenant/keys'
-import { decideDeleteRole, decidePutRole, decideRoleSettled } from '#actors/tenant/roles'
-import {
-  charactersOf,
-  decideAddJsonNames,
-  decideDeleteSchema,
-  decidePublishJsonNames,
-  decidePutSchema,
-} from '#actors/tenant/schemas'
+import { type Decisions, putIn, recordActor, recordsWithoutEntry } from '#actors/record-actor'
+import { alarmDecisions } from '#actors/tenant/alarms'
+import type { TenantCommand, TenantCommands } from '#actors/tenant/commands'
+import { decideDeleteFunction, functionDecisions } from '#actors/tenant/functions'
+import { groupDecisions, putBound, putGroup } from '#actors/tenant/groups'
+import { keyDecisions } from '#actors/tenant/keys'
+import { roleDecisions } from '#actors/tenant/roles'
+import { charactersOf, schemaDecisions } from '#actors/tenant/schemas'
 import {
   alarmPrefix,
   apiKeyPrefix,
@@ -43,12 +32,12 @@ import {
   type TenantState,
   templatePrefix,
 } from '#actors/tenant/state'
-import { decideDeleteTemplate, decidePutTemplate, putTemplate } from '#actors/tenant/templates'
+import { putTemplate, templateDecisions } from '#actors/tenant/templates'
 import type { Entry } from '#model/entry'
 import { uint32Max } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { ServiceSchema } from '#model/service-schema'
-import { type ActorDefinition, type Decision, type RecordChange, record, refuse, type Turn, tell } from '#runtime/actor'
+import { type ActorDefinition, type RecordChange, record, refuse, tell } from '#runtime/actor'
 
 /**
  * One tenant: its schemas, roles, keys, groups, alarms, functions and templates, one record each, and its counters.
@@ -57,7 +46,7 @@ import { type ActorDefinition, type Decision, type RecordChange, record, refuse,
 export function tenantActor(
   notices: IdentityNotices & RuleNotices & TopicNotices,
 ): ActorDefinition<TenantState, TenantCommand, Entry> {
-  return recordActor({
+  return recordActor<TenantState, TenantCommands>({
     kind: 'tenant',
     records: {
       [countersRecord]: 'counters of a tenant',
@@ -79,34 +68,17 @@ export function tenantActor(
     put,
     recordStored: ({ tenant }, change) => notify(notices, tenant, change),
     decisions: {
-      admit_device: decideAdmitDevice,
-      device_gone: decideDeviceGone,
-      device_sized: (_, command) => decideDeviceSized(command),
-      add_json_names: decideAddJsonNames,
-      publish_json_names: decidePublishJsonNames,
-      put_schema: decidePutSchema,
-      delete_schema: decideDeleteSchema,
-      put_role: decidePutRole,
-      delete_role: decideDeleteRole,
-      role_settled: decideRoleSettled,
-      add_api_key: decideAddApiKey,
-      add_provisioning_key: decideAddProvisioningKey,
-      delete_key: decideDeleteKey,
-      put_group: decidePutGroup,
-      delete_group: decideDeleteGroup,
-      put_alarm: decidePutAlarm,
-      delete_alarm: decideDeleteAlarm,
-      put_function: decidePutFunction,
+      ...deviceDecisions,
+      ...schemaDecisions,
+      ...roleDecisions,
+      ...keyDecisions,
+      ...groupDecisions,
+      ...alarmDecisions,
+      ...functionDecisions,
       delete_function: (state, command) => decideDeleteFunction(state, command, notices),
-      disable_webhook: decideDisableWebhook,
-      topic_swept: (_, command) => decideTopicSwept(command),
-      put_template: decidePutTemplate,
-      delete_template: decideDeleteTemplate,
+      ...templateDecisions,
       change_log: (_, { index, entries, isPresent }) =>
         record([], { indexes: entries.map((entry) => ({ index, entry, isPresent })) }),
-      sweep_progress: decideSweepProgress,
-      sweep_done: decideSweepDone,
-      reminder_due: (state, _, turn) => decideKeysDue(state, turn),
     },
   })
 }
@@ -192,40 +164,42 @@ function putSchema(state: TenantState, service: string, schema: ServiceSchema | 
   if (schema) state.schemaCharacters += charactersOf(schema)
 }
 
-/**
- * Assigns a flake address to a new device and creates its actor. The caller has checked that the name is free. A device
- * with a provisioning key is counted at the key in the same turn, so that concurrent requests cannot exceed its limit.
- */
-function decideAdmitDevice(state: TenantState, command: AdmitDevice, { now }: Turn): Decision<Entry> {
-  const { tenant, counters } = state
-  const { device, meta, key, secretHash } = command
-  const flakeAddress = counters.lastFlakeAddress + 1
-  if (flakeAddress > uint32Max) return refuse(new Problem('conflict', 'no device address is left'))
-  const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
-  if (key !== undefined && !(provisioning && mayAdmit(provisioning, now))) return refuse(new Problem('forbidden'))
-  const add: AddDevice = {
-    type: 'add',
-    flakeAddress,
-    meta,
-    ...(secretHash && { secretHash }),
-    ...(key !== undefined && { registrar: key }),
-  }
-  const counted = { lastFlakeAddress: flakeAddress, devices: counters.devices + 1 }
-  return recordsWithoutEntry([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, 1)], {
-    tells: [tell(deviceAddress(tenant, device), add)],
-  })
-}
+const deviceDecisions = {
+  /**
+   * Assigns a flake address to a new device and creates its actor. The caller has checked that the name is free. A device
+   * with a provisioning key is counted at the key in the same turn, so that concurrent requests cannot exceed its limit.
+   */
+  admit_device(state, command, { now }) {
+    const { tenant, counters } = state
+    const { device, meta, key, secretHash } = command
+    const flakeAddress = counters.lastFlakeAddress + 1
+    if (flakeAddress > uint32Max) return refuse(new Problem('conflict', 'no device address is left'))
+    const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
+    if (key !== undefined && !(provisioning && mayAdmit(provisioning, now))) return refuse(new Problem('forbidden'))
+    const add: DeviceCommand = {
+      type: 'add',
+      flakeAddress,
+      meta,
+      ...(secretHash && { secretHash }),
+      ...(key !== undefined && { registrar: key }),
+    }
+    const counted = { lastFlakeAddress: flakeAddress, devices: counters.devices + 1 }
+    return recordsWithoutEntry([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, 1)], {
+      tells: [tell(deviceAddress(tenant, device), add)],
+    })
+  },
 
-function decideDeviceGone(state: TenantState, { key }: DeviceGone): Decision<Entry> {
-  const { counters } = state
-  const counted = { ...counters, devices: Math.max(0, counters.devices - 1) }
-  const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
-  return recordsWithoutEntry([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, -1)])
-}
+  device_gone(state, { key }) {
+    const { counters } = state
+    const counted = { ...counters, devices: Math.max(0, counters.devices - 1) }
+    const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
+    return recordsWithoutEntry([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, -1)])
+  },
 
-function decideDeviceSized({ device, bytes }: DeviceSized): Decision<Entry> {
-  return recordsWithoutEntry([{ name: `${memoryPrefix}${device}`, value: bytes === 0 ? null : bytes }])
-}
+  device_sized(_, { device, bytes }) {
+    return recordsWithoutEntry([{ name: `${memoryPrefix}${device}`, value: bytes === 0 ? null : bytes }])
+  },
+} satisfies Partial<Decisions<TenantState, TenantCommands>>
 
 function mayAdmit(key: StoredProvisioningKey, now: number): boolean {
   return !isExpired(key, now) && key.devices < (key.maxDevices ?? Number.POSITIVE_INFINITY)

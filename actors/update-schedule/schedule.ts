@@ -1,7 +1,6 @@
 import { putStored, recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import { defaultTenant } from '#actors/tenant/state'
-import type { Entry } from '#model/entry'
-import { type ActorAddress, type ActorDefinition, answer } from '#runtime/actor'
+import { type ActorAddress, answer, type CommandOf, type NoFields } from '#runtime/actor'
 
 /** The next check of all devices of the server. Contract 6, Options. */
 export interface StoredSchedule {
@@ -14,10 +13,13 @@ export interface UpdateScheduleState {
   stored: StoredSchedule | undefined
 }
 
-export type UpdateScheduleCommand =
-  | { readonly type: 'put'; readonly schedule: StoredSchedule }
+interface UpdateScheduleCommands {
+  put: { readonly schedule: StoredSchedule }
   /** Ends the schedule. */
-  | { readonly type: 'clear' }
+  clear: NoFields
+}
+
+export type UpdateScheduleCommand = CommandOf<UpdateScheduleCommands>
 
 /** There is one schedule, for the whole server. */
 export const updateScheduleAddress: ActorAddress<UpdateScheduleState, UpdateScheduleCommand> = {
@@ -31,7 +33,7 @@ export const scheduleRecord = 'schedule'
 /**
  * The update schedule. The next time is stored after a run, so a run that a killed process did not finish is repeated.
  */
-export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateScheduleCommand, Entry> = recordActor({
+export const updateScheduleActor = recordActor<UpdateScheduleState, UpdateScheduleCommands>({
   kind: updateScheduleAddress.kind,
   records: { [scheduleRecord]: 'schedule of updates' },
   empty: () => ({ stored: undefined }),

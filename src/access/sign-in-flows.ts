@@ -42,11 +42,11 @@ import { type Webauthn, webauthnFlowsOf } from '#access/webauthn'
 import { codeOf } from '#actors/account/credentials'
 import {
   type AccessCode,
+  type AccountCommand,
   type AccountState,
   accountAddress,
   type Factors,
   factorNames,
-  type RedeemCode,
 } from '#actors/account/state'
 import { emailUseMax, isReachable, rowById, rowByName, rowsByLogin } from '#actors/directory/queries'
 import { type DirectoryState, directoryAddress, type TenantRow, type UserRow } from '#actors/directory/state'
@@ -252,7 +252,7 @@ async function signUp(parts: SignInParts, request: SignUpRequest): Promise<{ rea
       // By now, the tenant may have been deleted together with the user, or the user may have other roles.
       const userRow = rowByName(system.wake(directoryAddress), name)
       if (userRow?.id !== row.id || !hasValidCode(userRow)) throw new Problem('unauthorized')
-      const command: RedeemCode = { type: 'redeem_code', codeHash, passwordHash }
+      const command: AccountCommand = { type: 'redeem_code', codeHash, passwordHash }
       return { to: accountAddress(row.tenant, row.id), command }
     })
   } catch (error) {

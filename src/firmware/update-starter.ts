@@ -2,9 +2,9 @@ import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { isRunning } from '#actors/update/machine'
 import {
-  type BeginUpdate,
   type FoundUpdate,
   type StoredUpdate,
+  type UpdateCommand,
   updateAddress,
   updateRecord,
 } from '#actors/update/state'
@@ -200,7 +200,7 @@ export class UpdateStarter {
     const id = Buffer.from(system.world.random(16)).toString('hex')
     const { project, firmwares } = known
     const { session } = linked
-    const begin: BeginUpdate = { type: 'begin', by, project, firmwares, session, id, found }
+    const begin: UpdateCommand = { type: 'begin', by, project, firmwares, session, id, found }
     // Never refused for overload, because the command follows from an accepted request.
     await system.ask(updateAddress(tenant, device), begin, 0)
   }

@@ -5,10 +5,9 @@ import type { UpdateNotices } from '#actors/notice-bus'
 import { isRunning } from '#actors/update/machine'
 import {
   type BeginAnswer,
-  type BeginUpdate,
-  type NoUpdateFound,
   type StoredUpdate,
   type UpdateCommand,
+  type UpdateCommands,
   type UpdateContext,
   updateAddress,
   updatingIndex,
@@ -151,7 +150,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
       if (!known) throw new Problem('not_found')
       return isLinked ? { status: 'NO_UPDATE' } : { status: 'DEVICE_OFFLINE' }
     }
-    const begin: BeginUpdate = {
+    const begin: UpdateCommand = {
       type: 'begin',
       by: 'post',
       project: project ?? stored?.context.project ?? '',
@@ -292,7 +291,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     if (!this.#isStopped) this.#send(tenant, device, answer)
   }
 
-  #whyNot(error: unknown): Pick<NoUpdateFound, 'why' | 'message'> {
+  #whyNot(error: unknown): Pick<UpdateCommands['not_found'], 'why' | 'message'> {
     if (error instanceof UpdateServerBusy) return { why: 'busy', message: error.message }
     if (error instanceof UpdateServerFailed) return { why: 'failed', message: error.message }
     if (!(error instanceof Problem)) this.#parts.bug(error, 'asking the update server')

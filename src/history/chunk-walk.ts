@@ -6,7 +6,7 @@ import { retentionsIn } from '#model/history-retention'
 import { DeviceStatus } from '#model/meta'
 import type { PropertyValue } from '#model/property-type'
 import type { Shape } from '#model/shape'
-import { readChunk, type ShapesById, unpackChunk } from '#store/chunk'
+import { readChunk, type ShapesById } from '#store/chunk'
 import { EntryReader, readEntry, reportedCode } from '#store/entry-codec'
 
 /** Receives the points and marks of a chunk. */
@@ -31,7 +31,7 @@ export function walkChunk(
   shapes: ShapesById,
   target: WalkTarget,
 ): void {
-  const isRead = readChunk(reader, bytes, (ids, count) => {
+  readChunk(reader, bytes, (ids, count) => {
     const places = ids.map((id) => shapes.byId(id))
     const shapeAt = (place: number) => places[place] as Shape
     const known = { placeOf: () => 0, shapeAt }
@@ -40,12 +40,8 @@ export function walkChunk(
       if (offset < from) reader.pass(1)
       else if (!walkReport(tenant, devices, shapeAt, target)) applyEntry(tenant, readEntry(reader, known), target)
     }
-    return true
+    return count
   })
-  if (isRead) return
-  // A form that only the general decoder reads. Points that were added already are added again, which changes nothing.
-  const { events } = unpackChunk(firstOffset, bytes, shapes)
-  for (const [index, entry] of events.entries()) if (firstOffset + index >= from) applyEntry(tenant, entry, target)
 }
 
 /** Returns false, and stays before the entry, if the entry is not a report. */

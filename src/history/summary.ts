@@ -137,22 +137,11 @@ function summaryOf({ times, values }: Points, from: number, to: number): Summary
 }
 
 function summaryOfOne(points: Points, index: number): Summary {
-  const value = points.valueAt(index)
-  const number = numberOfValue(value)
-  const time = points.times[index] as number
-  part.count = 1
-  part.min = number
-  part.max = number
-  part.sum = number
+  summaryOf(points, index, index + 1)
+  // A text is no number, and differs from no average.
   part.squares = 0
-  part.first = value
-  part.firstTime = time
-  part.last = value
-  part.lastTime = time
-  part.rise = 0
-  part.held = 0
-  part.heldMs = 0
-  part.until = Number.POSITIVE_INFINITY
+  part.first = points.valueAt(index)
+  part.last = part.first
   return part
 }
 

@@ -1,8 +1,8 @@
 import { hashOf, newSecret } from '#access/secret-text'
-import type { DeviceCommand, Hello, Report, Write, WriteOrder } from '#actors/device/commands'
+import type { DeviceCommand, Hello, Report, WriteOrder } from '#actors/device/commands'
 import { deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
-import { type AdmitDevice, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Activation } from '#runtime/activation'
@@ -88,7 +88,7 @@ export class DevicePort {
   }
 
   /** Checks a write, and returns its order. Nothing is stored. @throws Problem */
-  async orderOf(tenant: string, device: string, write: Write): Promise<WriteOrder> {
+  async orderOf(tenant: string, device: string, write: DeviceCommand): Promise<WriteOrder> {
     return (await this.ask(tenant, device, write)) as WriteOrder
   }
 
@@ -152,7 +152,7 @@ export class DevicePort {
       return undefined
     }
     const secret = key === undefined ? undefined : newSecret((byteCount) => system.world.random(byteCount))
-    const admit: AdmitDevice = {
+    const admit: TenantCommand = {
       type: 'admit_device',
       device,
       meta: {},

@@ -1,4 +1,4 @@
-import type { SendDesired, SetDesired, WriteOrder } from '#actors/device/commands'
+import type { DeviceCommand, WriteOrder } from '#actors/device/commands'
 import type { DesiredOrder } from '#actors/device/desired'
 import type { DeviceState } from '#actors/device/state'
 import type { ServerFrame } from '#link/codec'
@@ -231,7 +231,7 @@ export class DesiredWrites {
   }
 
   /** Stores desired values, and sends them if the device is connected. @throws Problem */
-  async set(tenant: string, device: string, command: SetDesired, bytes: number): Promise<readonly DesiredItem[]> {
+  async set(tenant: string, device: string, command: DeviceCommand, bytes: number): Promise<readonly DesiredItem[]> {
     const { port, deviceLinks } = this.#options
     const items = (await port.ask(tenant, device, command, bytes)) as readonly DesiredItem[]
     const linked = deviceLinks.get(tenant, device)
@@ -249,7 +249,7 @@ export class DesiredWrites {
     const sent = this.#sent.get(linked) ?? new Set()
     this.#sent.set(linked, sent)
     const schemas = new Map(Array.from(desired.keys(), (service) => [service, schemaOf(tenant, service)]))
-    const command: SendDesired = { type: 'send_desired', sent, schemas }
+    const command: DeviceCommand = { type: 'send_desired', sent, schemas }
     // 0 bytes, so that an overloaded server does not refuse the command.
     port.ask(tenant, device, command, 0).then((orders) => {
       for (const { id, order } of orders as readonly DesiredOrder[]) {

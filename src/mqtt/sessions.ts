@@ -2,10 +2,10 @@ import {
   devicesRecord,
   idsIn,
   type MqttSessionCommand,
+  type MqttSessionCommands,
   mqttSessionAddress,
   noSessionDevices,
   packedIds,
-  type SaveMqttSession,
   type SessionDevices,
   type StoredMqttSession,
   type StoredMqttSubscription,
@@ -195,7 +195,7 @@ export class Sessions {
   #save(
     client: Client,
     { stored, endsAt, position }: Session,
-    changed: Pick<SaveMqttSession, 'devices' | 'subscriptions'> = {},
+    changed: Pick<MqttSessionCommands['save'], 'devices' | 'subscriptions'> = {},
   ): void {
     this.#turn(client, { type: 'save', open: packedIds(stored), endsAt, position, ...changed })
   }

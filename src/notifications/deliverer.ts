@@ -1,10 +1,9 @@
 import { isTenantActive } from '#actors/directory/queries'
-import { type CountMails, outboxAddress } from '#actors/outbox/outbox'
+import { type OutboxCommand, outboxAddress } from '#actors/outbox/outbox'
 import {
-  type AdvanceMail,
-  type MailFailed,
   type MailState,
   type SubscriberCommand,
+  type SubscriberCommands,
   type SubscriberState,
   subscriberAddress,
 } from '#actors/subscriber/state'
@@ -190,7 +189,7 @@ export class Deliverer {
     }
     this.#serverAnswered()
     if (kind === 'later') {
-      const failed: MailFailed = { type: 'failed', retry: retryAfter(state.mail.retry, world) }
+      const failed: SubscriberCommand = { type: 'failed', retry: retryAfter(state.mail.retry, world) }
       return this.#store(subscriber, [[subscriberAddress(subscriber.tenant, subscriber.id), failed]])
     }
     const count = progress.outcome && 'sent' in progress.outcome ? progress.outcome.of : 0
@@ -216,22 +215,20 @@ export class Deliverer {
     subscriber: Subscriber,
     { mail }: SubscriberState,
     { moves, outcome, skipped }: Progress,
-    changed: Partial<Pick<AdvanceMail, 'hour' | 'refusals'>> = {},
+    changed: Partial<Pick<SubscriberCommands['advance'], 'hour' | 'refusals'>> = {},
   ): Promise<After> {
     const { hour, refusals } = mail
     for (const { reason, count } of [...passedOf(outcome), ...skipped]) this.passed[reason] += count
-    const advance: AdvanceMail = { type: 'advance', moves, outcome, hour, refusals, ...changed }
+    const advance: SubscriberCommand = { type: 'advance', moves, outcome, hour, refusals, ...changed }
     return this.#store(subscriber, [
       [subscriberAddress(subscriber.tenant, subscriber.id), advance],
-      ...skipped.map(
-        (passed) => [outboxAddress(subscriber.tenant), { type: 'count', passed } satisfies CountMails] as const,
-      ),
+      ...skipped.map((passed) => [outboxAddress(subscriber.tenant), { type: 'count', passed }] as const),
     ])
   }
 
   async #store(
     { tenant }: Subscriber,
-    asked: readonly (readonly [ActorAddress, SubscriberCommand | CountMails])[],
+    asked: readonly (readonly [ActorAddress, SubscriberCommand | OutboxCommand])[],
   ): Promise<After> {
     return (await storeResults(this.#parts.system, tenant, asked)) ? 'again' : 'nothing'
   }
@@ -260,6 +257,6 @@ export async function storeResults(
   }
 }
 
-function passedOf(outcome: AdvanceMail['outcome']): NonNullable<CountMails['passed']>[] {
+function passedOf(outcome: SubscriberCommands['advance']['outcome']): NonNullable<OutboxCommand['passed']>[] {
   return outcome && 'passed' in outcome ? [{ reason: outcome.passed, count: outcome.count }] : []
 }

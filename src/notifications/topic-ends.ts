@@ -1,6 +1,6 @@
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
-import { partsOfTopicRow, subscriberAddress, type TopicEnded, topicIndex } from '#actors/subscriber/state'
-import { type TopicSwept, tenantAddress } from '#actors/tenant/commands'
+import { partsOfTopicRow, type SubscriberCommand, subscriberAddress, topicIndex } from '#actors/subscriber/state'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import { endingIndex } from '#actors/tenant/state'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
@@ -89,13 +89,13 @@ export class TopicEnds {
     for await (const page of pagesIn(listing.entries(topicIndex, tenant, `${fn}/`), listedAtATime)) {
       await this.#pace.each(page, (row) => (isActive() ? this.#end(ended, row) : undefined))
     }
-    const swept: TopicSwept = { type: 'topic_swept', function: fn }
+    const swept: TenantCommand = { type: 'topic_swept', function: fn }
     if (isActive()) await system.ask(tenantAddress(tenant), swept, 0)
   }
 
   async #end({ tenant, function: fn }: Ended, row: string): Promise<void> {
     const { subscriber } = partsOfTopicRow(row)
-    const command: TopicEnded = { type: 'topic_ended', function: fn }
+    const command: SubscriberCommand = { type: 'topic_ended', function: fn }
     await this.#parts.system.ask(subscriberAddress(tenant, subscriber), command, 0)
   }
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { alarmIndex, alarmLogIndex, alarmLogNames, alarmLogRowOf } from '#actors/device/alarms'
 import { deviceAddress } from '#actors/device/device'
 import type { AlarmState } from '#actors/device/state'
-import { type PutAlarm, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/alarms'
 import { nameOfCursor } from '#api/fields'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
@@ -56,7 +56,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
         checkMayBind(context, caller, 'create', body)
         mustReadNames(caller, body)
         context.events.streamShare.take(caller, bodyBytes.byteLength)
-        const put: PutAlarm = { type: 'put_alarm', id, isNew: true, body, ...authorOf(caller, 'alarms') }
+        const put: TenantCommand = { type: 'put_alarm', id, isNew: true, body, ...authorOf(caller, 'alarms') }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
       const headers = { Location: `/api/v1/alarms/${id}` }
@@ -77,7 +77,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
         if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
         mustMatch(call, () => textOf(id, before))
         context.events.streamShare.take(caller, bodyBytes.byteLength)
-        const put: PutAlarm = { type: 'put_alarm', id, isNew: false, body, ...authorOf(caller, 'alarms') }
+        const put: TenantCommand = { type: 'put_alarm', id, isNew: false, body, ...authorOf(caller, 'alarms') }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
       const mayRead = isThere(context, caller, 'read', stored as StoredAlarm)

@@ -7,7 +7,7 @@ import { endingsMax } from '#actors/device/evaluation'
 import { metaMemoryProblem } from '#actors/device/memory'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, serviceOf } from '#actors/device/state'
-import { type AdmitDevice, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/fields'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
@@ -146,7 +146,7 @@ async function create(
     if (context.system.peek(deviceAddress(tenant, device))) throw new Problem('conflict', 'the device exists')
     const fault = metaMemoryProblem(device, meta, tenant, context.devices.memory)
     if (fault) throw fault
-    const admit: AdmitDevice = { type: 'admit_device', device, meta, secretHash: hashOf(secret) }
+    const admit: TenantCommand = { type: 'admit_device', device, meta, secretHash: hashOf(secret) }
     return { to: tenantAddress(tenant), command: admit }
   })
   const headers = { Location: `/api/v1/devices/${encodeURIComponent(device)}`, 'Cache-Control': 'no-store' }

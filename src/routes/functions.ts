@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type SealedBody, withMadeSecrets } from '#access/webhook-secrets'
 import { deliveryAddress } from '#actors/delivery/delivery'
-import { type PutFunction, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import { alarmFault } from '#actors/tenant/functions'
 import * as api from '#api/functions'
 import { type Binding, bind, type Reply } from '#http/call'
@@ -152,7 +152,7 @@ function putOf(
   id: string,
   given: FunctionBody,
   before?: StoredFunction,
-): { readonly command: PutFunction; readonly made: SealedBody['made'] } {
+): { readonly command: TenantCommand; readonly made: SealedBody['made'] } {
   const { tenant } = caller
   const stored = before ?? context.system.wake(tenantAddress(tenant)).functions.get(id)
   const { body, secrets, made } = context.notifications.webhookSecrets.seal({ tenant, function: id }, given, stored)

@@ -1,4 +1,4 @@
-import { type PutGroup, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import { namesGroup, rolesNaming } from '#actors/tenant/roles'
 import * as api from '#api/groups'
 import { type Binding, bind } from '#http/call'
@@ -27,7 +27,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
     bind(api.createGroup, async ({ caller, body, bodyBytes, seed }) => {
       checkMayBind(caller, 'create', body.devices)
       const id = randomId(seededRandom(seed))
-      const put: PutGroup = { type: 'put_group', id, isNew: true, body, ...authorOf(caller, resource) }
+      const put: TenantCommand = { type: 'put_group', id, isNew: true, body, ...authorOf(caller, resource) }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       const headers = { Location: `/api/v1/groups/${id}` }
       return { status: 201, headers, json: groupEntryOf(id, stored as StoredGroup) }
@@ -52,7 +52,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
           body.devices.filter((device) => !isMember(before.devices, device)),
         )
         mustMatch(call, () => textOf(id, before))
-        const put: PutGroup = { type: 'put_group', id, isNew: false, body, author: caller.user }
+        const put: TenantCommand = { type: 'put_group', id, isNew: false, body, author: caller.user }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
       const mayRead = isVisible(caller, 'read', stored as StoredGroup)

@@ -1,7 +1,7 @@
 import type { Authors } from '#access/authors'
 import { apiKeyText, hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
 import type { KeyRing } from '#access/signing-keys'
-import { type AddApiKey, type AddProvisioningKey, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import {
   isExpired,
@@ -87,7 +87,16 @@ export function apiKeyRoutes(context: RouteContext, authors: Authors): Binding[]
       const expiresAt = expiryIn(context, expiresIn)
       const { isNarrow } = authorOf(caller, 'users')
       const createdBy = { tenant: caller.tenant, user: caller.user }
-      const add: AddApiKey = { type: 'add_api_key', id, name, roles, hash: hashOf(key), expiresAt, createdBy, isNarrow }
+      const add: TenantCommand = {
+        type: 'add_api_key',
+        id,
+        name,
+        roles,
+        hash: hashOf(key),
+        expiresAt,
+        createdBy,
+        isNarrow,
+      }
       await system.ask(tenantAddress(tenant), add)
       const headers = { Location: locationOf(`/iam/api-keys/${id}`, query), 'Cache-Control': 'no-store' }
       return { status: 201, headers, json: { id, key } }
@@ -139,7 +148,7 @@ export function provisioningKeyRoutes(context: RouteContext): Binding[] {
         newSecret((bytes) => world.random(bytes)),
       )
       const expiresAt = expiryIn(context, expiresIn)
-      const add: AddProvisioningKey = {
+      const add: TenantCommand = {
         type: 'add_provisioning_key',
         id,
         name,

@@ -3,7 +3,7 @@ import type { Post } from '#actors/device/commands'
 import { newShapeCount } from '#actors/device/declaration'
 import { deviceAddress } from '#actors/device/device'
 import { faultOfFirstPost } from '#actors/device/report'
-import { type AdmitDevice, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import { defaultTenant } from '#actors/tenant/state'
 import { postLink } from '#api/link'
 import { type AnyWebsocketRoute, type Binding, bind, websocketRoute } from '#http/call'
@@ -55,7 +55,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
         }
         // The device is admitted in the commit of the post. It gets no secret, because the answer has no body.
         const { key } = credentials
-        const admit: AdmitDevice = { type: 'admit_device', device, meta: {}, ...(key !== undefined && { key }) }
+        const admit: TenantCommand = { type: 'admit_device', device, meta: {}, ...(key !== undefined && { key }) }
         if (!before) admitted = system.ask(tenantAddress(tenant), admit)
         return { to: deviceAddress(tenant, device), command: post, bytes: bodyBytes.byteLength }
       })

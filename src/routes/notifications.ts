@@ -1,7 +1,7 @@
 import { deliveryAddress } from '#actors/delivery/delivery'
 import { isTenantActive } from '#actors/directory/queries'
 import { outboxAddress } from '#actors/outbox/outbox'
-import { type SubscriberCommand, subscriberAddress, subscriberIdOf, type Unsubscribe } from '#actors/subscriber/state'
+import { type SubscriberCommand, subscriberAddress, subscriberIdOf } from '#actors/subscriber/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/notifications'
 import { type Binding, bind, type Reply } from '#http/call'
@@ -94,7 +94,7 @@ export function notificationRoutes(context: RouteContext): Binding[] {
       const { tenant, user } = query
       call.identified({ tenant, user })
       if (isTenantActive(context.system, tenant)) {
-        const end: Unsubscribe = { type: 'unsubscribe', id: parameters.subscriptionId, isByLink: true }
+        const end: SubscriberCommand = { type: 'unsubscribe', id: parameters.subscriptionId, isByLink: true }
         await context.system.ask(subscriberAddress(tenant, subscriberIdOf(user)), end)
       }
       // After a click the answer is a page; mail programs send the request themselves, and need no page.

@@ -1,6 +1,6 @@
 import { isRoleUsed } from '#actors/directory/queries'
 import { directoryAddress } from '#actors/directory/state'
-import { type PutRole, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRole, grantsOfRoles } from '#actors/tenant/roles'
 import * as api from '#api/roles'
 import { checkPut } from '#http/authentication'
@@ -50,7 +50,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
         checkPut(caller, 'roles', before !== undefined)
         mustCover(caller, [...(before ?? []), ...grants])
         mustMatch(call, () => before && textOf(tenant, role, before))
-        const put: PutRole = { type: 'put_role', role, grants, ...authorOf(caller, 'roles') }
+        const put: TenantCommand = { type: 'put_role', role, grants, ...authorOf(caller, 'roles') }
         return { to: tenantAddress(tenant), command: put, bytes: bodyBytes.byteLength }
       })
       return { status: 200, json: entryOf(tenant, role, grants) }

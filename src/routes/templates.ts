@@ -1,4 +1,4 @@
-import { type PutTemplate, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/templates'
 import { putAction } from '#http/authentication'
 import { type Binding, bind } from '#http/call'
@@ -36,7 +36,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
         const before = context.system.wake(tenantAddress(tenant)).templates.get(name)
         mustReachAll(caller, putAction(before !== undefined))
         mustMatch(call, () => before && textOf(tenant, name, before))
-        const put: PutTemplate = { type: 'put_template', name, body, author: user }
+        const put: TenantCommand = { type: 'put_template', name, body, author: user }
         return { to: tenantAddress(tenant), command: put, bytes: bodyBytes.byteLength }
       })
       const mayRead = isPermitted(caller.scope, 'functions', 'read')

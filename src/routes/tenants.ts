@@ -1,5 +1,5 @@
 import { tenantRow, tenantRows } from '#actors/directory/queries'
-import { type AddTenant, directoryAddress, type TenantRow, type UpdateTenant } from '#actors/directory/state'
+import { type DirectoryCommand, directoryAddress, type TenantRow } from '#actors/directory/state'
 import * as api from '#api/tenants'
 import { type Binding, bind, type Call } from '#http/call'
 import { formatCrn } from '#model/crn'
@@ -31,7 +31,7 @@ export function tenantRoutes(context: RouteContext): Binding[] {
         twoFactor: twoFactor ?? 'optional',
         basic: basic ?? true,
       }
-      const add: AddTenant = { type: 'add_tenant', tenant, isRepeated }
+      const add: DirectoryCommand = { type: 'add_tenant', tenant, isRepeated }
       const row = await system.ask(directoryAddress, add)
       const headers = { Location: `/api/v1/iam/tenants/${tenantIdentifier}` }
       return { status: 201, headers, json: entryOf(row as TenantRow) }
@@ -47,7 +47,7 @@ export function tenantRoutes(context: RouteContext): Binding[] {
         ...(twoFactor !== undefined && { twoFactor }),
         ...(basic !== undefined && { basic }),
       }
-      const update: UpdateTenant = { type: 'update_tenant', tenant: call.parameters.tenantIdentifier, change }
+      const update: DirectoryCommand = { type: 'update_tenant', tenant: call.parameters.tenantIdentifier, change }
       const row = await system.askAtOnce(() => {
         const before = tenantThere(call)
         mustMatch(call, () => textOf(before))

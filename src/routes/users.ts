@@ -1,7 +1,7 @@
 import { hashOf, newCode } from '#access/secret-text'
 import { type AccessCode, accountAddress } from '#actors/account/state'
 import { rowByName, rowsAfter } from '#actors/directory/queries'
-import { directoryAddress, type UpdateUser, type UserRow } from '#actors/directory/state'
+import { type DirectoryCommand, directoryAddress, type UserRow } from '#actors/directory/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import { nameOfCursor } from '#api/fields'
@@ -65,7 +65,7 @@ export function userRoutes(context: RouteContext): Binding[] {
         const before = userToEdit(context, caller, tenant, parameters.name)
         if (roles) checkMayGive(context, caller, tenant, roles)
         mustMatch(call, () => textOf(before))
-        const command: UpdateUser = {
+        const command: DirectoryCommand = {
           type: 'update_user',
           user: before.id,
           ...(email !== undefined && { email }),

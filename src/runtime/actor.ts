@@ -178,6 +178,14 @@ export interface Tell {
   readonly command: unknown
 }
 
+/** A command, from a table with the fields of each command by its type. */
+export type CommandOf<Commands, Type extends keyof Commands = keyof Commands> = {
+  [Each in Type]: { readonly type: Each } & Commands[Each]
+}[Type]
+
+/** In a table of commands: a command without fields. */
+export type NoFields = unknown
+
 export interface Question<Command> {
   readonly to: ActorAddress<unknown, Command>
   readonly command: Command

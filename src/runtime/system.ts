@@ -2,6 +2,7 @@ import { Problem } from '#model/problem'
 import type { Activation, AnyDefinition } from '#runtime/activation'
 import {
   type ActorAddress,
+  type CommandOf,
   type Decision,
   effectsOf,
   indexesOf,
@@ -36,11 +37,9 @@ export interface SystemOptions<Event>
   readonly redo?: RedoLimits
 }
 
-/** The command for a due reminder. */
-export interface ReminderDue {
-  readonly type: 'reminder_due'
-  /** Unix ms. */
-  readonly dueAt: number
+/** In a table of commands: the command for a due reminder. `dueAt`: Unix ms. */
+export interface Reminded {
+  reminder_due: { readonly dueAt: number }
 }
 
 /** An activation without a turn for this long is ended: reading its state again takes 10 µs. */
@@ -355,7 +354,7 @@ export class System<Event> {
   }
 
   #remind(address: ActorAddress, dueAt: number): void {
-    const due: ReminderDue = { type: 'reminder_due', dueAt }
+    const due: CommandOf<Reminded> = { type: 'reminder_due', dueAt }
     // Deleted first, because the turn may set the next one. Both are in one commit.
     this.gate.put(this.#options.journal.reminderKey(address), null)
     const where = `a reminder of ${address.kind} ${address.id}`

@@ -157,35 +157,32 @@ export class FileBlobs implements BlobStore {
       return this.#parts.open(name, part.from)
     })
     try {
-      return await this.#fill(name, part, pieces, opened)
+      for await (const piece of pieces) {
+        checkGrowth(opened.received + piece.byteLength, part, this.#options.bytesMax)
+        await this.#withDiskErrors(() => this.#append(name, opened, piece))
+      }
+      if (isWhole(opened.received, part)) return await this.#withDiskErrors(() => this.#finish(name, opened))
+      await this.#withDiskErrors(() => this.#parts.pause(name, opened))
+      return { received: opened.received }
+    } catch (error) {
+      await this.#cleanUp(name, part, opened, error).catch(() => {})
+      throw error
     } finally {
       await opened.handle.close()
     }
   }
 
-  async #fill(
-    name: string,
-    part: BlobPart,
-    pieces: AsyncIterable<Uint8Array>,
-    opened: OpenPart,
-  ): Promise<BlobReceived> {
-    try {
-      for await (const piece of pieces) {
-        checkGrowth(opened.received + piece.byteLength, part, this.#options.bytesMax)
-        await this.#withCleanUp(name, part, () => this.#append(name, opened, piece))
-      }
-    } catch (error) {
-      const parts = this.#parts
-      const cleanUp = () => (isUnresumable(part) ? parts.remove(name) : parts.pause(name, opened))
-      if (!(error instanceof DiskError)) await this.#withCleanUp(name, part, cleanUp).catch(() => {})
-      throw callerError(error)
-    }
-    try {
-      if (isWhole(opened.received, part)) return await this.#withCleanUp(name, part, () => this.#finish(name, opened))
-      await this.#withCleanUp(name, part, () => this.#parts.pause(name, opened))
-      return { received: opened.received }
-    } catch (error) {
-      throw callerError(error)
+  /**
+   * Keeps a part for its next upload, after a failed write only the synced bytes. Deletes the part if it cannot be
+   * resumed, or if the disk is full, because it would keep the disk full.
+   */
+  async #cleanUp(name: string, part: BlobPart, opened: OpenPart, error: unknown): Promise<void> {
+    const parts = this.#parts
+    if (isUnresumable(part) || (error instanceof DiskProblem && error.isFull)) await parts.remove(name)
+    else if (error instanceof DiskProblem) await parts.cutOff(name)
+    else {
+      const paused = this.#withDiskErrors(() => parts.pause(name, opened))
+      await paused.catch((failed) => this.#cleanUp(name, part, opened, failed))
     }
   }
 
@@ -256,21 +253,6 @@ export class FileBlobs implements BlobStore {
     return join(this.#images, sha256)
   }
 
-  /**
-   * Runs a step that writes. If the write fails, the synced bytes of the part stay; but the part is deleted if it
-   * cannot be resumed, or if the disk is full, because it would keep the disk full.
-   */
-  async #withCleanUp<T>(name: string, part: BlobPart, step: () => Promise<T>): Promise<T> {
-    try {
-      return await step()
-    } catch (error) {
-      const isFull = failureFrom(error, this.#options.folder).code === 'full'
-      const cleanedUp = isFull || isUnresumable(part) ? this.#parts.remove(name) : this.#parts.cutOff(name)
-      await cleanedUp.catch(() => undefined)
-      throw new DiskError(this.#problemOf(error))
-    }
-  }
-
   async #withDiskErrors<T>(step: () => Promise<T>): Promise<T> {
     try {
       return await step()
@@ -281,23 +263,20 @@ export class FileBlobs implements BlobStore {
 
   #problemOf(error: unknown): Problem {
     if (error instanceof Problem) return error
-    this.#options.failed?.(failureFrom(error, this.#options.folder))
-    return new Problem('storage')
+    const failure = failureFrom(error, this.#options.folder)
+    this.#options.failed?.(failure)
+    return new DiskProblem(failure.code === 'full')
   }
 }
 
-/** Separates errors of the disk from errors of the source of the pieces. */
-class DiskError extends Error {
-  readonly problem: Problem
+/** The disk refused a read or write, unlike the errors of the source of the pieces. */
+class DiskProblem extends Problem {
+  readonly isFull: boolean
 
-  constructor(problem: Problem) {
-    super(problem.message)
-    this.problem = problem
+  constructor(isFull: boolean) {
+    super('storage')
+    this.isFull = isFull
   }
-}
-
-function callerError(error: unknown): unknown {
-  return error instanceof DiskError ? error.problem : error
 }
 
 /** `failureFrom` takes this error for a full disk, because of its code. */

@@ -11,9 +11,8 @@ import {
   readEntry,
   type ShapePlaces,
   skipEntry,
-  unpackEntry,
 } from '#store/entry-codec'
-import { pack, unpack } from '#store/record-codec'
+import { pack } from '#store/record-codec'
 
 /**
  * A chunk: consecutive entries of one stream, stored under the offset of the first one.
@@ -174,32 +173,40 @@ export interface ShapesById {
 }
 
 /**
- * Reads a chunk with `read`, which gets the ids of its shapes and reads `count` entries. Undefined if the general
- * decoder (`unpack`) must read the chunk.
+ * Reads a chunk with `read`, which gets the ids of its shapes and reads `count` entries.
+ * @throws Error, StorageFailure if the chunk is damaged; errors of `read`
  */
-export function readChunk<Value>(
+export function readChunk<Value extends object | number>(
   reader: EntryReader,
   bytes: Uint8Array,
   read: (shapeIds: readonly string[], count: number) => Value,
-): Value | undefined {
+): Value {
   const { count } = headOf(bytes)
-  return reader.whole(bytes.subarray(headBytes), () => {
+  const value = reader.whole(bytes.subarray(headBytes), () => {
     const ids = readIds(reader)
-    return reader.array() === count ? read(ids, count) : undefined
+    const length = reader.array()
+    if (length === count) return read(ids, count)
+    throw new StorageFailure('damaged', `a chunk of the stream holds ${length} of ${count} entries`)
   })
+  return value ?? unreadable()
+}
+
+/** Not a `StorageFailure`, so that a projection leaves out this chunk alone. */
+function unreadable(): never {
+  throw new Error('a chunk of the stream cannot be read')
 }
 
 /** The reader of all functions here but `replayChunk`: they read one chunk at a time. */
 const reader = new EntryReader()
 
 export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: ShapesById): Chunk<Entry> {
-  const read = readChunk(reader, bytes, (ids, count) => {
+  const events = readChunk(reader, bytes, (ids, count) => {
     const places = placesIn(ids, shapes)
-    const events: Entry[] = []
-    while (events.length < count) events.push(readEntry(reader, places))
-    return events
+    const read: Entry[] = []
+    while (read.length < count) read.push(readEntry(reader, places))
+    return read
   })
-  return { firstOffset, events: read ?? unpackEntries(bytes.subarray(headBytes), headOf(bytes).count, shapes) }
+  return { firstOffset, events }
 }
 
 /** Receives the entries of a chunk that is applied again. */
@@ -208,7 +215,7 @@ export interface Replay<Known extends KnownDevice> {
   find?: ((nameHash: number) => Known | undefined) | undefined
   /** A report that was not applied to the found device yet. */
   report(known: Known, entry: Entry, offset: number): void
-  /** Any other entry. If the fast reader fails within a chunk, the chunk is read again, and an entry may come twice. */
+  /** Any other entry. */
   entry(entry: Entry, offset: number): void
 }
 
@@ -216,9 +223,9 @@ export interface Replay<Known extends KnownDevice> {
 const replayReader = new EntryReader()
 
 /**
- * Goes through the entries of a chunk from an offset on, in order. With `find`, the fast reader leaves out reports that
- * were already applied to their device. Returns the number of entries in the chunk. It may go through a part of a
- * damaged chunk before it throws.
+ * Goes through the entries of a chunk from an offset on, in order. With `find`, it leaves out reports that were already
+ * applied to their device. Returns the number of entries in the chunk. It may go through a part of a damaged chunk
+ * before it throws.
  */
 export function replayChunk<Known extends KnownDevice>(
   firstOffset: number,
@@ -227,23 +234,16 @@ export function replayChunk<Known extends KnownDevice>(
   from: number,
   replay: Replay<Known>,
 ): number {
-  const { count } = headOf(bytes)
   const reader = replayReader
-  const isRead = readChunk(reader, bytes, (ids) => {
+  return readChunk(reader, bytes, (ids, count) => {
     const places = placesIn(ids, shapes)
     const search = replay.find && { find: replay.find, shapeAt: places.shapeAt }
     for (let offset = firstOffset; offset < firstOffset + count; offset++) {
       if (offset < from) reader.pass(1)
       else replayNext(reader, offset, places, search, replay)
     }
-    return true
+    return count
   })
-  if (isRead) return count
-  const { events } = unpackChunk(firstOffset, bytes, shapes)
-  for (let index = Math.max(0, from - firstOffset); index < count; index++) {
-    replay.entry(events[index] as Entry, firstOffset + index)
-  }
-  return count
 }
 
 function replayNext<Known extends KnownDevice>(
@@ -256,15 +256,6 @@ function replayNext<Known extends KnownDevice>(
   const found = search && reader.readKnownReport(offset, search)
   if (!found) replay.entry(readEntry(reader, places), offset)
   else if (found.entry) replay.report(found.known, found.entry, offset)
-}
-
-/** Reads entries with the general decoder. */
-function unpackEntries(body: Uint8Array, count: number, shapes: ShapesById): readonly Entry[] {
-  const [ids, packed] = unpack(body) as [string[], Parameters<typeof unpackEntry>[0][]]
-  if (packed.length !== count)
-    throw new StorageFailure('damaged', `a chunk of the stream holds ${packed.length} of ${count} entries`)
-  const places = placesIn(ids, shapes)
-  return packed.map((entry) => unpackEntry(entry, places))
 }
 
 /**
@@ -281,12 +272,11 @@ export function hashNames(bytes: Uint8Array, add: (hash: number) => void): void 
 
 /** The ids of the shapes that a chunk names. */
 export function shapeIdsOf(bytes: Uint8Array): readonly string[] {
-  const body = bytes.subarray(headBytes)
   let ids: readonly string[] | undefined
-  reader.whole(body, () => {
+  reader.whole(bytes.subarray(headBytes), () => {
     ids = readIds(reader)
   })
-  return ids ?? (unpack(body) as [string[]])[0]
+  return ids ?? unreadable()
 }
 
 function readIds(reader: EntryReader): string[] {

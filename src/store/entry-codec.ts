@@ -4,7 +4,6 @@ import type {
   Entry,
   EntryKind,
   Firmware,
-  Items,
   PropertyState,
   RemovedProperty,
   Reported,
@@ -147,57 +146,11 @@ const updateStates: readonly UpdateState[] = [
 /** The code of the kind `reported` in the stored form. */
 export const reportedCode = 1
 
-const reported: EntryForm<Reported> = {
-  code: reportedCode,
-  // `timestamp` is null when it equals `at`, as it usually does. `session` is stored only when a session begins,
-  // `alarms` only when an alarm begins or stops waiting, `throttles` only when a throttle passes an event. A missing
-  // field before a stored one is null.
-  pack: (e, shapes) => {
-    const timestamp = e.timestamp === e.at ? null : e.timestamp
-    const place = shapes.placeOf(e.shape)
-    const packed: Packed = [reportedCode, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items]
-    if (e.throttles !== undefined) return [...packed, e.session ?? null, e.alarms ?? null, e.throttles]
-    if (e.alarms !== undefined) return [...packed, e.session ?? null, e.alarms]
-    return e.session === undefined ? packed : [...packed, e.session]
-  },
-  unpack: (packed, shapes) => {
-    const [, device, flakeAddress, place, at, timestamp, seq, items, session, alarms, throttles] =
-      packed as unknown as [
-        number,
-        string,
-        number,
-        number,
-        number,
-        number | null,
-        number,
-        Items,
-        (string | null)?,
-        (AlarmWaits | null)?,
-        Stamps?,
-      ]
-    const entry = {
-      kind: 'reported' as const,
-      device,
-      flakeAddress,
-      shape: shapes.shapeAt(place),
-      at,
-      timestamp: timestamp ?? at,
-      seq,
-      items,
-    }
-    if (packed.length <= 8) return entry
-    return {
-      ...entry,
-      ...(!(session === null && packed.length > 9) && { session: session ?? '' }),
-      ...(alarms !== undefined && alarms !== null && { alarms }),
-      ...(throttles !== undefined && { throttles }),
-    }
-  },
-}
-
-/** The second element is the name of the device, service, alarm or user, so a search for a name reads no further. */
-const forms: { readonly [Kind in EntryKind]: EntryForm<EntryOf<Kind>> } = {
-  reported,
+/**
+ * The second element is the name of the device, service, alarm or user, so a search for a name reads no further. For
+ * reports see `EntryWriter.reported`.
+ */
+const forms: { readonly [Kind in Exclude<EntryKind, 'reported'>]: EntryForm<EntryOf<Kind>> } = {
   declared: fieldsOf('declared', 2, 'device', 'flakeAddress', shape, 'at', 'items', removed),
   undeclared: fieldsOf('undeclared', 3, 'device', 'flakeAddress', 'service', 'at', removed),
   device_added: fieldsOf('device_added', 4, 'device', 'flakeAddress', 'at'),
@@ -252,16 +205,18 @@ const byCode = new Map(Object.values(forms).map((form) => [form.code, form as un
 
 /** Appends the entry to the writer. */
 export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter): void {
-  if (entry.kind === 'reported' && writer.writeReported(shapes.placeOf(entry.shape), entry)) return
-  writer.append(pack((forms[entry.kind] as EntryForm<Entry>).pack(entry, shapes)))
+  if (entry.kind === 'reported') writer.reported(shapes.placeOf(entry.shape), entry)
+  else writer.append(pack((forms[entry.kind] as EntryForm<Entry>).pack(entry, shapes)))
 }
 
-/**
- * Reads the next entry, with the same result as `unpackEntry`.
- * @throws Error for a kind that this release does not know; errors of `shapes`
- */
+/** Reads the next entry. @throws Error for a kind that this release does not know; errors of `shapes` */
 export function readEntry(reader: EntryReader, shapes: ShapePlaces): Entry {
-  return reader.readReported(shapes.shapeAt) ?? unpackEntry(reader.any() as Packed, shapes)
+  const report = reader.readReported(shapes.shapeAt)
+  if (report) return report
+  const packed = reader.any() as Packed
+  const form = byCode.get(packed[0])
+  if (!form) throw new Error(`entries of kind ${packed[0]} were written by a newer release`)
+  return form.unpack(packed, shapes)
 }
 
 /** Skips the next entry. Returns the hash of the name after its kind. */
@@ -273,45 +228,40 @@ export function skipEntry(reader: EntryReader): number {
   return hash
 }
 
-/** @throws Error for a kind that this release does not know; errors of `shapes` */
-export function unpackEntry(packed: Packed, shapes: ShapePlaces): Entry {
-  const form = byCode.get(packed[0])
-  if (!form) throw new Error(`entries of kind ${packed[0]} were written by a newer release`)
-  return form.unpack(packed, shapes)
-}
-
 /**
  * Writes consecutive entries. Reports, of which there are millions, are written without the general encoder: it takes
  * five times as long, and needs an array for each. The bytes are the same (a property test compares the two).
  */
 export class EntryWriter extends MsgpackWriter {
   /**
-   * Writes a report in the form of `reported` if all its values are numbers, it begins no session, and it changes no
-   * waiting alarm or throttle. Returns false, and writes nothing, for any other report.
+   * `timestamp` is null when it equals `at`, as it usually does. `session` is stored only when a session begins, `alarms`
+   * only when an alarm begins or stops waiting, `throttles` only when a throttle passes an event. A missing field before a
+   * stored one is null.
    */
-  writeReported(place: number, entry: Reported): boolean {
-    const { items } = entry
-    if (entry.session !== undefined || entry.alarms !== undefined || entry.throttles !== undefined) return false
-    const before = this.length
-    this.array(8)
+  reported(
+    place: number,
+    { device, flakeAddress, at, timestamp, seq, items, session, alarms, throttles }: Reported,
+  ): void {
+    const length = throttles !== undefined ? 11 : alarms !== undefined ? 10 : session !== undefined ? 9 : 8
+    this.array(length)
     this.number(reportedCode)
-    this.text(entry.device)
-    this.number(entry.flakeAddress)
+    this.text(device)
+    this.number(flakeAddress)
     this.number(place)
-    this.number(entry.at)
-    if (entry.timestamp === entry.at) this.null()
-    else this.number(entry.timestamp)
-    this.number(entry.seq)
+    this.number(at)
+    if (timestamp === at) this.null()
+    else this.number(timestamp)
+    this.number(seq)
     this.array(items.length)
     for (let index = 0; index < items.length; index++) {
       const item = items[index]
-      if (typeof item !== 'number') {
-        this.cut(before)
-        return false
-      }
-      this.number(item)
+      if (typeof item === 'number') this.number(item)
+      else if (typeof item === 'string') this.text(item)
+      else this.any(item)
     }
-    return true
+    if (length > 8) this.any(session ?? null)
+    if (length > 9) this.any(alarms ?? null)
+    if (length > 10) this.any(throttles)
   }
 }
 
@@ -338,10 +288,7 @@ export interface KnownReport<Known extends KnownDevice> {
  * general decoder, which first makes a list of each.
  */
 export class EntryReader extends MsgpackReader {
-  /**
-   * Reads a report in the form of `reported`. Returns undefined, and reads nothing, for any other entry, and for the few
-   * reports with the fields `alarms` or `throttles`.
-   */
+  /** Reads a report. Returns undefined, and reads nothing, for any other entry. */
   readReported(shapeAt: (place: number) => Shape): Reported | undefined {
     const before = this.place
     const length = this.#reportHead()
@@ -371,12 +318,10 @@ export class EntryReader extends MsgpackReader {
     return { known, entry: undefined }
   }
 
-  /**
-   * The number of elements of a report; 0 for another entry, or for a report with more elements than this class reads.
-   */
+  /** The number of elements of a report; 0 for another entry. */
   #reportHead(): number {
     const length = this.array()
-    return (length === 8 || length === 9) && this.number() === reportedCode ? length : 0
+    return this.number() === reportedCode ? length : 0
   }
 
   #afterName(length: number, device: string, shapeAt: (place: number) => Shape): Reported {
@@ -388,7 +333,17 @@ export class EntryReader extends MsgpackReader {
     const items = this.#items()
     const kind = 'reported'
     if (length === 8) return { kind, device, flakeAddress, shape, at, timestamp, seq, items }
-    return { kind, device, flakeAddress, shape, at, timestamp, seq, items, session: this.text() }
+    if (length === 9) return { kind, device, flakeAddress, shape, at, timestamp, seq, items, session: this.text() }
+    const [session, alarms] = [this.any() as string | null, this.any() as AlarmWaits | null]
+    const throttles = length > 10 ? (this.any() as Stamps) : undefined
+    // A newer release may have appended fields.
+    this.pass(Math.max(0, length - 11))
+    const rest = {
+      ...(session !== null && { session }),
+      ...(alarms !== null && { alarms }),
+      ...(throttles && { throttles }),
+    }
+    return { kind, device, flakeAddress, shape, at, timestamp, seq, items, ...rest }
   }
 
   #items(): PropertyState[] {

@@ -1,11 +1,9 @@
 import {
+  type ActionPageCommand,
   actionAddress,
   actionPageAddress,
   actionRecord,
-  type BeginAction,
   type PageProgress,
-  type PutActionPage,
-  type PutOutcomes,
   pageDevicesMax,
   runningActionIndex,
 } from '#actors/action/action'
@@ -188,14 +186,14 @@ export class ActionRunner {
     await this.#storingPace.each(union(), () => {})
     if (!devices) throw new Problem('conflict', `an action is for at most ${actionDevicesMax} devices`)
     await this.#storingPace.each(pagesOf(devices), async ([page, names]) => {
-      const put: PutActionPage = { type: 'put', devices: names }
+      const put: ActionPageCommand = { type: 'put', devices: names }
       await ask(actionPageAddress(tenant, id, page), put, names.length * deviceBytes)
     })
     const action = {
       ...{ serviceIdentifier, updates, createdBy: author, total: devices.length },
       ...(desired && { desired }),
     }
-    await ask(actionAddress(tenant, id), { type: 'begin', action } satisfies BeginAction)
+    await ask(actionAddress(tenant, id), { type: 'begin', action })
     return { ...action, createdAt: system.world.now(), isDone: false }
   }
 
@@ -319,7 +317,7 @@ export class ActionRunner {
       }
       if (links.statusOf(tenant, device) === 'offline') {
         // Offline devices are not activated, because no request can be sent to them.
-        const decision = decideWrite(state, { type: 'write', service, values, schema })
+        const decision = decideWrite(state, { service, values, schema })
         if (decision.type === 'refuse') return outcomeOfRefusal(decision.problem)
         return this.#mayReconnect(state) ? undefined : absenceOf(action, device)
       }
@@ -350,7 +348,7 @@ export class ActionRunner {
     const { tenant, id } = action
     if (action.isEnded) return true
     const stored = action.takeOutcomes().map(async ([page, outcomes]) => {
-      const tell: PutOutcomes = { type: 'outcomes', outcomes }
+      const tell: ActionPageCommand = { type: 'outcomes', outcomes }
       const progress = (await this.#ask(actionPageAddress(tenant, id, page), tell)) as PageProgress | undefined
       if (!progress)
         action.putBack(

@@ -3,7 +3,7 @@ import { serviceIndex } from '#actors/device/declaration'
 import { deviceAddress } from '#actors/device/device'
 import { evaluateAllAlarms } from '#actors/device/evaluation'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
-import { type SweepDone, type SweepProgress, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import { Problem } from '#model/problem'
 import type { RuleViews } from '#rules/tenant-rules'
 import { namesOf, type Pages, pagesIn } from '#runtime/storage'
@@ -287,12 +287,12 @@ export class RuleSweep {
   }
 
   /** If a failed write discards this, the sweep is due again once the store is read. */
-  #store(tenant: string, command: SweepProgress): void {
+  #store(tenant: string, command: TenantCommand): void {
     this.#ask(tenant, command).catch(() => {})
   }
 
   /** Bypasses the overload limit, because the change was already accepted. */
-  #ask(tenant: string, command: SweepProgress | SweepDone): Promise<unknown> {
+  #ask(tenant: string, command: TenantCommand): Promise<unknown> {
     return this.#parts.system.ask(tenantAddress(tenant), command, 0)
   }
 

@@ -1,8 +1,9 @@
 import type { ProjectNotices } from '#actors/notice-bus'
 import { projectActor } from '#actors/project/project'
-import type { JobMoved, ProjectCommand, ProjectState, ScanRequest, Stage } from '#actors/project/state'
+import type { ProjectCommand, ProjectCommands, ProjectState, ScanRequest, Stage } from '#actors/project/state'
 import type { StoredRelease } from '#model/release'
 import type { RolloutBody } from '#model/rollout'
+import type { CommandOf } from '#runtime/actor'
 import { ActingActor, indexChangesOf, outcomeOf } from '#test/actors/acting-actor'
 import { RecordedLines } from '#test/actors/recording-notices'
 
@@ -71,7 +72,11 @@ export function putRollout(firmware: string, more: Partial<RolloutBody> = {}, id
   return { type: 'put_rollout', body: { firmware, percent: 100, ...more }, id, author }
 }
 
-export function moved(from: Stage | null, to: Stage | null, more: Partial<JobMoved> = {}): JobMoved {
+export function moved(
+  from: Stage | null,
+  to: Stage | null,
+  more: Partial<ProjectCommands['job_moved']> = {},
+): CommandOf<ProjectCommands, 'job_moved'> {
   const release = { firmware: '2.0.0', hardware: null, index: 0 }
   return { type: 'job_moved', release, rollout: null, from, to, ...more }
 }

@@ -1,15 +1,15 @@
 import type { SubscriberNotices } from '#actors/notice-bus'
 import {
-  type AdvanceMail,
   partsOfTopicRow,
   type SubscriberCommand,
+  type SubscriberCommands,
   type SubscriberState,
   topicIndex,
 } from '#actors/subscriber/state'
 import { subscriberActor } from '#actors/subscriber/subscriber'
 import type { Entry } from '#model/entry'
 import type { StoredSubscription } from '#model/subscription'
-import type { Decision, Recorded } from '#runtime/actor'
+import type { CommandOf, Decision, Recorded } from '#runtime/actor'
 import { ActingActor, now } from '#test/actors/acting-actor'
 import { RecordedLines } from '#test/actors/recording-notices'
 
@@ -79,7 +79,11 @@ export function subscriptionOf(fn: string, id: string, more: Partial<StoredSubsc
 }
 
 /** The report of a sent mail, which is the first one of the present hour. */
-export function sent(subscription: string, to: number, more: Partial<AdvanceMail> = {}): AdvanceMail {
+export function sent(
+  subscription: string,
+  to: number,
+  more: Partial<SubscriberCommands['advance']> = {},
+): CommandOf<SubscriberCommands, 'advance'> {
   return {
     type: 'advance',
     moves: [{ subscription, to }],

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type DeliveryCommand, type DeliveryState, deliveryActor, type WebhookEnded } from '#actors/delivery/delivery'
+import {
+  type DeliveryCommand,
+  type DeliveryCommands,
+  type DeliveryState,
+  deliveryActor,
+} from '#actors/delivery/delivery'
 import type { DeliveryHead } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { StoredWebhook } from '#model/webhook'
@@ -12,7 +17,7 @@ const event = { at: now - 5, device: 'A', value: 31, previous: 30, cause: { on: 
 const request = { type: 'request', request: { ...event, node: 'mail', template: 'words' } } as const
 const webhook = { type: 'webhook', request: { ...event, node: 'hook' } } as const
 
-const ended = (id: string, more: Partial<WebhookEnded> = {}): WebhookEnded => {
+const ended = (id: string, more: Partial<DeliveryCommands['webhook_ended']> = {}): DeliveryCommand => {
   return { type: 'webhook_ended', id, status: 'DELIVERED', result: 200, isTried: true, ...more }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { DesiredResult } from '#actors/device/commands'
+import type { DeviceCommand } from '#actors/device/commands'
 import type { DesiredOrder } from '#actors/device/desired'
 import { modifierFlags } from '#model/modifier'
 import { ServiceSchema } from '#model/service-schema'
@@ -90,7 +90,7 @@ test('a connection receives each change once, and a new connection receives all 
 })
 
 describe('the result of a desired value', () => {
-  const result = (id: string, status: 'OK' | 'REJECTED', propId = 1, message?: string): DesiredResult => ({
+  const result = (id: string, status: 'OK' | 'REJECTED', propId = 1, message?: string): DeviceCommand => ({
     ...{ type: 'desired_result', id },
     results: [{ propId, status, ...(message && { message }) }],
   })

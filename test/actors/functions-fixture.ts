@@ -1,4 +1,4 @@
-import type { AddRequest } from '#actors/delivery/delivery'
+import type { DeliveryCommands } from '#actors/delivery/delivery'
 import type { Condition } from '#model/condition'
 import type { Entry, Stamps } from '#model/entry'
 import type { StoredFunction } from '#model/function'
@@ -73,7 +73,9 @@ export function requestsOf(decision: Decision<Entry>): string[] {
 export function askedOf(decision: Decision<Entry>) {
   if (decision.type !== 'record') return []
   return (decision.tells ?? []).flatMap(({ to, command }) =>
-    to.kind === 'delivery' ? [{ fn: to.id, tenant: to.tenant, request: (command as AddRequest).request }] : [],
+    to.kind === 'delivery'
+      ? [{ fn: to.id, tenant: to.tenant, request: (command as DeliveryCommands['request']).request }]
+      : [],
   )
 }
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { AdvanceMail, MailState } from '#actors/subscriber/state'
+import type { MailState, SubscriberCommands } from '#actors/subscriber/state'
 import { mailAfter, mailHourMs, noMail } from '#actors/subscriber/subscriber'
 import { now } from '#test/actors/acting-actor'
 import { ActingSubscriber, sent, subscriptionOf } from '#test/actors/acting-subscriber'
@@ -30,7 +30,7 @@ describe('the result of a mail', () => {
   })
 
   const skipped = { reason: 'forbidden', count: 3 }
-  test.each<[string, AdvanceMail['outcome'], unknown]>([
+  test.each<[string, SubscriberCommands['advance']['outcome'], unknown]>([
     ['a mail', { sent: 'mail', of: 1 }, { type: 'count', sent: 1 }],
     ['a digest of seven mails', { sent: 'digest', of: 7 }, { type: 'count', digests: 1, digested: 7 }],
     ['three skipped mails', { passed: 'forbidden', count: 3 }, { type: 'count', passed: skipped }],

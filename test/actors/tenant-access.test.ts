@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { AddApiKey, AddProvisioningKey, TenantCommand } from '#actors/tenant/commands'
+import type { TenantCommand, TenantCommands } from '#actors/tenant/commands'
 import { keysMax } from '#actors/tenant/keys'
 import { rolesMax } from '#actors/tenant/roles'
 import { isExpired, type KeyKind } from '#actors/tenant/state'
@@ -19,11 +19,11 @@ class AccessTenant extends ActingTenant {
     return this.act({ type: 'put_role', role, grants })
   }
 
-  addApiKey(id: string, more: Partial<AddApiKey> = {}): Decision<Entry> {
+  addApiKey(id: string, more: Partial<TenantCommands['add_api_key']> = {}): Decision<Entry> {
     return this.act({ type: 'add_api_key', id, name: `api ${id}`, hash: hash(1), roles: [], expiresAt: null, ...more })
   }
 
-  addProvisioningKey(id: string, more: Partial<AddProvisioningKey> = {}): Decision<Entry> {
+  addProvisioningKey(id: string, more: Partial<TenantCommands['add_provisioning_key']> = {}): Decision<Entry> {
     const key = { id, name: `prov ${id}`, hash: hash(2), expiresAt: null, maxDevices: null }
     return this.act({ type: 'add_provisioning_key', ...key, ...more })
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Write, WriteOrder } from '#actors/device/commands'
+import type { DeviceCommand, DeviceCommands, WriteOrder } from '#actors/device/commands'
 import { modifierFlags } from '#model/modifier'
 import { ServiceSchema } from '#model/service-schema'
 import { ActingDevice, hello, report, shapeOf } from '#test/actors/acting-device'
@@ -26,12 +26,16 @@ function declared(): ActingDevice {
   return device
 }
 
-function write(values: Readonly<Record<string, unknown>>, more: Partial<Write> = {}): Write {
+function write(values: Readonly<Record<string, unknown>>, more: Partial<DeviceCommands['write']> = {}): DeviceCommand {
   return { type: 'write', service: 'svc', values, schema, ...more }
 }
 
 /** The order to the device as propIds and values, or the code, text and details of the error. */
-function outcome(values: Readonly<Record<string, unknown>>, more: Partial<Write> = {}, device = declared()) {
+function outcome(
+  values: Readonly<Record<string, unknown>>,
+  more: Partial<DeviceCommands['write']> = {},
+  device = declared(),
+) {
   const decision = device.act(write(values, more))
   if (decision.type === 'refuse') {
     const { code, message, details } = decision.problem
@@ -65,7 +69,7 @@ describe('a write', () => {
     ])
   })
 
-  test.each<[string, ActingDevice, Partial<Write>]>([
+  test.each<[string, ActingDevice, Partial<DeviceCommands['write']>]>([
     ['a device that does not exist', new ActingDevice(), {}],
     ['a service that the device lacks', declared(), { service: 'other' }],
   ])('to %s is 404 before any other error', (_, device, more) => {

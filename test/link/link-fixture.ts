@@ -4,7 +4,7 @@ import { unlimitedMemory } from '#actors/device/memory'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { type NoticeBus, noticeBus } from '#actors/notice-bus'
-import { type AdmitDevice, tenantAddress } from '#actors/tenant/commands'
+import { type TenantCommands, tenantAddress } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
 import { linkCodecs } from '#link/codecs'
 import type { LinkOpening } from '#link/link'
@@ -121,7 +121,10 @@ export class LinkFixture {
   }
 
   /** Creates a device, with a secret by default. */
-  async addDevice(device: string, more: Partial<AdmitDevice> = { secretHash: new Uint8Array(32) }): Promise<void> {
+  async addDevice(
+    device: string,
+    more: Partial<TenantCommands['admit_device']> = { secretHash: new Uint8Array(32) },
+  ): Promise<void> {
     this.runtime.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {}, ...more })
     await this.settle()
   }

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type AddRequest, type DeliveryState, deliveryActor, deliveryAddress } from '#actors/delivery/delivery'
+import { type DeliveryCommands, type DeliveryState, deliveryActor, deliveryAddress } from '#actors/delivery/delivery'
 import { deviceAddress } from '#actors/device/device'
 import { directoryActor } from '#actors/directory/directory'
 import { activeTenants } from '#actors/directory/queries'
@@ -23,7 +23,7 @@ import type { StoredRecipient } from '#notifications/recipient-access'
 import { Webhooks } from '#notifications/webhooks'
 import { FunctionViews } from '#rules/function-views'
 import type { AnyDefinition } from '#runtime/activation'
-import type { ActorAddress } from '#runtime/actor'
+import type { ActorAddress, CommandOf } from '#runtime/actor'
 import { StoreListing } from '#store/store-listing'
 import { deviceWith, noRuleViews } from '#test/actors/acting-device'
 import { subscriptionOf } from '#test/actors/acting-subscriber'
@@ -320,7 +320,7 @@ export class DeliveryFixture {
   }
 }
 
-export function requestOf(at: number, value: number, device = 'A'): AddRequest {
+export function requestOf(at: number, value: number, device = 'A'): CommandOf<DeliveryCommands, 'request'> {
   const cause = { on: 'property', service: 'svc', propId: 1 } as const
   return { type: 'request', request: { at, device, node: 'mail', template: 'words', value, previous: null, cause } }
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { recordActor, recordsWithoutEntry } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import type { AnyDefinition } from '#runtime/activation'
-import { type ActorDefinition, answer } from '#runtime/actor'
+import { answer, type NoFields } from '#runtime/actor'
 import { openRuntime } from '#test/runtime/runtime-fixture'
 
 interface Note {
@@ -10,11 +10,11 @@ interface Note {
 }
 
 /** Stores a text; `read` returns it. */
-const brief: ActorDefinition<Note, { type: 'put' | 'read' | 'throw'; text?: string }, Entry> = recordActor({
+const brief = recordActor<Note, { put: { text: string }; read: NoFields; throw: NoFields }>({
   kind: 'note',
   records: { text: 'note' },
   isBrief: true,
-  empty: (): Note => ({ text: undefined }),
+  empty: () => ({ text: undefined }),
   put(state, { value }) {
     state.text = value as string
   },

@@ -105,6 +105,21 @@ describe('a reminder', () => {
   })
 })
 
+test('a reminder waits for its time, also after the clock is set back', async () => {
+  const world = new ManualWorld()
+  const now = world.now.bind(world)
+  const fired: number[] = []
+  const reminders = new Reminders(world, () => fired.push(world.now()))
+  reminders.start()
+  const dueAt = now() + 1_000
+  reminders.set(a, dueAt)
+  world.now = () => now() - 500
+  await world.advance(1_000)
+  expect(fired).toEqual([])
+  await world.advance(500)
+  expect(fired).toEqual([dueAt])
+})
+
 test('the reminders of one tenant are dropped, and can be set again', async () => {
   const world = new ManualWorld()
   const fired: string[] = []

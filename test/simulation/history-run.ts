@@ -211,8 +211,8 @@ class HistoryRun {
 
   /** The body of the answer; undefined: refused. */
   async #asked(name: string, request: SimulatedRequest): Promise<string | undefined> {
-    const answer = await this.#pumped(answerOf(this.#server.call(name, request)))
-    return 'refused' in answer ? undefined : answer.body
+    const { body, refused } = await this.#pumped(answerOf(this.#server.call(name, request)))
+    return refused === undefined ? body : undefined
   }
 
   #allowWrites(): void {

@@ -118,17 +118,17 @@ export class OfferChecker {
   async #download({ id, url, sha256 }: Order, from: number, to: number): Promise<Piece> {
     const { pathname, searchParams } = new URL(url)
     if (!pathname.endsWith(`/updates/images/${sha256}`)) this.#witness.report(`${sha256} is offered at ${url}`)
-    const answer = await answerOf(
+    const { body, refused } = await answerOf(
       this.#server.call('readImage', {
         parameters: { sha256 },
         query: Object.fromEntries(searchParams),
         headers: { range: `bytes=${from}-${to - 1}` },
       }),
     )
-    if (!('refused' in answer)) return { text: answer.body }
-    if (answer.refused !== 'not_found') {
-      if (answer.refused !== 'storage' && answer.refused !== 'overloaded')
-        this.#witness.report(`the image at ${url} is refused: ${answer.refused}`)
+    if (refused === undefined) return { text: body }
+    if (refused !== 'not_found') {
+      if (refused !== 'storage' && refused !== 'overloaded')
+        this.#witness.report(`the image at ${url} is refused: ${refused}`)
       return 'not now'
     }
     if (this.#isRunning(id)) this.#witness.report(`the image at ${url} is gone, and an update of it is running`)

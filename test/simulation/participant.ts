@@ -1,7 +1,7 @@
 import type { SeededRandom } from '#bench/random'
 import type { Register } from '#test/simulation/register'
-import type { Attempt, Outcome } from '#test/simulation/simulated-requests'
-import type { SimulatedServer } from '#test/simulation/simulated-server'
+import type { Attempt } from '#test/simulation/simulated-requests'
+import { answerOf, type Outcome, type SimulatedRequest, type SimulatedServer } from '#test/simulation/simulated-server'
 import type { Witness } from '#test/simulation/witness'
 
 export interface Stage {
@@ -38,6 +38,16 @@ export abstract class Participant<Parts> {
   /** One of the items, of which there is at least one. */
   protected pick<T>(from: readonly T[]): T {
     return from[this.random.below(from.length)] as T
+  }
+
+  /** The outcome of a request. A process that dies meanwhile never answers. */
+  protected async answerTo(name: string, request: SimulatedRequest): Promise<Outcome> {
+    this.inFlight++
+    try {
+      return await answerOf(this.server.call(name, request))
+    } finally {
+      this.inFlight--
+    }
   }
 
   /** Reports the failure of a task. */

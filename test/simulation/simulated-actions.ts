@@ -1,4 +1,3 @@
-import { Problem } from '#model/problem'
 import { Participant } from '#test/simulation/participant'
 import type { Participants } from '#test/simulation/participants'
 import { mayDo } from '#test/simulation/reference-filter'
@@ -13,8 +12,7 @@ import {
   targetOf,
 } from '#test/simulation/simulated-heater'
 import type { Person } from '#test/simulation/simulated-person'
-import type { Outcome } from '#test/simulation/simulated-requests'
-import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
+import type { Outcome, SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 import type { Ground } from '#test/simulation/witness'
 
 type Row = Readonly<Record<string, unknown>> & { readonly deviceIdentifier: string; readonly status: string }
@@ -169,20 +167,12 @@ export class SimulatedActions extends Participant<Parts> {
   }
 
   async #read(action: StartedAction): Promise<void> {
-    const server = this.server
     const known = action.shown
     const wasDone = action.isDone
-    let entry: ReadAction
-    try {
-      const { body } = await server.call('readAction', { parameters: { actionId: action.id } })
-      entry = JSON.parse(body)
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error
-      if (error.code === 'not_found') this.witness.report(`${nameOf(action)} was accepted, and is gone`)
-      return
-    }
-    // A dead process sends no answers.
-    if (server !== this.server) return
+    const { body, refused } = await this.answerTo('readAction', { parameters: { actionId: action.id } })
+    if (refused === 'not_found') this.witness.report(`${nameOf(action)} was accepted, and is gone`)
+    if (refused !== undefined) return
+    const entry: ReadAction = JSON.parse(body)
     const settled = entry.devices.filter(({ status }) => status !== 'PENDING')
     action.shown = new Map([...action.shown, ...settled.map((row) => [row.deviceIdentifier, row] as const)])
     action.isDone ||= entry.state === 'done'

@@ -8,8 +8,8 @@ import { Register, unordered } from '#test/simulation/register'
 import { counterService } from '#test/simulation/simulated-device'
 import { heaterService } from '#test/simulation/simulated-heater'
 import type { Person } from '#test/simulation/simulated-person'
-import type { Attempt, Outcome } from '#test/simulation/simulated-requests'
-import type { SimulatedServer } from '#test/simulation/simulated-server'
+import type { Attempt } from '#test/simulation/simulated-requests'
+import type { Outcome, SimulatedServer } from '#test/simulation/simulated-server'
 
 /** A binding; without both fields: all devices. */
 export interface BoundTo {

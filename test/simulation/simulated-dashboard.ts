@@ -146,50 +146,50 @@ export class SimulatedDashboard implements Peer {
   /** Takes one step towards the connection. */
   async #enter(): Promise<void> {
     if (this.#limitBytes === undefined || this.#isEntering) return
-    const server = this.#server
     this.#isEntering = true
-    if (!this.#session) await this.#signIn(server)
-    else if (!this.#ticket) await this.#askTicket(server, this.#session)
-    else this.#open(server, this.#session, this.#ticket, this.#limitBytes)
-    if (server === this.#server) this.#isEntering = false
+    if (!this.#session) await this.#signIn()
+    else if (!this.#ticket) await this.#askTicket(this.#session)
+    else this.#open(this.#session, this.#ticket, this.#limitBytes)
+    this.#isEntering = false
   }
 
-  async #signIn(server: SimulatedServer): Promise<void> {
+  async #signIn(): Promise<void> {
     const { person } = this
+    const server = this.#server
     const { moment } = this.#witness
     const session = person.signIn()
-    const answer = await answerOf(server.call('readToken', person.credentials))
-    if (server !== this.#server) return
+    const { body, refused } = await answerOf(server.call('readToken', person.credentials))
     const states = person.state.since(moment).map(({ value }) => value)
-    if ('refused' in answer) {
+    if (refused !== undefined) {
       person.sessions.delete(session)
       this.#limitBytes = undefined
-      if (answer.refused === 'unauthorized') {
+      if (refused === 'unauthorized') {
         this.#witness.count('refused to sign in')
         if (states.every((state) => state === 'active')) this.#report('may sign in, and is refused')
-      } else this.#mustBeForNow(answer.refused)
+      } else this.#mustBeForNow(refused)
       return
     }
     if (!states.includes('active')) this.#report(`signs in, being ${states.join(' or ')}`)
     this.#witness.count('signed in')
-    const account = session.begun(answer.body, server.now())
+    const account = session.begun(body, server.now())
     this.#session = session
     if (account !== this.#account) this.#needsRead = true
     this.#account = account
   }
 
-  async #askTicket(server: SimulatedServer, session: Session): Promise<void> {
+  async #askTicket(session: Session): Promise<void> {
+    const server = this.#server
     const at = server.now()
     const wasOver = session.isSurelyOver(at)
-    const answer = await answerOf(server.call('createTicket', { authorization: session.authorization }))
-    if (server !== this.#server) return
-    if (!('refused' in answer)) {
+    const { body, refused } = await answerOf(server.call('createTicket', { authorization: session.authorization }))
+    if (refused === undefined) {
       if (wasOver) this.#report('has a ticket, and its session is over')
-      this.#ticket = { text: JSON.parse(answer.body).ticket, at }
-    } else this.#refusedBy(session, answer.refused)
+      this.#ticket = { text: JSON.parse(body).ticket, at }
+    } else this.#refusedBy(session, refused)
   }
 
-  #open(server: SimulatedServer, session: Session, ticket: { text: string; at: number }, limitBytes: number): void {
+  #open(session: Session, ticket: { text: string; at: number }, limitBytes: number): void {
+    const server = this.#server
     const { context, eventSocketHandler } = server.assembly
     this.#ticket = undefined
     const wasOver = session.isSurelyOver(server.now())
@@ -248,7 +248,7 @@ export class SimulatedDashboard implements Peer {
     const read = await this.#ask('listDevices', { depth: 2 })
     if (!read) return
     const { answer, moment, isStale } = read
-    if ('refused' in answer) {
+    if (answer.refused !== undefined) {
       if (!this.person.mayLack(moment, (grants) => mayRead(grants, 'service'))) this.#report('may read, and is refused')
       if (isStale) return
       this.#witness.count('may read nothing')
@@ -276,7 +276,7 @@ export class SimulatedDashboard implements Peer {
     const read = await this.#ask(list, query)
     if (!read) return
     const { answer, moment, isStale } = read
-    if ('refused' in answer) {
+    if (answer.refused !== undefined) {
       if (!this.person.mayLack(moment, (grants) => mayRead(grants, resource))) this.#report(`may read ${resource}`)
       if (!isStale) view.replace([], Math.max(this.#lastReceived, this.#position))
       return
@@ -298,9 +298,8 @@ export class SimulatedDashboard implements Peer {
     const { moment } = this.#witness
     const wasOver = session.isSurelyOver(server.now())
     const answer = await answerOf(server.call(list, { query, authorization: session.authorization }))
-    if (server !== this.#server) return undefined
     if (this.#socket === socket) this.#reads.delete(list)
-    if ('refused' in answer) {
+    if (answer.refused !== undefined) {
       if (!this.#isForbidden(session, answer.refused)) return undefined
     } else if (wasOver) this.#report(`reads ${list}, and its session is over`)
     // A read that began before a RESYNC may lack events that were not sent.

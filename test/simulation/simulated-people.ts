@@ -1,4 +1,3 @@
-import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import { Participant, type Stage } from '#test/simulation/participant'
 import { grantsOfMembers, randomGrants, roleByGroup, viewer } from '#test/simulation/random-grants'
@@ -157,16 +156,14 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
     const parameters = { name: person.name }
     const { context } = this.server.assembly
     const { moment } = this.witness
-    try {
-      const shown = JSON.parse((await this.server.call('readUser', { parameters })).body)
-      const { roles, state, email = null } = shown
-      person.account = shown.resourceIdentifier
+    const { body, refused } = await this.answerTo('readUser', { parameters })
+    if (refused === 'not_found') person.state.found('gone', moment)
+    else {
+      const { resourceIdentifier, roles, state, email = null } = JSON.parse(body)
+      person.account = resourceIdentifier
       person.state.found(state, moment)
       person.roles.found(roles, moment)
       person.address.found(email, moment)
-    } catch (error) {
-      if (!(error instanceof Problem && error.code === 'not_found')) throw error
-      person.state.found('gone', moment)
     }
     person.sameSince = context.events.hub.publishedTo('default')
     const listed = person.state.certain === 'gone' ? '[]' : await this.#sessionsOf(person)
@@ -309,13 +306,12 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
 
   /** Runs a task, during which no other one changes the state of the account. */
   #alone(person: Person, task: () => Promise<unknown>): void {
-    const server = this.server
     person.isBusy = true
-    task()
-      .catch((error) => this.witness.faults.push(error))
-      .finally(() => {
-        if (server === this.server) person.isBusy = false
-      })
+    this.watch(
+      task().finally(() => {
+        person.isBusy = false
+      }),
+    )
   }
 
   #send(edit: Edit): void {
@@ -324,29 +320,17 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
 
   /** The answer; undefined if there is none, or a refusal. */
   async #ask({ name, request, makes, ends = [], mayBeRefused = () => false }: Edit): Promise<string | undefined> {
-    const server = this.server
-    this.inFlight++
     const ending = endRequested(ends)
-    let problem: Problem | undefined
-    let answer: string | undefined
-    try {
-      answer = (await server.call(name, request)).body
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error
-      problem = error
-    }
-    if (server !== this.server) return undefined
-    this.inFlight--
-    this.witness.count(`${name} ${problem?.code ?? 'stored'}`)
+    const { body, refused } = await this.answerTo(name, request)
+    this.witness.count(`${name} ${refused ?? 'stored'}`)
     // The change may have reached the disk: the server then has it when the store is read again.
-    if (problem?.code === 'storage') return undefined
-    if (!problem) {
+    if (refused === 'storage') return undefined
+    if (refused === undefined) {
       for (const made of makes) made.stored(this.witness.moment)
       ending.done()
-      return answer
+      return body
     }
-    if (problem.code !== 'overloaded' && !mayBeRefused())
-      this.witness.report(`${name}: ${problem.code} ${problem.message}`)
+    if (refused !== 'overloaded' && !mayBeRefused()) this.witness.report(`${name}: ${refused}`)
     for (const made of makes) made.refused()
     ending.refused()
     return undefined

@@ -128,12 +128,7 @@ export class Person {
 
   constructor(
     name: string,
-    start: {
-      roles: Register<readonly string[]>
-      state: Register<PersonState>
-      address: Register<string | null>
-      isOffline: boolean
-    },
+    start: Pick<Person, 'roles' | 'state' | 'address' | 'isOffline'>,
     table: Roles,
     witness: Witness,
   ) {

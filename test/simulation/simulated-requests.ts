@@ -1,14 +1,6 @@
-import { Problem } from '#model/problem'
 import { Participant } from '#test/simulation/participant'
 import type { Session } from '#test/simulation/simulated-person'
-import type { SimulatedRequest } from '#test/simulation/simulated-server'
-
-/** An answer. `status`: 0 if the answer can never arrive, because the process died. */
-export interface Outcome {
-  readonly status: number
-  readonly body: string
-  readonly refused?: Problem['code']
-}
+import type { Outcome, SimulatedRequest } from '#test/simulation/simulated-server'
 
 export interface Attempt {
   readonly isKeyed: boolean
@@ -76,7 +68,7 @@ export class SimulatedRequests extends Participant<Parts> {
     const attempt = { isKeyed: true, isFirst: tries === 1, isOver: keyed.final !== undefined }
     const { status, body, refused } = await this.#send(keyed.tracked, { key: keyed.key }, attempt)
     // Only a returned answer is final: a thrown refusal is temporary.
-    if (status === 0 || refused !== undefined) {
+    if (refused !== undefined) {
       if (refused === 'unprocessable') this.#report(keyed, `is refused as another request`)
       return
     }
@@ -93,27 +85,13 @@ export class SimulatedRequests extends Participant<Parts> {
     const other = { ...keyed.tracked, sent: () => () => {} }
     const attempt = { isKeyed: true, isFirst: false, isOver: true }
     const { status, refused } = await this.#send(other, { key: keyed.key, query: { other: true } }, attempt)
-    if (status !== 0 && refused === undefined)
-      this.#report(keyed, `is used for two requests, the second answered ${status}`)
+    if (refused === undefined) this.#report(keyed, `is used for two requests, the second answered ${status}`)
   }
 
   async #send({ name, request, sent }: TrackedRequest, more: SimulatedRequest, attempt: Attempt): Promise<Outcome> {
-    const server = this.server
-    this.inFlight++
     const onOutcome = sent(attempt)
-    const wasOver = this.parts.sessionBy(request.authorization ?? '')?.isSurelyOver(server.now()) ?? false
-    let outcome: Outcome
-    try {
-      const { status, body } = await server.call(name, { ...request, ...more })
-      outcome = { status, body }
-    } catch (error) {
-      // Answers of a dead process do not count.
-      if (server !== this.server) return { status: 0, body: '' }
-      if (!(error instanceof Problem)) throw error
-      outcome = { status: error.kind.status, body: '', refused: error.code }
-    }
-    if (server !== this.server) return { status: 0, body: '' }
-    this.inFlight--
+    const wasOver = this.parts.sessionBy(request.authorization ?? '')?.isSurelyOver(this.server.now()) ?? false
+    const outcome = await this.answerTo(name, { ...request, ...more })
     this.witness.count(`${name} ${outcome.refused ?? outcome.status}`)
     if (wasOver && outcome.refused === undefined)
       this.witness.report(`${name} is answered ${outcome.status}, and the caller's session is over`)

@@ -1,4 +1,3 @@
-import { Problem } from '#model/problem'
 import { Participant } from '#test/simulation/participant'
 import { Register, type Version } from '#test/simulation/register'
 import { boostId, degreesId, fanId, heaterService, targetId } from '#test/simulation/simulated-heater'
@@ -12,6 +11,8 @@ const namings = [
   {},
 ] as const
 
+const parameters = { serviceIdentifier: heaterService }
+
 type Naming = Readonly<Record<number, string>>
 
 /** Changes the names of the heater's properties during the run. */
@@ -19,10 +20,6 @@ export class SimulatedSchema extends Participant<undefined> {
   readonly #names = new Register<Naming>({})
   /** Unanswered changes: the offset of each in the stream. */
   readonly #open = new Map<Version<Naming>, number>()
-
-  override get isIdle(): boolean {
-    return this.#open.size === 0
-  }
 
   override moveTo(server: SimulatedServer): void {
     super.moveTo(server)
@@ -40,14 +37,10 @@ export class SimulatedSchema extends Participant<undefined> {
   }
 
   async read(): Promise<Naming> {
-    try {
-      const { body } = await this.server.call('readSchema', { parameters: { serviceIdentifier: heaterService } })
-      const named = Object.entries<{ name: string }>(JSON.parse(body).schema.properties)
-      return Object.fromEntries(named.map(([propId, { name }]) => [Number(propId), name]))
-    } catch (error) {
-      if (error instanceof Problem && error.code === 'not_found') return {}
-      throw error
-    }
+    const { body, refused } = await this.answerTo('readSchema', { parameters })
+    if (refused === 'not_found') return {}
+    const named = Object.entries<{ name: string }>(JSON.parse(body).schema.properties)
+    return Object.fromEntries(named.map(([propId, { name }]) => [Number(propId), name]))
   }
 
   /** A device receives a write that used a property name: the name's meaning must be stored by now. */
@@ -68,26 +61,17 @@ export class SimulatedSchema extends Participant<undefined> {
   }
 
   async #put(names: Naming): Promise<void> {
-    const server = this.server
     const version = this.#names.request(names, this.witness.moment)
     const properties = Object.fromEntries(
       Object.entries(names).map(([propId, name]) => [`0x${Number(propId).toString(16)}`, { name }]),
     )
-    let problem: Problem | undefined
-    const parameters = { serviceIdentifier: heaterService }
-    const answer = server.call('putSchema', { parameters, body: { name: 'Heater', properties } })
+    const answer = this.answerTo('putSchema', { parameters, body: { name: 'Heater', properties } })
     // The turn has run by now.
     this.#open.set(version, this.#head.taken)
-    try {
-      await answer
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error
-      problem = error
-    }
-    if (server !== this.server) return
+    const { refused } = await answer
     this.#open.delete(version)
-    if (!problem) this.#names.stored(version, this.witness.moment)
-    else if (problem.code === 'overloaded') this.#names.refused(version)
-    else if (problem.code !== 'storage') this.witness.report(`putSchema: ${problem.code}`)
+    if (refused === undefined) this.#names.stored(version, this.witness.moment)
+    else if (refused === 'overloaded') this.#names.refused(version)
+    else if (refused !== 'storage') this.witness.report(`putSchema: ${refused}`)
   }
 }

@@ -248,14 +248,19 @@ function pathOf({ entry }: Binding, parameters: unknown): string {
   return entry.path.replace(/:(\w+)/g, (_, name: string) => given[name] ?? '')
 }
 
-export type Answer = Awaited<ReturnType<SimulatedServer['call']>> | { readonly refused: string }
-
 /** An answer, or the code of a refusal. */
-export async function answerOf(call: ReturnType<SimulatedServer['call']>): Promise<Answer> {
+export interface Outcome {
+  readonly status: number
+  readonly body: string
+  readonly headers?: Reply['headers']
+  readonly refused?: Problem['code']
+}
+
+export async function answerOf(call: ReturnType<SimulatedServer['call']>): Promise<Outcome> {
   try {
     return await call
   } catch (error) {
-    if (error instanceof Problem) return { refused: error.code }
-    throw error
+    if (!(error instanceof Problem)) throw error
+    return { status: error.kind.status, body: '', refused: error.code }
   }
 }

@@ -2,7 +2,7 @@ import { replacedMsMax } from '#actors/session/state'
 import { Participant } from '#test/simulation/participant'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import { endRequested, type Person, type Session } from '#test/simulation/simulated-person'
-import { answerOf, type SimulatedRequest } from '#test/simulation/simulated-server'
+import type { SimulatedRequest } from '#test/simulation/simulated-server'
 
 /** Routes that any valid token opens, with any permissions. */
 const opened: readonly (readonly [name: string, request: SimulatedRequest])[] = [
@@ -144,18 +144,7 @@ export class SimulatedSessions extends Participant<{ readonly people: SimulatedP
   }
 
   #ask(name: string, request: SimulatedRequest, onAnswer: (refused: string | undefined, body: string) => void): void {
-    const server = this.server
-    this.inFlight++
-    answerOf(server.call(name, request)).then(
-      (answer) => {
-        // Answers of a dead process do not count.
-        if (server !== this.server) return
-        this.inFlight--
-        if ('refused' in answer) onAnswer(answer.refused, '')
-        else onAnswer(undefined, answer.body)
-      },
-      (error) => this.witness.faults.push(error),
-    )
+    this.watch(this.answerTo(name, request).then(({ refused, body }) => onAnswer(refused, body)))
   }
 
   #randomSession(isMeant: (session: Session) => boolean): readonly [Person, Session] | readonly [] {

@@ -7,7 +7,6 @@ import { Register, unordered } from '#test/simulation/register'
 import { idIn } from '#test/simulation/simulated-alarms'
 import type { KnownFunction } from '#test/simulation/simulated-functions'
 import type { Person } from '#test/simulation/simulated-person'
-import type { Outcome } from '#test/simulation/simulated-requests'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 
 export interface KnownSubscription {
@@ -78,7 +77,14 @@ export class SimulatedSubscribers extends Participant<Parts> {
     this.parts.requests.ask({
       name: 'unsubscribeByLink',
       request: { parameters: { subscriptionId: id }, query: Object.fromEntries(searchParams) },
-      sent: ({ isFirst }) => this.#changeOf(known, null, isFirst, (status) => this.#mustBe(204, status, url)),
+      sent: (attempt) => {
+        const changed = known && this.changing(known.locale, null, attempt)
+        return (outcome) => {
+          const { status, refused } = outcome
+          if (refused === undefined && status !== 204) this.witness.report(`${url} answers ${status}`)
+          changed?.(outcome)
+        }
+      },
     })
   }
 
@@ -199,7 +205,7 @@ export class SimulatedSubscribers extends Participant<Parts> {
     this.parts.requests.ask({
       name: 'updateSubscription',
       request: { as: known.account, parameters: { subscriptionId: known.id }, body: { locale } },
-      sent: ({ isFirst, isOver }) => this.#changeOf(known, locale, isFirst && !isOver),
+      sent: (attempt) => this.changing(known.locale, locale, attempt),
     })
   }
 
@@ -207,23 +213,8 @@ export class SimulatedSubscribers extends Participant<Parts> {
     this.parts.requests.ask({
       name: 'unsubscribe',
       request: { as: known.account, parameters: { subscriptionId: known.id } },
-      sent: ({ isFirst, isOver }) => this.#changeOf(known, null, isFirst && !isOver),
+      sent: (attempt) => this.changing(known.locale, null, attempt),
     })
-  }
-
-  #changeOf(known: KnownSubscription | undefined, locale: string | null, isFirst: boolean, check = (_: number) => {}) {
-    const version = known?.locale.request(locale, this.witness.moment)
-    return ({ status, refused }: Outcome) => {
-      if (refused === undefined) check(status)
-      if (!known || !version) return
-      if (!isFirst || refused === 'storage') known.locale.lost(this.witness.moment, [version])
-      else if (status >= 300) known.locale.refused(version)
-      else known.locale.stored(version, this.witness.moment)
-    }
-  }
-
-  #mustBe(wanted: number, status: number, what: string): void {
-    if (status !== wanted && status !== 0) this.witness.report(`${what} answers ${status}`)
   }
 }
 

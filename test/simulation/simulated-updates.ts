@@ -1,12 +1,10 @@
 import { RequestEnded } from '#http/body-stream'
-import { Problem } from '#model/problem'
 import type { World } from '#runtime/world'
 import { OfferChecker } from '#test/simulation/offer-checker'
 import { Participant } from '#test/simulation/participant'
 import type { Participants } from '#test/simulation/participants'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
-import type { Outcome } from '#test/simulation/simulated-requests'
-import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
+import type { Outcome, SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 
 export const project = 'boiler'
 const parameters = { project }
@@ -76,7 +74,7 @@ export class SimulatedUpdates extends Participant<Parts> {
   hook(devices: readonly string[] | null, by: SimulatedRequest = this.#author()): void {
     const body = devices ? { devices } : {}
     const named = { parameters: { projectIdentifier: project }, bodyBytes: Buffer.from(JSON.stringify(body)) }
-    this.watch(this.#alone(this.server.call('callUpdateHook', { ...by, ...named })))
+    this.watch(this.answerTo('callUpdateHook', { ...by, ...named }))
   }
 
   /** All outcomes are known: earlier pins do not count any more. */
@@ -145,7 +143,7 @@ export class SimulatedUpdates extends Participant<Parts> {
   /** Checks the answer to a requested update. */
   #onOutcome({ name, firmware }: SimulatedDevice, { status, body, refused }: Outcome): void {
     if (refused !== undefined || status !== 200) {
-      const isOver = status === 0 || status === 404 || silentRefusals.has(refused)
+      const isOver = status === 404 || silentRefusals.has(refused)
       if (!isOver) this.witness.report(`updating ${name} is refused: ${refused ?? `${status} ${body}`}`)
       return
     }
@@ -191,7 +189,7 @@ export class SimulatedUpdates extends Participant<Parts> {
       image,
     }
     const upload = before ? { ...before, ...(random.next() < 0.2 && { image: `${before.image}!` }) } : made
-    this.watch(this.#alone(random.next() < 0.6 ? this.#send(upload, 0, undefined) : this.#sendParts(upload)))
+    this.watch(random.next() < 0.6 ? this.#send(upload, 0, undefined) : this.#sendParts(upload))
   }
 
   async #sendParts(upload: Upload): Promise<void> {
@@ -210,7 +208,7 @@ export class SimulatedUpdates extends Participant<Parts> {
     if (to === from) return
     const deletions = this.#deletions
     const answer = await this.#put(upload, headers, from, to ?? length)
-    if (answer === undefined || answer.status === 202) return
+    if (!answer || answer.refused !== undefined || answer.status === 202) return
     const name = nameOf(upload)
     const before = this.#releases.get(name)
     if (before && before.image !== upload.image) this.witness.report(`release ${name} has other bytes now`)
@@ -221,30 +219,17 @@ export class SimulatedUpdates extends Participant<Parts> {
 
   async #put(upload: Upload, headers: Readonly<Record<string, string>>, from: number, to: number) {
     const { firmware, hardware, index, image } = upload
-    const server = this.server
     const bytes = Buffer.from(image.slice(from, to))
     const goneAt = this.random.next() < 0.1 ? this.random.below(bytes.length + 1) : bytes.length
     this.images.add(image)
     const query = { index, ...(hardware !== undefined && { hardware }) }
-    const pieces = chunkedBody(bytes, goneAt, server.assembly.context.world)
+    const pieces = chunkedBody(bytes, goneAt, this.server.assembly.context.world)
     try {
-      return await server.call('putRelease', { parameters: { project, firmware }, query, headers, pieces })
+      return await this.answerTo('putRelease', { parameters: { project, firmware }, query, headers, pieces })
     } catch (error) {
-      // Answers of a dead process do not count.
-      if (error instanceof RequestEnded || error instanceof Problem || server !== this.server) return undefined
+      if (error instanceof RequestEnded) return undefined
       throw error
     }
-  }
-
-  async #alone<T>(task: Promise<T>): Promise<void> {
-    const server = this.server
-    this.inFlight++
-    try {
-      await task
-    } catch (error) {
-      if (server === this.server && !(error instanceof Problem)) throw error
-    }
-    if (server === this.server) this.inFlight--
   }
 
   #randomDevices(): readonly string[] {

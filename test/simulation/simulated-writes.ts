@@ -13,8 +13,8 @@ import {
   targetIn,
   targetOf,
 } from '#test/simulation/simulated-heater'
-import type { Attempt, Outcome } from '#test/simulation/simulated-requests'
-import type { SimulatedServer } from '#test/simulation/simulated-server'
+import type { Attempt } from '#test/simulation/simulated-requests'
+import type { Outcome, SimulatedServer } from '#test/simulation/simulated-server'
 
 type Parts = Pick<Participants, 'requests' | 'schema'> & { readonly devices: readonly SimulatedDevice[] }
 

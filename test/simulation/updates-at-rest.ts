@@ -253,9 +253,9 @@ export class UpdatesAtRest {
     const { devices, people } = this.#parts
     const { server } = this.#run
     const read = async <T>(name: string, more: object = {}): Promise<T | undefined> => {
-      const answer = await answerOf(server.call(name, { parameters: { ...parameters, ...more } }))
-      if (!('refused' in answer)) return JSON.parse(answer.body)
-      if (answer.refused !== 'not_found') throw new Error(`${name}: ${answer.refused}`)
+      const { body, refused } = await answerOf(server.call(name, { parameters: { ...parameters, ...more } }))
+      if (refused === undefined) return JSON.parse(body)
+      if (refused !== 'not_found') throw new Error(`${name}: ${refused}`)
       return undefined
     }
     const pins = new Map<string, string>()

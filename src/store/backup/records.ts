@@ -90,39 +90,45 @@ export class RecordWriter {
  * @throws BackupError; errors of the source
  */
 export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<BackupItem> {
-  const reader = new RecordReader(new ByteSource(openBlocks(source)))
-  const head = await reader.head()
-  yield { kind: 'head', head }
+  const bytes = new ByteSource(openBlocks(source), () => wrong('it is cut off'))
+  yield { kind: 'head', head: await readHead(bytes) }
   const counts = { rows: 0, rowBytes: 0, files: 0, fileBytes: 0 }
   let lastKey: Uint8Array = Buffer.alloc(0)
   let lastName = ''
   for (;;) {
-    const kind = (await reader.take(1)).readUInt8(0)
+    const kind = (await bytes.take(1)).readUInt8(0)
     if (kind === recordKinds.row) {
-      const { key, value } = await reader.row()
+      const lengths = await bytes.take(prefixBytes.row - 1)
+      const valueBytes = lengths.readUInt32LE(2)
+      if (valueBytes > valueBytesMax) throw wrong(`a row of ${valueBytes} bytes`)
+      const key = await bytes.take(lengths.readUInt16LE(0))
+      const value = await bytes.take(valueBytes)
       if (counts.files > 0 || Buffer.compare(key, lastKey) <= 0) throw wrong(`the row ${key} is not in order`)
       lastKey = key
       counts.rows++
       counts.rowBytes += key.length + value.length
       yield { kind: 'row', key: key.toString(), value }
     } else if (kind === recordKinds.file) {
-      const { name, size } = await reader.file()
+      const lengths = await bytes.take(prefixBytes.file - 1)
+      const size = Number(lengths.readBigUInt64LE(2))
+      const name = (await bytes.take(lengths.readUInt16LE(0))).toString()
       if (!isFileName(name) || name <= lastName) throw wrong(`it must not contain a file named ${JSON.stringify(name)}`)
       lastName = name
       counts.files++
       counts.fileBytes += size
       yield { kind: 'file', name, size }
       for (let left = size; left > 0; ) {
-        const bytes = await reader.some(left)
-        left -= bytes.length
-        yield { kind: 'piece', bytes }
+        const piece = await bytes.takeSome(left)
+        left -= piece.length
+        yield { kind: 'piece', bytes: piece }
       }
     } else if (kind === recordKinds.end) {
-      const end = await reader.end()
+      const end = BackupEnd.safeParse(await readJson(bytes)).data
+      if (!end) throw wrong('its end is not valid')
       for (const name of Object.keys(counts) as (keyof BackupEnd)[]) {
         if (end[name] !== counts[name]) throw wrong(`it should hold ${end[name]} ${name}, but holds ${counts[name]}`)
       }
-      await reader.nothing()
+      if (await bytes.has(1)) throw wrong('there is data after its end')
       yield { kind: 'end', end }
       return
     } else {
@@ -136,70 +142,26 @@ function wrong(what: string): BackupError {
   return new BackupError(`this release can't read the backup: ${what}`)
 }
 
-class RecordReader {
-  readonly #bytes: ByteSource
-
-  constructor(bytes: ByteSource) {
-    this.#bytes = bytes
+async function readHead(bytes: ByteSource): Promise<BackupHead> {
+  if ((await bytes.take(1)).readUInt8(0) !== recordKinds.head) throw wrong('it has no head')
+  const json = await readJson(bytes)
+  const { version } = z.looseObject({ version: z.int() }).safeParse(json).data ?? {}
+  if (version !== undefined && version > backupVersion) {
+    throw new BackupError(`a newer release made the backup (version ${version}; this one reads ${backupVersion})`)
   }
+  const head = BackupHead.safeParse(json).data
+  if (!head) throw wrong('its head is not valid')
+  return head
+}
 
-  async take(count: number): Promise<Buffer> {
-    const taken = await this.#bytes.take(count)
-    if (!taken) throw wrong('it is cut off')
-    return taken
-  }
-
-  async some(countMax: number): Promise<Buffer> {
-    const taken = await this.#bytes.takeSome(countMax)
-    if (!taken) throw wrong('it is cut off')
-    return taken
-  }
-
-  async nothing(): Promise<void> {
-    if (await this.#bytes.take(1)) throw wrong('there is data after its end')
-  }
-
-  async head(): Promise<BackupHead> {
-    if ((await this.take(1)).readUInt8(0) !== recordKinds.head) throw wrong('it has no head')
-    const json = await this.#json()
-    const { version } = z.looseObject({ version: z.int() }).safeParse(json).data ?? {}
-    if (version !== undefined && version > backupVersion) {
-      throw new BackupError(`a newer release made the backup (version ${version}; this one reads ${backupVersion})`)
-    }
-    const head = BackupHead.safeParse(json)
-    if (!head.success) throw wrong('its head is not valid')
-    return head.data
-  }
-
-  async row(): Promise<{ key: Buffer; value: Buffer }> {
-    const lengths = await this.take(prefixBytes.row - 1)
-    const valueBytes = lengths.readUInt32LE(2)
-    if (valueBytes > valueBytesMax) throw wrong(`a row of ${valueBytes} bytes`)
-    const key = await this.take(lengths.readUInt16LE(0))
-    return { key, value: await this.take(valueBytes) }
-  }
-
-  async file(): Promise<{ name: string; size: number }> {
-    const lengths = await this.take(prefixBytes.file - 1)
-    const size = Number(lengths.readBigUInt64LE(2))
-    return { name: (await this.take(lengths.readUInt16LE(0))).toString(), size }
-  }
-
-  async end(): Promise<BackupEnd> {
-    const end = BackupEnd.safeParse(await this.#json())
-    if (!end.success) throw wrong('its end is not valid')
-    return end.data
-  }
-
-  async #json(): Promise<unknown> {
-    const length = (await this.take(4)).readUInt32LE(0)
-    if (length > jsonBytesMax) throw wrong(`${length} bytes of JSON`)
-    try {
-      return JSON.parse((await this.take(length)).toString())
-    } catch (error) {
-      if (error instanceof BackupError) throw error
-      throw wrong('a record is not valid JSON')
-    }
+async function readJson(bytes: ByteSource): Promise<unknown> {
+  const length = (await bytes.take(4)).readUInt32LE(0)
+  if (length > jsonBytesMax) throw wrong(`${length} bytes of JSON`)
+  const text = (await bytes.take(length)).toString()
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw wrong('a record is not valid JSON')
   }
 }
 
@@ -253,35 +215,28 @@ export class BlockWriter {
  * source
  */
 async function* openBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const bytes = new ByteSource(source)
+  const bytes = new ByteSource(source, (at) => new BackupError(`the backup is cut off at byte ${at}: take another one`))
   const hash = createHash('sha256')
-  const first = await bytes.take(magic.byteLength)
-  if (!first || Buffer.compare(first, magic) !== 0) throw new BackupError('this is not a backup')
-  hash.update(first)
+  if (!(await bytes.has(magic.byteLength)) || Buffer.compare(await bytes.take(magic.byteLength), magic) !== 0) {
+    throw new BackupError('this is not a backup')
+  }
+  hash.update(magic)
   for (;;) {
     const at = bytes.takenCount
     const length = await bytes.take(4)
-    if (!length) throw cutOff(bytes.takenCount)
     hash.update(length)
     const size = length.readUInt32LE(0)
     if (size === 0) break
     if (size > blockBytesMax) throw damaged(at)
     const sum = await bytes.take(4)
-    const body = sum && (await bytes.take(size))
-    if (!sum || !body) throw cutOff(bytes.takenCount)
+    const body = await bytes.take(size)
     if (sum.readUInt32LE(0) !== crc32(body)) throw damaged(at)
     hash.update(sum).update(body)
     yield body
   }
   const at = bytes.takenCount
-  const digest = await bytes.take(digestBytes)
-  if (!digest) throw cutOff(bytes.takenCount)
-  if (Buffer.compare(digest, hash.digest()) !== 0) throw damaged(at)
-  if (await bytes.take(1)) throw new BackupError(`there are bytes after the end of the backup, at byte ${at + 32}`)
-}
-
-function cutOff(at: number): BackupError {
-  return new BackupError(`the backup is cut off at byte ${at}: take another one`)
+  if (Buffer.compare(await bytes.take(digestBytes), hash.digest()) !== 0) throw damaged(at)
+  if (await bytes.has(1)) throw new BackupError(`there are bytes after the end of the backup, at byte ${at + 32}`)
 }
 
 function damaged(at: number): BackupError {
@@ -291,40 +246,42 @@ function damaged(at: number): BackupError {
 /** Reads a given number of bytes from a source of pieces of any size. */
 class ByteSource {
   readonly #pieces: AsyncIterator<Uint8Array>
+  readonly #cutOff: (at: number) => BackupError
   #rest: Buffer = Buffer.alloc(0)
   takenCount = 0
 
-  constructor(pieces: AsyncIterable<Uint8Array>) {
+  /** `cutOff` gets the number of all bytes, if the source ends where more are needed. */
+  constructor(pieces: AsyncIterable<Uint8Array>, cutOff: (at: number) => BackupError) {
     this.#pieces = pieces[Symbol.asyncIterator]()
+    this.#cutOff = cutOff
   }
 
-  /** Exactly `count` bytes, which must not be changed; undefined if the source ends before. */
-  async take(count: number): Promise<Buffer | undefined> {
-    if (this.#rest.length < count && !(await this.#fill(count))) return undefined
+  /** Exactly `count` bytes, which must not be changed. */
+  async take(count: number): Promise<Buffer> {
+    if (!(await this.has(count))) throw this.#cutOff(this.takenCount + this.#rest.length)
     const taken = this.#rest.subarray(0, count)
     this.#rest = this.#rest.subarray(count)
     this.takenCount += count
     return taken
   }
 
-  /** At least one byte and at most `countMax`; undefined at the end. */
-  async takeSome(countMax: number): Promise<Buffer | undefined> {
-    if (this.#rest.length === 0 && !(await this.#fill(1))) return undefined
-    return this.take(Math.min(countMax, this.#rest.length))
+  /** At least one byte and at most `countMax`. */
+  async takeSome(countMax: number): Promise<Buffer> {
+    await this.has(1)
+    return this.take(Math.min(countMax, Math.max(this.#rest.length, 1)))
   }
 
-  async #fill(count: number): Promise<boolean> {
+  async has(count: number): Promise<boolean> {
+    if (this.#rest.length >= count) return true
     const pieces = [this.#rest]
     let length = this.#rest.length
     while (length < count) {
       const { done, value } = await this.#pieces.next()
       if (done) break
-      const piece = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-      pieces.push(piece)
-      length += piece.length
+      pieces.push(Buffer.from(value.buffer, value.byteOffset, value.byteLength))
+      length += value.byteLength
     }
-    this.#rest = pieces.length === 1 ? this.#rest : Buffer.concat(pieces, length)
-    if (length < count) this.takenCount += length
+    this.#rest = Buffer.concat(pieces, length)
     return length >= count
   }
 }

@@ -1,17 +1,17 @@
 import { noticeBus, type UpdateNotices } from '#actors/notice-bus'
 import type {
   BeginAnswer,
-  BeginUpdate,
   FoundUpdate,
   StoredUpdate,
   UpdateActorState,
   UpdateCommand,
+  UpdateCommands,
 } from '#actors/update/state'
 import { updateActor } from '#actors/update/update'
 import type { Entry, UpdateChanged } from '#model/entry'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import type { OfferedFirmware } from '#model/update-offer'
-import type { Decision } from '#runtime/actor'
+import type { CommandOf, Decision } from '#runtime/actor'
 import { ActingActor, outcomeOf } from '#test/actors/acting-actor'
 
 export const offerTimeoutMs = 10_000
@@ -27,7 +27,7 @@ export function foundOf(more: Partial<OfferedFirmware> = {}, rest: readonly numb
   return { index: offer.index, from: '1.0.0', offer, rest }
 }
 
-export function begin(more: Partial<BeginUpdate> = {}): BeginUpdate {
+export function begin(more: Partial<UpdateCommands['begin']> = {}): CommandOf<UpdateCommands, 'begin'> {
   const firmwares = [{ firmware: '1.0.0', index: 0 }]
   return { type: 'begin', by: 'post', project: 'p', firmwares, session: 's', id: 'J', found: null, ...more }
 }
@@ -52,7 +52,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
   }
 
   /** An update that offers 2.0.0 to a device with 1.0.0. Earlier notices are cleared. */
-  static offering(more: Partial<BeginUpdate> = {}): ActingUpdate {
+  static offering(more: Partial<UpdateCommands['begin']> = {}): ActingUpdate {
     const acting = new ActingUpdate()
     acting.act(begin({ by: 'connect', found: foundOf(), ...more }))
     acting.clearNotices()
@@ -85,7 +85,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
     return this.stored.state
   }
 
-  begins(more: Partial<BeginUpdate> = {}): BeginAnswer {
+  begins(more: Partial<UpdateCommands['begin']> = {}): BeginAnswer {
     return outcomeOf(this.act(begin(more))) as BeginAnswer
   }
 

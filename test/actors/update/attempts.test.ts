@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { stayMsMin } from '#actors/update/machine'
-import type { BeginUpdate } from '#actors/update/state'
+import type { UpdateCommands } from '#actors/update/state'
 import { isHeldBack, rememberedMax, retryMsMax, retryMsMin } from '#actors/update/transition'
 import { defaultAttempts } from '#model/rollout'
 import { now } from '#test/actors/acting-actor'
 import { ActingUpdate, foundOf, offerOf, updateEventsOf } from '#test/actors/update/acting-update'
 
 const rollout = (maxAttempts: number, id = 'R') => foundOf({ rollout: { id, maxAttempts } })
-const begin = (acting: ActingUpdate, id: string, more: Partial<BeginUpdate> = {}) =>
+const begin = (acting: ActingUpdate, id: string, more: Partial<UpdateCommands['begin']> = {}) =>
   acting.begins({ by: 'connect', id, found: foundOf(), ...more }).outcome
 
 let acting: ActingUpdate
@@ -59,7 +59,7 @@ describe('an automatic update that failed', () => {
     expect(waitMs).toBeLessThanOrEqual(retryMsMax * 1.2)
   })
 
-  test.each<readonly [string, Partial<BeginUpdate>, number]>([
+  test.each<readonly [string, Partial<UpdateCommands['begin']>, number]>([
     ['another firmware', { found: foundOf({ firmware: '2.0.1' }) }, 1],
     ['another index', { found: foundOf({ index: 1 }) }, 1],
     ['a new rollout', { found: rollout(3) }, 1],
@@ -114,7 +114,12 @@ describe('an automatic update that failed', () => {
 
 describe('a device that falls back after a finished update', () => {
   /** An automatic update is done, and the device reports an older firmware a minute later. */
-  const fallBack = (acting: ActingUpdate, id: string, more: Partial<BeginUpdate> = {}, firmware = '1.0.0') => {
+  const fallBack = (
+    acting: ActingUpdate,
+    id: string,
+    more: Partial<UpdateCommands['begin']> = {},
+    firmware = '1.0.0',
+  ) => {
     expect(begin(acting, id, more)).toBe('begun')
     acting.reports('INSTALLED')
     acting.reconnects('2.0.0', `${id} new`)

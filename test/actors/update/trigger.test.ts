@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { checkingMsMax } from '#actors/update/machine'
-import type { NoUpdateFound } from '#actors/update/state'
+import type { UpdateCommands } from '#actors/update/state'
 import { triggerStatuses } from '#model/firmware'
 import { ActingUpdate, begin, foundOf, offerTimeoutMs, updateEventsOf } from '#test/actors/update/acting-update'
 
@@ -36,7 +36,7 @@ function offering(): ActingUpdate {
 }
 
 /** An update that ended because the update server gave no firmware for this reason. */
-function notFound(why: NoUpdateFound['why'], message?: string) {
+function notFound(why: UpdateCommands['not_found']['why'], message?: string) {
   const acting = checking()
   acting.clearNotices()
   const decision = acting.act({ type: 'not_found', id: 'J', why, ...(message !== undefined && { message }) })

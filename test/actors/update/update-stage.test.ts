@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { JobMoved } from '#actors/project/state'
+import type { ProjectCommands } from '#actors/project/state'
 import { isRunning } from '#actors/update/machine'
 import type { UpdateCommand } from '#actors/update/state'
 import { waitingAttempts } from '#actors/update/transition'
@@ -18,7 +18,7 @@ class Tally {
   add(decision: Decision<never>): void {
     if (decision.type !== 'record') return
     for (const { to, command } of decision.tells ?? []) {
-      const { release, rollout, from, to: stage } = command as JobMoved
+      const { release, rollout, from, to: stage } = command as ProjectCommands['job_moved']
       for (const [at, by] of [
         [from, -1],
         [stage, 1],
