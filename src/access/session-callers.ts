@@ -9,6 +9,7 @@ import type { TokenFault } from '#http/authentication'
 import type { Caller, SessionKey } from '#model/caller'
 import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
+import { getOrInsert } from '#model/map-values'
 import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import type { Activation } from '#runtime/activation'
@@ -73,12 +74,9 @@ export class SessionCallers {
   }
 
   #known(token: VerifiedToken): CachedCaller {
-    let known = this.#byToken.get(token)
-    if (!known) {
-      known = { reference: new SessionReference(this.#parts.system, token.tenant, token.session), caller: undefined }
-      this.#byToken.set(token, known)
-    }
-    return known
+    return getOrInsert(this.#byToken, token, () => {
+      return { reference: new SessionReference(this.#parts.system, token.tenant, token.session), caller: undefined }
+    })
   }
 
   #callerOf(reference: SessionReference): SessionCaller | undefined {

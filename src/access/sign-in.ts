@@ -14,6 +14,7 @@ import { type StoredSession, sessionAddress } from '#actors/session/state'
 import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import { randomId } from '#model/identifier'
+import { changeCount, getOrInsert } from '#model/map-values'
 import { Problem, type ProblemCode } from '#model/problem'
 import { foldName } from '#model/user'
 import type { System } from '#runtime/system'
@@ -367,8 +368,10 @@ export class SignInCounts {
   }
 
   #add(way: SignInWay, outcome: SignInOutcome): void {
-    const outcomes = this.#counts.get(way)
-    if (outcomes) outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
-    else this.#counts.set(way, new Map([[outcome, 1]]))
+    changeCount(
+      getOrInsert(this.#counts, way, () => new Map()),
+      outcome,
+      1,
+    )
   }
 }

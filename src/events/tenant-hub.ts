@@ -1,4 +1,5 @@
-import { type AudienceClass, Audiences, addTo, type EventFilter, removeFrom } from '#events/audience'
+import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
+import { addTo, removeFrom } from '#model/map-values'
 import type { Scope } from '#model/scope'
 import type { Socket } from '#runtime/socket'
 

@@ -5,6 +5,7 @@ import type { ProjectNotices } from '#actors/notice-bus'
 import { projectAddress, projectIndex } from '#actors/project/state'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
+import { addTo, changeCount, removeFrom } from '#model/map-values'
 import { Problem } from '#model/problem'
 import { isOfTenant } from '#model/tenant'
 import type { BlobStore } from '#runtime/blobs'
@@ -132,7 +133,7 @@ export class ImageUses {
   /** A release was stored or deleted. */
   releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {
     const name = nameOf(tenant, project, release)
-    if (after !== null) this.#add(after, name)
+    if (after !== null) addTo(this.#names, after, name)
     if (before !== null && before !== after) this.#drop(before, name)
   }
 
@@ -149,7 +150,7 @@ export class ImageUses {
    * @throws Problem `overloaded` if the image was just removed, `storage`; errors of `work`
    */
   async keepWhile<Value>(sha256: string, work: () => Promise<Value>): Promise<Value> {
-    this.#holds.set(sha256, (this.#holds.get(sha256) ?? 0) + 1)
+    changeCount(this.#holds, sha256, 1)
     try {
       await Promise.allSettled([this.#removals.get(sha256), this.#sweep])
       if ((await this.#parts.images.sizeOf(sha256)) === undefined) {
@@ -158,9 +159,7 @@ export class ImageUses {
       this.#lost.delete(sha256)
       return await work()
     } finally {
-      const left = (this.#holds.get(sha256) ?? 1) - 1
-      if (left > 0) this.#holds.set(sha256, left)
-      else this.#holds.delete(sha256)
+      changeCount(this.#holds, sha256, -1)
       this.#removeUnnamed(sha256)
     }
   }
@@ -193,7 +192,7 @@ export class ImageUses {
   #readProject(tenant: string, project: string): void {
     const { releases } = this.#parts.system.peek(projectAddress(tenant, project))
     for (const [release, { sha256, size }] of releases) {
-      this.#add(sha256, nameOf(tenant, project, release))
+      addTo(this.#names, sha256, nameOf(tenant, project, release))
       this.#sizes.set(sha256, size)
     }
   }
@@ -226,18 +225,9 @@ export class ImageUses {
     if (found.length > 0) this.#parts.lost(found)
   }
 
-  #add(sha256: string, name: string): void {
-    const names = this.#names.get(sha256)
-    if (names) names.add(name)
-    else this.#names.set(sha256, new Set([name]))
-  }
-
   #drop(sha256: string, name: string): void {
-    const names = this.#names.get(sha256)
-    if (names?.delete(name) && names.size === 0) {
-      this.#names.delete(sha256)
-      this.#lost.delete(sha256)
-    }
+    removeFrom(this.#names, sha256, name)
+    if (!this.#names.has(sha256)) this.#lost.delete(sha256)
     this.#removeUnnamed(sha256)
   }
 

@@ -12,6 +12,7 @@ import { tenantAddress } from '#actors/tenant/commands'
 import { isSelected } from '#firmware/rollout-windows'
 import type { Updater } from '#firmware/updater'
 import type { Entry } from '#model/entry'
+import { changeCount } from '#model/map-values'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { reachesDevice, type Scope } from '#model/scope'
@@ -219,16 +220,12 @@ export class ProjectScans {
   #hold(target: ScanTarget): () => void {
     const readings = this.#readings
     const key = tenantKey(target.tenant, target.project)
-    this.#held.set(key, (this.#held.get(key) ?? 0) + 1)
+    changeCount(this.#held, key, 1)
     return () => {
-      const before = this.#held.get(key)
-      // The update belongs to an earlier read of the store.
-      if (before === undefined || readings !== this.#readings) return
-      if (before > 1) this.#held.set(key, before - 1)
-      else {
-        this.#held.delete(key)
-        this.#reportBegun(key, target)
-      }
+      // The update belongs to an earlier read of the store, or to a deleted tenant.
+      if (!this.#held.has(key) || readings !== this.#readings) return
+      changeCount(this.#held, key, -1)
+      if (!this.#held.has(key)) this.#reportBegun(key, target)
     }
   }
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '#model/json-value'
+import { getOrInsert } from '#model/map-values'
 import { escapeHtml, type MustacheTokens, parseMustache, renderMustache } from '#model/mustache'
 import { utf8BytesOf } from '#model/text'
 
@@ -70,15 +71,11 @@ interface TokensOfText {
 }
 
 function tokensOf(texts: LocaleTexts): TokensOfText {
-  const before = known.get(texts)
-  if (before) return before
-  const tokens = {
+  return getOrInsert(known, texts, () => ({
     subject: parsed(texts.subject),
     text: parsed(texts.text),
     html: texts.html === undefined ? undefined : parsed(texts.html),
-  }
-  known.set(texts, tokens)
-  return tokens
+  }))
 }
 
 /** Templates are validated before they are stored. */

@@ -1,4 +1,5 @@
 import { type DeviceBinding, isMember, type StoredGroup } from '#model/group'
+import { getOrInsert } from '#model/map-values'
 
 /**
  * The devices that a rule or a group named before, and those it names now. Both lists are sorted and have no
@@ -78,11 +79,7 @@ export class Bindings<T> {
     const named = new Map<string, Record<BindingKind, string[]>>()
     for (const kind of ['rules', 'groups'] as const) {
       for (const [id, devices] of lists[kind]) {
-        for (const device of devices) {
-          const known = named.get(device)
-          if (known) known[kind].push(id)
-          else named.set(device, { rules: kind === 'rules' ? [id] : [], groups: kind === 'groups' ? [id] : [] })
-        }
+        for (const device of devices) getOrInsert(named, device, () => ({ rules: [], groups: [] }))[kind].push(id)
       }
     }
     for (const [device, { rules, groups }] of named) {
@@ -152,13 +149,11 @@ export class Bindings<T> {
   #profileOf({ rules, groups }: Pick<Profile<T>, BindingKind>): Profile<T> {
     const key = keyOf(rules, groups)
     if (key === this.#unnamed.key) return this.#unnamed
-    let profile = this.#profiles.get(key)
-    if (!profile) {
-      profile = new Profile(key, rules, groups)
-      this.#profiles.set(key, profile)
+    return getOrInsert(this.#profiles, key, () => {
+      const profile = new Profile<T>(key, rules, groups)
       this.#created.add(profile)
-    }
-    return profile
+      return profile
+    })
   }
 }
 
@@ -267,11 +262,7 @@ export class RuleBindings<T> {
     for (const [id, stored] of groups) this.#groups.set(id, stored)
     for (const [id, bound] of rules) {
       if (isBoundToAll(bound)) this.#common.add(id)
-      for (const group of bound.groups ?? []) {
-        const rules = this.#byGroup.get(group) ?? new OrderedIds()
-        rules.add(id)
-        this.#byGroup.set(group, rules)
-      }
+      for (const group of bound.groups ?? []) getOrInsert(this.#byGroup, group, () => new OrderedIds()).add(id)
     }
     this.#bindings.fill({
       rules: rules.map(([id, { devices }]) => [id, devices ?? []]),

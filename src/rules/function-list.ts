@@ -1,4 +1,5 @@
 import type { TriggerNode } from '#model/graph'
+import { getOrInsert } from '#model/map-values'
 import type { Shape } from '#model/shape'
 import type { FunctionGraph } from '#rules/function-graph'
 import type { RequestRate } from '#rules/request-rate'
@@ -76,11 +77,7 @@ export class FunctionList {
     for (const { rule, triggers } of listed) {
       for (const { place, node } of triggers) {
         if (node.on === 'status') ofStatus.push({ rule, trigger: place })
-        if (node.on === 'alarm') {
-          const triggersOf = byAlarm.get(node.alarmId) ?? []
-          triggersOf.push({ rule, trigger: place })
-          byAlarm.set(node.alarmId, triggersOf)
-        }
+        if (node.on === 'alarm') getOrInsert(byAlarm, node.alarmId, () => []).push({ rule, trigger: place })
       }
     }
     this.ofStatus = this.#byAuthor(ofStatus)
@@ -135,10 +132,7 @@ export class FunctionList {
   #byAuthor(triggers: readonly ShapedTrigger[]): readonly AuthorTriggers[] {
     const byAuthor = new Map<number, ShapedTrigger[]>()
     for (const shaped of triggers) {
-      const author = this.#authors.get(shaped.rule.author) as number
-      const triggersOf = byAuthor.get(author)
-      if (triggersOf) triggersOf.push(shaped)
-      else byAuthor.set(author, [shaped])
+      getOrInsert(byAuthor, this.#authors.get(shaped.rule.author) as number, () => []).push(shaped)
     }
     return [...byAuthor].map(([author, triggersOf]) => ({ author, triggers: triggersOf }))
   }

@@ -1,3 +1,4 @@
+import { getOrInsert } from '#model/map-values'
 import type { Shape } from '#model/shape'
 import type { AlarmRule, ShapedRule } from '#rules/alarm-rule'
 
@@ -87,11 +88,7 @@ export class InternedLists<List> {
 
   /** `version` is the time of use, for `sweep`. */
   of(key: string, version: number, make: () => List): List {
-    let known = this.#lists.get(key)
-    if (!known) {
-      known = { list: make(), usedAt: version }
-      this.#lists.set(key, known)
-    }
+    const known = getOrInsert(this.#lists, key, () => ({ list: make(), usedAt: version }))
     known.usedAt = version
     return known.list
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { includesName, unionOf } from '#model/device-names'
+import { getOrInsert } from '#model/map-values'
 import type { Resource, Scope } from '#model/scope'
 import type { RunInSlices } from '#rules/bindings'
 import { turnUnitsMax } from '#rules/rule-budget'
@@ -196,23 +197,10 @@ export class AuthorReaches {
   }
 
   of(author: string, resource: Resource, service?: string): AuthorReach {
-    let scope = this.#scopes.get(author)
-    if (!scope) {
-      scope = this.#scopeOf(author)
-      this.#scopes.set(author, scope)
-    }
-    let reaches = this.#known.get(scope)
-    if (!reaches) {
-      reaches = new Map()
-      this.#known.set(scope, reaches)
-    }
+    const scope = getOrInsert(this.#scopes, author, () => this.#scopeOf(author))
+    const reaches = getOrInsert(this.#known, scope, () => new Map())
     const asked = service === undefined ? resource : `${resource} ${service}`
-    let reach = reaches.get(asked)
-    if (!reach) {
-      reach = reachOfAuthor(scope, resource, service)
-      reaches.set(asked, reach)
-    }
-    return reach
+    return getOrInsert(reaches, asked, () => reachOfAuthor(scope, resource, service))
   }
 
   forget(): void {
