@@ -2,8 +2,7 @@ import type { Condition } from '#model/condition'
 import { isPropertyError, type PropertyState } from '#model/entry'
 import type { EmailNode, Graph, GraphNode, WebhookNode } from '#model/graph'
 import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
-import { ParsedCondition } from '#rules/alarm-rule'
-import type { CompiledCondition } from '#rules/compiled-condition'
+import { CompiledCondition } from '#rules/compiled-condition'
 import { ruleBudget, throttleUnits } from '#rules/rule-budget'
 
 /**
@@ -201,24 +200,22 @@ const metaStart = 'meta.'
  * `meta`.
  */
 class GraphCondition {
-  readonly #condition: ParsedCondition
+  readonly #condition: CompiledCondition
   /** By slot: the path after `meta.`, undefined for all other names. */
   readonly #paths: readonly (string | undefined)[]
-  #compiled: CompiledCondition | undefined
   /** The first name without a value, after a result of `no value`. */
   lacking = ''
 
   constructor(condition: Condition) {
-    this.#condition = new ParsedCondition(condition)
+    this.#condition = new CompiledCondition(condition)
     this.#paths = this.#condition.names.map((name) =>
       name.startsWith(metaStart) ? name.slice(metaStart.length) : undefined,
     )
   }
 
   evaluate(input: RunInput): Verdict {
-    if ((!this.#compiled || this.#compiled.isCold) && !ruleBudget.mayCompile) return 'error'
-    this.#compiled ??= this.#condition.compiled
-    const { names, neededCount } = this.#compiled
+    if (this.#condition.isCold && !ruleBudget.mayCompile) return 'error'
+    const { names, neededCount } = this.#condition
     try {
       for (let slot = 0; slot < names.length; slot++) {
         const value = this.#read(slot, input)
@@ -228,7 +225,7 @@ class GraphCondition {
         }
         values[slot] = value
       }
-      return this.#compiled.evaluate(values) ? 'true' : 'false'
+      return this.#condition.evaluate(values) ? 'true' : 'false'
     } catch {
       return 'error'
     }

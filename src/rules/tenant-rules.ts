@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
-import { AlarmRule, type EvaluationCounts, ParsedCondition, resolveNames } from '#rules/alarm-rule'
+import { AlarmRule, type EvaluationCounts, resolveNames } from '#rules/alarm-rule'
 import { type Profile, RuleBindings } from '#rules/bindings'
+import { CompiledCondition } from '#rules/compiled-condition'
 import { InternedLists, noRules, RuleList } from '#rules/rule-list'
 import { type AuthorReach, type TenantViewParts, TenantViews, type TenantViewsParts } from '#rules/tenant-views'
 
@@ -143,7 +144,7 @@ export class TenantRules {
   #viewOf(id: string, stored: StoredAlarm, before: AlarmView | undefined): AlarmView {
     const schema = this.#schemas.get(stored.serviceIdentifier)
     const old = before?.stored === stored ? before.rule : undefined
-    const resolved = resolveNames(old?.resolved.condition ?? new ParsedCondition(stored.condition), schema)
+    const resolved = resolveNames(old?.resolved.condition ?? new CompiledCondition(stored.condition), schema)
     const isSame = old?.resolved.text === resolved.text
     const rule =
       old && isSame
