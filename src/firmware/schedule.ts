@@ -10,6 +10,7 @@ import {
 } from '#actors/update-schedule/schedule'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
+import type { RolloutBody } from '#model/rollout'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
@@ -139,11 +140,24 @@ export function nextTime(cron: string, after: number): number | undefined {
   return patternOf(cron, from.getUTCFullYear())?.nextRun(from)?.getTime()
 }
 
+type Window = NonNullable<RolloutBody['window']>
+
+/**
+ * Whether a window is open, from one moment until before another, Unix ms. Each pattern is evaluated again only when its
+ * state may have changed, because every automatic update asks.
+ */
+const spans = new WeakMap<Window, { readonly isOpen: boolean; readonly from: number; readonly until: number }>()
+
 /** Whether a window is open: for `minutes` after each matching time of `cron`. Without a window: always open. */
-export function isOpen(window: { readonly cron: string; readonly minutes: number } | undefined, now: number): boolean {
+export function isOpen(window: Window | undefined, now: number): boolean {
   if (!window) return true
-  const begun = nextTime(window.cron, now - window.minutes * 60_000)
-  return begun !== undefined && begun <= now
+  const known = spans.get(window)
+  if (known && now >= known.from && now < known.until) return known.isOpen
+  const openMs = window.minutes * 60_000
+  const begins = nextTime(window.cron, now - openMs) ?? Number.POSITIVE_INFINITY
+  const isOpen = begins <= now
+  spans.set(window, { isOpen, from: now, until: isOpen ? begins + openMs : begins })
+  return isOpen
 }
 
 /** A `Cron` without a callback only computes times, and starts no timer. */
