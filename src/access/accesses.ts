@@ -54,7 +54,6 @@ export interface AccessView {
   readonly users: Iterable<PublishedUser>
 }
 
-/** The changes that `Accesses.load` made. */
 export interface AccessViewChanges {
   /** The new scopes of accesses whose scope changed, by tenant and key of the access. */
   readonly redefined: ReadonlyMap<string, ReadonlyMap<string, Scope>>
@@ -131,7 +130,6 @@ export class Accesses {
     this.#tenants.get(tenant)?.publishGroup(id, group)
   }
 
-  /** Undefined if the tenant has no such role. */
   grantsOf(tenant: string, role: string): readonly Grant[] | undefined {
     return this.#tenants.get(tenant)?.grantsOf(role)
   }

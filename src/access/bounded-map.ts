@@ -173,7 +173,6 @@ export class ExpiringMap<K extends string, V> {
   }
 }
 
-/** The entries of one tenant. */
 interface TenantShare<K> {
   readonly users: Map<string, BoundedMap<K, true>>
   readonly sizes: Sizes

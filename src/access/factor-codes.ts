@@ -105,7 +105,6 @@ async function takeTotp(parts: SignInParts, subject: FactorSubject, code: string
   await useFactor(parts, subject, origin, { type: 'use_totp', step })
 }
 
-/** As `takeTotp`, for a recovery code. */
 async function takeRecoveryCode(
   parts: SignInParts,
   subject: FactorSubject,

@@ -110,7 +110,6 @@ function activeKey({ authors }: SessionCallersParts, tenant: string, id: string)
   return key && authors.isKeyActive(tenant, key) ? key : undefined
 }
 
-/** A user with a session. */
 export class SessionCaller implements Caller {
   readonly tenant: string
   readonly user: string

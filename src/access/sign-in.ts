@@ -20,7 +20,6 @@ import { foldName } from '#model/user'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
-/** The shared parts of all sign-in flows. */
 export interface SignInParts {
   readonly world: World
   readonly system: System<Entry>
@@ -329,7 +328,6 @@ export async function verifyPassword(
   return { version }
 }
 
-/** The flow of a sign-in. */
 export type SignInWay = 'login' | 'basic' | 'refresh' | 'basic_refresh' | 'sign_up' | 'totp' | 'recovery' | 'webauthn'
 
 /**

@@ -1,6 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** The query of an image URL. */
 export interface ImageQuery {
   readonly device: string
   /** Unix ms, as a text. */

@@ -78,7 +78,6 @@ export class Audiences {
   readonly #deviceSets = new Map<string, DeviceSet>()
   readonly #byDevice = new Map<string, Set<DeviceSet>>()
   readonly #byPrefix = new Map<string, Set<DeviceSet>>()
-  /** The lengths of all prefixes, each once. */
   #prefixLengths: readonly number[] = []
   /** Wide classes by type and service. Cleared when a class is added, removed or resumed. */
   readonly #cached = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()

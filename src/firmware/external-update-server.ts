@@ -159,7 +159,6 @@ function retryAfterMs(value: string | undefined, now: number): number | undefine
 /** Maximum size of an answer; a description of an update is much smaller. */
 const bodyBytesMax = 64 * 1024
 
-/** The answer took too long. */
 class AnswerTooLate extends Error {
   constructor(afterMs: number) {
     super(`no answer in ${afterMs} ms`)
@@ -167,7 +166,6 @@ class AnswerTooLate extends Error {
   }
 }
 
-/** A server's answer. */
 interface Answer {
   readonly status: number
   readonly retryAfter: string | undefined

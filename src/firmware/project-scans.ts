@@ -84,7 +84,6 @@ export class ProjectScans {
     this.#pace = new Pace(parts.system.world, pace)
   }
 
-  /** A project has stored a scan request. */
   scanRequested(tenant: string, project: string): void {
     const key = tenantKey(tenant, project)
     // A running scan asks its project for more when it ends.
@@ -241,7 +240,6 @@ export class ProjectScans {
     })
   }
 
-  /** Devices after the scan's cursor, in pages. */
   async *#pagesOf({ tenant, project }: ScanTarget, { devices, cursor }: StoredScan): AsyncGenerator<readonly string[]> {
     if (devices) {
       for (let from = devices.indexOf(cursor) + 1; from < devices.length; from += listedAtATime) {

@@ -27,7 +27,6 @@ export class UpdateChecks {
   readonly #queue: CheckQueue
   readonly #availability: Availability
   #byHand = 0
-  /** Text of the last reported failure. */
   #lastFailure = ''
 
   constructor(parts: UpdateChecksParts) {

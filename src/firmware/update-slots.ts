@@ -32,7 +32,6 @@ export interface SlotRequest {
 
 export interface UpdateSlotsOptions<T extends SlotRequest> {
   readonly world: World
-  /** Number of slots. */
   readonly countMax: number
   /**
    * Called with a waiting update that has a slot now. The function must call `leave` if no update starts, and must not

@@ -106,12 +106,10 @@ export interface StoredAction {
   readonly desired?: true
   readonly createdBy: string
   readonly createdAt: number
-  /** The number of devices. */
   readonly total: number
   readonly isDone: boolean
 }
 
-/** An action to be started. */
 export interface NewAction {
   readonly tenant: string
   readonly id: string

@@ -3,7 +3,6 @@ import { getOrInsert } from '#model/map-values'
 
 /** The devices that grants name. Contract 2, Model; contract 12. */
 
-/** A set of names, or all names. */
 export type Names = ReadonlySet<string> | DeviceNames | '*'
 
 /** A group at one moment. */

@@ -126,10 +126,8 @@ export const eventKinds = {
 
 export type EventType = keyof typeof eventKinds
 
-/** The wire shape of one type of event. */
 export type EventOf<T extends EventType> = Readonly<z.infer<(typeof eventKinds)[T]['schema']>>
 
-/** Any event of the stream, as sent. */
 export type StreamEvent = { [T in EventType]: EventOf<T> }[EventType]
 
 /** `timestamp` in Unix milliseconds; `offset` is the event's place in the tenant's stream. Contract 4.3. */

@@ -61,7 +61,6 @@ const firmwareIndex = z.int().min(0).max(firmwareIndexMax)
 export const LinkSequence = z.int().min(1)
 const lastSequence = z.int().min(0)
 
-/** Any value except undefined. */
 const anyValue = z.unknown().refine((value) => value !== undefined, 'is required')
 
 /** Data types in any case, as in services and schemas; the result is in upper case. */
@@ -155,14 +154,12 @@ const shortUpdate = [
 export const ShortUpdateMessage = z.union([z.tuple([...shortUpdate]), z.tuple([...shortUpdate, Timestamp])])
 export type ShortUpdateMessage = Readonly<z.infer<typeof ShortUpdateMessage>>
 
-/** The result of a WRITE for one property. */
 export const WriteResult = z.object({
   propId: PropertyId,
   status: z.enum(['OK', 'REJECTED']),
   message: note.optional(),
 })
 
-/** The results of a WRITE. */
 export const ResultMessage = z.object({
   type: z.literal('RESULT'),
   flakeAddress: FlakeAddress,

@@ -23,9 +23,7 @@ type Locales = Readonly<Record<string, LocaleTexts>>
 /** Maximum size of subject, text and HTML together, in UTF-8. Contract 5.5. */
 export const renderedBytesMax = 262_144
 
-/** A rendered mail. */
 export interface RenderedText {
-  /** The locale of the texts. */
   readonly locale: string
   /** One line of at most 256 code points. */
   readonly subject: string

@@ -61,7 +61,6 @@ export function releaseEntryOf({ hardware, ...shown }: StoredRelease): ReleaseEn
 export const PinBody = z.strictObject({ firmware: FirmwareVersion })
 export type PinBody = Readonly<z.infer<typeof PinBody>>
 
-/** A pin in a list. */
 export const PinEntry = z.object({ deviceIdentifier: DeviceIdentifier, firmware: FirmwareVersion })
 export type PinEntry = Readonly<z.infer<typeof PinEntry>>
 

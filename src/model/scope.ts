@@ -251,7 +251,6 @@ class GrantedScope implements Scope {
   }
 }
 
-/** A scope with all permissions. */
 export const everything: Scope = scopeOf([{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }])
 
 function isGiven(grant: Grant, resource: Resource, action: Action): boolean {

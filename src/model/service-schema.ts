@@ -82,12 +82,10 @@ const known = z.looseObject({
 export const ServiceSchema = jsonWithin(known, { depthMax: schemaDepthMax, bytesMax: schemaBytesMax })
 export type ServiceSchema = z.infer<typeof known>
 
-/** The name of the property in the schema, or undefined. */
 export function nameOfProperty(schema: ServiceSchema, propId: number): string | undefined {
   return propertySchemaOf(schema, propId)?.name
 }
 
-/** The schema of the property, or undefined. */
 export function propertySchemaOf(schema: ServiceSchema, propId: number): PropertySchema | undefined {
   return schema.properties[formatPropertyIdHex(propId)]
 }

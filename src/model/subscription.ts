@@ -32,7 +32,6 @@ export type LocalePatch = Readonly<z.infer<typeof LocalePatch>>
 /** A stored subscription. Times are Unix ms. */
 export interface StoredSubscription {
   readonly id: string
-  /** Id of the function. */
   readonly function: string
   readonly type: 'email'
   readonly locale: string

@@ -49,7 +49,6 @@ export function newWebhookSecret(random: (byteCount: number) => Uint8Array): str
   return secretStart + Buffer.from(random(newSecretBytes)).toString('base64')
 }
 
-/** The key of the signature. */
 export function keyOfWebhookSecret(secret: string): Uint8Array {
   return Buffer.from(secret.slice(secretStart.length), 'base64')
 }
@@ -79,7 +78,6 @@ export interface StoredWebhook {
   readonly value: JsonValue
   readonly previous: JsonValue
   readonly cause: DeliveryCause
-  /** Number of failed attempts. */
   readonly attempts: number
   readonly nextAt: number
   /** The result of the last attempt: the HTTP status, or a reason. Null: none yet. */

@@ -198,7 +198,6 @@ export class Deliverer {
     return this.#advance(subscriber, state, { ...progress, outcome: { passed: 'rejected', count } }, { refusals })
   }
 
-  /** The server answered, with success or refusal. */
   #serverAnswered(): void {
     if (this.#backOff.isFailing) this.#parts.log.info({}, 'mail delivery works again')
     this.#backOff.succeeded()

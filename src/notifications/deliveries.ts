@@ -26,7 +26,6 @@ export interface DeliveriesParts extends Omit<ComposerParts, 'recipientOf' | 'pa
   readonly log: DelivererLog
 }
 
-/** A paused subscriber. */
 interface Resting extends Due {
   readonly subscriber: Subscriber
   readonly mail: MailState | undefined
@@ -259,7 +258,6 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     return waiting && (waiting.mail ?? 'busy')
   }
 
-  /** Queued and paused subscribers of a tenant. */
   #waitingFor(tenant: string): readonly Subscriber[] {
     const waiting = [...this.#waiting]
       .map(({ subscriber }) => subscriber)

@@ -19,7 +19,6 @@ export interface PendingSubscription {
   readonly missed: number
 }
 
-/** A request of a subscription. */
 export interface PendingRequest {
   readonly pending: PendingSubscription
   readonly request: DeliveryRequest

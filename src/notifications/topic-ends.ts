@@ -7,7 +7,6 @@ import { tenantKey } from '#model/tenant'
 import { pagesIn } from '#runtime/storage'
 import { type JobParts, Pace, WorkStopped } from '#workers/pace'
 
-/** A deleted function. */
 interface Ended {
   readonly tenant: string
   readonly function: string

@@ -26,11 +26,9 @@ export interface TopicPassesParts extends JobParts {
   readonly found: (tenant: string, subscriber: string) => void
 }
 
-/** A function with stored requests. */
 interface Topic {
   readonly tenant: string
   readonly function: string
-  /** The stored head. */
   head: DeliveryHead
   /** World.monotonic at the start of the last pass. */
   passedAt: number
@@ -108,7 +106,6 @@ export class TopicPasses {
     return [...requests.values()].filter(({ seq }) => seq > after && seq <= head.seq)
   }
 
-  /** The number of stored requests. */
   requestCountOf(tenant: string): number {
     let count = 0
     for (const topic of this.#topics.values()) {

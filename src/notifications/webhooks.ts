@@ -88,7 +88,6 @@ export class Webhooks implements WebhookNotices {
   #settled: () => void = () => {}
   /** Attempts by result: a status of success, another status, or none. */
   readonly attempts = { ok: 0, refused: 0, unanswered: 0 }
-  /** Finished webhooks. */
   readonly ended: Record<WebhookResult['status'], number> = { DELIVERED: 0, FAILED: 0, DROPPED: 0 }
 
   constructor(parts: WebhooksParts) {

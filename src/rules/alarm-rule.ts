@@ -149,7 +149,6 @@ export class ShapedRule {
 /** The meaning of a condition's names under a schema. */
 export interface ResolvedNames {
   readonly condition: CompiledCondition
-  /** The properties by slot. */
   readonly places: readonly (PropertyReference | undefined)[]
   /** Equal if the places are equal. */
   readonly text: string

@@ -198,7 +198,6 @@ class PendingChange<T> implements BindingChange {
   }
 }
 
-/** The names of a profile after a change. */
 function namesAfter(
   { rules, groups }: Pick<Profile<unknown>, BindingKind>,
   { kind, id }: BindingChange,

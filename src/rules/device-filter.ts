@@ -30,7 +30,6 @@ export interface DeviceFilter {
   matches(device: FilteredDevice, source: FilterSource): boolean
 }
 
-/** The fields of a device that a filter reads. */
 export interface FilteredDevice {
   readonly device: string
   readonly status: string

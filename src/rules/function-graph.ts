@@ -36,7 +36,6 @@ export class FunctionGraph {
     this.throttles = new Set(this.#steps.flatMap(({ node, key }) => (node.type === 'throttle' ? [key] : [])))
   }
 
-  /** Whether the trigger matches this value. */
   fits(trigger: number, value: TriggerValue): boolean {
     const node = this.#nodes[trigger]
     if (node?.type !== 'trigger') return false

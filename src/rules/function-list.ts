@@ -6,7 +6,6 @@ import type { RequestRate } from '#rules/request-rate'
 
 /** Limits of the requests of a function. */
 export interface FunctionRates {
-  /** The rate of mails. */
   readonly rate: Pick<RequestRate, 'mayTake' | 'take'>
   readonly webhookRate: Pick<RequestRate, 'mayTake' | 'take'>
 }
@@ -27,7 +26,6 @@ export interface ShapedTrigger {
   readonly trigger: number
 }
 
-/** Triggers of functions by one author. */
 export interface AuthorTriggers {
   /** The position among the authors of the list. */
   readonly author: number
@@ -84,7 +82,6 @@ export class FunctionList {
     this.#byAlarm = new Map([...byAlarm].map(([alarm, triggers]) => [alarm, this.#byAuthor(triggers)]))
   }
 
-  /** The number of authors of the functions. */
   get authorCount(): number {
     return this.#authors.size
   }
@@ -138,5 +135,4 @@ export class FunctionList {
   }
 }
 
-/** The list of devices without functions. */
 export const noFunctions = new FunctionList([])

@@ -2,7 +2,6 @@ import { getOrInsert } from '#model/map-values'
 import type { Shape } from '#model/shape'
 import type { AlarmRule, ShapedRule } from '#rules/alarm-rule'
 
-/** Rules for one shape. */
 export interface ServiceRules {
   readonly rules: readonly ShapedRule[]
   /**
@@ -33,7 +32,6 @@ export class RuleList {
     this.#authors = new Map(names.map((author, place) => [author, place]))
   }
 
-  /** The number of authors of the rules. */
   get authorCount(): number {
     return this.#authors.size
   }

@@ -23,7 +23,6 @@ export interface StoredFunctions {
 }
 
 interface TenantFunctionsParts extends TenantViewParts {
-  /** The rates of one function. */
   newRates(): FunctionRates
 }
 
@@ -49,7 +48,6 @@ interface Rule extends FunctionRule {
   readonly serial: number
 }
 
-/** The functions of a profile's devices. */
 interface ProfileFunctions {
   /** In the order of their ids, without silenced functions. */
   readonly views: readonly FunctionView[]

@@ -23,7 +23,6 @@ interface AlarmView {
   readonly digest: string
 }
 
-/** The rules of a profile's devices. */
 interface ProfileRules {
   /** In the order of their ids, without alarms whose author can read no device. */
   readonly views: readonly AlarmView[]
@@ -240,7 +239,6 @@ export class RuleViews extends TenantViews<StoredRules, TenantRules> {
     this.#changeAndSweep(tenant, (view) => view.schemaChanged(service, schema))
   }
 
-  /** The permissions of a user of the tenant have changed. */
   accessChanged(tenant: string): void {
     if (this.of(tenant)) this.#changeAndSweep(tenant, (view) => view.accessChanged())
   }

@@ -12,7 +12,6 @@ export interface TenantViewsParts {
   readonly log: { info(fields: object, message: string): void }
 }
 
-/** Dependencies of the view of one tenant. */
 export interface TenantViewParts {
   readonly reaches: AuthorReaches
   readonly runInSlices: RunInSlices
@@ -22,7 +21,6 @@ export interface TenantViewParts {
   reportSilenced(id: string, stored: { readonly updatedBy: string }): void
 }
 
-/** The alarms of one tenant, or its functions. */
 interface TenantView<Stored> {
   /** Changes whenever a list may change; never reused for this tenant. */
   readonly version: number

@@ -378,7 +378,6 @@ export class ActionRunner {
   }
 }
 
-/** The outcome of a device without a connection. */
 function absenceOf({ unanswered }: RunningAction, device: string): DeviceOutcome {
   return { status: unanswered.has(device) ? 'DEVICE_TIMEOUT' : 'DEVICE_OFFLINE' }
 }

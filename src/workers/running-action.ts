@@ -13,10 +13,8 @@ const underWayMax = 64
 const retryMsMin = 1_000
 const retryMsMax = 8_000
 
-/** The outcome of a device, with its position in the page. */
 type PlacedOutcome = readonly [place: number, outcome: DeviceOutcome]
 
-/** One device to ask. */
 export interface ActionTask {
   readonly action: RunningAction
   readonly page: number
