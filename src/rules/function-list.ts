@@ -3,6 +3,7 @@ import { getOrInsert } from '#model/map-values'
 import type { Shape } from '#model/shape'
 import type { FunctionGraph } from '#rules/function-graph'
 import type { RequestRate } from '#rules/request-rate'
+import { ListOfDevice } from '#rules/rule-list'
 
 /** Limits of the requests of a function. */
 export interface FunctionRates {
@@ -49,27 +50,17 @@ type ByPlace = readonly (readonly AuthorTriggers[] | undefined)[]
 
 const none: readonly AuthorTriggers[] = Object.freeze([])
 
-/** The functions bound to one device. Immutable, and shared by all devices with the same functions. */
-export class FunctionList {
-  readonly rules: readonly FunctionRule[]
+/** The functions bound to one device, with their triggers for properties by position in a shape. */
+export class FunctionList extends ListOfDevice<FunctionRule, ByPlace> {
   readonly ofStatus: readonly AuthorTriggers[]
   readonly #listed: readonly ListedFunction[]
   readonly #metaReaders: ReadonlySet<FunctionRule>
-  /** The position of each author in this list. */
-  readonly #authors: ReadonlyMap<string, number>
   readonly #byAlarm: ReadonlyMap<string, readonly AuthorTriggers[]>
-  /** The triggers by shape; null if none matches. */
-  readonly #byShape = new WeakMap<Shape, ByPlace | null>()
-  /** The shape that was requested last: most devices of a list are alike. */
-  #lastShape: Shape | undefined
-  #last: ByPlace | undefined
 
   constructor(listed: readonly ListedFunction[]) {
-    this.rules = listed.map(({ rule }) => rule)
+    super(listed.map(({ rule }) => rule))
     this.#listed = listed
     this.#metaReaders = new Set(listed.filter(({ mayReadMeta }) => mayReadMeta).map(({ rule }) => rule))
-    const names = [...new Set(this.rules.map(({ author }) => author))]
-    this.#authors = new Map(names.map((author, place) => [author, place]))
     const byAlarm = new Map<string, ShapedTrigger[]>()
     const ofStatus: ShapedTrigger[] = []
     for (const { rule, triggers } of listed) {
@@ -82,24 +73,6 @@ export class FunctionList {
     this.#byAlarm = new Map([...byAlarm].map(([alarm, triggers]) => [alarm, this.#byAuthor(triggers)]))
   }
 
-  get authorCount(): number {
-    return this.#authors.size
-  }
-
-  /** The triggers for properties, by position in the shape; undefined if there are none. */
-  of(shape: Shape): ByPlace | undefined {
-    if (this.rules.length === 0) return undefined
-    if (shape === this.#lastShape) return this.#last
-    let found = this.#byShape.get(shape)
-    if (found === undefined) {
-      found = this.#byPlaceOf(shape) ?? null
-      this.#byShape.set(shape, found)
-    }
-    this.#lastShape = shape
-    this.#last = found ?? undefined
-    return this.#last
-  }
-
   ofAlarm(alarm: string): readonly AuthorTriggers[] {
     return this.#byAlarm.get(alarm) ?? none
   }
@@ -109,7 +82,7 @@ export class FunctionList {
     return this.#metaReaders.has(rule)
   }
 
-  #byPlaceOf(shape: Shape): ByPlace | undefined {
+  protected findFor(shape: Shape): ByPlace | undefined {
     const byPlace: (ShapedTrigger[] | undefined)[] = shape.properties.map(() => undefined)
     let isConcerned = false
     for (const { rule, triggers } of this.#listed) {
@@ -129,7 +102,7 @@ export class FunctionList {
   #byAuthor(triggers: readonly ShapedTrigger[]): readonly AuthorTriggers[] {
     const byAuthor = new Map<number, ShapedTrigger[]>()
     for (const shaped of triggers) {
-      getOrInsert(byAuthor, this.#authors.get(shaped.rule.author) as number, () => []).push(shaped)
+      getOrInsert(byAuthor, this.authors.get(shaped.rule.author) as number, () => []).push(shaped)
     }
     return [...byAuthor].map(([author, triggersOf]) => ({ author, triggers: triggersOf }))
   }

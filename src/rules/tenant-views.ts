@@ -3,7 +3,9 @@ import { includesName, unionOf } from '#model/device-names'
 import { getOrInsert } from '#model/map-values'
 import type { Resource, Scope } from '#model/scope'
 import type { RunInSlices } from '#rules/bindings'
+import { RuleBindings } from '#rules/bindings'
 import { turnUnitsMax } from '#rules/rule-budget'
+import { InternedLists } from '#rules/rule-list'
 
 export interface TenantViewsParts {
   /** The current permissions of an author, by resource name; empty for a deleted author. */
@@ -21,14 +23,80 @@ export interface TenantViewParts {
   reportSilenced(id: string, stored: { readonly updatedBy: string }): void
 }
 
-interface TenantView<Stored> {
-  /** Changes whenever a list may change; never reused for this tenant. */
-  readonly version: number
-  /** Whether the view has no rule that a device turn could read. */
-  readonly isIdle: boolean
-  membersOf(group: string): readonly string[] | undefined
+/** A rule, with values that are computed once. */
+interface ComputedRule<Rule> {
+  /** The author can read its data on no device. */
+  readonly isSilent: boolean
+  /** Set if the rule is the same on all devices that it is bound to. */
+  readonly everywhere: Rule | undefined
+}
+
+/** The rules of the devices of a profile. */
+interface ProfileRules<Computed, List> {
+  /** In the order of their ids, without silent rules. */
+  readonly views: readonly Computed[]
+  /** The list of these rules, if each is the same on every device. */
+  readonly list: List | undefined
+}
+
+/** The alarms or the functions of one tenant, as device turns read them: only committed state. */
+export abstract class TenantView<Stored, Computed extends ComputedRule<Rule>, Rule, List> {
+  protected readonly parts: TenantViewParts
+  protected readonly views = new Map<string, Computed>()
+  protected readonly bindings: RuleBindings<ProfileRules<Computed, List>>
+  readonly #lists = new InternedLists<List>()
+  #version: number
+
+  constructor(parts: TenantViewParts) {
+    this.parts = parts
+    this.bindings = new RuleBindings(parts.runInSlices)
+    this.#version = parts.next()
+  }
+
   /** Loads everything into an empty view. */
-  load(stored: Stored): void
+  abstract load(stored: Stored): void
+  protected abstract ruleOn(computed: Computed, device: string): Rule | undefined
+  /** Equal keys mean equal rules. */
+  protected abstract keyOf(rule: Rule): string
+  protected abstract listFrom(rules: readonly Rule[]): List
+
+  /** Raised whenever a list may change; never reused for this tenant. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** Whether the view has no rule that a device turn could read. */
+  get isIdle(): boolean {
+    return this.views.size === 0
+  }
+
+  /** The rules of a device: those bound to it whose authors may read their data there. */
+  listOf(device: string): List {
+    const profile = this.bindings.profileOf(device)
+    if (profile.cachedAt !== this.#version) {
+      const computed = this.bindings.rulesOf(profile).map((id) => this.views.get(id) as Computed)
+      const views = computed.filter(({ isSilent }) => !isSilent)
+      const rules = views.flatMap(({ everywhere }) => everywhere ?? [])
+      profile.cached = { views, list: rules.length === views.length ? this.#listOf(rules) : undefined }
+      profile.cachedAt = this.#version
+    }
+    const { views, list } = profile.cached as ProfileRules<Computed, List>
+    return list ?? this.#listOf(views.flatMap((view) => view.everywhere ?? this.ruleOn(view, device) ?? []))
+  }
+
+  membersOf(group: string): readonly string[] | undefined {
+    return this.bindings.membersOf(group)
+  }
+
+  protected publish(): void {
+    this.#lists.sweep(this.#version)
+    this.#version = this.parts.next()
+  }
+
+  #listOf(rules: readonly Rule[]): List {
+    const key = rules.map((rule) => this.keyOf(rule)).join()
+    return this.#lists.of(key, this.#version, () => this.listFrom(rules))
+  }
 }
 
 /** The words of one kind of rules in the log. */
@@ -41,11 +109,13 @@ interface RuleWords {
   readonly silenced: string
 }
 
+type Loadable<Stored> = Pick<TenantView<Stored, never, never, unknown>, 'version' | 'isIdle' | 'membersOf' | 'load'>
+
 /**
  * The views of all tenants of one kind of rules: alarms or functions. Loaded when the server starts, and updated after
  * each commit in the order of commits, so that device turns read only committed state.
  */
-export abstract class TenantViews<Stored, View extends TenantView<Stored>> {
+export abstract class TenantViews<Stored, View extends Loadable<Stored>> {
   /** The views that are not idle, by tenant. */
   protected readonly active = new Map<string, View>()
   readonly #parts: TenantViewsParts
