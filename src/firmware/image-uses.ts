@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { directoryAddress } from '#actors/directory/state'
 import type { ProjectNotices } from '#actors/notice-bus'
 import { projectAddress, projectIndex } from '#actors/project/state'
@@ -9,8 +8,9 @@ import { addTo, changeCount, removeFrom } from '#model/map-values'
 import { Problem } from '#model/problem'
 import { isOfTenant } from '#model/tenant'
 import type { BlobStore } from '#runtime/blobs'
-import { type Listing, pagesIn } from '#runtime/storage'
+import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
+import { storedEntries } from '#workers/pace'
 
 export interface ImageUsesParts {
   readonly system: System<Entry>
@@ -31,7 +31,6 @@ export interface LostImage {
   readonly bytes: number | undefined
 }
 
-const listedAtATime = 256
 const retryMs = 1_000
 /** A full or failing disk takes longer to recover. */
 const diskRetryMs = 60_000
@@ -177,13 +176,11 @@ export class ImageUses {
   }
 
   async #read(isLate: () => boolean): Promise<void> {
-    const { system, listing } = this.#parts
+    const { system } = this.#parts
     const { closedCount } = system.gate
-    for (const tenant of activeTenants(system)) {
-      for await (const projects of pagesIn(listing.entries(projectIndex, tenant), listedAtATime)) {
-        if (isLate() || !isTenantActive(system, tenant)) break
-        for (const project of projects) this.#readProject(tenant, project)
-      }
+    for await (const { tenant, entry } of storedEntries(this.#parts, projectIndex)) {
+      if (isLate()) return
+      this.#readProject(tenant, entry)
     }
     // A deletion that was read is possibly not stored yet.
     await system.gate.whenStored(closedCount)

@@ -1,6 +1,6 @@
 import { deviceAddress } from '#actors/device/device'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
+import { isTenantActive } from '#actors/directory/queries'
 import {
   type ProjectCommand,
   type ProjectState,
@@ -20,7 +20,7 @@ import { isOfTenant, tenantKey } from '#model/tenant'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { Pace, WorkStopped } from '#workers/pace'
+import { Pace, runUntilRead, storedEntries, WorkStopped } from '#workers/pace'
 
 export interface ProjectScansParts {
   readonly system: System<Entry>
@@ -93,22 +93,12 @@ export class ProjectScans {
   }
 
   /** Call it after the store was read: continues unfinished scans. */
-  async open(): Promise<void> {
-    const { system } = this.#parts
-    this.#readings++
-    this.#isResumed = false
-    for (const known of [this.#held, this.#resumed, this.#early]) known.clear()
-    try {
-      for (const tenant of activeTenants(system)) await this.#resume(tenant)
-      this.#isResumed = true
-      for (const [key, target] of this.#early) this.#reportBegun(key, target)
-      this.#early.clear()
-    } catch (error) {
-      // After a failed write, `open` is called again when the store has been read.
-      if (this.#isStopped || error instanceof Problem) return
-      this.#parts.failed(error)
-      system.world.after(retryMs, () => void this.open())
-    }
+  open(): Promise<void> {
+    return runUntilRead(
+      this.#parts,
+      () => this.#isStopped,
+      () => this.#resume(),
+    )
   }
 
   /** The tenant is being deleted: its actors get no more requests. */
@@ -132,15 +122,19 @@ export class ProjectScans {
     this.#waiting.clear()
   }
 
-  async #resume(tenant: string): Promise<void> {
-    for await (const names of pagesIn(this.#parts.listing.entries(scanningIndex, tenant), listedAtATime)) {
-      for (const project of names) {
-        await this.#ask({ tenant, project }, { type: 'repeat_scans' })
-        if (!isTenantActive(this.#parts.system, tenant)) return
-        this.#resumed.add(tenantKey(tenant, project))
-        this.scanRequested(tenant, project)
-      }
+  async #resume(): Promise<void> {
+    this.#readings++
+    this.#isResumed = false
+    for (const known of [this.#held, this.#resumed, this.#early]) known.clear()
+    for await (const { tenant, entry: project } of storedEntries(this.#parts, scanningIndex)) {
+      await this.#ask({ tenant, project }, { type: 'repeat_scans' })
+      if (!isTenantActive(this.#parts.system, tenant)) continue
+      this.#resumed.add(tenantKey(tenant, project))
+      this.scanRequested(tenant, project)
     }
+    this.#isResumed = true
+    for (const [key, target] of this.#early) this.#reportBegun(key, target)
+    this.#early.clear()
   }
 
   #begin(): void {

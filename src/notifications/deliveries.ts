@@ -14,7 +14,7 @@ import { TopicPasses } from '#notifications/topic-passes'
 import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { FairQueue } from '#runtime/fair-queue'
 import type { Listing } from '#runtime/storage'
-import { Pace, WorkStopped } from '#workers/pace'
+import { Pace, runUntilRead, WorkStopped } from '#workers/pace'
 
 export interface DeliveriesParts extends Omit<ComposerParts, 'recipientOf' | 'pace'> {
   readonly listing: Listing
@@ -95,16 +95,14 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     if (this.#isStopped) return
     this.#overflows.start()
     if (!this.#isRunning) void this.#deliver()
-    try {
+    const { system, log } = this.#parts
+    const failed = (error: unknown) => log.warn({ err: error }, 'could not resume mail delivery; retrying')
+    const isStopped = () => this.#isStopped
+    await runUntilRead({ system, failed }, isStopped, async () => {
       await this.#counts.open()
       await this.#passes.open()
       await this.#ends.open()
-    } catch (error) {
-      // After a failed write, `reloaded` calls `open` again.
-      if (this.#isStopped || error instanceof Problem) return
-      this.#parts.log.warn({ err: error }, 'could not resume mail delivery; retrying')
-      this.#parts.system.world.after(retryMs, () => void this.open())
-    }
+    })
   }
 
   /**

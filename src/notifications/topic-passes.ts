@@ -5,14 +5,14 @@ import {
   deliveryAddress,
   isWaiting,
 } from '#actors/delivery/delivery'
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
+import { isTenantActive } from '#actors/directory/queries'
 import { type MailState, partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
 import type { FunctionViews } from '#rules/function-views'
 import { pagesIn } from '#runtime/storage'
-import { type JobParts, type Pace, WorkStopped } from '#workers/pace'
+import { type JobParts, type Pace, storedEntries, WorkStopped } from '#workers/pace'
 
 export interface TopicPassesParts extends JobParts {
   readonly functions: Pick<FunctionViews, 'storedOf'>
@@ -63,13 +63,7 @@ export class TopicPasses {
   async open(): Promise<void> {
     this.#topics.clear()
     this.#queue.clear()
-    const { system, listing } = this.#parts
-    for (const tenant of activeTenants(system)) {
-      for await (const ids of pagesIn(listing.entries(deliveringIndex, tenant), listedAtATime)) {
-        if (!isTenantActive(system, tenant)) break
-        for (const fn of ids) this.#know(tenant, fn)
-      }
-    }
+    for await (const { tenant, entry: fn } of storedEntries(this.#parts, deliveringIndex)) this.#know(tenant, fn)
   }
 
   /** The function has stored this head. */
