@@ -153,7 +153,6 @@ function groupsOf(text: string): string[] {
   return text.match(/.{1,4}/gs) ?? []
 }
 
-/** How long a confirmation is valid. */
 const confirmedForMs = 300_000
 /** Enough for 33 new confirmations a second. A user whose confirmation was evicted has to confirm again. */
 const confirmationsMax = 10_000

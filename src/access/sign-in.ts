@@ -341,7 +341,6 @@ export type SignInOutcome = 'ok' | 'second_factor' | ProblemCode
 export class SignInCounts {
   readonly #counts = new Map<SignInWay, Map<SignInOutcome, number>>()
 
-  /** Wraps a flow so that its results are counted. */
   countOutcomes<Request, Answer>(
     way: SignInWay,
     flow: (request: Request) => Promise<Answer>,

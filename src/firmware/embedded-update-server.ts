@@ -74,7 +74,6 @@ export class EmbeddedUpdateServer implements UpdateServer {
   }
 }
 
-/** The release for a device, and the reason. */
 interface ReleaseChoice {
   readonly release: StoredRelease
   readonly isPinned: boolean

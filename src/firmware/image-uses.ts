@@ -129,7 +129,6 @@ export class ImageUses {
     return this.#lost.has(sha256)
   }
 
-  /** A release was stored or deleted. */
   releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {
     const name = nameOf(tenant, project, release)
     if (after !== null) addTo(this.#names, after, name)

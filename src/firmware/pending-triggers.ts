@@ -64,7 +64,6 @@ export class PendingTriggers {
     if (signal.aborted) abort()
   }
 
-  /** Answers all requests that wait for this device. */
   settle(tenant: string, device: string, outcome: TriggerOutcome): void {
     for (const waiter of this.#takeAll(tenantKey(tenant, device))) waiter.answered(outcome)
   }

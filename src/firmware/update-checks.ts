@@ -124,7 +124,6 @@ export class UpdateChecks {
     if (!this.#queue.has(query)) void this.#resolve(query, 'last')
   }
 
-  /** Resolves when answered or abandoned. */
   async #resolve(query: UpdateQuery, place: QueuePosition): Promise<void> {
     await this.#queue.ask({ ...query, isAutomatic: false }, place).catch(() => {})
   }
@@ -225,7 +224,6 @@ class CheckQueue {
     })
   }
 
-  /** Whether the query waits or is being asked. */
   has(query: UpdateQuery): boolean {
     const waiting = this.#waiting.get(keyOf(query))
     return (waiting && isSame(waiting.query, query)) || this.#underWayFor(query) !== undefined

@@ -92,7 +92,6 @@ export class UpdateSlots<T extends SlotRequest> {
     this.#watch(silentMs)
   }
 
-  /** Renews the slot of an update, if it has one. */
   renew(tenant: string, device: string): void {
     if (this.#slots.has(tenantKey(tenant, device))) this.hold(tenant, device)
   }

@@ -55,7 +55,6 @@ export class UpdateStarter {
     })
   }
 
-  /** Number of running updates, with any trigger. */
   get runningCount(): number {
     return this.#running.size
   }

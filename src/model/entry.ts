@@ -42,7 +42,6 @@ export type EntryExceptReport = Exclude<Entry, Reported>
 
 export type EntryKind = Entry['kind']
 
-/** An entry about a device. */
 interface OfDevice {
   readonly device: string
   readonly at: number

@@ -67,7 +67,6 @@ export function parseMustache(text: string): MustacheTokens | MustacheFault {
 }
 
 export interface MustacheOptions {
-  /** Escapes a value for its surroundings. */
   readonly escape: (text: string) => string
   /** The largest result, in UTF-8. */
   readonly bytesMax: number

@@ -41,10 +41,8 @@ export interface Subscriber {
   readonly id: string
 }
 
-/** The next step for a subscriber. */
 export type After = 'again' | 'nothing' | Wait
 
-/** Pauses a subscriber. */
 interface Wait {
   readonly waitMs: number
   /** The subscriber's position during the pause, if known. */
@@ -67,7 +65,6 @@ export class Deliverer {
   readonly #backOff: BackOff
   /** Attempts to hand over a mail, by result. */
   readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
-  /** Requests that were not mailed, by reason. */
   readonly passed = Object.fromEntries(skipReasons.map((reason) => [reason, 0])) as Record<SkipReason, number>
   #lastError: string | undefined
   #isStopped = false
@@ -88,7 +85,6 @@ export class Deliverer {
     return this.#backOff.waitMs()
   }
 
-  /** The error of the current outage. */
   get lastError(): string | undefined {
     return this.#lastError
   }

@@ -173,7 +173,6 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     return this.#deliverer.sent
   }
 
-  /** Requests that were not mailed, by reason. */
   get passed(): Deliverer['passed'] {
     return this.#deliverer.passed
   }

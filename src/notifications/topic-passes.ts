@@ -22,7 +22,6 @@ export interface TopicPassesParts extends JobParts {
    * subscriber, its mail state.
    */
   readonly stateOf: (tenant: string, subscriber: string) => 'busy' | MailState | undefined
-  /** Called for a subscriber that has pending requests. */
   readonly found: (tenant: string, subscriber: string) => void
 }
 
@@ -66,7 +65,6 @@ export class TopicPasses {
     for await (const { tenant, entry: fn } of storedEntries(this.#parts, deliveringIndex)) this.#know(tenant, fn)
   }
 
-  /** The function has stored this head. */
   requested(tenant: string, fn: string, head: DeliveryHead): void {
     const known = this.#topics.get(tenantKey(tenant, fn))
     if (!isWaiting(head)) {

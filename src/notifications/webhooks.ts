@@ -44,13 +44,11 @@ interface Waiting extends Due {
   isUnderWay: boolean
 }
 
-/** The webhooks of one tenant, oldest first. */
 interface TenantQueue {
   readonly waiting: Map<string, Waiting>
   bytes: number
 }
 
-/** The next step after an attempt. */
 interface After {
   /** The time until the next attempt; undefined: the webhook is finished. */
   readonly waitMs?: number

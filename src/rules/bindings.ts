@@ -29,7 +29,6 @@ export class Profile<T> {
   readonly key: string
   readonly rules: readonly string[]
   readonly groups: readonly string[]
-  /** Number of devices with this profile. */
   devices = 0
   /** The computed value, and the version of its inputs. */
   cached: T | undefined
@@ -220,7 +219,6 @@ export class RuleBindings<T> {
   readonly #bindings: Bindings<T>
   /** The rules that are bound to all devices. */
   readonly #common = new OrderedIds()
-  /** The rules that name each group. */
   readonly #byGroup = new Map<string, OrderedIds>()
 
   constructor(runInSlices: RunInSlices) {

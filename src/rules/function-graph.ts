@@ -12,7 +12,6 @@ import { ruleBudget, throttleUnits } from '#rules/rule-budget'
  * A run itself allocates nothing; conditions and the sink may. The graph must have been validated by `Graph`.
  */
 export class FunctionGraph {
-  /** The function's id. */
   readonly id: string
   /**
    * Keys of the throttles, `<function>/<node>`. Under these keys, devices store when each throttle last let an event

@@ -12,7 +12,6 @@ export interface FunctionRates {
 }
 
 export interface FunctionRule extends FunctionRates {
-  /** The function's id. */
   readonly id: string
   readonly graph: FunctionGraph
   /** Keys of the throttle times of the function. */

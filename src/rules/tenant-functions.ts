@@ -24,7 +24,6 @@ interface TenantFunctionsParts extends TenantViewParts {
   readonly newRates: () => FunctionRates
 }
 
-/** An enabled function and its computed values. */
 interface FunctionView {
   readonly stored: StoredFunction
   readonly rule: Rule
@@ -48,7 +47,6 @@ interface Rule extends FunctionRule {
 
 /** Updated after each commit. Contract 5.1, 5.4. */
 export class TenantFunctions extends TenantView<StoredFunctions, FunctionView, ListedFunction, FunctionList> {
-  /** The templates of mails, by name. */
   readonly templates = new Map<string, StoredTemplate>()
   /** Stored functions, including disabled ones. */
   readonly #stored = new Map<string, StoredFunction>()

@@ -20,7 +20,6 @@ export interface StoredRules {
   readonly schemas: ReadonlyMap<string, ServiceSchema>
 }
 
-/** A stored alarm and its computed values. */
 interface AlarmView {
   readonly stored: StoredAlarm
   readonly rule: AlarmRule

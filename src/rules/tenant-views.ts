@@ -99,7 +99,6 @@ export abstract class TenantView<Stored, Computed extends ComputedRule<Rule>, Ru
   }
 }
 
-/** The words of one kind of rules in the log. */
 interface RuleWords {
   /** The names of the log fields with one id, and with several ids. */
   readonly one: string
