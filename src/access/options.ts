@@ -1,6 +1,7 @@
 import type { PasswordEngine } from '#access/passwords'
 import type { Hub } from '#events/hub'
 import type { Entry } from '#model/entry'
+import type { Log } from '#runtime/log'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
@@ -70,11 +71,6 @@ export interface Sweep {
   stop(): void
 }
 
-interface IdentityLog {
-  error(fields: object, message: string): void
-  warn(fields: object, message: string): void
-}
-
 export interface IdentityOptions extends IdentitySettings {
   readonly world: World
   readonly system: System<Entry>
@@ -83,5 +79,5 @@ export interface IdentityOptions extends IdentitySettings {
   readonly rules: AuthoredRules
   readonly listing: Listing
   readonly sweep: Sweep
-  readonly log: IdentityLog
+  readonly log: Pick<Log, 'error' | 'warn'>
 }

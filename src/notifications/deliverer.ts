@@ -16,6 +16,7 @@ import { type Mail, type MailFault, MailRefused } from '#notifications/mail'
 import { chooseMail, isHourOver, type PendingSubscription, refusalsAfter, retryAfter } from '#notifications/mail-choice'
 import type { TopicPasses } from '#notifications/topic-passes'
 import type { ActorAddress } from '#runtime/actor'
+import type { Log } from '#runtime/log'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'
 import { LoadLimit } from '#workers/rate-limit'
@@ -26,13 +27,7 @@ export interface DelivererParts {
   readonly mailsPerHourMax: number
   readonly composer: Composer
   readonly passes: TopicPasses
-  readonly log: DelivererLog
-}
-
-export interface DelivererLog {
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  error(fields: object, message: string): void
+  readonly log: Pick<Log, 'error' | 'warn' | 'info'>
 }
 
 /** A subscriber, by tenant and id. */

@@ -5,7 +5,7 @@ import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
 import { Composer, type ComposerParts } from '#notifications/composer'
-import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
+import { type After, Deliverer, type DelivererParts, type Subscriber } from '#notifications/deliverer'
 import { OverflowCounts } from '#notifications/overflow-counts'
 import type { StoredRecipient } from '#notifications/recipient-access'
 import { SubscriberCounts } from '#notifications/subscriber-counts'
@@ -23,7 +23,7 @@ export interface DeliveriesParts extends Omit<ComposerParts, 'recipientOf' | 'pa
   readonly scopeOf: (tenant: string, user: string) => Scope
   /** The stored account: whether the user may sign in, and the mail address. */
   readonly recipientOf: (tenant: string, user: string) => Omit<StoredRecipient, 'scope'>
-  readonly log: DelivererLog
+  readonly log: DelivererParts['log']
 }
 
 interface Resting extends Due {

@@ -14,7 +14,7 @@ import {
   waitingBytesMax,
   waitingWebhooksMax,
 } from '#model/webhook'
-import { type DelivererLog, storeResults } from '#notifications/deliverer'
+import { type DelivererParts, storeResults } from '#notifications/deliverer'
 import { nodeOf, type PreparationParts, preparedOf } from '#notifications/prepared-webhook'
 import { type Started, WebhookLanes } from '#notifications/webhook-lanes'
 import type { WebhookSender } from '#notifications/webhook-sender'
@@ -27,7 +27,7 @@ import { LoadLimit } from '#workers/rate-limit'
 export interface WebhooksParts extends PreparationParts {
   readonly listing: Listing
   readonly webhookSender: WebhookSender
-  readonly log: DelivererLog
+  readonly log: DelivererParts['log']
   /** Default: `waitingWebhooksMax`. */
   readonly waitingMax?: number
 }
