@@ -32,11 +32,7 @@ export interface TokenReading {
   readonly fault?: TokenFault
 }
 
-export interface AccessSubject {
-  readonly tenant: string
-  readonly user: string
-  readonly session: string
-  readonly number: number
+export interface AccessSubject extends Omit<RefreshedSession, 'endsAt'> {
   readonly roles: readonly string[]
   readonly grants: readonly Grant[]
   readonly jkt?: string
@@ -123,9 +119,7 @@ export class Tokens {
   }
 
   /** Undefined if the text is not a valid refresh token of the Basic scheme that this server signed. */
-  async readBasicRefresh(
-    text: string,
-  ): Promise<{ readonly tenant: string; readonly session: string; readonly number: number } | undefined> {
+  async readBasicRefresh(text: string): Promise<Omit<RefreshToken, 'mac'> | undefined> {
     const claims = await this.#readOf(tokenTypes.basicRefresh, text)
     if (!claims || this.#isOver(claims.exp)) return undefined
     const [session, number = '', ...more] = claims.jti.split('.')
@@ -143,16 +137,7 @@ export class Tokens {
   async readSecondFactor(
     text: string,
     jkt: string,
-  ): Promise<
-    | {
-        readonly tenant: string
-        readonly user: string
-        readonly version: number
-        readonly isEnrolling: boolean
-        readonly id: string
-      }
-    | undefined
-  > {
+  ): Promise<(Omit<SecondFactorSubject, 'jkt' | 'lifetimeMs'> & { readonly id: string }) | undefined> {
     const claims = await this.#readOf(tokenTypes.secondFactor, text)
     if (!claims || this.#isOver(claims.exp) || claims.cnf.jkt !== jkt) return undefined
     const { tenant, sub, ver, enroll, jti } = claims
