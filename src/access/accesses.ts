@@ -1,3 +1,4 @@
+import type { UserRow } from '#actors/directory/state'
 import type { GroupMembers } from '#model/device-names'
 import type { StoredGroup } from '#model/group'
 import { builtInRoles, isBuiltIn } from '#model/role'
@@ -18,15 +19,9 @@ export interface Access {
 }
 
 /** The rights of a user who may sign in, and the user's mail address. */
-export interface PublishedUser {
-  readonly id: string
-  readonly tenant: string
-  readonly name: string
-  readonly roles: readonly string[]
+export interface PublishedUser extends Pick<UserRow, 'id' | 'tenant' | 'name' | 'roles' | 'email'> {
   /** The offset at which the user's roles last changed; -1: never. */
   readonly rolesSince: number
-  /** The mail address. Null: no address. */
-  readonly email: string | null
 }
 
 /** Whether both have the same tenant, name and roles, since the same offset. The mail address does not count. */

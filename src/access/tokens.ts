@@ -11,13 +11,7 @@ import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 import type { Grant } from '#model/scope'
 
 /** An access token that the server signed. Its session and the key of the proof are checked elsewhere. */
-export interface VerifiedToken {
-  readonly tenant: string
-  /** Id of the user, without `crn#user:`. */
-  readonly user: string
-  readonly session: string
-  /** The number of the refresh token that was issued together with this token; 0: there was none. */
-  readonly number: number
+export interface VerifiedToken extends Omit<RefreshedSession, 'endsAt'> {
   /** Unix ms. The token is invalid from then on. */
   readonly expiresAt: number
   /** Thumbprint of the key that the token is bound to. */
@@ -41,6 +35,7 @@ export interface AccessSubject extends Omit<RefreshedSession, 'endsAt'> {
 
 export interface RefreshedSession {
   readonly tenant: string
+  /** Id of the user, without `crn#user:`. */
   readonly user: string
   readonly session: string
   /** The number of the refresh token; 0: the session has no refresh token. */

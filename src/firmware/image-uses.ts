@@ -8,16 +8,12 @@ import { addTo, changeCount, removeFrom } from '#model/map-values'
 import { Problem } from '#model/problem'
 import { isOfTenant } from '#model/tenant'
 import type { BlobStore } from '#runtime/blobs'
-import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { storedEntries } from '#workers/pace'
+import { type JobParts, storedEntries } from '#workers/pace'
 
-export interface ImageUsesParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
+/** `failed`: a failed read is retried; an image whose removal failed is removed at the next start. */
+export interface ImageUsesParts extends JobParts {
   readonly images: Pick<BlobStore, 'remove' | 'sweep' | 'sizeOf'>
-  /** A failed read is retried; an image whose removal failed is removed at the next start. */
-  readonly failed: (error: unknown) => void
   /** Called after each load if images are missing or incomplete. */
   readonly lost: (images: readonly LostImage[]) => void
 }

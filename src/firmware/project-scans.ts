@@ -11,25 +11,19 @@ import {
 import { tenantAddress } from '#actors/tenant/commands'
 import { isSelected } from '#firmware/rollout-windows'
 import type { Updater } from '#firmware/updater'
-import type { Entry } from '#model/entry'
 import { changeCount } from '#model/map-values'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { reachesDevice, type Scope } from '#model/scope'
 import { isOfTenant, tenantKey } from '#model/tenant'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import { type Listing, pagesIn } from '#runtime/storage'
-import type { System } from '#runtime/system'
-import { Pace, runUntilRead, storedEntries, WorkStopped } from '#workers/pace'
+import { pagesIn } from '#runtime/storage'
+import { type JobParts, Pace, runUntilRead, storedEntries, WorkStopped } from '#workers/pace'
 
-export interface ProjectScansParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
+export interface ProjectScansParts extends JobParts {
   readonly updater: Pick<Updater, 'consider'>
   /** The current scope of a user. */
   readonly scopeOf: (tenant: string, author: string) => Scope
-  /** Called on errors; the work is retried. */
-  readonly failed: (error: unknown) => void
 }
 
 /** `underWayMax`: concurrent checks of one project. */

@@ -8,19 +8,13 @@ import {
   type UpdateScheduleCommand,
   updateScheduleAddress,
 } from '#actors/update-schedule/schedule'
-import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { RolloutBody } from '#model/rollout'
-import type { Listing } from '#runtime/storage'
-import type { System } from '#runtime/system'
+import type { JobParts } from '#workers/pace'
 
-export interface UpdateScheduleParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
+export interface UpdateScheduleParts extends JobParts {
   /** A cron pattern of five or six fields, UTC; undefined: no schedule. */
   readonly pattern: string | undefined
-  /** Called on errors; the work is retried. */
-  readonly failed: (error: unknown) => void
 }
 
 /** A clock that is set forward or back is noticed within this time. */
