@@ -27,7 +27,6 @@ export type SubscribeBody = Readonly<z.infer<typeof SubscribeBody>>
 
 /** The only field of a subscription that may change. §2.6 */
 export const LocalePatch = z.strictObject({ locale: Locale })
-export type LocalePatch = Readonly<z.infer<typeof LocalePatch>>
 
 /** A stored subscription. Times are Unix ms. */
 export interface StoredSubscription {
