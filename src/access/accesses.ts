@@ -151,11 +151,23 @@ export class Accesses {
   /** The access of these roles in this tenant; no rights if there is no such tenant. */
   of(tenant: string, roles: readonly string[]): Access {
     const accesses = this.#tenants.get(tenant)
-    return accesses ? accesses.of(roles) : new LiveAccess(keyOf(roles), [], scopeOf([]), never)
+    return accesses ? accesses.of(roles) : { key: keyOf(roles), scope: scopeOf([]), since: never, version: 0 }
   }
 }
 
 const never = -1
+
+/** An access that callers hold: it is changed in place. */
+interface LiveAccess extends Access {
+  readonly roles: readonly string[]
+  scope: Scope
+  since: number
+  version: number
+}
+
+function redefine(access: LiveAccess, scope: Scope, since: number): void {
+  Object.assign(access, { scope, since, version: access.version + 1 })
+}
 
 type HeldAccesses = Map<string, WeakRef<LiveAccess>>
 
@@ -185,7 +197,7 @@ class TenantAccesses {
     const known = this.#accesses.get(key)?.deref()
     if (known) return known
     const names = [...new Set(roles)]
-    const access = new LiveAccess(key, names, this.#scopeOf(names), this.#sinceOf(names))
+    const access = { key, roles: names, scope: this.#scopeOf(names), since: this.#sinceOf(names), version: 0 }
     this.#accesses.set(key, new WeakRef(access))
     collected.register(access, { accesses: this.#accesses, key })
     return access
@@ -228,7 +240,7 @@ class TenantAccesses {
 
   /** Accesses that are still referenced allow nothing from now on. */
   end(): void {
-    for (const access of this.#held()) access.redefine(scopeOf([]), access.since)
+    for (const access of this.#held()) redefine(access, scopeOf([]), access.since)
     this.#accesses.clear()
   }
 
@@ -238,7 +250,7 @@ class TenantAccesses {
       if (!isAffected(access)) continue
       const scope = this.#scopeOf(access.roles)
       if (scope.fingerprint === access.scope.fingerprint) continue
-      access.redefine(scope, Math.max(access.since, sinceOf(access)))
+      redefine(access, scope, Math.max(access.since, sinceOf(access)))
       changed.set(access.key, scope)
     }
     return changed
@@ -284,27 +296,6 @@ class LazyMembers implements GroupMembers {
   get members(): ReadonlySet<string> {
     this.#members ??= new Set(this.#devices)
     return this.#members
-  }
-}
-
-class LiveAccess implements Access {
-  readonly key: string
-  readonly roles: readonly string[]
-  scope: Scope
-  since: number
-  version = 0
-
-  constructor(key: string, roles: readonly string[], scope: Scope, since: number) {
-    this.key = key
-    this.roles = roles
-    this.scope = scope
-    this.since = since
-  }
-
-  redefine(scope: Scope, since: number): void {
-    this.scope = scope
-    this.since = since
-    this.version++
   }
 }
 

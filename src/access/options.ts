@@ -66,7 +66,7 @@ export interface AuthoredRules {
 }
 
 /** Removes the data of a deleted tenant. It may be started again after an interruption. */
-export interface Sweep {
+interface Sweep {
   run(tenant: string): Promise<void>
   stop(): void
 }

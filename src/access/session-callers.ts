@@ -51,7 +51,7 @@ export class SessionCallers {
     const stored = known.reference.stored
     if (!stored) return 'session over'
     if (isReplaced(stored, token.number, this.#parts.system.world.now())) return 'token replaced'
-    if (!known.caller?.hasSameRights()) known.caller = this.#callerOf(known.reference)
+    if (!known.caller?.hasSameRights()) known.caller = callerOfSession(this.#parts.accesses, known.reference)
     if (!known.caller) return 'session over'
     known.reference.use(stored, request)
     return known.caller
@@ -70,17 +70,13 @@ export class SessionCallers {
   /** The current caller; undefined once the session is over. */
   of({ kind, tenant, id }: SessionKey): Caller | undefined {
     if (kind === 'api_key') return this.#callerOfKey(tenant, id)
-    return this.#callerOf(new SessionReference(this.#parts.system, tenant, id))
+    return callerOfSession(this.#parts.accesses, new SessionReference(this.#parts.system, tenant, id))
   }
 
   #known(token: VerifiedToken): CachedCaller {
     return getOrInsert(this.#byToken, token, () => {
       return { reference: new SessionReference(this.#parts.system, token.tenant, token.session), caller: undefined }
     })
-  }
-
-  #callerOf(reference: SessionReference): SessionCaller | undefined {
-    return callerOfSession(this.#parts.accesses, reference)
   }
 
   #callerOfKey(tenant: string, id: string): Caller | undefined {

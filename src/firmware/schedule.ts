@@ -68,19 +68,15 @@ export class UpdateSchedule {
     const now = system.world.now()
     const next = pattern === undefined ? undefined : nextTime(pattern, now)
     if (pattern === undefined || next === undefined) {
-      if (stored) await this.#ask({ type: 'clear' })
+      if (stored) await system.ask(updateScheduleAddress, { type: 'clear' } satisfies UpdateScheduleCommand)
       return undefined
     }
     const before = stored?.pattern === pattern ? stored.nextAt : undefined
     if (before !== undefined && before <= now) await this.#scanAll()
     // If the clock was set back or the pattern changed, the time is computed from now.
     const nextAt = before !== undefined && before > now ? Math.min(before, next) : next
-    if (nextAt !== before) await this.#ask({ type: 'put', schedule: { pattern, nextAt } })
+    if (nextAt !== before) await system.ask(updateScheduleAddress, { type: 'put', schedule: { pattern, nextAt } })
     return Math.min(Math.max(nextAt - system.world.now(), 0), clockCheckMsMax)
-  }
-
-  #ask(command: UpdateScheduleCommand): Promise<unknown> {
-    return this.#parts.system.ask(updateScheduleAddress, command)
   }
 
   async #scanAll(): Promise<void> {
