@@ -93,7 +93,6 @@ export class ActionRunner {
 
   /** Call after the store was read: resumes unfinished actions. */
   open(): void {
-    if (this.#isStopped) return
     const isStopped = () => this.#isStopped
     void runUntilRead(this.#parts, isStopped, () => this.#resume())
   }

@@ -40,6 +40,7 @@ export async function runUntilRead(
   isStopped: () => boolean,
   work: () => Promise<void>,
 ): Promise<void> {
+  if (isStopped()) return
   try {
     await work()
   } catch (error) {
