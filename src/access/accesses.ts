@@ -1,3 +1,4 @@
+import type { UserRow } from '#actors/directory/state'
 import type { GroupMembers } from '#model/device-names'
 import type { StoredGroup } from '#model/group'
 import { builtInRoles, isBuiltIn } from '#model/role'
@@ -18,15 +19,9 @@ export interface Access {
 }
 
 /** The rights of a user who may sign in, and the user's mail address. */
-export interface PublishedUser {
-  readonly id: string
-  readonly tenant: string
-  readonly name: string
-  readonly roles: readonly string[]
+export interface PublishedUser extends Pick<UserRow, 'id' | 'tenant' | 'name' | 'roles' | 'email'> {
   /** The offset at which the user's roles last changed; -1: never. */
   readonly rolesSince: number
-  /** The mail address. Null: no address. */
-  readonly email: string | null
 }
 
 /** Whether both have the same tenant, name and roles, since the same offset. The mail address does not count. */
@@ -54,7 +49,6 @@ export interface AccessView {
   readonly users: Iterable<PublishedUser>
 }
 
-/** The changes that `Accesses.load` made. */
 export interface AccessViewChanges {
   /** The new scopes of accesses whose scope changed, by tenant and key of the access. */
   readonly redefined: ReadonlyMap<string, ReadonlyMap<string, Scope>>
@@ -131,7 +125,6 @@ export class Accesses {
     this.#tenants.get(tenant)?.publishGroup(id, group)
   }
 
-  /** Undefined if the tenant has no such role. */
   grantsOf(tenant: string, role: string): readonly Grant[] | undefined {
     return this.#tenants.get(tenant)?.grantsOf(role)
   }
@@ -158,11 +151,23 @@ export class Accesses {
   /** The access of these roles in this tenant; no rights if there is no such tenant. */
   of(tenant: string, roles: readonly string[]): Access {
     const accesses = this.#tenants.get(tenant)
-    return accesses ? accesses.of(roles) : new LiveAccess(keyOf(roles), [], scopeOf([]), never)
+    return accesses ? accesses.of(roles) : { key: keyOf(roles), scope: scopeOf([]), since: never, version: 0 }
   }
 }
 
 const never = -1
+
+/** An access that callers hold: it is changed in place. */
+interface LiveAccess extends Access {
+  readonly roles: readonly string[]
+  scope: Scope
+  since: number
+  version: number
+}
+
+function redefine(access: LiveAccess, scope: Scope, since: number): void {
+  Object.assign(access, { scope, since, version: access.version + 1 })
+}
 
 type HeldAccesses = Map<string, WeakRef<LiveAccess>>
 
@@ -192,7 +197,7 @@ class TenantAccesses {
     const known = this.#accesses.get(key)?.deref()
     if (known) return known
     const names = [...new Set(roles)]
-    const access = new LiveAccess(key, names, this.#scopeOf(names), this.#sinceOf(names))
+    const access = { key, roles: names, scope: this.#scopeOf(names), since: this.#sinceOf(names), version: 0 }
     this.#accesses.set(key, new WeakRef(access))
     collected.register(access, { accesses: this.#accesses, key })
     return access
@@ -235,7 +240,7 @@ class TenantAccesses {
 
   /** Accesses that are still referenced allow nothing from now on. */
   end(): void {
-    for (const access of this.#held()) access.redefine(scopeOf([]), access.since)
+    for (const access of this.#held()) redefine(access, scopeOf([]), access.since)
     this.#accesses.clear()
   }
 
@@ -245,7 +250,7 @@ class TenantAccesses {
       if (!isAffected(access)) continue
       const scope = this.#scopeOf(access.roles)
       if (scope.fingerprint === access.scope.fingerprint) continue
-      access.redefine(scope, Math.max(access.since, sinceOf(access)))
+      redefine(access, scope, Math.max(access.since, sinceOf(access)))
       changed.set(access.key, scope)
     }
     return changed
@@ -291,27 +296,6 @@ class LazyMembers implements GroupMembers {
   get members(): ReadonlySet<string> {
     this.#members ??= new Set(this.#devices)
     return this.#members
-  }
-}
-
-class LiveAccess implements Access {
-  readonly key: string
-  readonly roles: readonly string[]
-  scope: Scope
-  since: number
-  version = 0
-
-  constructor(key: string, roles: readonly string[], scope: Scope, since: number) {
-    this.key = key
-    this.roles = roles
-    this.scope = scope
-    this.since = since
-  }
-
-  redefine(scope: Scope, since: number): void {
-    this.scope = scope
-    this.since = since
-    this.version++
   }
 }
 

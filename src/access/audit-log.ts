@@ -11,6 +11,7 @@ import type { Audit, AuditedRequest } from '#http/request-audit'
 import type { Principal } from '#model/caller'
 import { type CrnType, crnTypes, idOfCrn, parseCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
+import type { Log } from '#runtime/log'
 import type { System } from '#runtime/system'
 
 /** Longer than the path of any resource. A longer path is cut, and ends with `…`. */
@@ -49,10 +50,7 @@ const resourceTypes: Readonly<Record<string, CrnType>> = {
 
 export interface AuditLogOptions {
   readonly system: System<Entry>
-  readonly log: {
-    info(fields: object, message: string): void
-    warn(fields: object, message: string): void
-  }
+  readonly log: Pick<Log, 'info' | 'warn'>
   /** Whether each entry is also written to the log. */
   readonly isLogged: boolean
 }

@@ -6,6 +6,7 @@ import type { Principal } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import { covers } from '#model/grant-coverage'
+import { addTo } from '#model/map-values'
 import { everything, type Grant, isPermitted, type Scope, scopeOf } from '#model/scope'
 import type { System } from '#runtime/system'
 
@@ -96,7 +97,7 @@ export class Authors {
   isKeyActive(tenant: string, key: StoredApiKey): boolean {
     const { createdBy: creator, roles } = key
     if (!creator) return true
-    if (creator.tenant !== tenant) this.#remember(creator.tenant, tenant)
+    if (creator.tenant !== tenant) addTo(this.#tenantsByCreator, creator.tenant, tenant)
     const scope = this.scopeOf(creator.tenant, creator.user)
     const keyScope = this.#parts.accesses.of(tenant, roles).scope
     const before = this.#checks.get(key)
@@ -114,12 +115,6 @@ export class Authors {
   /** Other tenants in which rules may depend on rights in this tenant. */
   dependentsOf(tenant: string): Iterable<string> {
     return this.#tenantsByCreator.get(tenant) ?? []
-  }
-
-  #remember(by: string, tenant: string): void {
-    const tenants = this.#tenantsByCreator.get(by)
-    if (tenants) tenants.add(tenant)
-    else this.#tenantsByCreator.set(by, new Set([tenant]))
   }
 
   #userOf(tenant: string, author: string): PublishedUser | undefined {

@@ -1,4 +1,5 @@
 import type { Principal } from '#model/caller'
+import { addTo, changeCount, getOrInsert, removeFrom } from '#model/map-values'
 
 /**
  * A map of limited size: a new entry above the limit evicts the oldest. For entries that can be computed or requested
@@ -172,7 +173,6 @@ export class ExpiringMap<K extends string, V> {
   }
 }
 
-/** The entries of one tenant. */
 interface TenantShare<K> {
   readonly users: Map<string, BoundedMap<K, true>>
   readonly sizes: Sizes
@@ -188,17 +188,8 @@ class FairShares<K> {
   readonly #sizes = new Sizes()
 
   add({ tenant, user }: Principal, key: K): void {
-    let share = this.#tenants.get(tenant)
-    if (!share) {
-      share = { users: new Map(), sizes: new Sizes() }
-      this.#tenants.set(tenant, share)
-    }
-    let keys = share.users.get(user)
-    if (!keys) {
-      keys = new BoundedMap(Number.POSITIVE_INFINITY)
-      share.users.set(user, keys)
-    }
-    keys.set(key, true)
+    const share = getOrInsert(this.#tenants, tenant, () => ({ users: new Map(), sizes: new Sizes() }))
+    getOrInsert(share.users, user, () => new BoundedMap(Number.POSITIVE_INFINITY)).set(key, true)
     share.sizes.change(user, 1)
     this.#sizes.change(tenant, 1)
   }
@@ -234,16 +225,9 @@ class Sizes {
   change(name: string, by: 1 | -1): void {
     const before = this.#sizes.get(name) ?? 0
     const after = before + by
-    const sameSize = this.#names.get(before)
-    sameSize?.delete(name)
-    if (sameSize?.size === 0) this.#names.delete(before)
-    if (after === 0) this.#sizes.delete(name)
-    else {
-      this.#sizes.set(name, after)
-      const names = this.#names.get(after)
-      if (names) names.add(name)
-      else this.#names.set(after, new Set([name]))
-    }
+    removeFrom(this.#names, before, name)
+    changeCount(this.#sizes, name, by)
+    if (after > 0) addTo(this.#names, after, name)
     if (after > this.#largestSize || !this.#names.has(this.#largestSize)) this.#largestSize = after
   }
 }

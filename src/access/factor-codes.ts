@@ -105,7 +105,6 @@ async function takeTotp(parts: SignInParts, subject: FactorSubject, code: string
   await useFactor(parts, subject, origin, { type: 'use_totp', step })
 }
 
-/** As `takeTotp`, for a recovery code. */
 async function takeRecoveryCode(
   parts: SignInParts,
   subject: FactorSubject,
@@ -154,7 +153,6 @@ function groupsOf(text: string): string[] {
   return text.match(/.{1,4}/gs) ?? []
 }
 
-/** How long a confirmation is valid. */
 const confirmedForMs = 300_000
 /** Enough for 33 new confirmations a second. A user whose confirmation was evicted has to confirm again. */
 const confirmationsMax = 10_000

@@ -1,6 +1,7 @@
 import type { PasswordEngine } from '#access/passwords'
 import type { Hub } from '#events/hub'
 import type { Entry } from '#model/entry'
+import type { Log } from '#runtime/log'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
@@ -68,14 +69,9 @@ export interface AuthoredRules {
 }
 
 /** Removes the data of a deleted tenant. It may be started again after an interruption. */
-export interface Sweep {
+interface Sweep {
   run(tenant: string): Promise<void>
   stop(): void
-}
-
-interface IdentityLog {
-  error(fields: object, message: string): void
-  warn(fields: object, message: string): void
 }
 
 export interface IdentityOptions {
@@ -87,5 +83,5 @@ export interface IdentityOptions {
   readonly rules: AuthoredRules
   readonly listing: Listing
   readonly sweep: Sweep
-  readonly log: IdentityLog
+  readonly log: Pick<Log, 'error' | 'warn'>
 }

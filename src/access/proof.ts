@@ -229,7 +229,6 @@ function normalUrl(url: string): string | undefined {
   return `${lowerScheme}://${host.toLowerCase()}${isDefault ? '' : `:${port}`}${path}`
 }
 
-/** The key in the header of a proof, and its thumbprint. */
 interface ProofKey {
   readonly jkt: string
   readonly key: CryptoKey

@@ -1,7 +1,15 @@
+import type { z } from 'zod'
 import type { TenantRow } from '#actors/directory/state'
+import type { RouteBody } from '#api/route-entry'
+import type { confirmationFields, useTotp } from '#api/second-factors'
+import type * as sessions from '#api/sessions'
+import type * as api from '#api/sign-in'
 import type { Caller, Principal } from '#model/caller'
 
-/** Requests and answers of sign-in and account operations. A refusal is a thrown Problem. */
+/**
+ * Requests and answers of sign-in and account operations. A request has the fields of the body of its route. A refusal
+ * is a thrown Problem.
+ */
 
 /** Where a sign-in comes from, as the server saw it. */
 export interface SignInOrigin {
@@ -16,42 +24,39 @@ export interface SignInOrigin {
   readonly identified?: (user: Principal) => void
 }
 
-/** §4.1. */
-export interface LoginRequest {
-  /** An e-mail address, or a user's name. */
-  readonly email: string
-  readonly password: string
-  /** Without `crn#tenant:`. */
-  readonly tenantIdentifier?: string | undefined
-  /** The thumbprint of the key in the request's proof, which was valid. Undefined: no proof. */
-  readonly jkt: string | undefined
+type BodyOf<Route> = Route extends { readonly body?: RouteBody<infer Body> } ? Readonly<z.output<Body>> : never
+
+interface FromOrigin {
   readonly origin: SignInOrigin
 }
 
-/** The tokens of the DPoP scheme. §4.1. */
-export interface TokenPair {
-  readonly accessToken: string
-  readonly refreshToken: string
+interface Proven extends FromOrigin {
+  /** The thumbprint of the key in the request's proof, which was valid. Undefined: no proof. */
+  readonly jkt: string | undefined
 }
 
-export type LoginOutcome =
-  | ({ readonly type: 'pair' } & TokenPair)
-  | { readonly type: 'conflict'; readonly tenants: readonly TenantRow[] }
-  | {
-      readonly type: 'second_factor'
-      readonly token: string
-      /** Seconds. */
-      readonly expiresIn: number
-      readonly methods: readonly ('totp' | 'webauthn' | 'recovery')[]
-      readonly enroll: boolean
-    }
+interface FromCaller extends FromOrigin {
+  readonly caller: Caller
+}
 
-export interface BasicRequest {
+/** §4.1. */
+export type LoginRequest = BodyOf<typeof api.logIn> & Proven
+export type RefreshRequest = BodyOf<typeof api.refreshSession> & Proven
+export type BasicRefreshRequest = BodyOf<typeof api.refreshToken> & FromOrigin
+export type SignUpRequest = BodyOf<typeof api.signUp> & FromOrigin
+export type EmailRequest = BodyOf<typeof sessions.changeEmail> & FromCaller
+export type PasswordRequest = BodyOf<typeof sessions.changePassword> & FromCaller
+
+export type LoginOutcome =
+  | ({ readonly type: 'pair' } & api.TokenPair)
+  | { readonly type: 'conflict'; readonly tenants: readonly TenantRow[] }
+  | ({ readonly type: 'second_factor' } & Omit<z.output<typeof api.SecondFactorNeeded>, 'status'>)
+
+export interface BasicRequest extends FromOrigin {
   /** The `Authorization` header as received. */
   readonly authorization: string
   /** Whether a refresh token is requested. */
   readonly isOffline: boolean
-  readonly origin: SignInOrigin
 }
 
 /** The tokens of the Basic scheme. Contract 2. */
@@ -60,69 +65,26 @@ export interface BasicTokens {
   readonly refreshToken?: string
 }
 
-export interface RefreshRequest {
-  readonly refreshToken: string
-  /** The thumbprint of the key in the request's proof, which was valid. Undefined: no proof. */
-  readonly jkt: string | undefined
-  readonly origin: SignInOrigin
-}
-
-export interface BasicRefreshRequest {
-  readonly refreshToken: string
-  readonly origin: SignInOrigin
-}
-
 /** The caller has a session, or sends a proof and a refresh token bound to the same key. Contract 2, Sign-out. */
-export interface SignOutRequest {
-  readonly caller: Caller
+export interface SignOutRequest extends FromCaller {
   readonly refreshToken?: string | undefined
   readonly isAll: boolean
-  readonly origin: SignInOrigin
-}
-
-export interface SignUpRequest {
-  readonly name: string
-  readonly code: string
-  readonly password: string
-  readonly origin: SignInOrigin
-}
-
-export interface EmailRequest {
-  readonly caller: Caller
-  readonly current: string
-  /** The new address. Null: no address. */
-  readonly email: string | null
-  readonly origin: SignInOrigin
-}
-
-export interface PasswordRequest {
-  readonly caller: Caller
-  readonly current: string
-  readonly password: string
-  readonly origin: SignInOrigin
 }
 
 /** Contract 2, Second factor. */
-export interface FactorRequest {
-  readonly caller: Caller
+export interface FactorRequest extends FromCaller {
   /** A 2FA token, which takes precedence over a session. */
   readonly token?: string | undefined
-  readonly origin: SignInOrigin
 }
 
-export interface FactorCodeRequest extends FactorRequest {
-  readonly code: string
-}
+export type FactorCodeRequest = FactorRequest & Pick<BodyOf<typeof useTotp>, 'code'>
 
 /** A password or a code, which confirms that the signed-in person is still present. */
-export interface Confirmation {
-  readonly password?: string | undefined
-  readonly code?: string | undefined
-}
+export type Confirmation = Readonly<z.output<z.ZodObject<typeof confirmationFields>>>
 
 export type ConfirmedRequest = FactorRequest & Confirmation
 
 /** Has the token pair if this completes a sign-in, and recovery codes for a first factor or an activation of TOTP. */
-export interface FactorActivated extends Partial<TokenPair> {
+export interface FactorActivated extends Partial<api.TokenPair> {
   readonly recoveryCodes?: readonly string[]
 }

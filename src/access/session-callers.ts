@@ -9,6 +9,7 @@ import type { TokenFault } from '#http/authentication'
 import type { Caller, SessionKey } from '#model/caller'
 import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
+import { getOrInsert } from '#model/map-values'
 import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import type { Activation } from '#runtime/activation'
@@ -50,7 +51,7 @@ export class SessionCallers {
     const stored = known.reference.stored
     if (!stored) return 'session over'
     if (isReplaced(stored, token.number, this.#parts.system.world.now())) return 'token replaced'
-    if (!known.caller?.hasSameRights()) known.caller = this.#callerOf(known.reference)
+    if (!known.caller?.hasSameRights()) known.caller = callerOfSession(this.#parts.accesses, known.reference)
     if (!known.caller) return 'session over'
     known.reference.use(stored, request)
     return known.caller
@@ -69,20 +70,13 @@ export class SessionCallers {
   /** The current caller; undefined once the session is over. */
   of({ kind, tenant, id }: SessionKey): Caller | undefined {
     if (kind === 'api_key') return this.#callerOfKey(tenant, id)
-    return this.#callerOf(new SessionReference(this.#parts.system, tenant, id))
+    return callerOfSession(this.#parts.accesses, new SessionReference(this.#parts.system, tenant, id))
   }
 
   #known(token: VerifiedToken): CachedCaller {
-    let known = this.#byToken.get(token)
-    if (!known) {
-      known = { reference: new SessionReference(this.#parts.system, token.tenant, token.session), caller: undefined }
-      this.#byToken.set(token, known)
-    }
-    return known
-  }
-
-  #callerOf(reference: SessionReference): SessionCaller | undefined {
-    return callerOfSession(this.#parts.accesses, reference)
+    return getOrInsert(this.#byToken, token, () => {
+      return { reference: new SessionReference(this.#parts.system, token.tenant, token.session), caller: undefined }
+    })
   }
 
   #callerOfKey(tenant: string, id: string): Caller | undefined {
@@ -112,7 +106,6 @@ function activeKey({ authors }: SessionCallersParts, tenant: string, id: string)
   return key && authors.isKeyActive(tenant, key) ? key : undefined
 }
 
-/** A user with a session. */
 export class SessionCaller implements Caller {
   readonly tenant: string
   readonly user: string

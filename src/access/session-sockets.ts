@@ -1,6 +1,7 @@
 import type { Caller, SessionKey } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { eventKinds } from '#model/event'
+import { addTo, removeFrom } from '#model/map-values'
 import { isPermitted, type Scope } from '#model/scope'
 import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
@@ -65,8 +66,8 @@ export class SessionSockets {
     if (!caller) return
     this.#callers.delete(socket)
     if (!caller.session) return
-    dropFrom(this.#bySession, sessionText(caller.session), socket)
-    dropFrom(this.#byUser, userText(caller), socket)
+    removeFrom(this.#bySession, sessionText(caller.session), socket)
+    removeFrom(this.#byUser, userText(caller), socket)
     this.#ofApiKeys.delete(socket)
     this.#leave(socket, caller)
   }
@@ -172,17 +173,6 @@ function userText({ tenant, user }: Caller): string {
 
 function accessText(tenant: string, access: string): string {
   return `${tenant}/${access}`
-}
-
-function addTo(index: Map<string, Set<Socket>>, key: string, socket: Socket): void {
-  const sockets = index.get(key)
-  if (sockets) sockets.add(socket)
-  else index.set(key, new Set([socket]))
-}
-
-function dropFrom(index: Map<string, Set<Socket>>, key: string, socket: Socket): void {
-  const sockets = index.get(key)
-  if (sockets?.delete(socket) && sockets.size === 0) index.delete(key)
 }
 
 const eventResources = [...new Set(Object.values(eventKinds).map(({ resource }) => resource))]

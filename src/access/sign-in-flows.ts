@@ -11,7 +11,6 @@ import type {
   SignInOrigin,
   SignOutRequest,
   SignUpRequest,
-  TokenPair,
 } from '#access/requests'
 import { hashOf, readBasic } from '#access/secret-text'
 import {
@@ -53,6 +52,7 @@ import { type DirectoryState, directoryAddress, type TenantRow, type UserRow } f
 import { type Rotation, type StoredSession, sessionAddress } from '#actors/session/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
+import type { TokenPair } from '#api/sign-in'
 import { proofProblem } from '#http/authentication'
 import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
@@ -167,7 +167,7 @@ async function complete(parts: SignInParts, match: Match, jkt: string, origin: S
   }
 }
 
-function methodsOf(factors: Factors): readonly ('totp' | 'webauthn' | 'recovery')[] {
+function methodsOf(factors: Factors): ('totp' | 'webauthn' | 'recovery')[] {
   return [...factorNames(factors), ...(factors.recovery.length > 0 ? (['recovery'] as const) : [])]
 }
 

@@ -4,22 +4,23 @@ import type { Authors } from '#access/authors'
 import type { FileKeys } from '#access/file-keys'
 import type { Lifetimes } from '#access/options'
 import type { Candidate, Passwords } from '#access/passwords'
-import type { BasicTokens, SignInOrigin, TokenPair } from '#access/requests'
+import type { BasicTokens, SignInOrigin } from '#access/requests'
 import { type RefreshedSession, refreshTokenText, type Tokens } from '#access/tokens'
 import { versionConflict } from '#actors/account/credentials'
 import { type AccountState, accountAddress, factorNames } from '#actors/account/state'
 import { isReachable, rowById, tenantRow } from '#actors/directory/queries'
 import { directoryAddress, type TenantRow, type UserRow } from '#actors/directory/state'
 import { type StoredSession, sessionAddress } from '#actors/session/state'
+import type { TokenPair } from '#api/sign-in'
 import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import { randomId } from '#model/identifier'
+import { changeCount, getOrInsert } from '#model/map-values'
 import { Problem, type ProblemCode } from '#model/problem'
 import { foldName } from '#model/user'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
-/** The shared parts of all sign-in flows. */
 export interface SignInParts {
   readonly world: World
   readonly system: System<Entry>
@@ -328,7 +329,6 @@ export async function verifyPassword(
   return { version }
 }
 
-/** The flow of a sign-in. */
 export type SignInWay = 'login' | 'basic' | 'refresh' | 'basic_refresh' | 'sign_up' | 'totp' | 'recovery' | 'webauthn'
 
 /**
@@ -341,7 +341,6 @@ export type SignInOutcome = 'ok' | 'second_factor' | ProblemCode
 export class SignInCounts {
   readonly #counts = new Map<SignInWay, Map<SignInOutcome, number>>()
 
-  /** Wraps a flow so that its results are counted. */
   countOutcomes<Request, Answer>(
     way: SignInWay,
     flow: (request: Request) => Promise<Answer>,
@@ -367,8 +366,10 @@ export class SignInCounts {
   }
 
   #add(way: SignInWay, outcome: SignInOutcome): void {
-    const outcomes = this.#counts.get(way)
-    if (outcomes) outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
-    else this.#counts.set(way, new Map([[outcome, 1]]))
+    changeCount(
+      getOrInsert(this.#counts, way, () => new Map()),
+      outcome,
+      1,
+    )
   }
 }

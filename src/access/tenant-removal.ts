@@ -1,17 +1,10 @@
-import type { Sweep } from '#access/options'
+import type { IdentityOptions } from '#access/options'
 import { deviceAddress, tokenRecord } from '#actors/device/device'
 import { deviceTokenAddress } from '#actors/device-token/device-token'
 import { directoryAddress } from '#actors/directory/state'
-import type { Entry } from '#model/entry'
-import { type Listing, pagesIn } from '#runtime/storage'
-import type { System } from '#runtime/system'
-import type { World } from '#runtime/world'
+import { pagesIn } from '#runtime/storage'
 
-export interface TenantRemovalParts {
-  readonly world: World
-  readonly system: System<Entry>
-  readonly listing: Listing
-  readonly sweep: Sweep
+export interface TenantRemovalParts extends Pick<IdentityOptions, 'world' | 'system' | 'listing' | 'sweep'> {
   /** Called when everything except the name is removed, before the name can be used again. */
   readonly swept: (tenant: string) => void
   readonly failed: (error: unknown, tenant: string) => void

@@ -11,13 +11,7 @@ import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 import type { Grant } from '#model/scope'
 
 /** An access token that the server signed. Its session and the key of the proof are checked elsewhere. */
-export interface VerifiedToken {
-  readonly tenant: string
-  /** Id of the user, without `crn#user:`. */
-  readonly user: string
-  readonly session: string
-  /** The number of the refresh token that was issued together with this token; 0: there was none. */
-  readonly number: number
+export interface VerifiedToken extends Omit<RefreshedSession, 'endsAt'> {
   /** Unix ms. The token is invalid from then on. */
   readonly expiresAt: number
   /** Thumbprint of the key that the token is bound to. */
@@ -32,11 +26,7 @@ export interface TokenReading {
   readonly fault?: TokenFault
 }
 
-export interface AccessSubject {
-  readonly tenant: string
-  readonly user: string
-  readonly session: string
-  readonly number: number
+export interface AccessSubject extends Omit<RefreshedSession, 'endsAt'> {
   readonly roles: readonly string[]
   readonly grants: readonly Grant[]
   readonly jkt?: string
@@ -45,6 +35,7 @@ export interface AccessSubject {
 
 export interface RefreshedSession {
   readonly tenant: string
+  /** Id of the user, without `crn#user:`. */
   readonly user: string
   readonly session: string
   /** The number of the refresh token; 0: the session has no refresh token. */
@@ -123,9 +114,7 @@ export class Tokens {
   }
 
   /** Undefined if the text is not a valid refresh token of the Basic scheme that this server signed. */
-  async readBasicRefresh(
-    text: string,
-  ): Promise<{ readonly tenant: string; readonly session: string; readonly number: number } | undefined> {
+  async readBasicRefresh(text: string): Promise<Omit<RefreshToken, 'mac'> | undefined> {
     const claims = await this.#readOf(tokenTypes.basicRefresh, text)
     if (!claims || this.#isOver(claims.exp)) return undefined
     const [session, number = '', ...more] = claims.jti.split('.')
@@ -143,16 +132,7 @@ export class Tokens {
   async readSecondFactor(
     text: string,
     jkt: string,
-  ): Promise<
-    | {
-        readonly tenant: string
-        readonly user: string
-        readonly version: number
-        readonly isEnrolling: boolean
-        readonly id: string
-      }
-    | undefined
-  > {
+  ): Promise<(Omit<SecondFactorSubject, 'jkt' | 'lifetimeMs'> & { readonly id: string }) | undefined> {
     const claims = await this.#readOf(tokenTypes.secondFactor, text)
     if (!claims || this.#isOver(claims.exp) || claims.cnf.jkt !== jkt) return undefined
     const { tenant, sub, ver, enroll, jti } = claims

@@ -19,11 +19,12 @@ import {
   wrongFactor,
 } from '#access/factor-subject'
 import type { IdentitySettings } from '#access/options'
-import type { ConfirmedRequest, FactorActivated, FactorRequest, TokenPair } from '#access/requests'
+import type { ConfirmedRequest, FactorActivated, FactorRequest } from '#access/requests'
 import { base64urlOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
 import { credentialsMax } from '#actors/account/factors'
 import { accountAddress, type CredentialsChanged, factorNames, type StoredCredential } from '#actors/account/state'
+import type { TokenPair } from '#api/sign-in'
 import { Problem } from '#model/problem'
 
 /** The part of a credential that comes from its authenticator. */

@@ -79,7 +79,6 @@ function withoutSecret(node: GraphNode): GraphNode {
   return shown
 }
 
-/** The graph with the new secrets that the server made for its nodes. */
 export function withMadeSecrets(graph: Graph, made: SealedBody['made']): Graph {
   const nodes = graph.nodes.map((node) => {
     const secret = made.get(node.id)

@@ -3,6 +3,7 @@ import type { UpdateSettings } from '#firmware/options'
 import type { HistoryService } from '#history/history'
 import type { NotificationSettings } from '#notifications/options'
 import type { RedoLimits } from '#runtime/checkpoints'
+import type { Log } from '#runtime/log'
 import type { SocketPublisher } from '#runtime/socket'
 import type { StorageBackend } from '#runtime/storage'
 import type { World } from '#runtime/world'
@@ -24,7 +25,7 @@ export interface AssemblyOptions {
   readonly history?: (journal: StoreJournal) => HistoryService
   /** Whether the audit is also written to the log. Default: false. */
   readonly isAuditLogged?: boolean
-  readonly log: AssemblyLog
+  readonly log: Log
 }
 
 interface StorageOptions {
@@ -53,12 +54,4 @@ interface AssemblyLimits {
   readonly socketsPerUserMax?: number | undefined
   /** Default: `defaultMemory`. */
   readonly memory?: { readonly deviceBytesMax: number; readonly tenantBytesMax: number }
-}
-
-/** The methods of the log that the server uses. */
-export interface AssemblyLog {
-  error(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  info(fields: object, message: string): void
-  debug(fields: object, message: string): void
 }

@@ -6,7 +6,6 @@ import { WebhookSecrets } from '#access/webhook-secrets'
 import type { MemoryLimits } from '#actors/device/memory'
 import type { NoticeBus } from '#actors/notice-bus'
 import { defaultTenant, type TenantState } from '#actors/tenant/state'
-import type { AssemblyLog } from '#app/assembly-options'
 import type { Component } from '#app/components'
 import type { LogMessages } from '#app/log-messages'
 import type { Hub } from '#events/hub'
@@ -25,6 +24,7 @@ import { Webhooks } from '#notifications/webhooks'
 import { DeviceSearch } from '#routes/device-search'
 import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/tenant-rules'
+import type { Log } from '#runtime/log'
 import { runInSlices } from '#runtime/slices'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
@@ -55,7 +55,7 @@ export interface Core {
   /** The current permissions of a user or an API key, by resource name. */
   readonly scopeOf: (tenant: string, author: string) => Scope
   readonly messages: LogMessages
-  readonly log: AssemblyLog
+  readonly log: Log
 }
 
 /** What is signed and sealed with keys of the key file. `keys` returns undefined while authentication is off. */

@@ -1,11 +1,11 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { imagePath } from '#api/cluster'
-import type { AssemblyLog } from '#app/assembly-options'
 import type { LogExtent } from '#cluster/log-trim'
 import type { NodeState } from '#cluster/nats-nodes'
 import { nodeKeyHeader } from '#cluster/node'
 import { positionIn } from '#cluster/replica'
+import type { Log } from '#runtime/log'
 import type { StorageBackend } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { everyKey, keys } from '#store/key-space'
@@ -21,7 +21,7 @@ export interface ImageFetch {
   readonly others: () => readonly NodeState[]
   /** The key by which nodes recognise each other. */
   readonly key: string
-  readonly log: AssemblyLog
+  readonly log: Log
 }
 
 const tryAgainMs = 1_000

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import { anonymous } from '#access/built-in-callers'
 import type { Assembly } from '#app/assembly'
-import type { AssemblyLog } from '#app/assembly-options'
 import { fetchImage } from '#app/cluster-image'
 import type { Config } from '#app/config'
 import { realWorld } from '#app/world'
@@ -18,6 +17,7 @@ import type { Binding } from '#http/call'
 import type { ClusterSockets } from '#routes/bindings'
 import { clusterRoutes, ownersCallers } from '#routes/cluster'
 import type { BlobStore } from '#runtime/blobs'
+import type { Log } from '#runtime/log'
 import type { StorageBackend } from '#runtime/storage'
 import { KeyFileMissing, readOrMakeKeyFile } from '#store/key-file'
 import { everyKeyOfNode } from '#store/key-space'
@@ -39,7 +39,7 @@ const partBytesMax = 512 * 1024
  */
 export async function joinCluster(
   config: Config,
-  log: AssemblyLog,
+  log: Log,
   backend: StorageBackend,
   store: Pick<ClusterNodeParts, 'isWritable' | 'isSettled'>,
 ) {

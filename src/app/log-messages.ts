@@ -1,5 +1,5 @@
-import type { AssemblyLog } from '#app/assembly-options'
 import type { LinksOptions } from '#link/options'
+import type { Log } from '#runtime/log'
 import { StorageFailure } from '#runtime/storage'
 import type { SystemLog } from '#runtime/system'
 import type { DatabaseOptions } from '#store/database'
@@ -12,7 +12,7 @@ const readOnlyUntil: Readonly<Record<string, string>> = {
 export type LogMessages = ReturnType<typeof logMessages>
 
 /** Log lines for modules that do not depend on the log. */
-export function logMessages(log: AssemblyLog) {
+export function logMessages(log: Log) {
   const bug = (error: unknown, where: string) => log.error({ err: error }, `a bug: ${where}`)
   /** Returns a function that logs an error as a warning with this message. */
   const failed = (message: string) => (error: unknown) => log.warn({ err: error }, message)

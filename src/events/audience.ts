@@ -1,6 +1,7 @@
 import { includesName, unionOf } from '#model/device-names'
 import { type EventType, eventKinds } from '#model/event'
 import type { BindingLists } from '#model/group'
+import { addTo, getOrInsert, removeFrom } from '#model/map-values'
 import { type Reach, reachesLists, type Scope } from '#model/scope'
 import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
@@ -77,7 +78,6 @@ export class Audiences {
   readonly #deviceSets = new Map<string, DeviceSet>()
   readonly #byDevice = new Map<string, Set<DeviceSet>>()
   readonly #byPrefix = new Map<string, Set<DeviceSet>>()
-  /** The lengths of all prefixes, each once. */
   #prefixLengths: readonly number[] = []
   /** Wide classes by type and service. Cleared when a class is added, removed or resumed. */
   readonly #cached = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()
@@ -174,11 +174,8 @@ export class Audiences {
   /** Bound devices may be thousands, so they are checked once for an access and not for each filter. */
   #boundReceivers(type: EventType, bound: BindingLists): readonly AudienceClass[] {
     const known = new Map<Scope, boolean>()
-    const reaches = (scope: Scope): boolean => {
-      const isReaching = known.get(scope) ?? reachesLists(scope, eventKinds[type].resource, 'read', bound)
-      known.set(scope, isReaching)
-      return isReaching
-    }
+    const reaches = (scope: Scope) =>
+      getOrInsert(known, scope, () => reachesLists(scope, eventKinds[type].resource, 'read', bound))
     return [...this.#classes.values()].filter(({ filter, scope }) => isWanted(filter, type) && reaches(scope))
   }
 
@@ -198,9 +195,7 @@ export class Audiences {
 
   #cache(type: EventType, service: string | undefined, receivers: readonly AudienceClass[]): void {
     if (this.#cachedCount >= cachedMax) this.#clearCache()
-    const byService = this.#cached.get(type) ?? new Map<string | undefined, readonly AudienceClass[]>()
-    byService.set(service, receivers)
-    this.#cached.set(type, byService)
+    getOrInsert(this.#cached, type, () => new Map()).set(service, receivers)
     this.#cachedCount++
   }
 
@@ -212,11 +207,9 @@ export class Audiences {
   #add(audience: AudienceClass): void {
     this.#clearCache()
     const key = deviceSetKeyOf(audience)
-    let deviceSet = this.#deviceSets.get(key)
-    if (!deviceSet) {
-      deviceSet = { classes: new Set(), scope: undefined, devices: noDevices, prefixes: [], isWide: false }
-      this.#deviceSets.set(key, deviceSet)
-    }
+    const deviceSet = getOrInsert(this.#deviceSets, key, (): DeviceSet => {
+      return { classes: new Set(), scope: undefined, devices: noDevices, prefixes: [], isWide: false }
+    })
     deviceSet.classes.add(audience)
     this.#index(deviceSet, audience)
     if (deviceSet.isWide) this.#wide.add(audience)
@@ -263,18 +256,6 @@ export class Audiences {
     deviceSet.prefixes = prefixes
     this.#prefixLengths = [...new Set([...this.#byPrefix.keys()].map(({ length }) => length))]
   }
-}
-
-export function addTo<Item>(index: Map<string, Set<Item>>, key: string, item: Item): void {
-  const items = index.get(key)
-  if (items) items.add(item)
-  else index.set(key, new Set([item]))
-}
-
-export function removeFrom<Item>(index: Map<string, Set<Item>>, key: string, item: Item): void {
-  const items = index.get(key)
-  items?.delete(item)
-  if (items?.size === 0) index.delete(key)
 }
 
 const noDevices: ReadonlySet<string> = new Set()

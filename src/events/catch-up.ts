@@ -14,7 +14,6 @@ interface PropertyItem {
   readonly service: string
   readonly propId: number
   readonly isRemoval: boolean
-  /** Offset of the entry. */
   readonly offset: number
 }
 

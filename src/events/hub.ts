@@ -150,7 +150,6 @@ export class Hub implements EventListener<Entry> {
     this.#tenant(connection.tenant).remove(connection)
   }
 
-  /** Marks a socket that lost a message. */
   dropped(socket: Socket): void {
     const connection = this.#connections.get(socket)
     // Also for a socket that is behind: an event published before it fell behind may be flushed, and dropped, later.

@@ -1,5 +1,6 @@
-import { type AudienceClass, Audiences, addTo, type EventFilter, removeFrom } from '#events/audience'
-import type { Scope } from '#model/scope'
+import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
+import type { Caller } from '#model/caller'
+import { addTo, removeFrom } from '#model/map-values'
 import type { Socket } from '#runtime/socket'
 
 /** The open event sockets of one tenant. */
@@ -36,21 +37,13 @@ export class TenantHub {
 }
 
 /** The scope of a socket. `access` names it: a change of the scope affects every socket with this access. */
-export interface Access {
-  readonly access: string
-  readonly scope: Scope
-}
+export type Access = Pick<Caller, 'access' | 'scope'>
 
-/** The user, the access and the filter of a socket. */
-export interface Listener extends Access {
-  readonly tenant: string
-  /** CRN: events for only this user are not sent to others. */
-  readonly user: string
-  /**
-   * The last offset of the stream when this access last changed, −1 for never. A client at or before it may have events
-   * that the access no longer allows, or lack others.
-   */
-  readonly scopeSince: number
+/**
+ * The user, the access and the filter of a socket. A client at or before `scopeSince` may have events that the access no
+ * longer allows, or lack others.
+ */
+export interface Listener extends Access, Pick<Caller, 'tenant' | 'user' | 'scopeSince'> {
   readonly filter: EventFilter
 }
 

@@ -2,124 +2,113 @@ import { type IsOmitted, objectUpdated } from '#events/object-updated'
 import { alarmEntryOf } from '#model/alarm'
 import { formatCrn } from '#model/crn'
 import { desiredValuesOf } from '#model/desired'
-import type { Discovered, Entry, EntryKind, UpdateChanged } from '#model/entry'
-import type { EventType } from '#model/event'
+import type { Declared, Discovered, Entry, Reported, Undeclared } from '#model/entry'
+import { type EventKind, type EventType, eventKinds } from '#model/event'
 import type { DeviceBinding } from '#model/group'
 import { modifierFlags, modifierOf } from '#model/modifier'
 import { type StoredSubscription, subscriptionEntryOf } from '#model/subscription'
 
-/**
- * The event of one kind of entry: its wire form, and the properties that decide who receives it. §6, contract 4.
- *
- * The text begins with `type`, `timestamp` and `offset`, in this order, as in `reportedBytes`.
- */
+/** The entries whose event is OBJECT_UPDATED: `objectUpdated` writes its fields. */
+type ObjectUpdate = Reported | Declared | Undeclared
+type Other = Exclude<Entry, ObjectUpdate>
+
+/** The event of one kind of entry: its type, and the fields after `type`, `timestamp` and `offset`, in order. */
 interface WireForm<E extends Entry> {
-  readonly type: (entry: E) => EventType
-  readonly device: (entry: E) => string | undefined
-  readonly service: (entry: E) => string | undefined
-  /** Only for events without a device: the devices to which the object in the event is bound. */
-  readonly bound?: (entry: E) => DeviceBinding
-  /** The resource name of the only user who receives the event. */
-  readonly owner?: (entry: E) => string
-  /** The fields after `type`, `timestamp` and `offset`, as JSON text that begins with a comma. */
-  readonly fields: (entry: E) => string
+  readonly type: EventType | ((entry: E) => EventType)
+  readonly fields: (entry: E) => object
 }
 
-type WireForms = { readonly [K in EntryKind]: WireForm<Extract<Entry, { kind: K }>> }
-
-const forms: WireForms = {
-  reported: {
-    ...ofDevice('OBJECT_UPDATED'),
-    service: (e) => e.shape.serviceIdentifier,
-    fields: (e) => objectUpdated(e),
-  },
-  declared: {
-    ...ofDevice('OBJECT_UPDATED'),
-    service: (e) => e.shape.serviceIdentifier,
-    fields: (e) => objectUpdated(e),
-  },
-  undeclared: { ...ofDevice('OBJECT_UPDATED'), service: (e) => e.service, fields: (e) => objectUpdated(e) },
+/** §6, contract 4. */
+const forms: { readonly [K in Other['kind']]: WireForm<Extract<Entry, { kind: K }>> } = {
   desired_set: {
-    ...ofDevice('DESIRED_UPDATED'),
-    service: (e) => e.service,
-    fields: (e) => `${deviceField(e)}${serviceField(e)},"desired":${JSON.stringify(desiredValuesOf(e.items))}`,
+    type: 'DESIRED_UPDATED',
+    fields: (e) => ({ ...device(e), ...service(e), desired: desiredValuesOf(e.items) }),
   },
-  device_added: { ...ofDevice('DEVICE_ADD'), fields: deviceField },
-  device_removed: { ...ofDevice('DEVICE_DELETE'), fields: deviceField },
+  device_added: { type: 'DEVICE_ADD', fields: device },
+  device_removed: { type: 'DEVICE_DELETE', fields: device },
   status_changed: {
-    ...ofDevice('META_STATUS_CHANGE'),
-    fields: (e) =>
-      `${deviceField(e)},"status":"${e.status}","lastMessage":${e.lastMessage},"lastConnect":${e.lastConnect},"numConnects":${e.numConnects}`,
-  },
-  discovered: {
-    ...ofDevice('DEVICE_DISCOVERY'),
-    fields: (e) =>
-      `,"flakeAddress":${e.flakeAddress}${deviceField(e)},"updates":${JSON.stringify(discoveredProperties(e))}`,
-  },
-  meta_set: { ...ofDevice('META_SET'), fields: (e) => `${deviceField(e)},"meta":${JSON.stringify(e.meta)}` },
-  meta_deleted: { ...ofDevice('META_DELETE'), fields: (e) => `${deviceField(e)},"key":${JSON.stringify(e.key)}` },
-  schema_set: {
-    ...ofService((e) => (e.isNew ? 'SCHEMA_ADD' : 'SCHEMA_UPDATE')),
-    fields: (e) => `${serviceField(e)},"schema":${JSON.stringify(e.schema)}`,
-  },
-  schema_deleted: { ...ofService(() => 'SCHEMA_DELETE'), fields: serviceField },
-  alarm_set: {
-    ...ofBound('ALARM_CONFIG_UPDATE'),
-    bound: (e) => e.stored,
-    fields: (e) => `${alarmField(e)},"payload":${JSON.stringify(alarmEntryOf(e.alarm, e.stored))}`,
-  },
-  alarm_deleted: { ...ofBound('ALARM_CONFIG_UPDATE'), bound: (e) => e, fields: (e) => `${alarmField(e)},"payload":{}` },
-  alarm_changed: {
-    ...ofDevice('ALARM_STATUS_ACTIVE'),
-    type: (e) => (e.isActive ? 'ALARM_STATUS_ACTIVE' : 'ALARM_STATUS_INACTIVE'),
-    fields: (e) => `${alarmField(e)}${deviceField(e)},"since":${e.since}`,
-  },
-  alarm_acknowledged: {
-    ...ofDevice('ALARM_STATUS_ACKNOWLEDGED'),
-    fields: (e) => {
-      const about = JSON.stringify({ since: e.since, by: e.by, comment: e.comment })
-      return `${alarmField(e)}${deviceField(e)},${about.slice(1, -1)}`
+    type: 'META_STATUS_CHANGE',
+    fields: ({ status, lastMessage, lastConnect, numConnects, ...e }) => {
+      return { ...device(e), status, lastMessage, lastConnect, numConnects }
     },
   },
-  update_changed: { ...ofDevice('UPDATE_STATUS'), fields: updateFields },
-  subscribed: { ...ofOwner('NOTIFICATION_SUBSCRIBE'), fields: (e) => subscriptionFields(e.stored) },
-  subscription_updated: {
-    ...ofOwner('NOTIFICATION_SUBSCRIPTION_UPDATE'),
-    fields: (e) => subscriptionFields(e.stored),
+  discovered: {
+    type: 'DEVICE_DISCOVERY',
+    fields: (e) => ({ flakeAddress: e.flakeAddress, ...device(e), updates: discoveredProperties(e) }),
   },
+  meta_set: { type: 'META_SET', fields: (e) => ({ ...device(e), meta: e.meta }) },
+  meta_deleted: { type: 'META_DELETE', fields: (e) => ({ ...device(e), key: e.key }) },
+  schema_set: {
+    type: (e) => (e.isNew ? 'SCHEMA_ADD' : 'SCHEMA_UPDATE'),
+    fields: (e) => ({ ...service(e), schema: e.schema }),
+  },
+  schema_deleted: { type: 'SCHEMA_DELETE', fields: service },
+  alarm_set: {
+    type: 'ALARM_CONFIG_UPDATE',
+    fields: (e) => ({ ...alarm(e), payload: alarmEntryOf(e.alarm, e.stored) }),
+  },
+  alarm_deleted: { type: 'ALARM_CONFIG_UPDATE', fields: (e) => ({ ...alarm(e), payload: {} }) },
+  alarm_changed: {
+    type: (e) => (e.isActive ? 'ALARM_STATUS_ACTIVE' : 'ALARM_STATUS_INACTIVE'),
+    fields: (e) => ({ ...alarm(e), ...device(e), since: e.since }),
+  },
+  alarm_acknowledged: {
+    type: 'ALARM_STATUS_ACKNOWLEDGED',
+    fields: (e) => ({ ...alarm(e), ...device(e), since: e.since, by: e.by, comment: e.comment }),
+  },
+  update_changed: {
+    type: 'UPDATE_STATUS',
+    fields: ({ index, status, firmware, progress, message, ...e }) => {
+      return { ...device(e), index, status: status.toUpperCase(), firmware, progress, message }
+    },
+  },
+  subscribed: { type: 'NOTIFICATION_SUBSCRIBE', fields: wholeSubscription },
+  subscription_updated: { type: 'NOTIFICATION_SUBSCRIPTION_UPDATE', fields: wholeSubscription },
   unsubscribed: {
-    ...ofOwner('NOTIFICATION_UNSUBSCRIBE'),
-    fields: (e) => `${subscriptionField(e.subscription)},"payload":{}`,
+    type: 'NOTIFICATION_UNSUBSCRIBE',
+    fields: (e) => ({ ...subscription(e.subscription), payload: {} }),
   },
 }
 
 /** The type of an entry's event. The type, device, service, bound devices and owner decide who receives the event. */
 export function typeOf(entry: Entry): EventType {
-  return formOf(entry).type(entry)
+  if (isObjectUpdate(entry)) return 'OBJECT_UPDATED'
+  const { type } = forms[entry.kind] as WireForm<Other>
+  return typeof type === 'string' ? type : type(entry)
 }
 
 export function deviceOf(entry: Entry): string | undefined {
-  return formOf(entry).device(entry)
+  return kindOf(entry).hasDevice ? (entry as { readonly device: string }).device : undefined
 }
 
 export function serviceOf(entry: Entry): string | undefined {
-  return formOf(entry).service(entry)
+  if (!kindOf(entry).hasService) return undefined
+  return 'shape' in entry ? entry.shape.serviceIdentifier : (entry as { readonly service: string }).service
 }
 
 /** The devices to which the event's object is bound: a receiver must reach all of them. Contract 5.1. */
 export function boundOf(entry: Entry): DeviceBinding | undefined {
-  return formOf(entry).bound?.(entry)
+  if (entry.kind === 'alarm_set') return entry.stored
+  return entry.kind === 'alarm_deleted' ? entry : undefined
 }
 
 /** The only user who receives the event; undefined for events that depend on permissions. §6 */
 export function ownerOf(entry: Entry): string | undefined {
-  return formOf(entry).owner?.(entry)
+  return kindOf(entry).audience === 'owner' ? (entry as { readonly user: string }).user : undefined
 }
 
-/** The whole event. Slow sockets may get it without some updates: see `encodeStripped`. */
+function kindOf(entry: Entry): EventKind {
+  return eventKinds[typeOf(entry)]
+}
+
+/**
+ * The whole event. Slow sockets may get it without some updates: see `encodeStripped`. The text begins with `type`,
+ * `timestamp` and `offset`, in this order, as in `reportedBytes`.
+ */
 export function encode(entry: Entry, offset: number): string {
-  const form = formOf(entry)
-  return `${head(form.type(entry), timestampOf(entry), offset)}${form.fields(entry)}}`
+  if (isObjectUpdate(entry)) return `${head(entry, offset)}${objectUpdated(entry)}}`
+  const { fields } = forms[entry.kind] as WireForm<Other>
+  return `${head(entry, offset)},${JSON.stringify(fields(entry)).slice(1)}`
 }
 
 /**
@@ -127,65 +116,39 @@ export function encode(entry: Entry, offset: number): string {
  * events are never changed. Contract 4.5.
  */
 export function encodeStripped(entry: Entry, offset: number, isOverridden: IsOmitted): string | undefined {
-  if (entry.kind !== 'reported' && entry.kind !== 'declared' && entry.kind !== 'undeclared')
-    return encode(entry, offset)
+  if (!isObjectUpdate(entry)) return encode(entry, offset)
   const fields = objectUpdated(entry, isOverridden)
-  return fields === undefined ? undefined : `${head('OBJECT_UPDATED', timestampOf(entry), offset)}${fields}}`
+  return fields === undefined ? undefined : `${head(entry, offset)}${fields}}`
 }
 
-function head(type: EventType, timestamp: number, offset: number): string {
-  return `{"type":"${type}","timestamp":${timestamp},"offset":${offset}`
+function head(entry: Entry, offset: number): string {
+  const timestamp = entry.kind === 'reported' ? entry.timestamp : entry.at
+  return `{"type":"${typeOf(entry)}","timestamp":${timestamp},"offset":${offset}`
 }
 
-function timestampOf(entry: Entry): number {
-  return entry.kind === 'reported' ? entry.timestamp : entry.at
+function isObjectUpdate(entry: Entry): entry is ObjectUpdate {
+  const { kind } = entry
+  return kind === 'reported' || kind === 'declared' || kind === 'undeclared'
 }
 
-function formOf<E extends Entry>(entry: E): WireForm<E> {
-  return forms[entry.kind] as unknown as WireForm<E>
+function device(entry: { readonly device: string }) {
+  return { deviceIdentifier: entry.device }
 }
 
-function ofDevice(type: EventType) {
-  return { type: () => type, device: (entry: { device: string }) => entry.device, service: () => undefined }
+function service(entry: { readonly service: string }) {
+  return { serviceIdentifier: entry.service }
 }
 
-function ofService<E extends { service: string }>(type: (entry: E) => EventType) {
-  return { type, device: () => undefined, service: (entry: E) => entry.service }
+function alarm(entry: { readonly alarm: string }) {
+  return { resourceIdentifier: formatCrn({ type: 'alarm', id: entry.alarm }) }
 }
 
-/** For events without device and service whose object is bound to devices. */
-function ofBound(type: EventType) {
-  return { type: () => type, device: () => undefined, service: () => undefined }
+function subscription(id: string) {
+  return { resourceIdentifier: formatCrn({ type: 'subscription', id }) }
 }
 
-/** For events that only one user receives. */
-function ofOwner(type: EventType) {
-  return { ...ofBound(type), owner: (entry: { user: string }) => entry.user }
-}
-
-function deviceField(entry: { readonly device: string }): string {
-  return `,"deviceIdentifier":${JSON.stringify(entry.device)}`
-}
-
-function serviceField(entry: { readonly service: string }): string {
-  return `,"serviceIdentifier":${JSON.stringify(entry.service)}`
-}
-
-function alarmField(entry: { readonly alarm: string }): string {
-  return `,"resourceIdentifier":"${formatCrn({ type: 'alarm', id: entry.alarm })}"`
-}
-
-function subscriptionField(id: string): string {
-  return `,"resourceIdentifier":"${formatCrn({ type: 'subscription', id })}"`
-}
-
-function subscriptionFields(stored: StoredSubscription): string {
-  return `${subscriptionField(stored.id)},"payload":${JSON.stringify(subscriptionEntryOf(stored))}`
-}
-
-function updateFields({ index, status, firmware, progress, message, ...entry }: UpdateChanged): string {
-  const about = JSON.stringify({ index, status: status.toUpperCase(), firmware, progress, message })
-  return `${deviceField(entry)},${about.slice(1, -1)}`
+function wholeSubscription({ stored }: { readonly stored: StoredSubscription }) {
+  return { ...subscription(stored.id), payload: subscriptionEntryOf(stored) }
 }
 
 /** The device's own information as properties, with the numbers of contract 4. */

@@ -47,7 +47,6 @@ export class Availability {
     return ++this.#number
   }
 
-  /** `number`: the number of the query. */
   record(query: UpdateQuery, number: number, isAvailable: boolean): void {
     const key = keyOf(query)
     const known = this.#row(key)

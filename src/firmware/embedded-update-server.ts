@@ -1,11 +1,11 @@
 import { hardwareKey, isEmpty, type ProjectState, projectAddress } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { isSelected } from '#firmware/rollout-windows'
-import { nextTime } from '#firmware/schedule'
+import { isOpen } from '#firmware/schedule'
 import type { UpdateServer } from '#firmware/update-server'
 import type { Entry } from '#model/entry'
 import { isNewer, type StoredRelease } from '#model/release'
-import { defaultAttempts, type RolloutBody, type StoredRollout } from '#model/rollout'
+import { defaultAttempts, type StoredRollout } from '#model/rollout'
 import { reachesDevice, type Scope } from '#model/scope'
 import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import type { System } from '#runtime/system'
@@ -26,7 +26,6 @@ export interface EmbeddedUpdateServerParts {
 export class EmbeddedUpdateServer implements UpdateServer {
   readonly isEmbedded = true
   readonly #parts: EmbeddedUpdateServerParts
-  readonly #windows = new OpenWindows()
 
   constructor(parts: EmbeddedUpdateServerParts) {
     this.#parts = parts
@@ -69,50 +68,12 @@ export class EmbeddedUpdateServer implements UpdateServer {
     return (
       rollout.state === 'running' &&
       isSelected(project, rollout, device, membersOf) &&
-      this.#windows.isOpen(rollout.body.window, now()) &&
+      isOpen(rollout.body.window, now()) &&
       reachesDevice(scopeOf(tenant, rollout.updatedBy), 'updates', 'update', device)
     )
   }
 }
 
-type Window = NonNullable<RolloutBody['window']>
-
-/** Whether a window is open from `from` until before `until`. Unix ms. */
-interface Span {
-  readonly isOpen: boolean
-  readonly from: number
-  readonly until: number
-}
-
-/**
- * Caches whether windows are open for repeated queries: a pattern is evaluated again only when its state may have
- * changed. The cache does not keep windows alive.
- */
-export class OpenWindows {
-  readonly #spans = new WeakMap<Window, Span>()
-
-  /** Same result as the function `isOpen`. */
-  isOpen(window: Window | undefined, now: number): boolean {
-    if (!window) return true
-    let span = this.#spans.get(window)
-    if (!span || now < span.from || now >= span.until) {
-      span = spanAt(window, now)
-      this.#spans.set(window, span)
-    }
-    return span.isOpen
-  }
-}
-
-function spanAt({ cron, minutes }: Window, now: number): Span {
-  const openMs = minutes * 60_000
-  const begins = nextTime(cron, now - openMs)
-  if (begins === undefined) return { isOpen: false, from: now, until: Number.POSITIVE_INFINITY }
-  return begins <= now
-    ? { isOpen: true, from: now, until: begins + openMs }
-    : { isOpen: false, from: now, until: begins }
-}
-
-/** The release for a device, and the reason. */
 interface ReleaseChoice {
   readonly release: StoredRelease
   readonly isPinned: boolean

@@ -159,15 +159,10 @@ function retryAfterMs(value: string | undefined, now: number): number | undefine
 /** Maximum size of an answer; a description of an update is much smaller. */
 const bodyBytesMax = 64 * 1024
 
-/** The answer took too long. */
 class AnswerTooLate extends Error {
-  constructor(afterMs: number) {
-    super(`no answer in ${afterMs} ms`)
-    this.name = 'AnswerTooLate'
-  }
+  override readonly name = 'AnswerTooLate'
 }
 
-/** A server's answer. */
 interface Answer {
   readonly status: number
   readonly retryAfter: string | undefined
@@ -200,7 +195,9 @@ class JsonClient {
   async get(url: URL, headers: Readonly<Record<string, string>>, given: AbortSignal | undefined): Promise<Answer> {
     const own = new AbortController()
     this.#running.add(own)
-    const cancel = this.#world.after(this.#timeoutMs, () => own.abort(new AnswerTooLate(this.#timeoutMs)))
+    const cancel = this.#world.after(this.#timeoutMs, () =>
+      own.abort(new AnswerTooLate(`no answer in ${this.#timeoutMs} ms`)),
+    )
     const signal = given ? AbortSignal.any([given, own.signal]) : own.signal
     const options = { agent: this.#agent, headers: { ...headers, accept: 'application/json' }, signal }
     try {

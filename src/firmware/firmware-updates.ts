@@ -13,6 +13,7 @@ import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
 import type { BlobStore } from '#runtime/blobs'
+import type { Log } from '#runtime/log'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
@@ -30,12 +31,7 @@ export interface FirmwareUpdatesParts {
   readonly offerTimeoutMs: number
   /** The current scope of a user. */
   readonly scopeOf: (tenant: string, author: string) => Scope
-  readonly log: UpdatesLog
-}
-
-interface UpdatesLog {
-  warn(fields: object, message: string): void
-  error(fields: object, message: string): void
+  readonly log: Pick<Log, 'error' | 'warn'>
 }
 
 /** The largest number of images that one log line names. */

@@ -1,3 +1,4 @@
+import { changeCount } from '#model/map-values'
 import { Problem } from '#model/problem'
 import { type BlobStore, pieceBytesMax } from '#runtime/blobs'
 import type { World } from '#runtime/world'
@@ -86,14 +87,9 @@ export class ImageDownloads {
 
   /** Counts a download. Returns the function that ends it; call it once. */
   #count(requester: string): () => void {
-    const before = this.#countsByRequester.get(requester) ?? 0
-    if (before >= perRequesterMax) throw new Problem('overloaded')
-    this.#countsByRequester.set(requester, before + 1)
-    return () => {
-      const left = (this.#countsByRequester.get(requester) ?? 1) - 1
-      if (left > 0) this.#countsByRequester.set(requester, left)
-      else this.#countsByRequester.delete(requester)
-    }
+    if ((this.#countsByRequester.get(requester) ?? 0) >= perRequesterMax) throw new Problem('overloaded')
+    changeCount(this.#countsByRequester, requester, 1)
+    return () => changeCount(this.#countsByRequester, requester, -1)
   }
 
   #place(signal: AbortSignal): Promise<void> {

@@ -1,22 +1,19 @@
 import { createHash } from 'node:crypto'
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { directoryAddress } from '#actors/directory/state'
 import type { ProjectNotices } from '#actors/notice-bus'
 import { projectAddress, projectIndex } from '#actors/project/state'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
+import { addTo, changeCount, removeFrom } from '#model/map-values'
 import { Problem } from '#model/problem'
 import { isOfTenant } from '#model/tenant'
 import type { BlobStore } from '#runtime/blobs'
-import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
+import { type JobParts, storedEntries } from '#workers/pace'
 
-export interface ImageUsesParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
+/** `failed`: a failed read is retried; an image whose removal failed is removed at the next start. */
+export interface ImageUsesParts extends JobParts {
   readonly images: Pick<BlobStore, 'remove' | 'sweep' | 'sizeOf'>
-  /** A failed read is retried; an image whose removal failed is removed at the next start. */
-  readonly failed: (error: unknown) => void
   /** Called after each load if images are missing or incomplete. */
   readonly lost: (images: readonly LostImage[]) => void
 }
@@ -30,7 +27,6 @@ export interface LostImage {
   readonly bytes: number | undefined
 }
 
-const listedAtATime = 256
 const retryMs = 1_000
 /** A full or failing disk takes longer to recover. */
 const diskRetryMs = 60_000
@@ -129,10 +125,9 @@ export class ImageUses {
     return this.#lost.has(sha256)
   }
 
-  /** A release was stored or deleted. */
   releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {
     const name = nameOf(tenant, project, release)
-    if (after !== null) this.#add(after, name)
+    if (after !== null) addTo(this.#names, after, name)
     if (before !== null && before !== after) this.#drop(before, name)
   }
 
@@ -149,7 +144,7 @@ export class ImageUses {
    * @throws Problem `overloaded` if the image was just removed, `storage`; errors of `work`
    */
   async keepWhile<Value>(sha256: string, work: () => Promise<Value>): Promise<Value> {
-    this.#holds.set(sha256, (this.#holds.get(sha256) ?? 0) + 1)
+    changeCount(this.#holds, sha256, 1)
     try {
       await Promise.allSettled([this.#removals.get(sha256), this.#sweep])
       if ((await this.#parts.images.sizeOf(sha256)) === undefined) {
@@ -158,9 +153,7 @@ export class ImageUses {
       this.#lost.delete(sha256)
       return await work()
     } finally {
-      const left = (this.#holds.get(sha256) ?? 1) - 1
-      if (left > 0) this.#holds.set(sha256, left)
-      else this.#holds.delete(sha256)
+      changeCount(this.#holds, sha256, -1)
       this.#removeUnnamed(sha256)
     }
   }
@@ -178,13 +171,11 @@ export class ImageUses {
   }
 
   async #read(isLate: () => boolean): Promise<void> {
-    const { system, listing } = this.#parts
+    const { system } = this.#parts
     const { closedCount } = system.gate
-    for (const tenant of activeTenants(system)) {
-      for await (const projects of pagesIn(listing.entries(projectIndex, tenant), listedAtATime)) {
-        if (isLate() || !isTenantActive(system, tenant)) break
-        for (const project of projects) this.#readProject(tenant, project)
-      }
+    for await (const { tenant, entry } of storedEntries(this.#parts, projectIndex)) {
+      if (isLate()) return
+      this.#readProject(tenant, entry)
     }
     // A deletion that was read is possibly not stored yet.
     await system.gate.whenStored(closedCount)
@@ -193,7 +184,7 @@ export class ImageUses {
   #readProject(tenant: string, project: string): void {
     const { releases } = this.#parts.system.peek(projectAddress(tenant, project))
     for (const [release, { sha256, size }] of releases) {
-      this.#add(sha256, nameOf(tenant, project, release))
+      addTo(this.#names, sha256, nameOf(tenant, project, release))
       this.#sizes.set(sha256, size)
     }
   }
@@ -226,18 +217,9 @@ export class ImageUses {
     if (found.length > 0) this.#parts.lost(found)
   }
 
-  #add(sha256: string, name: string): void {
-    const names = this.#names.get(sha256)
-    if (names) names.add(name)
-    else this.#names.set(sha256, new Set([name]))
-  }
-
   #drop(sha256: string, name: string): void {
-    const names = this.#names.get(sha256)
-    if (names?.delete(name) && names.size === 0) {
-      this.#names.delete(sha256)
-      this.#lost.delete(sha256)
-    }
+    removeFrom(this.#names, sha256, name)
+    if (!this.#names.has(sha256)) this.#lost.delete(sha256)
     this.#removeUnnamed(sha256)
   }
 

@@ -1,6 +1,7 @@
 import type { DeviceState } from '#actors/device/state'
 import type { FoundUpdate } from '#actors/update/state'
 import type { TriggerOutcome } from '#model/firmware'
+import { getOrInsert } from '#model/map-values'
 import { Problem } from '#model/problem'
 import { isOfTenant, tenantKey } from '#model/tenant'
 import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
@@ -58,14 +59,11 @@ export class PendingTriggers {
       cancel()
       signal.removeEventListener('abort', abort)
     }
-    const waiting = this.#waiting.get(key)
-    if (waiting) waiting.set(waiter, end)
-    else this.#waiting.set(key, new Map([[waiter, end]]))
+    getOrInsert(this.#waiting, key, () => new Map()).set(waiter, end)
     this.#size++
     if (signal.aborted) abort()
   }
 
-  /** Answers all requests that wait for this device. */
   settle(tenant: string, device: string, outcome: TriggerOutcome): void {
     for (const waiter of this.#takeAll(tenantKey(tenant, device))) waiter.answered(outcome)
   }

@@ -1,6 +1,6 @@
 import { deviceAddress } from '#actors/device/device'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
+import { isTenantActive } from '#actors/directory/queries'
 import {
   type ProjectCommand,
   type ProjectState,
@@ -11,24 +11,19 @@ import {
 import { tenantAddress } from '#actors/tenant/commands'
 import { isSelected } from '#firmware/rollout-windows'
 import type { Updater } from '#firmware/updater'
-import type { Entry } from '#model/entry'
+import { changeCount } from '#model/map-values'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { reachesDevice, type Scope } from '#model/scope'
 import { isOfTenant, tenantKey } from '#model/tenant'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import { type Listing, pagesIn } from '#runtime/storage'
-import type { System } from '#runtime/system'
-import { Pace, WorkStopped } from '#workers/pace'
+import { pagesIn } from '#runtime/storage'
+import { type JobParts, Pace, runUntilRead, storedEntries, WorkStopped } from '#workers/pace'
 
-export interface ProjectScansParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
+export interface ProjectScansParts extends JobParts {
   readonly updater: Pick<Updater, 'consider'>
   /** The current scope of a user. */
   readonly scopeOf: (tenant: string, author: string) => Scope
-  /** Called on errors; the work is retried. */
-  readonly failed: (error: unknown) => void
 }
 
 /** `underWayMax`: concurrent checks of one project. */
@@ -83,7 +78,6 @@ export class ProjectScans {
     this.#pace = new Pace(parts.system.world, pace)
   }
 
-  /** A project has stored a scan request. */
   scanRequested(tenant: string, project: string): void {
     const key = tenantKey(tenant, project)
     // A running scan asks its project for more when it ends.
@@ -93,22 +87,12 @@ export class ProjectScans {
   }
 
   /** Call it after the store was read: continues unfinished scans. */
-  async open(): Promise<void> {
-    const { system } = this.#parts
-    this.#readings++
-    this.#isResumed = false
-    for (const known of [this.#held, this.#resumed, this.#early]) known.clear()
-    try {
-      for (const tenant of activeTenants(system)) await this.#resume(tenant)
-      this.#isResumed = true
-      for (const [key, target] of this.#early) this.#reportBegun(key, target)
-      this.#early.clear()
-    } catch (error) {
-      // After a failed write, `open` is called again when the store has been read.
-      if (this.#isStopped || error instanceof Problem) return
-      this.#parts.failed(error)
-      system.world.after(retryMs, () => void this.open())
-    }
+  open(): Promise<void> {
+    return runUntilRead(
+      this.#parts,
+      () => this.#isStopped,
+      () => this.#resume(),
+    )
   }
 
   /** The tenant is being deleted: its actors get no more requests. */
@@ -132,15 +116,19 @@ export class ProjectScans {
     this.#waiting.clear()
   }
 
-  async #resume(tenant: string): Promise<void> {
-    for await (const names of pagesIn(this.#parts.listing.entries(scanningIndex, tenant), listedAtATime)) {
-      for (const project of names) {
-        await this.#ask({ tenant, project }, { type: 'repeat_scans' })
-        if (!isTenantActive(this.#parts.system, tenant)) return
-        this.#resumed.add(tenantKey(tenant, project))
-        this.scanRequested(tenant, project)
-      }
+  async #resume(): Promise<void> {
+    this.#readings++
+    this.#isResumed = false
+    for (const known of [this.#held, this.#resumed, this.#early]) known.clear()
+    for await (const { tenant, entry: project } of storedEntries(this.#parts, scanningIndex)) {
+      await this.#ask({ tenant, project }, { type: 'repeat_scans' })
+      if (!isTenantActive(this.#parts.system, tenant)) continue
+      this.#resumed.add(tenantKey(tenant, project))
+      this.scanRequested(tenant, project)
     }
+    this.#isResumed = true
+    for (const [key, target] of this.#early) this.#reportBegun(key, target)
+    this.#early.clear()
   }
 
   #begin(): void {
@@ -219,16 +207,12 @@ export class ProjectScans {
   #hold(target: ScanTarget): () => void {
     const readings = this.#readings
     const key = tenantKey(target.tenant, target.project)
-    this.#held.set(key, (this.#held.get(key) ?? 0) + 1)
+    changeCount(this.#held, key, 1)
     return () => {
-      const before = this.#held.get(key)
-      // The update belongs to an earlier read of the store.
-      if (before === undefined || readings !== this.#readings) return
-      if (before > 1) this.#held.set(key, before - 1)
-      else {
-        this.#held.delete(key)
-        this.#reportBegun(key, target)
-      }
+      // The update belongs to an earlier read of the store, or to a deleted tenant.
+      if (!this.#held.has(key) || readings !== this.#readings) return
+      changeCount(this.#held, key, -1)
+      if (!this.#held.has(key)) this.#reportBegun(key, target)
     }
   }
 
@@ -244,7 +228,6 @@ export class ProjectScans {
     })
   }
 
-  /** Devices after the scan's cursor, in pages. */
   async *#pagesOf({ tenant, project }: ScanTarget, { devices, cursor }: StoredScan): AsyncGenerator<readonly string[]> {
     if (devices) {
       for (let from = devices.indexOf(cursor) + 1; from < devices.length; from += listedAtATime) {

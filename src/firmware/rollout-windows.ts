@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
+import { isTenantActive } from '#actors/directory/queries'
 import { type ProjectCommand, projectAddress, projectIndex } from '#actors/project/state'
 import { isOpen, nextTime } from '#firmware/schedule'
 import { isMember, type MembersOf } from '#model/group'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { tenantKey } from '#model/tenant'
-import { pagesIn } from '#runtime/storage'
-import type { JobParts } from '#workers/pace'
+import { type JobParts, runUntilRead, storedEntries } from '#workers/pace'
 
 interface Opening {
   readonly tenant: string
@@ -18,8 +17,6 @@ interface Opening {
 
 /** The clock is read at least this often, because it may be set to another time. */
 const clockCheckMsMax = 60_000
-const retryMs = 1_000
-const listedAtATime = 256
 
 /**
  * Starts a scan of a project's devices when the window of its rollout opens: devices that connected while the window
@@ -46,17 +43,12 @@ export class RolloutWindows {
   }
 
   /** Call it when the store has been read. */
-  async open(): Promise<void> {
-    const { system, failed } = this.#parts
-    try {
-      for (const tenant of activeTenants(system)) await this.#openOf(tenant)
-      this.#wait()
-    } catch (error) {
-      // After a failed write, `open` is called again when the store has been read.
-      if (this.#isStopped || error instanceof Problem) return
-      failed(error)
-      system.world.after(retryMs, () => void this.open())
-    }
+  open(): Promise<void> {
+    return runUntilRead(
+      this.#parts,
+      () => this.#isStopped,
+      () => this.#read(),
+    )
   }
 
   /** The tenant is being deleted: its actors get no more requests. */
@@ -70,15 +62,13 @@ export class RolloutWindows {
     this.#openings.clear()
   }
 
-  async #openOf(tenant: string): Promise<void> {
-    const { system, listing } = this.#parts
-    for await (const names of pagesIn(listing.entries(projectIndex, tenant), listedAtATime)) {
-      for (const project of names) {
-        if (this.#isStopped || !isTenantActive(system, tenant)) return
-        const rollout = this.#note(tenant, project)
-        if (rollout && isOpen(rollout.body.window, system.world.now())) this.#scan(tenant, project, rollout)
-      }
+  async #read(): Promise<void> {
+    for await (const { tenant, entry: project } of storedEntries(this.#parts, projectIndex)) {
+      if (this.#isStopped) return
+      const rollout = this.#note(tenant, project)
+      if (rollout && isOpen(rollout.body.window, this.#parts.system.world.now())) this.#scan(tenant, project, rollout)
     }
+    this.#wait()
   }
 
   /** Records the next opening of the window. Returns the rollout if it runs and has a window. */

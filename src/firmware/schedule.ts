@@ -8,18 +8,13 @@ import {
   type UpdateScheduleCommand,
   updateScheduleAddress,
 } from '#actors/update-schedule/schedule'
-import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import type { Listing } from '#runtime/storage'
-import type { System } from '#runtime/system'
+import type { RolloutBody } from '#model/rollout'
+import type { JobParts } from '#workers/pace'
 
-export interface UpdateScheduleParts {
-  readonly system: System<Entry>
-  readonly listing: Listing
+export interface UpdateScheduleParts extends JobParts {
   /** A cron pattern of five or six fields, UTC; undefined: no schedule. */
   readonly pattern: string | undefined
-  /** Called on errors; the work is retried. */
-  readonly failed: (error: unknown) => void
 }
 
 /** A clock that is set forward or back is noticed within this time. */
@@ -73,19 +68,15 @@ export class UpdateSchedule {
     const now = system.world.now()
     const next = pattern === undefined ? undefined : nextTime(pattern, now)
     if (pattern === undefined || next === undefined) {
-      if (stored) await this.#ask({ type: 'clear' })
+      if (stored) await system.ask(updateScheduleAddress, { type: 'clear' } satisfies UpdateScheduleCommand)
       return undefined
     }
     const before = stored?.pattern === pattern ? stored.nextAt : undefined
     if (before !== undefined && before <= now) await this.#scanAll()
     // If the clock was set back or the pattern changed, the time is computed from now.
     const nextAt = before !== undefined && before > now ? Math.min(before, next) : next
-    if (nextAt !== before) await this.#ask({ type: 'put', schedule: { pattern, nextAt } })
+    if (nextAt !== before) await system.ask(updateScheduleAddress, { type: 'put', schedule: { pattern, nextAt } })
     return Math.min(Math.max(nextAt - system.world.now(), 0), clockCheckMsMax)
-  }
-
-  #ask(command: UpdateScheduleCommand): Promise<unknown> {
-    return this.#parts.system.ask(updateScheduleAddress, command)
   }
 
   async #scanAll(): Promise<void> {
@@ -139,11 +130,24 @@ export function nextTime(cron: string, after: number): number | undefined {
   return patternOf(cron, from.getUTCFullYear())?.nextRun(from)?.getTime()
 }
 
+type Window = NonNullable<RolloutBody['window']>
+
+/**
+ * Whether a window is open, from one moment until before another, Unix ms. Each pattern is evaluated again only when its
+ * state may have changed, because every automatic update asks.
+ */
+const spans = new WeakMap<Window, { readonly isOpen: boolean; readonly from: number; readonly until: number }>()
+
 /** Whether a window is open: for `minutes` after each matching time of `cron`. Without a window: always open. */
-export function isOpen(window: { readonly cron: string; readonly minutes: number } | undefined, now: number): boolean {
+export function isOpen(window: Window | undefined, now: number): boolean {
   if (!window) return true
-  const begun = nextTime(window.cron, now - window.minutes * 60_000)
-  return begun !== undefined && begun <= now
+  const known = spans.get(window)
+  if (known && now >= known.from && now < known.until) return known.isOpen
+  const openMs = window.minutes * 60_000
+  const begins = nextTime(window.cron, now - openMs) ?? Number.POSITIVE_INFINITY
+  const isOpen = begins <= now
+  spans.set(window, { isOpen, from: now, until: isOpen ? begins + openMs : begins })
+  return isOpen
 }
 
 /** A `Cron` without a callback only computes times, and starts no timer. */

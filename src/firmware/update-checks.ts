@@ -27,7 +27,6 @@ export class UpdateChecks {
   readonly #queue: CheckQueue
   readonly #availability: Availability
   #byHand = 0
-  /** Text of the last reported failure. */
   #lastFailure = ''
 
   constructor(parts: UpdateChecksParts) {
@@ -125,7 +124,6 @@ export class UpdateChecks {
     if (!this.#queue.has(query)) void this.#resolve(query, 'last')
   }
 
-  /** Resolves when answered or abandoned. */
   async #resolve(query: UpdateQuery, place: QueuePosition): Promise<void> {
     await this.#queue.ask({ ...query, isAutomatic: false }, place).catch(() => {})
   }
@@ -226,7 +224,6 @@ class CheckQueue {
     })
   }
 
-  /** Whether the query waits or is being asked. */
   has(query: UpdateQuery): boolean {
     const waiting = this.#waiting.get(keyOf(query))
     return (waiting && isSame(waiting.query, query)) || this.#underWayFor(query) !== undefined

@@ -32,7 +32,6 @@ export interface SlotRequest {
 
 export interface UpdateSlotsOptions<T extends SlotRequest> {
   readonly world: World
-  /** Number of slots. */
   readonly countMax: number
   /**
    * Called with a waiting update that has a slot now. The function must call `leave` if no update starts, and must not
@@ -93,7 +92,6 @@ export class UpdateSlots<T extends SlotRequest> {
     this.#watch(silentMs)
   }
 
-  /** Renews the slot of an update, if it has one. */
   renew(tenant: string, device: string): void {
     if (this.#slots.has(tenantKey(tenant, device))) this.hold(tenant, device)
   }

@@ -42,7 +42,6 @@ export class UpdateStarter {
   readonly #grace: ReconnectGrace
   /** The stored updates that are running, by tenant and device. They can be slightly out of date. */
   readonly #running = new Map<string, StoredUpdate>()
-  /** Number of running updates in each state. */
   readonly states = Object.fromEntries(updateStates.map((state) => [state, 0])) as Record<UpdateState, number>
   #isStopped = false
 
@@ -56,7 +55,6 @@ export class UpdateStarter {
     })
   }
 
-  /** Number of running updates, with any trigger. */
   get runningCount(): number {
     return this.#running.size
   }
@@ -276,7 +274,6 @@ const automatic: Readonly<Record<Exclude<Trigger, 'post'>, (options: UpdateOptio
  */
 type Hold = () => () => void
 
-/** Options of an update check. */
 export interface CheckOptions {
   /** Only firmwares with these indexes; undefined: all. */
   readonly only?: readonly number[] | undefined
@@ -285,7 +282,6 @@ export interface CheckOptions {
   readonly hold?: Hold | undefined
 }
 
-/** A device to check for an update. */
 export interface UpdateCandidate extends CheckOptions {
   readonly tenant: string
   readonly device: string

@@ -1,6 +1,6 @@
 import { deviceAddress } from '#actors/device/device'
 import { noFirmwares } from '#actors/device/state'
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
+import { isTenantActive } from '#actors/directory/queries'
 import type { UpdateNotices } from '#actors/notice-bus'
 import { isRunning } from '#actors/update/machine'
 import {
@@ -29,8 +29,8 @@ import type { FirmwareStatusMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { hasFallenBack, hasReachedVersion } from '#model/release'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import { type Listing, pagesIn } from '#runtime/storage'
-import { Pace, WorkStopped } from '#workers/pace'
+import type { Listing } from '#runtime/storage'
+import { Pace, storedEntries, WorkStopped } from '#workers/pace'
 
 export interface UpdaterParts extends UpdateStarterParts {
   readonly listing: Listing
@@ -54,7 +54,6 @@ export interface TriggerRequest {
  */
 const waitedMoreMs = 40_000
 const resuming = { sliceMs: 1, underWayMax: 64 }
-const listedAtATime = 256
 const retryMs = 1_000
 const noAddress = 'no address of this server is known'
 
@@ -86,18 +85,13 @@ export class Updater implements FirmwareListener, UpdateNotices {
 
   /** Continues running updates. Call it after the store was read, and if possible before device messages arrive. */
   async open(): Promise<void> {
-    const { system, listing } = this.#parts
     const found: { readonly tenant: string; readonly device: string }[] = []
     this.starter.open()
-    for (const tenant of activeTenants(system)) {
-      for await (const names of pagesIn(listing.entries(updatingIndex, tenant), listedAtATime)) {
-        for (const device of names) {
-          const stored = updateNow(system, tenant, device)
-          if (!stored || !isRunning(stored.state)) continue
-          this.starter.setStored(tenant, device, stored)
-          found.push({ tenant, device })
-        }
-      }
+    for await (const { tenant, entry: device } of storedEntries(this.#parts, updatingIndex)) {
+      const stored = updateNow(this.#parts.system, tenant, device)
+      if (!stored || !isRunning(stored.state)) continue
+      this.starter.setStored(tenant, device, stored)
+      found.push({ tenant, device })
     }
     void this.#resume(found)
   }

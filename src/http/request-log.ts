@@ -1,12 +1,10 @@
 import { Problem } from '#model/problem'
+import type { Log } from '#runtime/log'
 import type { World } from '#runtime/world'
 
 /** The log of the server; a pino logger fits. */
-export interface ServerLog {
+export interface ServerLog extends Omit<Log, 'info'> {
   isLevelEnabled(level: 'debug'): boolean
-  debug(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  error(fields: object, message: string): void
 }
 
 /** After a logged request, further requests are only counted during this time. */

@@ -1,3 +1,4 @@
+import type { LinkCaller } from '#access/link-credentials'
 import { hashOf, newSecret } from '#access/secret-text'
 import type { DeviceCommand, Hello, Report, WriteOrder } from '#actors/device/commands'
 import { deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
@@ -14,13 +15,7 @@ import type { System } from '#runtime/system'
  * The credentials of a connection. With neither `device` nor `key`, authentication is off and all devices are
  * permitted. Contract 7.
  */
-export interface ConnectionCredentials {
-  readonly tenant: string
-  /** The device that the credentials belong to. They are valid for this device only. */
-  readonly device?: string
-  /** The id of the provisioning key, if the credentials are a provisioning key. */
-  readonly key?: string
-}
+export type ConnectionCredentials = LinkCaller
 
 /**
  * A device on a connection of any protocol, as the receiver of answers. Each report gets one answer, after its commit

@@ -106,20 +106,15 @@ export interface StoredAction {
   readonly desired?: true
   readonly createdBy: string
   readonly createdAt: number
-  /** The number of devices. */
   readonly total: number
   readonly isDone: boolean
 }
 
-/** An action to be started. */
-export interface NewAction {
+export interface NewAction extends Pick<StoredAction, 'serviceIdentifier' | 'updates' | 'desired'> {
   readonly tenant: string
   readonly id: string
   /** Resource name. Permissions of this user are checked again for each device when the action reaches it. */
   readonly author: string
-  readonly serviceIdentifier: string
-  readonly updates: PropertyWrites
-  readonly desired?: true
   /** Names of devices; each list is sorted and has no duplicates. */
   readonly devices: readonly (readonly string[])[]
 }

@@ -64,7 +64,6 @@ const commentCharactersMax = 500
 
 /** A remark of the user or program that acknowledges an alarm. */
 export const AcknowledgeBody = z.strictObject({ comment: z.string().trim().max(commentCharactersMax).optional() })
-export type AcknowledgeBody = Readonly<z.infer<typeof AcknowledgeBody>>
 
 /**
  * A user or an API key acknowledged an alarm on a device. `by`: the resource name of the user or API key; `at`: Unix

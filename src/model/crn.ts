@@ -50,7 +50,6 @@ export const ResourceIdentifier = normalised(
   'must be a resource name such as crn#user:2Vb7qYx9Kd',
   z.string().max(crnCharactersMax, { abort: true }),
 )
-export type ResourceIdentifier = z.infer<typeof ResourceIdentifier>
 
 /**
  * The parts of a resource name in their normal forms; undefined if the text is no resource name. The inverse of

@@ -41,7 +41,6 @@ export class CsvReader {
     if (this.#text.length - this.#read >= stepCharacters) yield* this.#rows()
   }
 
-  /** Yields the remaining rows. */
   *end(): Generator<CsvRow | undefined> {
     this.#isEnded = true
     yield* this.#rows()
@@ -73,7 +72,6 @@ export class CsvReader {
     throw new Problem('bad_request', `the row on line ${this.#line} has more than ${this.#rowCharactersMax} characters`)
   }
 
-  /** Reads a row, and moves to the next one. */
   #row(): string[] | undefined | 'incomplete' {
     const text = this.#text
     if (this.#at >= text.length) return 'incomplete'

@@ -15,18 +15,23 @@ const elementsMax = 64
 /** The end of a text that was cut. */
 const ellipsis = '…'
 
-/** One event that reached one `email` node. Times are Unix ms. */
-export interface DeliveryRequest {
-  /** The number of the request among the function's requests, from 1. */
-  readonly seq: number
+/** The result of a function run. */
+export interface RunData {
+  /** Unix ms. */
   readonly at: number
   readonly device: string
-  /** The node, and its template at that time. */
-  readonly node: string
-  readonly template: string
   readonly value: JsonValue
   readonly previous: JsonValue
   readonly cause: DeliveryCause
+}
+
+/** One event that reached one `email` node. */
+export interface DeliveryRequest extends RunData {
+  /** The number of the request among the function's requests, from 1. */
+  readonly seq: number
+  /** The node, and its template at that time. */
+  readonly node: string
+  readonly template: string
 }
 
 /** The trigger. `alarm`: the id of the alarm. */

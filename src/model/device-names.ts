@@ -1,8 +1,8 @@
 import { deviceIdentifierOf } from '#model/identifier'
+import { getOrInsert } from '#model/map-values'
 
 /** The devices that grants name. Contract 2, Model; contract 12. */
 
-/** A set of names, or all names. */
 export type Names = ReadonlySet<string> | DeviceNames | '*'
 
 /** A group at one moment. */
@@ -56,8 +56,7 @@ const unions = new WeakMap<readonly { readonly devices: Names }[], DeviceUnion>(
 
 /** The devices of all reaches together; reaches with `*` are left out. */
 export function unionOf(reaches: readonly { readonly devices: Names }[]): DeviceUnion {
-  let union = unions.get(reaches)
-  if (!union) {
+  return getOrInsert(unions, reaches, () => {
     const names = new Set<string>()
     const prefixes = new Set<string>()
     for (const { devices } of reaches) {
@@ -68,10 +67,8 @@ export function unionOf(reaches: readonly { readonly devices: Names }[]): Device
       for (const prefix of devices.prefixes) prefixes.add(prefix)
       for (const { members } of devices.groups) for (const name of members) names.add(name)
     }
-    union = { names, prefixes: [...prefixes] }
-    unions.set(reaches, union)
-  }
-  return union
+    return { names, prefixes: [...prefixes] }
+  })
 }
 
 /** Caches the set of each list: after each edit of a group, grants are read again, and each may name 10 000 devices. */
@@ -79,12 +76,9 @@ const setsOfNames = new WeakMap<readonly string[], ReadonlySet<string> | '*'>()
 
 /** The names without the prefixes, or `*`. */
 export function namesOf(names: readonly string[]): ReadonlySet<string> | '*' {
-  let set = setsOfNames.get(names)
-  if (!set) {
-    set = names.includes('*') ? '*' : new Set(names.filter((name) => !name.endsWith('*')))
-    setsOfNames.set(names, set)
-  }
-  return set
+  return getOrInsert(setsOfNames, names, () =>
+    names.includes('*') ? '*' : new Set(names.filter((name) => !name.endsWith('*'))),
+  )
 }
 
 /** The prefixes in a list of devices, without the star. */

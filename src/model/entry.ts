@@ -42,7 +42,6 @@ export type EntryExceptReport = Exclude<Entry, Reported>
 
 export type EntryKind = Entry['kind']
 
-/** An entry about a device. */
 interface OfDevice {
   readonly device: string
   readonly at: number
@@ -71,7 +70,6 @@ export type PropertyState = PropertyValue | PropertyError | null
 /** Indexes into the shape's properties and their states, alternating: index, state, index, state … */
 export type Items = readonly (number | PropertyState)[]
 
-/** A device reported properties of a service. */
 export interface Reported extends OfNumberedDevice {
   readonly kind: 'reported'
   readonly shape: Shape
@@ -259,7 +257,6 @@ export interface Unsubscribed {
   readonly kind: 'unsubscribed'
   readonly at: number
   readonly user: string
-  /** The id of the subscription. */
   readonly subscription: string
 }
 

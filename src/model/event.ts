@@ -53,32 +53,26 @@ export const eventKinds = {
    * something. A report is an UPDATE, or consecutive updates of one service and time in a POST. `timestamp` is the
    * device's own time if the device sent a plausible one.
    */
-  OBJECT_UPDATED: {
-    ...deviceEvent('OBJECT_UPDATED', 'service', {
-      flakeAddress: FlakeAddress,
-      ...device,
-      ...service,
-      updates: z.array(Property),
-    }),
-    hasService: true,
-  },
+  OBJECT_UPDATED: eventOf('OBJECT_UPDATED', 'service', {
+    flakeAddress: FlakeAddress,
+    ...device,
+    ...service,
+    updates: z.array(Property),
+  }),
   /** `desired` are all desired values of the service after the change. */
-  DESIRED_UPDATED: {
-    ...deviceEvent('DESIRED_UPDATED', 'service', { ...device, ...service, desired: DesiredValues }),
-    hasService: true,
-  },
-  DEVICE_ADD: deviceEvent('DEVICE_ADD', 'device', device),
-  DEVICE_DELETE: deviceEvent('DEVICE_DELETE', 'device', device),
+  DESIRED_UPDATED: eventOf('DESIRED_UPDATED', 'service', { ...device, ...service, desired: DesiredValues }),
+  DEVICE_ADD: eventOf('DEVICE_ADD', 'device', device),
+  DEVICE_DELETE: eventOf('DEVICE_DELETE', 'device', device),
   /**
    * `updates` describe the device as read-only STRING properties: propId 0 is the identifier, 1 the project, from 16 on
    * the firmwares. Contract 4.
    */
-  DEVICE_DISCOVERY: deviceEvent('DEVICE_DISCOVERY', 'updates', {
+  DEVICE_DISCOVERY: eventOf('DEVICE_DISCOVERY', 'updates', {
     flakeAddress: FlakeAddress,
     ...device,
     updates: z.array(Property),
   }),
-  META_STATUS_CHANGE: deviceEvent('META_STATUS_CHANGE', 'meta', {
+  META_STATUS_CHANGE: eventOf('META_STATUS_CHANGE', 'meta', {
     ...device,
     status: DeviceStatus,
     lastMessage: Timestamp,
@@ -86,27 +80,33 @@ export const eventKinds = {
     numConnects: z.int().min(0),
   }),
   /** `meta` is the whole object after the change. */
-  META_SET: deviceEvent('META_SET', 'meta', { ...device, meta: Meta }),
-  META_DELETE: deviceEvent('META_DELETE', 'meta', { ...device, key: z.string() }),
-  SCHEMA_ADD: schemaEvent('SCHEMA_ADD', { ...service, schema: ServiceSchema }),
-  SCHEMA_UPDATE: schemaEvent('SCHEMA_UPDATE', { ...service, schema: ServiceSchema }),
-  SCHEMA_DELETE: schemaEvent('SCHEMA_DELETE', service),
+  META_SET: eventOf('META_SET', 'meta', { ...device, meta: Meta }),
+  META_DELETE: eventOf('META_DELETE', 'meta', { ...device, key: z.string() }),
+  SCHEMA_ADD: eventOf('SCHEMA_ADD', 'schemas', { ...service, schema: ServiceSchema }),
+  SCHEMA_UPDATE: eventOf('SCHEMA_UPDATE', 'schemas', { ...service, schema: ServiceSchema }),
+  SCHEMA_DELETE: eventOf('SCHEMA_DELETE', 'schemas', service),
   /** `payload` is the Subscription, §2.6. */
-  NOTIFICATION_SUBSCRIBE: ownerEvent('NOTIFICATION_SUBSCRIBE', { ...resource, payload: whole }),
-  NOTIFICATION_SUBSCRIPTION_UPDATE: ownerEvent('NOTIFICATION_SUBSCRIPTION_UPDATE', { ...resource, payload: whole }),
-  NOTIFICATION_UNSUBSCRIBE: ownerEvent('NOTIFICATION_UNSUBSCRIBE', { ...resource, payload: nothing }),
+  NOTIFICATION_SUBSCRIBE: eventOf('NOTIFICATION_SUBSCRIBE', 'notifications', { ...resource, payload: whole }, 'owner'),
+  NOTIFICATION_SUBSCRIPTION_UPDATE: eventOf(
+    'NOTIFICATION_SUBSCRIPTION_UPDATE',
+    'notifications',
+    { ...resource, payload: whole },
+    'owner',
+  ),
+  NOTIFICATION_UNSUBSCRIBE: eventOf(
+    'NOTIFICATION_UNSUBSCRIBE',
+    'notifications',
+    { ...resource, payload: nothing },
+    'owner',
+  ),
   /** `payload` is the alarm; `{}` if the alarm was deleted. */
   ALARM_CONFIG_UPDATE: {
-    resource: 'alarms',
-    hasDevice: false,
-    hasService: false,
+    ...eventOf('ALARM_CONFIG_UPDATE', 'alarms', { ...resource, payload: whole }),
     isBound: true,
-    audience: 'scope',
-    schema: shape('ALARM_CONFIG_UPDATE', { ...resource, payload: whole }),
   },
-  ALARM_STATUS_ACTIVE: deviceEvent('ALARM_STATUS_ACTIVE', 'alarms', { ...resource, ...device, since: Timestamp }),
-  ALARM_STATUS_INACTIVE: deviceEvent('ALARM_STATUS_INACTIVE', 'alarms', { ...resource, ...device, since: Timestamp }),
-  ALARM_STATUS_ACKNOWLEDGED: deviceEvent('ALARM_STATUS_ACKNOWLEDGED', 'alarms', {
+  ALARM_STATUS_ACTIVE: eventOf('ALARM_STATUS_ACTIVE', 'alarms', { ...resource, ...device, since: Timestamp }),
+  ALARM_STATUS_INACTIVE: eventOf('ALARM_STATUS_INACTIVE', 'alarms', { ...resource, ...device, since: Timestamp }),
+  ALARM_STATUS_ACKNOWLEDGED: eventOf('ALARM_STATUS_ACKNOWLEDGED', 'alarms', {
     ...resource,
     ...device,
     since: Timestamp,
@@ -114,7 +114,7 @@ export const eventKinds = {
     comment: z.string().optional(),
   }),
   /** `progress` in percent. */
-  UPDATE_STATUS: deviceEvent('UPDATE_STATUS', 'updates', {
+  UPDATE_STATUS: eventOf('UPDATE_STATUS', 'updates', {
     ...device,
     index: FirmwareIndex,
     status: UpdateStatus,
@@ -126,28 +126,22 @@ export const eventKinds = {
 
 export type EventType = keyof typeof eventKinds
 
-/** The wire shape of one type of event. */
 export type EventOf<T extends EventType> = Readonly<z.infer<(typeof eventKinds)[T]['schema']>>
 
-/** Any event of the stream, as sent. */
 export type StreamEvent = { [T in EventType]: EventOf<T> }[EventType]
 
 /** `timestamp` in Unix milliseconds; `offset` is the event's place in the tenant's stream. Contract 4.3. */
-function shape<T extends string, S extends z.core.$ZodLooseShape>(type: T, fields: S) {
-  return z.object({ type: z.literal(type), timestamp: Timestamp, offset: Offset, ...fields })
-}
-
-function deviceEvent<T extends string, S extends z.core.$ZodLooseShape>(type: T, readable: Resource, fields: S) {
-  const schema = shape(type, fields)
-  return { resource: readable, hasDevice: true, hasService: false, audience: 'scope', schema } as const
-}
-
-function schemaEvent<T extends string, S extends z.core.$ZodLooseShape>(type: T, fields: S) {
-  const schema = shape(type, fields)
-  return { resource: 'schemas', hasDevice: false, hasService: true, audience: 'scope', schema } as const
-}
-
-function ownerEvent<T extends string, S extends z.core.$ZodLooseShape>(type: T, fields: S) {
-  const schema = shape(type, fields)
-  return { resource: 'notifications', hasDevice: false, hasService: false, audience: 'owner', schema } as const
+function eventOf<T extends string, S extends z.core.$ZodLooseShape>(
+  type: T,
+  resource: Resource,
+  fields: S,
+  audience: EventKind['audience'] = 'scope',
+) {
+  return {
+    resource,
+    hasDevice: 'deviceIdentifier' in fields,
+    hasService: 'serviceIdentifier' in fields,
+    audience,
+    schema: z.object({ type: z.literal(type), timestamp: Timestamp, offset: Offset, ...fields }),
+  }
 }

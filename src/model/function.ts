@@ -47,7 +47,6 @@ export interface StoredFunction extends Authored, DeviceBinding {
   readonly edit: number
 }
 
-/** The secret of a webhook node, sealed. */
 export interface StoredWebhookSecret {
   readonly node: string
   readonly sealed: Uint8Array
@@ -78,7 +77,6 @@ export function functionEntryOf(id: string, stored: StoredFunction): FunctionEnt
 export interface NamedAlarm {
   readonly node: string
   readonly place: number
-  /** The id of the alarm. */
   readonly alarm: string
 }
 

@@ -1,4 +1,5 @@
 import { DeviceNames, type GroupMembers, type Names } from '#model/device-names'
+import { getOrInsert } from '#model/map-values'
 import { actions, type Grant, permissionsOf, type Reach, resources, type Scope } from '#model/scope'
 
 /**
@@ -85,11 +86,7 @@ class DeviceTerms {
     )
     for (const [place, { devices }] of reaches.entries()) {
       if (!(devices instanceof DeviceNames)) continue
-      for (const prefix of devices.prefixes) {
-        const places = this.#byPrefix.get(prefix)
-        if (places) places.push(place)
-        else this.#byPrefix.set(prefix, [place])
-      }
+      for (const prefix of devices.prefixes) getOrInsert(this.#byPrefix, prefix, () => []).push(place)
       if (areMembersHeld) this.#groups.push(...devices.groups.map(({ members }) => ({ members, place })))
     }
   }
@@ -214,11 +211,7 @@ function placesByName(lists: readonly (ReadonlySet<string> | '*')[]): ReadonlyMa
   const any = lists.flatMap((names, place) => (names === '*' ? [place] : []))
   const byName = new Map<string, number[]>([['*', any]])
   for (const [place, names] of lists.entries()) {
-    for (const name of names === '*' ? [] : names) {
-      const places = byName.get(name)
-      if (places) places.push(place)
-      else byName.set(name, [...any, place])
-    }
+    for (const name of names === '*' ? [] : names) getOrInsert(byName, name, () => [...any]).push(place)
   }
   return byName
 }

@@ -107,7 +107,6 @@ const webhookNode = z.strictObject({
 })
 export type WebhookNode = Readonly<z.infer<typeof webhookNode>>
 
-/** One node by itself. */
 export const GraphNode = z.discriminatedUnion('type', [Trigger, conditionNode, throttleNode, emailNode, webhookNode], {
   error: ({ code }) =>
     code === 'invalid_union' ? 'must be trigger, condition, throttle, email or webhook' : undefined,

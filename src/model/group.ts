@@ -33,10 +33,8 @@ export const GroupReference = referenceTo('group', 'must be the id of a group or
 export const BoundGroups = z.array(GroupReference).max(boundGroupsMax).overwrite(sortedOnce)
 
 export const GroupBody = z.strictObject({ name: BoundName, devices: BoundDevices })
-export type GroupBody = Readonly<z.infer<typeof GroupBody>>
 
 export const GroupPatch = GroupBody.partial()
-export type GroupPatch = Readonly<z.infer<typeof GroupPatch>>
 
 /** A stored group. `edit` is a random number that differs after every change. */
 export interface StoredGroup extends Authored {

@@ -45,7 +45,6 @@ export const DeviceIdentifier = z
   .max(identifierCharactersMax, { abort: true })
   .regex(devicePattern, 'must be an optional two-character prefix followed by letters, digits, = and -')
   .toUpperCase()
-export type DeviceIdentifier = z.infer<typeof DeviceIdentifier>
 
 /**
  * Whether a text can be the token of a device: printable ASCII without spaces, because ThingsBoard lets people choose
@@ -66,7 +65,6 @@ export const ServiceIdentifier = z
   .max(identifierCharactersMax)
   .regex(servicePattern, 'must consist of letters, digits and . _ : -')
   .overwrite(lowerCaseOfUuid)
-export type ServiceIdentifier = z.infer<typeof ServiceIdentifier>
 
 /** A service in a request that also accepts the name of a schema: the name is replaced before this check. */
 export const ServiceReference = ServiceIdentifier.clone()
@@ -83,7 +81,6 @@ export const TenantIdentifier = z
   .min(1)
   .max(tenantIdentifierCharactersMax)
   .regex(tenantPattern, 'must consist of lower-case letters, digits and -')
-export type TenantIdentifier = z.infer<typeof TenantIdentifier>
 
 /** Whether a text is a tenant's identifier. Same result as `TenantIdentifier`. */
 export function isTenantIdentifier(text: string): boolean {
@@ -96,22 +93,18 @@ export const ShortName = z
   .min(1)
   .max(identifierCharactersMax)
   .regex(shortNamePattern, 'must consist of letters, digits and . _ -')
-export type ShortName = z.infer<typeof ShortName>
 
 /** A semantic version in its strict form, at most 128 characters. §2.7, contract 1.8. */
 export const FirmwareVersion = z
   .string()
   .max(firmwareCharactersMax, { abort: true })
   .regex(semverPattern, 'must be a semantic version such as 1.2.3')
-export type FirmwareVersion = z.infer<typeof FirmwareVersion>
 
 /** SHA-256 in lower-case hex: the name of an image. Contract 6, 7. */
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits in lower case')
-export type Sha256 = z.infer<typeof Sha256>
 
 /** Id created by the server; 9–16 characters. §2.1, contract 1.7. */
 export const ServerMadeId = z.string().regex(serverMadeIdPattern, 'must be 9 to 16 Base58 characters')
-export type ServerMadeId = z.infer<typeof ServerMadeId>
 
 /** Whether a text has the shape of an id created by the server. Same result as `ServerMadeId`. */
 export function isServerMadeId(text: string): boolean {
@@ -120,7 +113,6 @@ export function isServerMadeId(text: string): boolean {
 
 /** 0 … 2³²−1. §2.1, contract 1.8. */
 export const PropertyId = z.int().min(0).max(uint32Max)
-export type PropertyId = z.infer<typeof PropertyId>
 
 /** Whether a value is a property's id. Same result as `PropertyId`. */
 export function isPropertyId(value: unknown): value is number {
@@ -145,15 +137,12 @@ export function formatPropertyIdHex(id: number): string {
 
 /** A device's number within its tenant, 1 … 2³²−1, never assigned twice. Contract 3.11. */
 export const FlakeAddress = z.int().min(1).max(uint32Max)
-export type FlakeAddress = z.infer<typeof FlakeAddress>
 
 /** Unix milliseconds, within what a `Date` can hold. Contract 1.6. */
 export const Timestamp = z.int().min(0).max(timestampMsMax)
-export type Timestamp = z.infer<typeof Timestamp>
 
 /** Place in a tenant's event stream; 0 is before the first event. Contract 4.3. */
 export const Offset = z.int().min(0)
-export type Offset = z.infer<typeof Offset>
 
 /** Whether a text has the form 8-4-4-4-12 of hex digits; version and variant are not checked. */
 export function isUuidShaped(text: string): boolean {

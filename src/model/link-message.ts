@@ -61,7 +61,6 @@ const firmwareIndex = z.int().min(0).max(firmwareIndexMax)
 export const LinkSequence = z.int().min(1)
 const lastSequence = z.int().min(0)
 
-/** Any value except undefined. */
 const anyValue = z.unknown().refine((value) => value !== undefined, 'is required')
 
 /** Data types in any case, as in services and schemas; the result is in upper case. */
@@ -70,7 +69,6 @@ const typeName = z.string().toUpperCase().pipe(PropertyTypeName)
 const declared = { propId: PropertyId, type: typeName, value: z.unknown().optional() }
 /** One property of a service of a HELLO. */
 export const PropertyDeclaration = z.object({ ...declared, modifier: PartialModifier.optional() })
-export type PropertyDeclaration = Readonly<z.infer<typeof PropertyDeclaration>>
 const StrictPropertyDeclaration = z.strictObject({ ...declared, modifier: PartialModifier.strict().optional() })
 
 const ServiceDeclaration = z.object({
@@ -87,7 +85,6 @@ const FirmwareDeclaration = z.object({
   hardware: ShortName.optional(),
   index: firmwareIndex,
 })
-export type FirmwareDeclaration = Readonly<z.infer<typeof FirmwareDeclaration>>
 
 const ValueUpdate = z.object({ propId: PropertyId, value: anyValue, error: z.never().optional() })
 const ErrorUpdate = z.object({ propId: PropertyId, error: note, value: z.never().optional() })
@@ -123,7 +120,6 @@ export const UpdateMessage = z.object({
     .max(propertiesMax),
   timestamp: Timestamp.optional(),
 })
-export type UpdateMessage = Readonly<z.infer<typeof UpdateMessage>>
 
 const pairs = z
   .array(z.unknown())
@@ -153,16 +149,13 @@ const shortUpdate = [
 
 /** `["U", flakeAddress, seq, serviceIndex, [propId, value, …], timestamp?]`; an error is `{"e": "…"}` as value. */
 export const ShortUpdateMessage = z.union([z.tuple([...shortUpdate]), z.tuple([...shortUpdate, Timestamp])])
-export type ShortUpdateMessage = Readonly<z.infer<typeof ShortUpdateMessage>>
 
-/** The result of a WRITE for one property. */
 export const WriteResult = z.object({
   propId: PropertyId,
   status: z.enum(['OK', 'REJECTED']),
   message: note.optional(),
 })
 
-/** The results of a WRITE. */
 export const ResultMessage = z.object({
   type: z.literal('RESULT'),
   flakeAddress: FlakeAddress,
@@ -186,7 +179,6 @@ export type FirmwareStatusMessage = Readonly<z.infer<typeof FirmwareStatusMessag
 
 /** The device disconnects; other devices stay connected by the same link. */
 export const ByeMessage = z.object({ type: z.literal('BYE'), flakeAddress: FlakeAddress })
-export type ByeMessage = Readonly<z.infer<typeof ByeMessage>>
 
 /**
  * `seq`: the number of the last stored message of this session; 0 if there is none. `secret`: once, at the first
@@ -201,15 +193,12 @@ export const WelcomeMessage = z.object({
   timestamp: Timestamp,
   secret: z.string().optional(),
 })
-export type WelcomeMessage = Readonly<z.infer<typeof WelcomeMessage>>
 
 /** Every message up to `seq` is stored or was refused for its content. */
 export const AckMessage = z.object({ type: z.literal('ACK'), flakeAddress: FlakeAddress, seq: lastSequence })
-export type AckMessage = Readonly<z.infer<typeof AckMessage>>
 
 /** `["A", flakeAddress, seq]`, for devices that send short forms. */
 export const ShortAckMessage = z.tuple([z.literal('A'), FlakeAddress, lastSequence])
-export type ShortAckMessage = Readonly<z.infer<typeof ShortAckMessage>>
 
 /** Asks the device to change properties; may be sent several times with the same `id`. */
 export const WriteMessage = z.object({
@@ -219,7 +208,6 @@ export const WriteMessage = z.object({
   serviceIdentifier: ServiceIdentifier,
   updates: uniqueBy('propId', z.object({ propId: PropertyId, value: anyValue }), propertiesMax).min(1),
 })
-export type WriteMessage = Readonly<z.infer<typeof WriteMessage>>
 
 /** Offers a firmware. `sha256` in lower-case hex, `size` in bytes. */
 export const FirmwareMessage = z.object({
@@ -233,7 +221,6 @@ export const FirmwareMessage = z.object({
   sha256: Sha256,
   size: z.int().min(0),
 })
-export type FirmwareMessage = Readonly<z.infer<typeof FirmwareMessage>>
 
 /** An error for the message `seq` or for the device; without `seq` and `flakeAddress`, for the link. */
 export const ErrorMessage = z.object({
@@ -243,7 +230,6 @@ export const ErrorMessage = z.object({
   flakeAddress: FlakeAddress.optional(),
   seq: lastSequence.optional(),
 })
-export type ErrorMessage = Readonly<z.infer<typeof ErrorMessage>>
 
 /**
  * A message other than UPDATE, without validating lists that may hold thousands of items: services and results are read
@@ -267,7 +253,6 @@ export const LinkBody = z.strictObject({
     }),
   ).max(postUpdatesMax),
 })
-export type LinkBody = Readonly<z.infer<typeof LinkBody>>
 
 /** An array of objects whose values in one field are unique, after normalisation. */
 function uniqueBy<K extends string, S extends z.ZodType<Record<K, unknown>>>(field: K, item: S, itemsMax: number) {

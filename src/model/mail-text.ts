@@ -1,4 +1,5 @@
 import type { JsonObject } from '#model/json-value'
+import { getOrInsert } from '#model/map-values'
 import { escapeHtml, type MustacheTokens, parseMustache, renderMustache } from '#model/mustache'
 import { utf8BytesOf } from '#model/text'
 
@@ -22,9 +23,7 @@ type Locales = Readonly<Record<string, LocaleTexts>>
 /** Maximum size of subject, text and HTML together, in UTF-8. Contract 5.5. */
 export const renderedBytesMax = 262_144
 
-/** A rendered mail. */
 export interface RenderedText {
-  /** The locale of the texts. */
   readonly locale: string
   /** One line of at most 256 code points. */
   readonly subject: string
@@ -70,15 +69,11 @@ interface TokensOfText {
 }
 
 function tokensOf(texts: LocaleTexts): TokensOfText {
-  const before = known.get(texts)
-  if (before) return before
-  const tokens = {
+  return getOrInsert(known, texts, () => ({
     subject: parsed(texts.subject),
     text: parsed(texts.text),
     html: texts.html === undefined ? undefined : parsed(texts.html),
-  }
-  known.set(texts, tokens)
-  return tokens
+  }))
 }
 
 /** Templates are validated before they are stored. */

@@ -46,7 +46,6 @@ export const MetaRecord = z.object({
   numConnects: z.int().min(0).optional(),
   meta: Meta.optional(),
 })
-export type MetaRecord = Readonly<z.infer<typeof MetaRecord>>
 
 /** The result of a patch, or the reason for its refusal. */
 export type MetaChange = { readonly meta: Meta } | { readonly refusal: string }

@@ -1,5 +1,6 @@
 import Mustache from 'mustache'
 import type { JsonObject, JsonValue } from '#model/json-value'
+import { getOrInsert } from '#model/map-values'
 import { utf8BytesOf } from '#model/text'
 
 /**
@@ -66,7 +67,6 @@ export function parseMustache(text: string): MustacheTokens | MustacheFault {
 }
 
 export interface MustacheOptions {
-  /** Escapes a value for its surroundings. */
   readonly escape: (text: string) => string
   /** The largest result, in UTF-8. */
   readonly bytesMax: number
@@ -155,12 +155,7 @@ class OwnContext extends Mustache.Context {
   }
 
   #pathOf(name: string): readonly string[] {
-    let path = this.#paths.get(name)
-    if (!path) {
-      path = name.indexOf('.') > 0 ? name.split('.') : []
-      this.#paths.set(name, path)
-    }
-    return path
+    return getOrInsert(this.#paths, name, () => (name.indexOf('.') > 0 ? name.split('.') : []))
   }
 }
 

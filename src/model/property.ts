@@ -16,13 +16,11 @@ export type Modifier = Readonly<z.infer<typeof Modifier>>
 
 /** A modifier as devices declare it: missing flags are false. Contract 3.8. */
 export const PartialModifier = Modifier.partial()
-export type PartialModifier = Readonly<z.infer<typeof PartialModifier>>
 
 const wireNames = [...propertyTypes.values()].map((type) => type.wireName)
 
 /** Upper-case name of a data type, `UINT8`, `UINT8-ARRAY`. §2.2. */
 export const PropertyTypeName = z.enum(wireNames as [string, ...string[]])
-export type PropertyTypeName = z.infer<typeof PropertyTypeName>
 
 /**
  * `tag` determines the other fields: `value` may have a `value` (none before the first report), `error` has `error` and

@@ -59,11 +59,8 @@ export function releaseEntryOf({ hardware, ...shown }: StoredRelease): ReleaseEn
 
 /** Holds a device at this version. */
 export const PinBody = z.strictObject({ firmware: FirmwareVersion })
-export type PinBody = Readonly<z.infer<typeof PinBody>>
 
-/** A pin in a list. */
 export const PinEntry = z.object({ deviceIdentifier: DeviceIdentifier, firmware: FirmwareVersion })
-export type PinEntry = Readonly<z.infer<typeof PinEntry>>
 
 /**
  * The order of firmware versions. Semantic Versioning §11, which ignores build metadata.

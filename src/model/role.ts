@@ -7,7 +7,6 @@ import { Grant, type Resource, resources } from '#model/scope'
 /** Roles: named sets of permissions. Contract 2, Model. */
 
 export const RoleName = ShortName
-export type RoleName = z.infer<typeof RoleName>
 
 /** Maximum number of grants of a role: each is checked for every item of a list. */
 export const roleGrantsMax = 100
@@ -49,7 +48,6 @@ export const RoleGrants = z.unknown().transform((body, context): { readonly gran
   for (const issue of issues) context.issues.push(isOne ? { ...issue, path: issue.path?.slice(2) } : issue)
   return z.NEVER
 })
-export type RoleGrants = z.infer<typeof RoleGrants>
 
 /** A role as the API returns it. */
 export const RoleEntry = z.object({

@@ -13,6 +13,7 @@ import {
 import { GroupReference } from '#model/group'
 import { serviceIdentifierOf } from '#model/identifier'
 import { entriesWithin, faultBoundedArray } from '#model/json-value'
+import { getOrInsert } from '#model/map-values'
 import { actions, resources } from '#model/name-forms'
 import { normalised } from '#model/text'
 
@@ -126,7 +127,8 @@ export function reachesEvery(
   if (reaches.length === 0 || devices === '*') return false
   if (devices.length < longList || reaches !== all)
     return devices.every((device) => reaches.some((reach) => includesName(reach.devices, device)))
-  return knownOf(reaches, devices, () => {
+  const answers = getOrInsert(known, reaches, () => new WeakMap())
+  return getOrInsert(answers, devices, () => {
     const { names, prefixes } = unionOf(reaches)
     return devices.every((device) => names.has(device) || prefixes.some((prefix) => device.startsWith(prefix)))
   })
@@ -155,20 +157,6 @@ const longList = 256
 
 /** The results by reaches, then by list. Reaches and lists are never changed in place. */
 const known = new WeakMap<readonly Reach[], WeakMap<readonly string[], boolean>>()
-
-function knownOf(reaches: readonly Reach[], devices: readonly string[], find: () => boolean): boolean {
-  let answers = known.get(reaches)
-  if (!answers) {
-    answers = new WeakMap()
-    known.set(reaches, answers)
-  }
-  let answer = answers.get(devices)
-  if (answer === undefined) {
-    answer = find()
-    answers.set(devices, answer)
-  }
-  return answer
-}
 
 /** Returns a check for single devices, for use in lists: everything that depends only on the scope is computed once. */
 export function devicesWithin(scope: Scope, resource: Resource, action: Action): (device: string) => boolean {
@@ -259,16 +247,10 @@ class GrantedScope implements Scope {
       (place) => isEffective && isGiven(this.grants[place] as Grant, resource, action),
     )
     const key = places.join()
-    let list = this.#lists.get(key)
-    if (!list) {
-      list = places.map((place) => this.reachOfGrants[place] as Reach)
-      this.#lists.set(key, list)
-    }
-    return list
+    return getOrInsert(this.#lists, key, () => places.map((place) => this.reachOfGrants[place] as Reach))
   }
 }
 
-/** A scope with all permissions. */
 export const everything: Scope = scopeOf([{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }])
 
 function isGiven(grant: Grant, resource: Resource, action: Action): boolean {

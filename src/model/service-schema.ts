@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { HistoryRetention } from '#model/history-retention'
 import { formatPropertyIdHex, parsePropertyKey } from '#model/identifier'
 import { entriesWithin, jsonWithin } from '#model/json-value'
+import { getOrInsert } from '#model/map-values'
 import { type PropertyValue, propertyTypes } from '#model/property-type'
 
 /**
@@ -81,12 +82,10 @@ const known = z.looseObject({
 export const ServiceSchema = jsonWithin(known, { depthMax: schemaDepthMax, bytesMax: schemaBytesMax })
 export type ServiceSchema = z.infer<typeof known>
 
-/** The name of the property in the schema, or undefined. */
 export function nameOfProperty(schema: ServiceSchema, propId: number): string | undefined {
   return propertySchemaOf(schema, propId)?.name
 }
 
-/** The schema of the property, or undefined. */
 export function propertySchemaOf(schema: ServiceSchema, propId: number): PropertySchema | undefined {
   return schema.properties[formatPropertyIdHex(propId)]
 }
@@ -128,11 +127,11 @@ export function withoutNames(schema: ServiceSchema): ServiceSchema {
 const propIdsCache = new WeakMap<ServiceSchema, ReadonlyMap<string, number>>()
 
 function propIdsOf(schema: ServiceSchema): ReadonlyMap<string, number> {
-  const cached = propIdsCache.get(schema)
-  if (cached) return cached
-  const propIds = new Map(Object.entries(schema.properties).map(([key, { name }]) => [name, Number(key)]))
-  propIdsCache.set(schema, propIds)
-  return propIds
+  return getOrInsert(
+    propIdsCache,
+    schema,
+    () => new Map(Object.entries(schema.properties).map(([key, { name }]) => [name, Number(key)])),
+  )
 }
 
 function checkNames(properties: Readonly<Record<string, { readonly name: string }>>, context: z.RefinementCtx): void {

@@ -27,12 +27,10 @@ export type SubscribeBody = Readonly<z.infer<typeof SubscribeBody>>
 
 /** The only field of a subscription that may change. §2.6 */
 export const LocalePatch = z.strictObject({ locale: Locale })
-export type LocalePatch = Readonly<z.infer<typeof LocalePatch>>
 
 /** A stored subscription. Times are Unix ms. */
 export interface StoredSubscription {
   readonly id: string
-  /** Id of the function. */
   readonly function: string
   readonly type: 'email'
   readonly locale: string

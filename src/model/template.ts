@@ -13,7 +13,6 @@ import { utf8BytesOf } from '#model/text'
 /** Maximum number of templates of a tenant. */
 export const templatesMax = 1_000
 
-/** Maximum number of locales of one template. */
 export const templateLocalesMax = 64
 
 /** Maximum size of one text. */
@@ -51,7 +50,6 @@ const locales = entriesWithin(
   templateLocalesMax,
 )
 
-/** The body of a template. */
 export const TemplateBody = jsonWithin(z.strictObject({ locales }), { depthMax: 4, bytesMax: templateBytesMax })
 export type TemplateBody = { readonly locales: Readonly<Record<string, TemplateText>> }
 

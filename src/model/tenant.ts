@@ -7,10 +7,8 @@ import { normalised, printable } from '#model/text'
 
 /** A tenant's identifier, bare or as `crn#tenant:<id>`; the result is bare. §2.1. */
 export const TenantReference = referenceTo('tenant', 'must be a tenant such as acme or crn#tenant:acme')
-export type TenantReference = z.infer<typeof TenantReference>
 
 export const TenantName = printable(128)
-export type TenantName = z.infer<typeof TenantName>
 
 /** RFC 1035 §2.3.4. */
 const hostCharactersMax = 253
@@ -28,7 +26,6 @@ export const HostName = normalised(
   'must be a host name, with or without a port',
   z.string().max(hostCharactersMax + 6, { abort: true }),
 )
-export type HostName = z.infer<typeof HostName>
 
 export const tenantHostsMax = 32
 

@@ -30,11 +30,11 @@ export interface OfferedFirmware {
 
 /** The update server can't answer now (429 or 503), or too many queries wait for it. */
 export class UpdateServerBusy extends Error {
+  override readonly name = 'UpdateServerBusy'
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, retryAfterMs?: number) {
     super(message)
-    this.name = 'UpdateServerBusy'
     this.retryAfterMs = retryAfterMs
   }
 }
@@ -44,8 +44,5 @@ export class UpdateServerBusy extends Error {
  * original error is the cause, for the log.
  */
 export class UpdateServerFailed extends Error {
-  constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options)
-    this.name = 'UpdateServerFailed'
-  }
+  override readonly name = 'UpdateServerFailed'
 }

@@ -13,7 +13,6 @@ export const UserName = printable(64)
   .regex(/^[^:/]*$/, 'must not contain : or /')
   // Clients that normalise URLs could never address this name.
   .refine((name) => name !== '.' && name !== '..', 'must not be . or ..')
-export type UserName = z.infer<typeof UserName>
 
 /** The user of all requests while authentication is off. Contract 2 */
 export const anonymousName = 'anonymous'
@@ -23,7 +22,6 @@ export const NewUserName = UserName.refine(
   (name) => foldName(name) !== anonymousName,
   `must not be ${anonymousName}, the user of all requests while IAM is off`,
 )
-export type NewUserName = z.infer<typeof NewUserName>
 
 /**
  * The form by which names are compared, independent of case and typing: 𝐀𝐧𝐧, ANN and ann are equal. The name is put in
@@ -40,7 +38,6 @@ export const Email = z
   .min(3)
   .max(254)
   .regex(/^[^\s@\p{C}]+@[^\s@\p{C}]+$/u, 'must be an e-mail address')
-export type Email = z.infer<typeof Email>
 
 /** The form by which addresses are compared: case makes no difference. */
 export function foldEmail(email: string): string {
@@ -66,14 +63,12 @@ export const Password = z
     const { length } = [...text]
     return length >= passwordCharactersMin && length <= passwordCharactersMax
   }, `must be from ${passwordCharactersMin} to ${passwordCharactersMax} characters`)
-export type Password = z.infer<typeof Password>
 
 /** A password to be verified. Every password that once was valid is accepted here. */
 export const SubmittedPassword = z
   .string()
   .max(8 * passwordCharactersMax)
   .overwrite(normalPassword)
-export type SubmittedPassword = z.infer<typeof SubmittedPassword>
 
 /** `invited`: the user has no password yet. */
 export const userStates = ['invited', 'active', 'disabled'] as const

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import type { DeliveryCause } from '#model/delivery'
+import type { RunData } from '#model/delivery'
 import { Timestamp } from '#model/identifier'
-import type { JsonValue } from '#model/json-value'
 
 /** Webhooks of functions, in the form of https://www.standardwebhooks.com. Contract 12. */
 
@@ -49,7 +48,6 @@ export function newWebhookSecret(random: (byteCount: number) => Uint8Array): str
   return secretStart + Buffer.from(random(newSecretBytes)).toString('base64')
 }
 
-/** The key of the signature. */
 export function keyOfWebhookSecret(secret: string): Uint8Array {
   return Buffer.from(secret.slice(secretStart.length), 'base64')
 }
@@ -69,17 +67,10 @@ export function retryDelayMs(attempts: number): number | undefined {
 }
 
 /** A delivery that is not finished. Times are Unix ms. */
-export interface StoredWebhook {
+export interface StoredWebhook extends RunData {
   /** The `webhook-id`, the same at every attempt. */
   readonly id: string
-  /** The time of the event. */
-  readonly at: number
-  readonly device: string
   readonly node: string
-  readonly value: JsonValue
-  readonly previous: JsonValue
-  readonly cause: DeliveryCause
-  /** Number of failed attempts. */
   readonly attempts: number
   readonly nextAt: number
   /** The result of the last attempt: the HTTP status, or a reason. Null: none yet. */

@@ -318,9 +318,7 @@ interface DigestLine {
   readonly subject: string
 }
 
-/** The events of one function. */
 export interface DigestSection {
-  /** The function's name. */
   readonly name: string
   /** In order of time. */
   readonly lines: readonly DigestLine[]

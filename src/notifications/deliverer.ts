@@ -15,6 +15,7 @@ import { type Mail, type MailFault, MailRefused } from '#notifications/mail'
 import { chooseMail, isHourOver, type PendingSubscription, refusalsAfter, retryAfter } from '#notifications/mail-choice'
 import type { TopicPasses } from '#notifications/topic-passes'
 import type { ActorAddress } from '#runtime/actor'
+import type { Log } from '#runtime/log'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'
 import { LoadLimit } from '#workers/rate-limit'
@@ -25,13 +26,7 @@ export interface DelivererParts {
   readonly mailsPerHourMax: number
   readonly composer: Composer
   readonly passes: TopicPasses
-  readonly log: DelivererLog
-}
-
-export interface DelivererLog {
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  error(fields: object, message: string): void
+  readonly log: Pick<Log, 'error' | 'warn' | 'info'>
 }
 
 /** A subscriber, by tenant and id. */
@@ -40,10 +35,8 @@ export interface Subscriber {
   readonly id: string
 }
 
-/** The next step for a subscriber. */
 export type After = 'again' | 'nothing' | Wait
 
-/** Pauses a subscriber. */
 interface Wait {
   readonly waitMs: number
   /** The subscriber's position during the pause, if known. */
@@ -66,7 +59,6 @@ export class Deliverer {
   readonly #backOff: BackOff
   /** Attempts to hand over a mail, by result. */
   readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
-  /** Requests that were not mailed, by reason. */
   readonly passed = Object.fromEntries(skipReasons.map((reason) => [reason, 0])) as Record<SkipReason, number>
   #lastError: string | undefined
   #isStopped = false
@@ -87,7 +79,6 @@ export class Deliverer {
     return this.#backOff.waitMs()
   }
 
-  /** The error of the current outage. */
   get lastError(): string | undefined {
     return this.#lastError
   }
@@ -197,7 +188,6 @@ export class Deliverer {
     return this.#advance(subscriber, state, { ...progress, outcome: { passed: 'rejected', count } }, { refusals })
   }
 
-  /** The server answered, with success or refusal. */
   #serverAnswered(): void {
     if (this.#backOff.isFailing) this.#parts.log.info({}, 'mail delivery works again')
     this.#backOff.succeeded()

@@ -5,7 +5,7 @@ import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
 import { Composer, type ComposerParts } from '#notifications/composer'
-import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
+import { type After, Deliverer, type DelivererParts, type Subscriber } from '#notifications/deliverer'
 import { OverflowCounts } from '#notifications/overflow-counts'
 import type { StoredRecipient } from '#notifications/recipient-access'
 import { SubscriberCounts } from '#notifications/subscriber-counts'
@@ -14,7 +14,7 @@ import { TopicPasses } from '#notifications/topic-passes'
 import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { FairQueue } from '#runtime/fair-queue'
 import type { Listing } from '#runtime/storage'
-import { Pace, WorkStopped } from '#workers/pace'
+import { Pace, runUntilRead, WorkStopped } from '#workers/pace'
 
 export interface DeliveriesParts extends Omit<ComposerParts, 'recipientOf' | 'pace'> {
   readonly listing: Listing
@@ -23,10 +23,9 @@ export interface DeliveriesParts extends Omit<ComposerParts, 'recipientOf' | 'pa
   readonly scopeOf: (tenant: string, user: string) => Scope
   /** The stored account: whether the user may sign in, and the mail address. */
   readonly recipientOf: (tenant: string, user: string) => Omit<StoredRecipient, 'scope'>
-  readonly log: DelivererLog
+  readonly log: DelivererParts['log']
 }
 
-/** A paused subscriber. */
 interface Resting extends Due {
   readonly subscriber: Subscriber
   readonly mail: MailState | undefined
@@ -96,16 +95,14 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     if (this.#isStopped) return
     this.#overflows.start()
     if (!this.#isRunning) void this.#deliver()
-    try {
+    const { system, log } = this.#parts
+    const failed = (error: unknown) => log.warn({ err: error }, 'could not resume mail delivery; retrying')
+    const isStopped = () => this.#isStopped
+    await runUntilRead({ system, failed }, isStopped, async () => {
       await this.#counts.open()
       await this.#passes.open()
       await this.#ends.open()
-    } catch (error) {
-      // After a failed write, `reloaded` calls `open` again.
-      if (this.#isStopped || error instanceof Problem) return
-      this.#parts.log.warn({ err: error }, 'could not resume mail delivery; retrying')
-      this.#parts.system.world.after(retryMs, () => void this.open())
-    }
+    })
   }
 
   /**
@@ -176,7 +173,6 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     return this.#deliverer.sent
   }
 
-  /** Requests that were not mailed, by reason. */
   get passed(): Deliverer['passed'] {
     return this.#deliverer.passed
   }
@@ -259,7 +255,6 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     return waiting && (waiting.mail ?? 'busy')
   }
 
-  /** Queued and paused subscribers of a tenant. */
   #waitingFor(tenant: string): readonly Subscriber[] {
     const waiting = [...this.#waiting]
       .map(({ subscriber }) => subscriber)

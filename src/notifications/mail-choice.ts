@@ -19,7 +19,6 @@ export interface PendingSubscription {
   readonly missed: number
 }
 
-/** A request of a subscription. */
 export interface PendingRequest {
   readonly pending: PendingSubscription
   readonly request: DeliveryRequest
@@ -81,7 +80,6 @@ function isExpired({ at }: DeliveryRequest, now: number): boolean {
   return now - at >= requestAgeMsMax
 }
 
-/** The leading requests that are too old. */
 function expiredOf({ requests }: PendingSubscription, now: number): readonly DeliveryRequest[] {
   const firstYoung = requests.findIndex((request) => !isExpired(request, now))
   return firstYoung < 0 ? requests : requests.slice(0, firstYoung)
@@ -140,7 +138,6 @@ function markOf(address: string): string {
 
 const times = { firstMs: 60_000, longestMs: 3_600_000, spread: 0.2 }
 
-/** The longest possible pause. */
 const retryMsMax = times.longestMs * (1 + times.spread)
 
 /** The retry after one more temporary refusal: the pause doubles each time. Contract 5.7. */

@@ -4,34 +4,22 @@ import { directoryAddress } from '#actors/directory/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { Acknowledgement, Severity } from '#model/alarm'
 import { formatCrn, idOfCrn } from '#model/crn'
-import { type DeliveryCause, plainValue, readableValue } from '#model/delivery'
+import { plainValue, type RunData, readableValue } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { MembersOf } from '#model/group'
 import { formatPropertyIdHex } from '#model/identifier'
-import type { JsonObject, JsonValue } from '#model/json-value'
+import type { JsonObject } from '#model/json-value'
 import { isPermitted, reachesDevice, type Scope, servicesWithin } from '#model/scope'
 import { nameOfProperty, type ServiceSchema } from '#model/service-schema'
 import { mayReadAll } from '#model/subscription'
 import type { System } from '#runtime/system'
-
-/** The result of a function run. */
-export interface RunData {
-  readonly device: string
-  /** Unix ms. */
-  readonly at: number
-  readonly value: JsonValue
-  readonly previous: JsonValue
-  readonly cause: DeliveryCause
-}
 
 /** Further data for mails and webhooks, as it is now. */
 export interface RunContext {
   readonly functionName: string
   /** The metadata of the device. Empty if the reader may not read metadata. */
   readonly meta: JsonObject
-  /** The definition of the service that the cause names. */
   readonly schema?: ServiceSchema
-  /** The alarm that the cause names. */
   readonly alarm?: { readonly name: string; readonly severity: Severity }
   /** The alarm's acknowledgement on the device. `name`: of the user or key; `by` if the reader may not read names. */
   readonly acknowledged?: Acknowledgement & { readonly name: string }

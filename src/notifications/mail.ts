@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { RenderedText } from '#model/mail-text'
 
 /** One mail to one person, before encoding by RFC 5322. Only `subject`, `text` and `html` contain users' text. */
-export interface MailMessage {
+export interface MailMessage extends Omit<RenderedText, 'locale'> {
   /** Message-ID without its angle brackets. It is the same for each attempt of this mail. */
   readonly id: string
   /** The time of the event, Unix ms. */
@@ -11,10 +11,6 @@ export interface MailMessage {
   readonly from: string
   /** One address that can receive mail (`isMailable`). */
   readonly to: string
-  /** One line. */
-  readonly subject: string
-  readonly text: string
-  readonly html?: string
   /** RFC 2919, without its angle brackets. */
   readonly listId?: string
   /** RFC 2369; one-click unsubscription by RFC 8058. */
@@ -84,17 +80,11 @@ export function deliveredBy(deliver: (message: MailMessage) => Promise<void>): P
   }
 }
 
-export interface MailParts {
+export interface MailParts extends Pick<MailMessage, 'to' | 'date' | 'listId'> {
   readonly mail: Omit<Mail, 'kind' | 'open' | 'send' | 'close'>
-  /** One address that can receive mail. */
-  readonly to: string
   /** Equal for each attempt of the same mail. The Message-ID is derived from the seed. */
   readonly seed: string
-  /** The time of the event, Unix ms. */
-  readonly date: number
   readonly text: Omit<RenderedText, 'locale'>
-  /** RFC 2919, without angle brackets. */
-  readonly listId?: string
   readonly unsubscribeUrl?: string
 }
 

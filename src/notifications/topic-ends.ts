@@ -1,13 +1,12 @@
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
+import { isTenantActive } from '#actors/directory/queries'
 import { partsOfTopicRow, type SubscriberCommand, subscriberAddress, topicIndex } from '#actors/subscriber/state'
 import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import { endingIndex } from '#actors/tenant/state'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
 import { pagesIn } from '#runtime/storage'
-import { type JobParts, Pace, WorkStopped } from '#workers/pace'
+import { type JobParts, Pace, storedEntries, WorkStopped } from '#workers/pace'
 
-/** A deleted function. */
 interface Ended {
   readonly tenant: string
   readonly function: string
@@ -36,12 +35,7 @@ export class TopicEnds {
 
   /** Call after the store was read: resumes unfinished work. @throws Problem `storage` */
   async open(): Promise<void> {
-    const { system, listing } = this.#parts
-    for (const tenant of activeTenants(system)) {
-      for await (const ids of pagesIn(listing.entries(endingIndex, tenant), listedAtATime)) {
-        for (const fn of ids) this.want(tenant, fn)
-      }
-    }
+    for await (const { tenant, entry: fn } of storedEntries(this.#parts, endingIndex)) this.want(tenant, fn)
   }
 
   /** The tenant has stored the deletion of a function. */

@@ -5,14 +5,14 @@ import {
   deliveryAddress,
   isWaiting,
 } from '#actors/delivery/delivery'
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
+import { isTenantActive } from '#actors/directory/queries'
 import { type MailState, partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
 import type { FunctionViews } from '#rules/function-views'
 import { pagesIn } from '#runtime/storage'
-import { type JobParts, type Pace, WorkStopped } from '#workers/pace'
+import { type JobParts, type Pace, storedEntries, WorkStopped } from '#workers/pace'
 
 export interface TopicPassesParts extends JobParts {
   readonly functions: Pick<FunctionViews, 'storedOf'>
@@ -22,15 +22,12 @@ export interface TopicPassesParts extends JobParts {
    * subscriber, its mail state.
    */
   readonly stateOf: (tenant: string, subscriber: string) => 'busy' | MailState | undefined
-  /** Called for a subscriber that has pending requests. */
   readonly found: (tenant: string, subscriber: string) => void
 }
 
-/** A function with stored requests. */
 interface Topic {
   readonly tenant: string
   readonly function: string
-  /** The stored head. */
   head: DeliveryHead
   /** World.monotonic at the start of the last pass. */
   passedAt: number
@@ -65,16 +62,9 @@ export class TopicPasses {
   async open(): Promise<void> {
     this.#topics.clear()
     this.#queue.clear()
-    const { system, listing } = this.#parts
-    for (const tenant of activeTenants(system)) {
-      for await (const ids of pagesIn(listing.entries(deliveringIndex, tenant), listedAtATime)) {
-        if (!isTenantActive(system, tenant)) break
-        for (const fn of ids) this.#know(tenant, fn)
-      }
-    }
+    for await (const { tenant, entry: fn } of storedEntries(this.#parts, deliveringIndex)) this.#know(tenant, fn)
   }
 
-  /** The function has stored this head. */
   requested(tenant: string, fn: string, head: DeliveryHead): void {
     const known = this.#topics.get(tenantKey(tenant, fn))
     if (!isWaiting(head)) {
@@ -108,7 +98,6 @@ export class TopicPasses {
     return [...requests.values()].filter(({ seq }) => seq > after && seq <= head.seq)
   }
 
-  /** The number of stored requests. */
   requestCountOf(tenant: string): number {
     let count = 0
     for (const topic of this.#topics.values()) {

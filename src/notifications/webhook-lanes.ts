@@ -1,3 +1,4 @@
+import { changeCount, getOrInsert } from '#model/map-values'
 import { FairQueue } from '#runtime/fair-queue'
 
 /** The limit of attempts to one receiver at a time. */
@@ -48,13 +49,10 @@ export class WebhookLanes<T> {
   readonly #underWay = new Map<string, number>()
 
   add(tenant: string, receiver: string, item: T): void {
-    const lanes = this.#lanes.get(tenant) ?? new Map<string, Lane<T>>()
-    this.#lanes.set(tenant, lanes)
-    let lane = lanes.get(receiver)
-    if (!lane) {
-      lane = { tenant, id: receiver, ready: new Set(), underWay: 0, window: 1, pool: 'fast' }
-      lanes.set(receiver, lane)
-    }
+    const lanes = getOrInsert(this.#lanes, tenant, () => new Map())
+    const lane = getOrInsert(lanes, receiver, (): Lane<T> => {
+      return { tenant, id: receiver, ready: new Set(), underWay: 0, window: 1, pool: 'fast' }
+    })
     lane.ready.add(item)
     this.#enqueue(lane)
   }
@@ -68,8 +66,7 @@ export class WebhookLanes<T> {
       if (!lane || item === undefined) continue
       lane.ready.delete(item)
       lane.underWay++
-      this.#add(pool, 1)
-      this.#add(`${pool} ${lane.tenant}`, 1)
+      this.#add(pool, lane.tenant, 1)
       this.#enqueue(lane)
       return { item, end: (tookMs) => this.#ended(lane, pool, tookMs) }
     }
@@ -95,8 +92,7 @@ export class WebhookLanes<T> {
   }
 
   #ended(lane: Lane<T>, startedIn: Pool, tookMs: number | undefined): void {
-    this.#add(startedIn, -1)
-    this.#add(`${startedIn} ${lane.tenant}`, -1)
+    this.#add(startedIn, lane.tenant, -1)
     lane.underWay--
     const lanes = this.#lanes.get(lane.tenant)
     // The lane was removed meanwhile.
@@ -125,9 +121,8 @@ export class WebhookLanes<T> {
     return this.#underWay.get(key) ?? 0
   }
 
-  #add(key: string, by: number): void {
-    const count = this.#count(key) + by
-    if (count > 0) this.#underWay.set(key, count)
-    else this.#underWay.delete(key)
+  #add(pool: Pool, tenant: string, by: 1 | -1): void {
+    changeCount(this.#underWay, pool, by)
+    changeCount(this.#underWay, `${pool} ${tenant}`, by)
   }
 }

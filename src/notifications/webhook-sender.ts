@@ -6,7 +6,6 @@ import type { WebhookAnswer, WebhookFault } from '#model/webhook'
 import { hostOf, WebhookAddresses } from '#notifications/webhook-addresses'
 import type { World } from '#runtime/world'
 
-/** One attempt. */
 export interface WebhookPost {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>

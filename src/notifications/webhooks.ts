@@ -14,20 +14,20 @@ import {
   waitingBytesMax,
   waitingWebhooksMax,
 } from '#model/webhook'
-import { type DelivererLog, storeResults } from '#notifications/deliverer'
+import { type DelivererParts, storeResults } from '#notifications/deliverer'
 import { nodeOf, type PreparationParts, preparedOf } from '#notifications/prepared-webhook'
 import { type Started, WebhookLanes } from '#notifications/webhook-lanes'
 import type { WebhookSender } from '#notifications/webhook-sender'
 import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { backgroundSliceMs } from '#runtime/slices'
 import { type Listing, pagesIn } from '#runtime/storage'
-import { Pace, WorkStopped } from '#workers/pace'
+import { Pace, runUntilRead } from '#workers/pace'
 import { LoadLimit } from '#workers/rate-limit'
 
 export interface WebhooksParts extends PreparationParts {
   readonly listing: Listing
   readonly webhookSender: WebhookSender
-  readonly log: DelivererLog
+  readonly log: DelivererParts['log']
   /** Default: `waitingWebhooksMax`. */
   readonly waitingMax?: number
 }
@@ -44,13 +44,11 @@ interface Waiting extends Due {
   isUnderWay: boolean
 }
 
-/** The webhooks of one tenant, oldest first. */
 interface TenantQueue {
   readonly waiting: Map<string, Waiting>
   bytes: number
 }
 
-/** The next step after an attempt. */
 interface After {
   /** The time until the next attempt; undefined: the webhook is finished. */
   readonly waitMs?: number
@@ -88,7 +86,6 @@ export class Webhooks implements WebhookNotices {
   #settled: () => void = () => {}
   /** Attempts by result: a status of success, another status, or none. */
   readonly attempts = { ok: 0, refused: 0, unanswered: 0 }
-  /** Finished webhooks. */
   readonly ended: Record<WebhookResult['status'], number> = { DELIVERED: 0, FAILED: 0, DROPPED: 0 }
 
   constructor(parts: WebhooksParts) {
@@ -103,7 +100,10 @@ export class Webhooks implements WebhookNotices {
    * Call after the store was read and functions and permissions are loaded. Finds stored webhooks in the background.
    */
   open(): void {
-    void this.#resume()
+    const { system, log } = this.#parts
+    const failed = (error: unknown) => log.warn({ err: error }, 'could not resume sending webhooks; retrying')
+    const isStopped = () => this.#isStopped
+    void runUntilRead({ system, failed }, isStopped, () => this.#resume())
   }
 
   /** The store was read again after a failed write. */
@@ -175,24 +175,17 @@ export class Webhooks implements WebhookNotices {
 
   /** Finds stored webhooks by tenant, oldest first. Webhooks that end meanwhile are skipped at their attempt. */
   async #resume(): Promise<void> {
-    const { system, log } = this.#parts
-    try {
-      for (const tenant of activeTenants(system)) {
-        const stored: (readonly [fn: string, webhook: StoredWebhook])[] = []
-        await this.#pace.each(this.#deliveringOf(tenant), (fn) => {
-          if (!isTenantActive(system, tenant)) return
-          for (const each of this.#stateOf(tenant, fn).webhooks.values()) stored.push([fn, each])
-        })
-        stored.sort(([, one], [, other]) => one.at - other.at)
-        await this.#pace.each(stored, ([fn, webhook]) => {
-          if (isTenantActive(system, tenant)) this.webhookAdded(tenant, fn, webhook)
-        })
-      }
-    } catch (error) {
-      // After a failed write, `reloaded` calls `open` again.
-      if (error instanceof WorkStopped || error instanceof Problem) return
-      log.warn({ err: error }, 'could not resume sending webhooks; retrying')
-      system.world.after(retryMs, () => this.open())
+    const { system } = this.#parts
+    for (const tenant of activeTenants(system)) {
+      const stored: (readonly [fn: string, webhook: StoredWebhook])[] = []
+      await this.#pace.each(this.#deliveringOf(tenant), (fn) => {
+        if (!isTenantActive(system, tenant)) return
+        for (const each of this.#stateOf(tenant, fn).webhooks.values()) stored.push([fn, each])
+      })
+      stored.sort(([, one], [, other]) => one.at - other.at)
+      await this.#pace.each(stored, ([fn, webhook]) => {
+        if (isTenantActive(system, tenant)) this.webhookAdded(tenant, fn, webhook)
+      })
     }
   }
 

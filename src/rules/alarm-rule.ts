@@ -1,11 +1,11 @@
 import type { StoredAlarm } from '#model/alarm'
-import { namesIn } from '#model/condition'
+
 import { readableValue, storedValue } from '#model/delivery'
 import { isPropertyError, type PropertyState } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
-import { type CompiledCondition, compile } from '#rules/compiled-condition'
+import type { CompiledCondition } from '#rules/compiled-condition'
 import { indexIn, type PropertyReference, readPropertyName } from '#rules/property-name'
 import { ruleBudget } from '#rules/rule-budget'
 
@@ -97,13 +97,14 @@ export class ShapedRule {
   readonly places: readonly number[]
   readonly author: number
   readonly #counts: EvaluationCounts
-  #compiled: CompiledCondition | undefined
+  readonly #condition: CompiledCondition
 
   constructor(
     rule: AlarmRule,
     parts: Pick<ShapedRule, 'shape' | 'places' | 'author'> & { readonly counts: EvaluationCounts },
   ) {
     this.rule = rule
+    this.#condition = rule.resolved.condition
     this.shape = parts.shape
     this.places = parts.places
     this.author = parts.author
@@ -121,14 +122,12 @@ export class ShapedRule {
 
   /** Allocates nothing, except when the condition is compiled. */
   evaluate(source: ValueSource): Verdict {
-    const known = this.#compiled
-    if (!ruleBudget.turnTo(this.author) || ((!known || known.isCold) && !ruleBudget.mayCompile)) {
+    const condition = this.#condition
+    if (!ruleBudget.turnTo(this.author) || (condition.isCold && !ruleBudget.mayCompile)) {
       this.#counts.errors++
       return 'skipped'
     }
-    const compiled = known ?? this.rule.resolved.condition.compiled
-    this.#compiled = compiled
-    const { neededCount } = compiled
+    const { neededCount } = condition
     const places = this.places
     for (let slot = 0; slot < places.length; slot++) {
       const place = places[slot] as number
@@ -139,7 +138,7 @@ export class ShapedRule {
     }
     this.#counts.evaluated++
     try {
-      return compiled.evaluate(values)
+      return condition.evaluate(values)
     } catch {
       this.#counts.errors++
       return ruleBudget.isOver ? 'skipped' : undefined
@@ -147,36 +146,15 @@ export class ShapedRule {
   }
 }
 
-/** A condition, independent of the schema. Parsed and compiled once, because it may have hundreds of nodes. */
-export class ParsedCondition {
-  /** The names by slot, in the order in which `compile` assigns slots. */
-  readonly names: readonly string[]
-  readonly #condition: StoredAlarm['condition']
-  #compiled: CompiledCondition | undefined
-
-  constructor(condition: StoredAlarm['condition']) {
-    const { needed, optional } = namesIn(condition)
-    this.names = [...needed, ...optional]
-    this.#condition = condition
-  }
-
-  /** Compiled at the first evaluation, so that a starting server with ten thousand alarms compiles none. */
-  get compiled(): CompiledCondition {
-    this.#compiled ??= compile(this.#condition)
-    return this.#compiled
-  }
-}
-
 /** The meaning of a condition's names under a schema. */
 export interface ResolvedNames {
-  readonly condition: ParsedCondition
-  /** The properties by slot. */
+  readonly condition: CompiledCondition
   readonly places: readonly (PropertyReference | undefined)[]
   /** Equal if the places are equal. */
   readonly text: string
 }
 
-export function resolveNames(condition: ParsedCondition, schema: ServiceSchema | undefined): ResolvedNames {
+export function resolveNames(condition: CompiledCondition, schema: ServiceSchema | undefined): ResolvedNames {
   const places = condition.names.map((name) => readPropertyName(name, schema))
   const text = places.map((place) => (place ? `${place.propId}.${place.type?.name ?? ''}` : '')).join()
   return { condition, places, text }

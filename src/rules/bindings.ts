@@ -1,4 +1,5 @@
 import { type DeviceBinding, isMember, type StoredGroup } from '#model/group'
+import { getOrInsert } from '#model/map-values'
 
 /**
  * The devices that a rule or a group named before, and those it names now. Both lists are sorted and have no
@@ -28,7 +29,6 @@ export class Profile<T> {
   readonly key: string
   readonly rules: readonly string[]
   readonly groups: readonly string[]
-  /** Number of devices with this profile. */
   devices = 0
   /** The computed value, and the version of its inputs. */
   cached: T | undefined
@@ -78,11 +78,7 @@ export class Bindings<T> {
     const named = new Map<string, Record<BindingKind, string[]>>()
     for (const kind of ['rules', 'groups'] as const) {
       for (const [id, devices] of lists[kind]) {
-        for (const device of devices) {
-          const known = named.get(device)
-          if (known) known[kind].push(id)
-          else named.set(device, { rules: kind === 'rules' ? [id] : [], groups: kind === 'groups' ? [id] : [] })
-        }
+        for (const device of devices) getOrInsert(named, device, () => ({ rules: [], groups: [] }))[kind].push(id)
       }
     }
     for (const [device, { rules, groups }] of named) {
@@ -152,13 +148,11 @@ export class Bindings<T> {
   #profileOf({ rules, groups }: Pick<Profile<T>, BindingKind>): Profile<T> {
     const key = keyOf(rules, groups)
     if (key === this.#unnamed.key) return this.#unnamed
-    let profile = this.#profiles.get(key)
-    if (!profile) {
-      profile = new Profile(key, rules, groups)
-      this.#profiles.set(key, profile)
+    return getOrInsert(this.#profiles, key, () => {
+      const profile = new Profile<T>(key, rules, groups)
       this.#created.add(profile)
-    }
-    return profile
+      return profile
+    })
   }
 }
 
@@ -203,7 +197,6 @@ class PendingChange<T> implements BindingChange {
   }
 }
 
-/** The names of a profile after a change. */
 function namesAfter(
   { rules, groups }: Pick<Profile<unknown>, BindingKind>,
   { kind, id }: BindingChange,
@@ -226,7 +219,6 @@ export class RuleBindings<T> {
   readonly #bindings: Bindings<T>
   /** The rules that are bound to all devices. */
   readonly #common = new OrderedIds()
-  /** The rules that name each group. */
   readonly #byGroup = new Map<string, OrderedIds>()
 
   constructor(runInSlices: RunInSlices) {
@@ -267,11 +259,7 @@ export class RuleBindings<T> {
     for (const [id, stored] of groups) this.#groups.set(id, stored)
     for (const [id, bound] of rules) {
       if (isBoundToAll(bound)) this.#common.add(id)
-      for (const group of bound.groups ?? []) {
-        const rules = this.#byGroup.get(group) ?? new OrderedIds()
-        rules.add(id)
-        this.#byGroup.set(group, rules)
-      }
+      for (const group of bound.groups ?? []) getOrInsert(this.#byGroup, group, () => new OrderedIds()).add(id)
     }
     this.#bindings.fill({
       rules: rules.map(([id, { devices }]) => [id, devices ?? []]),

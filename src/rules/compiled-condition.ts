@@ -41,50 +41,42 @@ const nothing: readonly unknown[] = Object.freeze([])
 /** Shared by all evaluations: they are synchronous, and no condition evaluates another one. */
 const context: Context = { values: nothing, constants: nothing }
 
-/** Expects conditions that `Condition` has validated. */
-export function compile(condition: Condition): CompiledCondition {
-  const { needed, optional, nodes } = namesIn(condition)
-  const names = [...needed, ...optional]
-  const constants: unknown[] = []
-  const form = formOf(rewrite(condition, new Map(names.map((name, slot) => [name, slot])), constants), nodes)
-  return new CompiledCondition(names, { neededCount: needed.length, form, constants, nodes })
-}
-
 /**
- * A compiled condition. Its fields are in one object: with a thousand alarms, each further memory access costs more
- * than a comparison.
+ * A condition, which is compiled at its first evaluation, so that a starting server with ten thousand alarms compiles
+ * none. Its fields are in one object: with a thousand alarms, each further memory access costs more than a comparison.
  */
 export class CompiledCondition {
   /** The names that the condition reads; the index of a name is its slot. */
   readonly names: readonly string[]
   /** The number of slots, from the first on, that must have a value: their names are read without a default. */
   readonly neededCount: number
-  readonly #form: Form
-  readonly #constants: readonly unknown[]
+  readonly #condition: Condition
+  readonly #constants: unknown[] = []
   readonly #nodes: number
+  #form: Form | undefined
 
-  constructor(
-    names: readonly string[],
-    parts: {
-      readonly neededCount: number
-      readonly form: Form
-      readonly constants: readonly unknown[]
-      readonly nodes: number
-    },
-  ) {
-    this.names = names
-    this.neededCount = parts.neededCount
-    this.#form = parts.form
-    this.#constants = parts.constants
-    this.#nodes = parts.nodes
+  /** Expects a condition that `Condition` has validated. */
+  constructor(condition: Condition) {
+    const { needed, optional, nodes } = namesIn(condition)
+    this.names = [...needed, ...optional]
+    this.neededCount = needed.length
+    this.#condition = condition
+    this.#nodes = nodes
   }
 
   /**
-   * Whether V8 may still have to compile the form during the next evaluation, which then costs much more
-   * (`coldNodeUnits`).
+   * Whether the next evaluation compiles the condition, or V8 may still have to compile the form. The evaluation then
+   * costs much more (`newNodeUnits`, `coldNodeUnits`).
    */
   get isCold(): boolean {
-    return this.#form.coldRunsLeft > 0
+    return this.#form === undefined || this.#form.coldRunsLeft > 0
+  }
+
+  /** Compiles the condition now, so that the first evaluation does not. */
+  compile(): Form {
+    const slots = new Map(this.names.map((name, slot) => [name, slot]))
+    this.#form ??= formOf(rewrite(this.#condition, slots, this.#constants), this.#nodes)
+    return this.#form
   }
 
   /**
@@ -95,7 +87,7 @@ export class CompiledCondition {
    * limit. The error has no details: the caller only counts it and keeps the previous result.
    */
   evaluate(values: readonly unknown[]): boolean {
-    const form = this.#form
+    const form = this.#form ?? this.compile()
     ruleBudget.spend(evaluationUnits + this.#nodes * nodeUnits)
     resetSearches()
     context.values = values

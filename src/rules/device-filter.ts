@@ -6,7 +6,7 @@ import { Problem, type ProblemDetail } from '#model/problem'
 import type { PropertyValue } from '#model/property-type'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
-import { compile } from '#rules/compiled-condition'
+import { CompiledCondition } from '#rules/compiled-condition'
 import { valueIn } from '#rules/function-graph'
 import { indexIn, readPropertyName } from '#rules/property-name'
 import { filterUnitsMax, ruleBudget, serviceUnits } from '#rules/rule-budget'
@@ -30,7 +30,6 @@ export interface DeviceFilter {
   matches(device: FilteredDevice, source: FilterSource): boolean
 }
 
-/** The fields of a device that a filter reads. */
 export interface FilteredDevice {
   readonly device: string
   readonly status: string
@@ -75,7 +74,9 @@ export function compileFilter(condition: Condition): DeviceFilter {
     )
     throw new Problem('invalid', undefined, { details })
   }
-  const compiled = compile(condition)
+  const compiled = new CompiledCondition(condition)
+  // Compiling does not count for the limit of the first device.
+  compiled.compile()
   const { names, neededCount } = compiled
   const getters = names.map((name) => getterOf(name) as Get)
   // Whether a missing value makes the filter false: only for properties without a default. Missing `meta` and `status`

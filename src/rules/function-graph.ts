@@ -2,8 +2,7 @@ import type { Condition } from '#model/condition'
 import { isPropertyError, type PropertyState } from '#model/entry'
 import type { EmailNode, Graph, GraphNode, WebhookNode } from '#model/graph'
 import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
-import { ParsedCondition } from '#rules/alarm-rule'
-import type { CompiledCondition } from '#rules/compiled-condition'
+import { CompiledCondition } from '#rules/compiled-condition'
 import { ruleBudget, throttleUnits } from '#rules/rule-budget'
 
 /**
@@ -13,7 +12,6 @@ import { ruleBudget, throttleUnits } from '#rules/rule-budget'
  * A run itself allocates nothing; conditions and the sink may. The graph must have been validated by `Graph`.
  */
 export class FunctionGraph {
-  /** The function's id. */
   readonly id: string
   /**
    * Keys of the throttles, `<function>/<node>`. Under these keys, devices store when each throttle last let an event
@@ -37,7 +35,6 @@ export class FunctionGraph {
     this.throttles = new Set(this.#steps.flatMap(({ node, key }) => (node.type === 'throttle' ? [key] : [])))
   }
 
-  /** Whether the trigger matches this value. */
   fits(trigger: number, value: TriggerValue): boolean {
     const node = this.#nodes[trigger]
     if (node?.type !== 'trigger') return false
@@ -201,24 +198,22 @@ const metaStart = 'meta.'
  * `meta`.
  */
 class GraphCondition {
-  readonly #condition: ParsedCondition
+  readonly #condition: CompiledCondition
   /** By slot: the path after `meta.`, undefined for all other names. */
   readonly #paths: readonly (string | undefined)[]
-  #compiled: CompiledCondition | undefined
   /** The first name without a value, after a result of `no value`. */
   lacking = ''
 
   constructor(condition: Condition) {
-    this.#condition = new ParsedCondition(condition)
+    this.#condition = new CompiledCondition(condition)
     this.#paths = this.#condition.names.map((name) =>
       name.startsWith(metaStart) ? name.slice(metaStart.length) : undefined,
     )
   }
 
   evaluate(input: RunInput): Verdict {
-    if ((!this.#compiled || this.#compiled.isCold) && !ruleBudget.mayCompile) return 'error'
-    this.#compiled ??= this.#condition.compiled
-    const { names, neededCount } = this.#compiled
+    if (this.#condition.isCold && !ruleBudget.mayCompile) return 'error'
+    const { names, neededCount } = this.#condition
     try {
       for (let slot = 0; slot < names.length; slot++) {
         const value = this.#read(slot, input)
@@ -228,7 +223,7 @@ class GraphCondition {
         }
         values[slot] = value
       }
-      return this.#compiled.evaluate(values) ? 'true' : 'false'
+      return this.#condition.evaluate(values) ? 'true' : 'false'
     } catch {
       return 'error'
     }

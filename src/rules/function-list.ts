@@ -1,17 +1,17 @@
 import type { TriggerNode } from '#model/graph'
+import { getOrInsert } from '#model/map-values'
 import type { Shape } from '#model/shape'
 import type { FunctionGraph } from '#rules/function-graph'
 import type { RequestRate } from '#rules/request-rate'
+import { ListOfDevice } from '#rules/rule-list'
 
 /** Limits of the requests of a function. */
 export interface FunctionRates {
-  /** The rate of mails. */
   readonly rate: Pick<RequestRate, 'mayTake' | 'take'>
   readonly webhookRate: Pick<RequestRate, 'mayTake' | 'take'>
 }
 
 export interface FunctionRule extends FunctionRates {
-  /** The function's id. */
   readonly id: string
   readonly graph: FunctionGraph
   /** Keys of the throttle times of the function. */
@@ -26,7 +26,6 @@ export interface ShapedTrigger {
   readonly trigger: number
 }
 
-/** Triggers of functions by one author. */
 export interface AuthorTriggers {
   /** The position among the authors of the list. */
   readonly author: number
@@ -50,60 +49,27 @@ type ByPlace = readonly (readonly AuthorTriggers[] | undefined)[]
 
 const none: readonly AuthorTriggers[] = Object.freeze([])
 
-/** The functions bound to one device. Immutable, and shared by all devices with the same functions. */
-export class FunctionList {
-  readonly rules: readonly FunctionRule[]
+/** The functions bound to one device, with their triggers for properties by position in a shape. */
+export class FunctionList extends ListOfDevice<FunctionRule, ByPlace> {
   readonly ofStatus: readonly AuthorTriggers[]
   readonly #listed: readonly ListedFunction[]
   readonly #metaReaders: ReadonlySet<FunctionRule>
-  /** The position of each author in this list. */
-  readonly #authors: ReadonlyMap<string, number>
   readonly #byAlarm: ReadonlyMap<string, readonly AuthorTriggers[]>
-  /** The triggers by shape; null if none matches. */
-  readonly #byShape = new WeakMap<Shape, ByPlace | null>()
-  /** The shape that was requested last: most devices of a list are alike. */
-  #lastShape: Shape | undefined
-  #last: ByPlace | undefined
 
   constructor(listed: readonly ListedFunction[]) {
-    this.rules = listed.map(({ rule }) => rule)
+    super(listed.map(({ rule }) => rule))
     this.#listed = listed
     this.#metaReaders = new Set(listed.filter(({ mayReadMeta }) => mayReadMeta).map(({ rule }) => rule))
-    const names = [...new Set(this.rules.map(({ author }) => author))]
-    this.#authors = new Map(names.map((author, place) => [author, place]))
     const byAlarm = new Map<string, ShapedTrigger[]>()
     const ofStatus: ShapedTrigger[] = []
     for (const { rule, triggers } of listed) {
       for (const { place, node } of triggers) {
         if (node.on === 'status') ofStatus.push({ rule, trigger: place })
-        if (node.on === 'alarm') {
-          const triggersOf = byAlarm.get(node.alarmId) ?? []
-          triggersOf.push({ rule, trigger: place })
-          byAlarm.set(node.alarmId, triggersOf)
-        }
+        if (node.on === 'alarm') getOrInsert(byAlarm, node.alarmId, () => []).push({ rule, trigger: place })
       }
     }
     this.ofStatus = this.#byAuthor(ofStatus)
     this.#byAlarm = new Map([...byAlarm].map(([alarm, triggers]) => [alarm, this.#byAuthor(triggers)]))
-  }
-
-  /** The number of authors of the functions. */
-  get authorCount(): number {
-    return this.#authors.size
-  }
-
-  /** The triggers for properties, by position in the shape; undefined if there are none. */
-  of(shape: Shape): ByPlace | undefined {
-    if (this.rules.length === 0) return undefined
-    if (shape === this.#lastShape) return this.#last
-    let found = this.#byShape.get(shape)
-    if (found === undefined) {
-      found = this.#byPlaceOf(shape) ?? null
-      this.#byShape.set(shape, found)
-    }
-    this.#lastShape = shape
-    this.#last = found ?? undefined
-    return this.#last
   }
 
   ofAlarm(alarm: string): readonly AuthorTriggers[] {
@@ -115,7 +81,7 @@ export class FunctionList {
     return this.#metaReaders.has(rule)
   }
 
-  #byPlaceOf(shape: Shape): ByPlace | undefined {
+  protected findFor(shape: Shape): ByPlace | undefined {
     const byPlace: (ShapedTrigger[] | undefined)[] = shape.properties.map(() => undefined)
     let isConcerned = false
     for (const { rule, triggers } of this.#listed) {
@@ -135,14 +101,10 @@ export class FunctionList {
   #byAuthor(triggers: readonly ShapedTrigger[]): readonly AuthorTriggers[] {
     const byAuthor = new Map<number, ShapedTrigger[]>()
     for (const shaped of triggers) {
-      const author = this.#authors.get(shaped.rule.author) as number
-      const triggersOf = byAuthor.get(author)
-      if (triggersOf) triggersOf.push(shaped)
-      else byAuthor.set(author, [shaped])
+      getOrInsert(byAuthor, this.authors.get(shaped.rule.author) as number, () => []).push(shaped)
     }
     return [...byAuthor].map(([author, triggersOf]) => ({ author, triggers: triggersOf }))
   }
 }
 
-/** The list of devices without functions. */
 export const noFunctions = new FunctionList([])

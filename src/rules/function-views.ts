@@ -81,7 +81,6 @@ export class FunctionViews extends TenantViews<StoredFunctions, TenantFunctions>
     this.change(tenant, (view) => view.groupChanged(id, stored))
   }
 
-  /** The permissions of a user of the tenant have changed. */
   accessChanged(tenant: string): void {
     if (this.of(tenant)) this.change(tenant, (view) => view.accessChanged())
   }

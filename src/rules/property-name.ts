@@ -11,7 +11,6 @@ import type { Shape } from '#model/shape'
  */
 export interface PropertyReference {
   readonly propId: number
-  /** Undefined: any type. */
   readonly type: PropertyType | undefined
 }
 

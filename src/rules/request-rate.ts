@@ -1,3 +1,5 @@
+import { changeCount, getOrInsert } from '#model/map-values'
+
 /**
  * A token bucket for requests: `atOnce` requests at once, and then `perSecond`, by the server time of turns. If the
  * bucket is part of a shared limit (`#all`), it also checks and reduces that limit.
@@ -93,11 +95,12 @@ export class Overflows {
   #counts = new Map<string, Map<string, Map<string | undefined, number>>>()
 
   add(tenant: string, fn: string, count: number, webhook?: string): void {
-    const functions = this.#counts.get(tenant) ?? new Map<string, Map<string | undefined, number>>()
-    this.#counts.set(tenant, functions)
-    const counts = functions.get(fn) ?? new Map<string | undefined, number>()
-    functions.set(fn, counts)
-    counts.set(webhook, (counts.get(webhook) ?? 0) + count)
+    const functions = getOrInsert(this.#counts, tenant, () => new Map())
+    changeCount(
+      getOrInsert(functions, fn, () => new Map()),
+      webhook,
+      count,
+    )
   }
 
   /** All counts since the last call. */

@@ -7,7 +7,6 @@
  */
 class RuleBudget {
   #share = Number.POSITIVE_INFINITY
-  /** Units spent by the current author. */
   #spent = 0
   #author = 0
   /** Units spent by the other authors, by position. */

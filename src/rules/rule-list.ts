@@ -1,7 +1,7 @@
+import { getOrInsert } from '#model/map-values'
 import type { Shape } from '#model/shape'
 import type { AlarmRule, ShapedRule } from '#rules/alarm-rule'
 
-/** Rules for one shape. */
 export interface ServiceRules {
   readonly rules: readonly ShapedRule[]
   /**
@@ -15,70 +15,67 @@ export interface ServiceRules {
  * The rules of one device. Immutable, and shared by all devices with the same rules: a device with an unchanged list
  * needs no new evaluation.
  */
-export class RuleList {
-  readonly rules: readonly AlarmRule[]
+export abstract class ListOfDevice<Rule extends { readonly author: string }, Found extends object> {
+  readonly rules: readonly Rule[]
   /** The position of each author in this list. */
-  readonly #authors: ReadonlyMap<string, number>
-  /** The rules by shape; null if none reads it. */
-  readonly #byShape = new WeakMap<Shape, ServiceRules | null>()
+  protected readonly authors: ReadonlyMap<string, number>
+  /** Null if no rule reads the shape. */
+  readonly #byShape = new WeakMap<Shape, Found | null>()
   /** The last requested shape, cached because devices with the same list mostly have the same shapes. */
   #lastShape: Shape | undefined
-  #last: ServiceRules | undefined
-  #byId: ReadonlyMap<string, AlarmRule> | undefined
+  #last: Found | undefined
 
-  constructor(rules: readonly AlarmRule[]) {
+  constructor(rules: readonly Rule[]) {
     this.rules = rules
     const names = [...new Set(rules.map(({ author }) => author))]
-    this.#authors = new Map(names.map((author, place) => [author, place]))
+    this.authors = new Map(names.map((author, place) => [author, place]))
   }
 
-  /** The number of authors of the rules. */
+  protected abstract findFor(shape: Shape): Found | undefined
+
   get authorCount(): number {
-    return this.#authors.size
+    return this.authors.size
   }
 
-  /** The rules that read a service of this shape; undefined for none. */
-  of(shape: Shape): ServiceRules | undefined {
-    if (shape === this.#lastShape) return this.#last
-    let found = this.#byShape.get(shape)
-    if (found === undefined) {
-      found = shapedRules(this.rules, this.#authors, shape) ?? null
-      this.#byShape.set(shape, found)
+  /** What reads a service of this shape; undefined for nothing. */
+  of(shape: Shape): Found | undefined {
+    if (this.rules.length === 0) return undefined
+    if (shape !== this.#lastShape) {
+      this.#last = getOrInsert(this.#byShape, shape, () => this.findFor(shape) ?? null) ?? undefined
+      this.#lastShape = shape
     }
-    this.#lastShape = shape
-    this.#last = found ?? undefined
     return this.#last
   }
+}
+
+export class RuleList extends ListOfDevice<AlarmRule, ServiceRules> {
+  #byId: ReadonlyMap<string, AlarmRule> | undefined
 
   rule(id: string): AlarmRule | undefined {
     this.#byId ??= new Map(this.rules.map((rule) => [rule.id, rule]))
     return this.#byId.get(id)
   }
+
+  protected findFor(shape: Shape): ServiceRules | undefined {
+    const shaped: ShapedRule[] = []
+    const readers: (number[] | undefined)[] = shape.properties.map(() => undefined)
+    for (const rule of this.rules) {
+      if (rule.service !== shape.serviceIdentifier) continue
+      const inShape = rule.shaped(shape, this.authors.get(rule.author) as number)
+      for (const place of inShape.places) {
+        if (place < 0) continue
+        const list = readers[place]
+        if (!list) readers[place] = [shaped.length]
+        // Two names of one condition may mean the same property.
+        else if (list[list.length - 1] !== shaped.length) list.push(shaped.length)
+      }
+      shaped.push(inShape)
+    }
+    return shaped.length === 0 ? undefined : { rules: shaped, readers }
+  }
 }
 
 export const noRules = new RuleList([])
-
-function shapedRules(
-  rules: readonly AlarmRule[],
-  authors: ReadonlyMap<string, number>,
-  shape: Shape,
-): ServiceRules | undefined {
-  const shaped: ShapedRule[] = []
-  const readers: (number[] | undefined)[] = shape.properties.map(() => undefined)
-  for (const rule of rules) {
-    if (rule.service !== shape.serviceIdentifier) continue
-    const inShape = rule.shaped(shape, authors.get(rule.author) as number)
-    for (const place of inShape.places) {
-      if (place < 0) continue
-      const list = readers[place]
-      if (!list) readers[place] = [shaped.length]
-      // Two names of one condition may mean the same property.
-      else if (list[list.length - 1] !== shaped.length) list.push(shaped.length)
-    }
-    shaped.push(inShape)
-  }
-  return shaped.length === 0 ? undefined : { rules: shaped, readers }
-}
 
 /** Computed lists of devices by key: equal lists are the same object until `sweep` drops it. */
 export class InternedLists<List> {
@@ -87,11 +84,7 @@ export class InternedLists<List> {
 
   /** `version` is the time of use, for `sweep`. */
   of(key: string, version: number, make: () => List): List {
-    let known = this.#lists.get(key)
-    if (!known) {
-      known = { list: make(), usedAt: version }
-      this.#lists.set(key, known)
-    }
+    const known = getOrInsert(this.#lists, key, () => ({ list: make(), usedAt: version }))
     known.usedAt = version
     return known.list
   }

@@ -2,10 +2,16 @@ import { createHash } from 'node:crypto'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
-import { AlarmRule, type EvaluationCounts, ParsedCondition, resolveNames } from '#rules/alarm-rule'
-import { type Profile, RuleBindings } from '#rules/bindings'
-import { InternedLists, noRules, RuleList } from '#rules/rule-list'
-import { type AuthorReach, type TenantViewParts, TenantViews, type TenantViewsParts } from '#rules/tenant-views'
+import { AlarmRule, type EvaluationCounts, resolveNames } from '#rules/alarm-rule'
+import { CompiledCondition } from '#rules/compiled-condition'
+import { noRules, RuleList } from '#rules/rule-list'
+import {
+  type AuthorReach,
+  TenantView,
+  type TenantViewParts,
+  TenantViews,
+  type TenantViewsParts,
+} from '#rules/tenant-views'
 
 /** A tenant's stored alarms and their inputs. */
 export interface StoredRules {
@@ -14,101 +20,64 @@ export interface StoredRules {
   readonly schemas: ReadonlyMap<string, ServiceSchema>
 }
 
-/** A stored alarm and its computed values. */
 interface AlarmView {
   readonly stored: StoredAlarm
   readonly rule: AlarmRule
   readonly reach: AuthorReach
+  readonly isSilent: boolean
+  readonly everywhere: AlarmRule | undefined
   readonly digest: string
-}
-
-/** The rules of a profile's devices. */
-interface ProfileRules {
-  /** In the order of their ids, without alarms whose author can read no device. */
-  readonly views: readonly AlarmView[]
-  /** The list of these rules, if every author reaches every device. */
-  readonly list: RuleList | undefined
 }
 
 interface TenantRulesParts extends TenantViewParts {
   readonly counts: EvaluationCounts
 }
 
-/**
- * The rules of one tenant, as device turns read them: only committed state. Updated after each commit; each update
- * returns the ids of the alarms whose evaluations may differ from before.
- */
-export class TenantRules {
-  readonly #parts: TenantRulesParts
-  readonly #alarms = new Map<string, AlarmView>()
+/** Updated after each commit; each update returns the ids of the alarms whose evaluations may differ from before. */
+export class TenantRules extends TenantView<StoredRules, AlarmView, AlarmRule, RuleList> {
   readonly #schemas = new Map<string, ServiceSchema>()
-  readonly #bindings: RuleBindings<ProfileRules>
-  readonly #lists = new InternedLists<RuleList>()
-  #version: number
+  readonly #counts: EvaluationCounts
 
   constructor(parts: TenantRulesParts) {
-    this.#parts = parts
-    this.#bindings = new RuleBindings(parts.runInSlices)
-    this.#version = parts.next()
-  }
-
-  /** Raised whenever a list may change; never reused for this tenant. */
-  get version(): number {
-    return this.#version
-  }
-
-  get isIdle(): boolean {
-    return this.#alarms.size === 0
-  }
-
-  /** The rules of a device: those bound to it whose authors may read the service there. */
-  listOf(device: string): RuleList {
-    const profile = this.#bindings.profileOf(device)
-    const isCached = profile.cachedAt === this.#version
-    const { views, list } = isCached ? (profile.cached as ProfileRules) : this.#computeProfile(profile)
-    return list ?? this.#listOf(views.filter(({ reach }) => reach.holds(device)))
+    super(parts)
+    this.#counts = parts.counts
   }
 
   /** A digest of all inputs of this alarm's evaluations; undefined if there is no such alarm. */
   digestOf(alarm: string): string | undefined {
-    return this.#alarms.get(alarm)?.digest
+    return this.views.get(alarm)?.digest
   }
 
   /** The devices to which an alarm is bound, for any author: a list of lists, or all. */
   boundOf(alarm: string): readonly (readonly string[])[] | '*' | undefined {
-    const view = this.#alarms.get(alarm)
-    return view && this.#bindings.boundOf(view.stored)
-  }
-
-  membersOf(group: string): readonly string[] | undefined {
-    return this.#bindings.membersOf(group)
+    const view = this.views.get(alarm)
+    return view && this.bindings.boundOf(view.stored)
   }
 
   alarmIds(): Iterable<string> {
-    return this.#alarms.keys()
+    return this.views.keys()
   }
 
-  /** Loads everything into an empty view. */
   load({ alarms, groups, schemas }: StoredRules): void {
     for (const [service, schema] of schemas) this.#schemas.set(service, schema)
-    this.#bindings.load([...alarms], groups)
-    for (const [id, stored] of alarms) this.#alarms.set(id, this.#viewOf(id, stored, undefined))
-    this.#publish()
+    this.bindings.load([...alarms], groups)
+    for (const [id, stored] of alarms) this.views.set(id, this.#viewOf(id, stored, undefined))
+    this.publish()
   }
 
   /** @returns whether evaluations of the alarm may differ from before. */
   alarmChanged(id: string, stored: StoredAlarm | undefined): boolean {
-    const before = this.#alarms.get(id)
-    this.#bindings.bind(id, before?.stored, stored)
-    if (stored) this.#alarms.set(id, this.#viewOf(id, stored, before))
-    else this.#alarms.delete(id)
-    this.#publish()
+    const before = this.views.get(id)
+    this.bindings.bind(id, before?.stored, stored)
+    if (stored) this.views.set(id, this.#viewOf(id, stored, before))
+    else this.views.delete(id)
+    this.publish()
     return before?.digest !== this.digestOf(id)
   }
 
   /** @returns the alarms that name the group, if their evaluations may differ from before. */
   groupChanged(id: string, stored: StoredGroup | undefined): readonly string[] {
-    return this.#renew(this.#bindings.groupChanged(id, stored))
+    return this.#renew(this.bindings.groupChanged(id, stored))
   }
 
   /** @returns the alarms whose meaning changes. */
@@ -125,65 +94,60 @@ export class TenantRules {
   }
 
   #alarmsWhere(isWanted: (view: AlarmView) => boolean): readonly string[] {
-    return [...this.#alarms].filter(([, view]) => isWanted(view)).map(([id]) => id)
+    return [...this.views].filter(([, view]) => isWanted(view)).map(([id]) => id)
   }
 
   /** Recomputes these alarms and returns the changed ones. */
   #renew(alarms: readonly string[]): readonly string[] {
     const changed = alarms.filter((id) => {
-      const before = this.#alarms.get(id) as AlarmView
+      const before = this.views.get(id) as AlarmView
       const after = this.#viewOf(id, before.stored, before)
-      if (after.digest !== before.digest) this.#alarms.set(id, after)
+      if (after.digest !== before.digest) this.views.set(id, after)
       return after.digest !== before.digest
     })
-    if (changed.length > 0) this.#publish()
+    if (changed.length > 0) this.publish()
     return changed
   }
 
   #viewOf(id: string, stored: StoredAlarm, before: AlarmView | undefined): AlarmView {
     const schema = this.#schemas.get(stored.serviceIdentifier)
     const old = before?.stored === stored ? before.rule : undefined
-    const resolved = resolveNames(old?.resolved.condition ?? new ParsedCondition(stored.condition), schema)
+    const resolved = resolveNames(old?.resolved.condition ?? new CompiledCondition(stored.condition), schema)
     const isSame = old?.resolved.text === resolved.text
     const rule =
-      old && isSame
-        ? old
-        : new AlarmRule(stored, { id, serial: this.#parts.next(), resolved, counts: this.#parts.counts })
+      old && isSame ? old : new AlarmRule(stored, { id, serial: this.parts.next(), resolved, counts: this.#counts })
     const reach = this.#reachOf(stored)
-    if (reach.isNothing && !before?.reach.isNothing) this.#parts.reportSilenced(id, stored)
-    return { stored, rule, reach, digest: this.#digest(stored, rule, reach) }
+    if (reach.isNothing && !before?.reach.isNothing) this.parts.reportSilenced(id, stored)
+    return {
+      stored,
+      rule,
+      reach,
+      isSilent: reach.isNothing,
+      everywhere: reach.isWhole ? rule : undefined,
+      digest: this.#digest(stored, rule, reach),
+    }
   }
 
   #reachOf({ updatedBy, serviceIdentifier }: StoredAlarm): AuthorReach {
-    return this.#parts.reaches.of(updatedBy, 'service', serviceIdentifier)
+    return this.parts.reaches.of(updatedBy, 'service', serviceIdentifier)
   }
 
   #digest({ edit, groups, forSeconds }: StoredAlarm, rule: AlarmRule, reach: AuthorReach): string {
-    const edits = (groups ?? []).map((group) => [group, this.#bindings.editOf(group) ?? null])
+    const edits = (groups ?? []).map((group) => [group, this.bindings.editOf(group) ?? null])
     const decides = JSON.stringify([edit, forSeconds, edits, rule.resolved.text, reach.digest])
     return createHash('sha256').update(decides).digest('base64url').slice(0, digestCharacters)
   }
 
-  #publish(): void {
-    this.#lists.sweep(this.#version)
-    this.#version = this.#parts.next()
+  protected ruleOn({ reach, rule }: AlarmView, device: string): AlarmRule | undefined {
+    return reach.holds(device) ? rule : undefined
   }
 
-  #computeProfile(profile: Profile<ProfileRules>): ProfileRules {
-    const views = this.#bindings
-      .rulesOf(profile)
-      .map((id) => this.#alarms.get(id) as AlarmView)
-      .filter(({ reach }) => !reach.isNothing)
-    const isForAll = views.every(({ reach }) => reach.isWhole)
-    profile.cached = { views, list: isForAll ? this.#listOf(views) : undefined }
-    profile.cachedAt = this.#version
-    return profile.cached
+  protected keyOf({ serial }: AlarmRule): string {
+    return String(serial)
   }
 
-  #listOf(views: readonly AlarmView[]): RuleList {
-    if (views.length === 0) return noRules
-    const rules = views.map(({ rule }) => rule)
-    return this.#lists.of(rules.map(({ serial }) => serial).join(), this.#version, () => new RuleList(rules))
+  protected listFrom(rules: readonly AlarmRule[]): RuleList {
+    return rules.length === 0 ? noRules : new RuleList(rules)
   }
 }
 
@@ -239,7 +203,6 @@ export class RuleViews extends TenantViews<StoredRules, TenantRules> {
     this.#changeAndSweep(tenant, (view) => view.schemaChanged(service, schema))
   }
 
-  /** The permissions of a user of the tenant have changed. */
   accessChanged(tenant: string): void {
     if (this.of(tenant)) this.#changeAndSweep(tenant, (view) => view.accessChanged())
   }

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import { includesName, unionOf } from '#model/device-names'
+import { getOrInsert } from '#model/map-values'
 import type { Resource, Scope } from '#model/scope'
 import type { RunInSlices } from '#rules/bindings'
+import { RuleBindings } from '#rules/bindings'
 import { turnUnitsMax } from '#rules/rule-budget'
+import { InternedLists } from '#rules/rule-list'
 
 export interface TenantViewsParts {
   /** The current permissions of an author, by resource name; empty for a deleted author. */
@@ -11,7 +14,6 @@ export interface TenantViewsParts {
   readonly log: { info(fields: object, message: string): void }
 }
 
-/** Dependencies of the view of one tenant. */
 export interface TenantViewParts {
   readonly reaches: AuthorReaches
   readonly runInSlices: RunInSlices
@@ -21,18 +23,82 @@ export interface TenantViewParts {
   reportSilenced(id: string, stored: { readonly updatedBy: string }): void
 }
 
-/** The alarms of one tenant, or its functions. */
-interface TenantView<Stored> {
-  /** Changes whenever a list may change; never reused for this tenant. */
-  readonly version: number
-  /** Whether the view has no rule that a device turn could read. */
-  readonly isIdle: boolean
-  membersOf(group: string): readonly string[] | undefined
-  /** Loads everything into an empty view. */
-  load(stored: Stored): void
+/** A rule, with values that are computed once. */
+interface ComputedRule<Rule> {
+  /** The author can read its data on no device. */
+  readonly isSilent: boolean
+  /** Set if the rule is the same on all devices that it is bound to. */
+  readonly everywhere: Rule | undefined
 }
 
-/** The words of one kind of rules in the log. */
+/** The rules of the devices of a profile. */
+interface ProfileRules<Computed, List> {
+  /** In the order of their ids, without silent rules. */
+  readonly views: readonly Computed[]
+  /** The list of these rules, if each is the same on every device. */
+  readonly list: List | undefined
+}
+
+/** The alarms or the functions of one tenant, as device turns read them: only committed state. */
+export abstract class TenantView<Stored, Computed extends ComputedRule<Rule>, Rule, List> {
+  protected readonly parts: TenantViewParts
+  protected readonly views = new Map<string, Computed>()
+  protected readonly bindings: RuleBindings<ProfileRules<Computed, List>>
+  readonly #lists = new InternedLists<List>()
+  #version: number
+
+  constructor(parts: TenantViewParts) {
+    this.parts = parts
+    this.bindings = new RuleBindings(parts.runInSlices)
+    this.#version = parts.next()
+  }
+
+  /** Loads everything into an empty view. */
+  abstract load(stored: Stored): void
+  protected abstract ruleOn(computed: Computed, device: string): Rule | undefined
+  /** Equal keys mean equal rules. */
+  protected abstract keyOf(rule: Rule): string
+  protected abstract listFrom(rules: readonly Rule[]): List
+
+  /** Raised whenever a list may change; never reused for this tenant. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** Whether the view has no rule that a device turn could read. */
+  get isIdle(): boolean {
+    return this.views.size === 0
+  }
+
+  /** The rules of a device: those bound to it whose authors may read their data there. */
+  listOf(device: string): List {
+    const profile = this.bindings.profileOf(device)
+    if (profile.cachedAt !== this.#version) {
+      const computed = this.bindings.rulesOf(profile).map((id) => this.views.get(id) as Computed)
+      const views = computed.filter(({ isSilent }) => !isSilent)
+      const rules = views.flatMap(({ everywhere }) => everywhere ?? [])
+      profile.cached = { views, list: rules.length === views.length ? this.#listOf(rules) : undefined }
+      profile.cachedAt = this.#version
+    }
+    const { views, list } = profile.cached as ProfileRules<Computed, List>
+    return list ?? this.#listOf(views.flatMap((view) => view.everywhere ?? this.ruleOn(view, device) ?? []))
+  }
+
+  membersOf(group: string): readonly string[] | undefined {
+    return this.bindings.membersOf(group)
+  }
+
+  protected publish(): void {
+    this.#lists.sweep(this.#version)
+    this.#version = this.parts.next()
+  }
+
+  #listOf(rules: readonly Rule[]): List {
+    const key = rules.map((rule) => this.keyOf(rule)).join()
+    return this.#lists.of(key, this.#version, () => this.listFrom(rules))
+  }
+}
+
 interface RuleWords {
   /** The names of the log fields with one id, and with several ids. */
   readonly one: string
@@ -42,11 +108,13 @@ interface RuleWords {
   readonly silenced: string
 }
 
+type Loadable<Stored> = Pick<TenantView<Stored, never, never, unknown>, 'version' | 'isIdle' | 'membersOf' | 'load'>
+
 /**
  * The views of all tenants of one kind of rules: alarms or functions. Loaded when the server starts, and updated after
  * each commit in the order of commits, so that device turns read only committed state.
  */
-export abstract class TenantViews<Stored, View extends TenantView<Stored>> {
+export abstract class TenantViews<Stored, View extends Loadable<Stored>> {
   /** The views that are not idle, by tenant. */
   protected readonly active = new Map<string, View>()
   readonly #parts: TenantViewsParts
@@ -196,23 +264,10 @@ export class AuthorReaches {
   }
 
   of(author: string, resource: Resource, service?: string): AuthorReach {
-    let scope = this.#scopes.get(author)
-    if (!scope) {
-      scope = this.#scopeOf(author)
-      this.#scopes.set(author, scope)
-    }
-    let reaches = this.#known.get(scope)
-    if (!reaches) {
-      reaches = new Map()
-      this.#known.set(scope, reaches)
-    }
+    const scope = getOrInsert(this.#scopes, author, () => this.#scopeOf(author))
+    const reaches = getOrInsert(this.#known, scope, () => new Map())
     const asked = service === undefined ? resource : `${resource} ${service}`
-    let reach = reaches.get(asked)
-    if (!reach) {
-      reach = reachOfAuthor(scope, resource, service)
-      reaches.set(asked, reach)
-    }
-    return reach
+    return getOrInsert(reaches, asked, () => reachOfAuthor(scope, resource, service))
   }
 
   forget(): void {

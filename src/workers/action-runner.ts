@@ -10,7 +10,7 @@ import {
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { decideWrite } from '#actors/device/writes'
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
+import { isTenantActive } from '#actors/directory/queries'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
@@ -26,9 +26,8 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { reachesService, type Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
-import { pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { type JobParts, Pace, WorkStopped } from '#workers/pace'
+import { type JobParts, Pace, runUntilRead, storedEntries, WorkStopped } from '#workers/pace'
 import { RateLimit } from '#workers/rate-limit'
 import { type ActionTask, outcomeOfRefusal, outcomeOfWrite, RunningAction } from '#workers/running-action'
 import { sortedUnion } from '#workers/sorted-union'
@@ -51,7 +50,6 @@ const storingPace = { sliceMs: 1, underWayMax: 64 }
 /** Outcomes are collected for this long and stored together. */
 const outcomeDelayMs = 50
 const retryMs = 1_000
-const listedAtATime = 256
 /** The bytes that a device name counts for while it waits to be stored. */
 const deviceBytes = 32
 
@@ -93,15 +91,8 @@ export class ActionRunner {
 
   /** Call after the store was read: resumes unfinished actions. */
   open(): void {
-    const { system, failed } = this.#parts
-    if (this.#isStopped) return
-    this.#graceUntil = system.world.monotonic() + graceMs
-    this.#resume().catch((error: unknown) => {
-      // After a failed write, `reloaded` resumes the actions.
-      if (this.#isStopped || (error instanceof Problem && error.code === 'storage')) return
-      failed(error)
-      system.world.after(retryMs, () => this.open())
-    })
+    const isStopped = () => this.#isStopped
+    void runUntilRead(this.#parts, isStopped, () => this.#resume())
   }
 
   reloaded(): void {
@@ -153,14 +144,11 @@ export class ActionRunner {
   }
 
   async #resume(): Promise<void> {
-    const { system, listing } = this.#parts
-    for (const tenant of activeTenants(system)) {
-      for await (const ids of pagesIn(listing.entries(runningActionIndex, tenant), listedAtATime)) {
-        for (const id of ids) {
-          const stored = system.recordOf(actionAddress(tenant, id), actionRecord) as StoredAction | undefined
-          if (stored && !stored.isDone && isTenantActive(system, tenant)) this.#add(tenant, id, stored)
-        }
-      }
+    const { system } = this.#parts
+    this.#graceUntil = system.world.monotonic() + graceMs
+    for await (const { tenant, entry: id } of storedEntries(this.#parts, runningActionIndex)) {
+      const stored = system.recordOf(actionAddress(tenant, id), actionRecord) as StoredAction | undefined
+      if (stored && !stored.isDone) this.#add(tenant, id, stored)
     }
   }
 
@@ -376,7 +364,6 @@ export class ActionRunner {
   }
 }
 
-/** The outcome of a device without a connection. */
 function absenceOf({ unanswered }: RunningAction, device: string): DeviceOutcome {
   return { status: unanswered.has(device) ? 'DEVICE_TIMEOUT' : 'DEVICE_OFFLINE' }
 }

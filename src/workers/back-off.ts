@@ -17,7 +17,6 @@ export class BackOff {
     this.#world = world
   }
 
-  /** The last attempt failed. */
   get isFailing(): boolean {
     return this.#failures > 0
   }

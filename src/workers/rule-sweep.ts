@@ -4,6 +4,7 @@ import { deviceAddress } from '#actors/device/device'
 import { evaluateAllAlarms } from '#actors/device/evaluation'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
+import { getOrInsert } from '#model/map-values'
 import { Problem } from '#model/problem'
 import type { RuleViews } from '#rules/tenant-rules'
 import { namesOf, type Pages, pagesIn } from '#runtime/storage'
@@ -109,12 +110,7 @@ export class RuleSweep {
   }
 
   #add(tenant: string, alarm: string): void {
-    let alarms = this.#requests.get(tenant)
-    if (!alarms) {
-      alarms = new Map()
-      this.#requests.set(tenant, alarms)
-    }
-    alarms.set(alarm, ++this.#lastTicket)
+    getOrInsert(this.#requests, tenant, () => new Map()).set(alarm, ++this.#lastTicket)
   }
 
   #begin(): void {

@@ -2,6 +2,7 @@ import { actionPageAddress, pageDevicesMax, pageRecord, type StoredPage } from '
 import type { WriteOutcome } from '#link/open-writes'
 import type { DeviceOutcome, StoredAction } from '#model/action'
 import type { Entry } from '#model/entry'
+import { getOrInsert } from '#model/map-values'
 import type { Problem, ProblemDetail } from '#model/problem'
 import type { System } from '#runtime/system'
 
@@ -12,10 +13,8 @@ const underWayMax = 64
 const retryMsMin = 1_000
 const retryMsMax = 8_000
 
-/** The outcome of a device, with its position in the page. */
 type PlacedOutcome = readonly [place: number, outcome: DeviceOutcome]
 
-/** One device to ask. */
 export interface ActionTask {
   readonly action: RunningAction
   readonly page: number
@@ -80,9 +79,7 @@ export class RunningAction {
     this.#underWay--
     if (!outcome) return
     this.#outcomes++
-    const unstored = this.#unstored.get(page)
-    if (unstored) unstored.push([place, outcome])
-    else this.#unstored.set(page, [[place, outcome]])
+    getOrInsert(this.#unstored, page, () => []).push([place, outcome])
   }
 
   /**

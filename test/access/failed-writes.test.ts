@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenPair } from '#access/requests'
 import { sessionAddress } from '#actors/session/state'
+import type { TokenPair } from '#api/sign-in'
 import type { Caller } from '#model/caller'
 import type { Grant } from '#model/scope'
 import { IdentityFixture, origin, password } from '#test/access/identity-fixture'

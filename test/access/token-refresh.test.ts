@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { TokenPair } from '#access/requests'
+import type { TokenPair } from '#api/sign-in'
 import { IdentityFixture, lifetimes, origin } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { OpenWindows } from '#firmware/embedded-update-server'
 import { isOpen, nextTime } from '#firmware/schedule'
 
 const at = (text: string) => Date.parse(`${text}Z`)
@@ -59,15 +58,13 @@ describe('a window', () => {
       ],
     ],
   ] as const)('%s', (_, window, moments) => {
-    const windows = new OpenWindows()
     for (const [text, open] of moments) {
       expect(isOpen(window, at(text)), text).toBe(open)
-      expect(windows.isOpen(window, at(text)), text).toBe(open)
     }
   })
 
   test('that is absent is open', () => {
-    expect([isOpen(undefined, 0), new OpenWindows().isOpen(undefined, 0)]).toEqual([true, true])
+    expect(isOpen(undefined, 0)).toBe(true)
   })
 
   test('has the same state with and without the cache, also if the clock is set back', () => {
@@ -78,12 +75,11 @@ describe('a window', () => {
     )
     fc.assert(
       fc.property(cron, fc.constantFrom(1, 30, 90, 10_080), fc.array(step), (pattern, minutes, steps) => {
-        const windows = new OpenWindows()
         const window = { cron: pattern, minutes }
         let now = at('2028-02-20T00:00')
         for (const ms of steps) {
           now += ms
-          expect(windows.isOpen(window, now)).toBe(isOpen(window, now))
+          expect(isOpen(window, now)).toBe(isOpen({ ...window }, now))
         }
       }),
       { numRuns: 100 },

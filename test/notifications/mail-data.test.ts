@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { RunData } from '#model/delivery'
 import { ServiceSchema } from '#model/service-schema'
-import { dataOf, type RunContext, type RunData, webhookDataOf } from '#notifications/mail-data'
+import { dataOf, type RunContext, webhookDataOf } from '#notifications/mail-data'
 
 const run: RunData = {
   device: 'PUMP-7',

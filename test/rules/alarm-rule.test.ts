@@ -4,7 +4,8 @@ import { Condition } from '#model/condition'
 import type { PropertyState } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
-import { AlarmRule, type EvaluationCounts, ParsedCondition, resolveNames } from '#rules/alarm-rule'
+import { AlarmRule, type EvaluationCounts, resolveNames } from '#rules/alarm-rule'
+import { CompiledCondition } from '#rules/compiled-condition'
 import { unknownNamesIn } from '#rules/property-name'
 import { InternedLists, RuleList, type ServiceRules } from '#rules/rule-list'
 import { shapeOf } from '#test/actors/acting-device'
@@ -16,7 +17,7 @@ const named = schema({ Temperature: 0x2000, Mode: 0x2001, 'Set.Point': 0x2002, _
 type Names = ServiceSchema | undefined
 
 function ruleOf(id: string, stored: StoredAlarm, names: Names = named, counts = newCounts()): AlarmRule {
-  const resolved = resolveNames(new ParsedCondition(stored.condition), names)
+  const resolved = resolveNames(new CompiledCondition(stored.condition), names)
   return new AlarmRule(stored, { id, serial: Number(id), resolved, counts })
 }
 

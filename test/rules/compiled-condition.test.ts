@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Condition } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
-import { type CompiledCondition, compile } from '#rules/compiled-condition'
+import { CompiledCondition } from '#rules/compiled-condition'
 import { numberCharactersMax, searchesMax } from '#rules/operators'
 import { forAll } from '#test/kit/for-all'
 import { condition, names, value } from '#test/rules/condition-arbitrary'
@@ -34,7 +34,7 @@ function plainOutcomeOf(logic: JsonValue, values: Values): boolean | 'none' {
 }
 
 function evaluated(logic: JsonValue, values: Values = {}): boolean | 'none' {
-  return outcomeOf(compile(Condition.parse(logic)), values)
+  return outcomeOf(new CompiledCondition(Condition.parse(logic)), values)
 }
 
 test('a compiled condition has the outcome of the reference', () => {
@@ -43,7 +43,7 @@ test('a compiled condition has the outcome of the reference', () => {
   forAll([condition, fc.array(values, { minLength: 1, maxLength: 4 })], 1_500, (logic, worlds) => {
     const result = Condition.safeParse(logic)
     fc.pre(result.success)
-    const compiled = compile(logic)
+    const compiled = new CompiledCondition(logic)
     for (const world of worlds) {
       const inWorld = Object.fromEntries(world)
       const outcome = outcomeOf(compiled, inWorld)
@@ -107,7 +107,9 @@ test.each(classic)('%j of %j is %s', (logic, values, outcome) => {
 
 test('names without a default come first, each once', () => {
   const variables = [{ var: ['a', 1] }, { var: 'b' }, { var: 'a' }, { var: ['c', 0] }, { var: 'b' }]
-  const { names, neededCount } = compile(Condition.parse({ and: [{ missing: ['d', 'a'] }, ...variables] }))
+  const { names, neededCount } = new CompiledCondition(
+    Condition.parse({ and: [{ missing: ['d', 'a'] }, ...variables] }),
+  )
   expect([neededCount, names]).toEqual([2, ['b', 'a', 'd', 'c']])
 })
 
@@ -147,7 +149,9 @@ describe('in', () => {
   })
 
   test('counts comparisons over one evaluation', () => {
-    const compiled = compile({ or: [{ in: [{ var: 'a' }, { var: 'b' }] }, { in: [{ var: 'a' }, { var: 'b' }] }, true] })
+    const compiled = new CompiledCondition({
+      or: [{ in: [{ var: 'a' }, { var: 'b' }] }, { in: [{ var: 'a' }, { var: 'b' }] }, true],
+    })
     const values = { a: 'a'.repeat(half / 2), b: 'b'.repeat(1_024) }
     for (const _ of [1, 2, 3]) expect(outcomeOf(compiled, values)).toBe(true)
     expect(outcomeOf(compiled, { ...values, b: 'b'.repeat(1_026) })).toBe('none')
@@ -164,7 +168,7 @@ describe('in', () => {
 
 test('conditions of one form share a function for any names and values', () => {
   const outcomes = Array.from({ length: 3_000 }, (_, place) => {
-    const compiled = compile({ '>': [{ var: `a${place}` }, place] })
+    const compiled = new CompiledCondition({ '>': [{ var: `a${place}` }, place] })
     return [place, place + 1].map((value) => compiled.evaluate([value]))
   })
   expect(outcomes.every(([isAt, isAbove]) => isAt === false && isAbove === true)).toBe(true)
@@ -183,7 +187,7 @@ test('conditions are compiled correctly beyond the size of the cache', () => {
 })
 
 test('a failed evaluation does not affect the next one', () => {
-  const compiled = compile({ '==': [{ var: 'a' }, 1] })
+  const compiled = new CompiledCondition({ '==': [{ var: 'a' }, 1] })
   expect(compiled.evaluate([1])).toBe(true)
   expect(() => compiled.evaluate([[]])).toThrow()
   expect(compiled.evaluate([2])).toBe(false)

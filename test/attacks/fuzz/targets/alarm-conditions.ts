@@ -1,7 +1,8 @@
 import { parseJson, validate } from '#http/validation'
 import { AlarmBody } from '#model/alarm'
 import { ServiceSchema } from '#model/service-schema'
-import { AlarmRule, ParsedCondition, resolveNames } from '#rules/alarm-rule'
+import { AlarmRule, resolveNames } from '#rules/alarm-rule'
+import { CompiledCondition } from '#rules/compiled-condition'
 import { declared, expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
 /** Reads the JsonLogic of an alarm. */
@@ -32,7 +33,7 @@ export const fuzz: Target['fuzz'] = (bytes) =>
       const counts = { evaluated: 0, errors: 0 }
       const rule = new AlarmRule(stored, {
         ...{ id: 'A', serial: 1, counts },
-        resolved: resolveNames(new ParsedCondition(condition), schema),
+        resolved: resolveNames(new CompiledCondition(condition), schema),
       })
       const shaped = rule.shaped(declared, 0)
       for (const first of states.keys()) {
