@@ -7,7 +7,7 @@ import { AcknowledgeBody, Acknowledgement, AlarmBody, AlarmEntry, Severity } fro
 import { ResourceIdentifier } from '#model/crn'
 import { DeviceIdentifier, ServerMadeId, Timestamp } from '#model/identifier'
 
-/** Alarms and their states on devices. §1.3, contract 5.3. */
+/** Alarms and their states on devices. §1.3, contract 5.3, 12. */
 
 const alarm = z.object({ alarmId: ServerMadeId })
 export const exampleAlarm = '8Hj4wRt6Zp'
@@ -73,7 +73,6 @@ export type AlarmHistoryQuery = z.infer<typeof AlarmHistoryQuery>
 
 export const listAlarms = defineRoute('listAlarms', {
   route: 'GET /alarms',
-  source: 'contract 5.3',
   summary: 'List the alarms of which the caller may read all devices',
   access: { resource: 'alarms', action: 'read', within: 'list' },
   query: z.object(pageFields),
@@ -83,7 +82,6 @@ export const listAlarms = defineRoute('listAlarms', {
 
 export const createAlarm = defineRoute('createAlarm', {
   route: 'POST /alarms',
-  source: 'contract 5.3',
   summary: 'Create an alarm on devices whose service the caller may read',
   access: { resource: 'alarms', action: 'create', within: 'tenant' },
   body: { schema: AlarmBody, acceptsNames: true },
@@ -93,7 +91,6 @@ export const createAlarm = defineRoute('createAlarm', {
 
 export const readAlarm = defineRoute('readAlarm', {
   route: 'GET /alarms/:alarmId',
-  source: 'contract 5.3',
   summary: 'Read an alarm',
   access: { resource: 'alarms', action: 'read', within: 'tenant' },
   parameters: alarm,
@@ -103,7 +100,6 @@ export const readAlarm = defineRoute('readAlarm', {
 
 export const putAlarm = defineRoute('putAlarm', {
   route: 'PUT /alarms/:alarmId',
-  source: 'contract 5.3',
   summary: `Replace an alarm; from then on the caller's permissions count for it`,
   access: { resource: 'alarms', action: 'update', within: 'tenant' },
   parameters: alarm,
@@ -117,7 +113,6 @@ export const putAlarm = defineRoute('putAlarm', {
 
 export const deleteAlarm = defineRoute('deleteAlarm', {
   route: 'DELETE /alarms/:alarmId',
-  source: 'contract 5.3',
   summary: 'Delete an alarm; it ends on all devices',
   access: { resource: 'alarms', action: 'delete', within: 'tenant' },
   parameters: alarm,
@@ -127,7 +122,6 @@ export const deleteAlarm = defineRoute('deleteAlarm', {
 
 export const listAlarmStatus = defineRoute('listAlarmStatus', {
   route: 'GET /alarms/status',
-  source: 'contract 5.3',
   summary: 'List the devices on which alarms are or were active',
   access: { resource: 'alarms', action: 'read', within: 'list' },
   hasPosition: true,
@@ -145,7 +139,6 @@ export const listAlarmStatus = defineRoute('listAlarmStatus', {
 
 export const acknowledgeAlarm = defineRoute('acknowledgeAlarm', {
   route: 'POST /alarms/:alarmId/status/:deviceIdentifier/acknowledge',
-  source: 'contract 12',
   summary: 'Acknowledge an alarm on a device; the acknowledgement counts until the alarm becomes active again',
   access: { resource: 'alarms', action: 'update', within: 'device' },
   parameters: z.object({ alarmId: ServerMadeId, deviceIdentifier: DeviceIdentifier }),
@@ -170,7 +163,6 @@ export const acknowledgeAlarm = defineRoute('acknowledgeAlarm', {
 
 export const listAlarmHistory = defineRoute('listAlarmHistory', {
   route: 'GET /alarms/history',
-  source: 'contract 12',
   summary: 'List the changes and acknowledgements of alarms of the last 90 days, newest first',
   access: { resource: 'alarms', action: 'read', within: 'list' },
   query: AlarmHistoryQuery,

@@ -30,7 +30,6 @@ const AuditQuery = z.object({ ...logFields, user: z.string().min(1).max(crnChara
 
 export const listAudit = defineRoute('listAudit', {
   route: 'GET /audit',
-  source: 'contract 12',
   summary: 'List the changes and sign-ins of users and keys of the last 90 days, also refused ones, newest first',
   access: { resource: 'audit', action: 'read', within: 'tenant' },
   query: AuditQuery,

@@ -6,7 +6,6 @@ import { defineRoute, errorAnswers } from '#api/route-entry'
 
 export const readBackup = defineRoute('readBackup', {
   route: 'GET /backup',
-  source: 'contract 8',
   summary: 'Read a backup of all tenants at one moment, including all secrets',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   isSecret: true,

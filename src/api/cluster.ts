@@ -8,7 +8,6 @@ export const imagePath = '/cluster/image'
 
 export const handOver = defineRoute('handOver', {
   route: 'POST /cluster/hand-over',
-  source: 'contract 11',
   summary: 'Make another node the owner, within two seconds; `GET /health/status` shows the owner',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   body: { schema: z.strictObject({ node: z.string().min(1).max(255).describe('The name of a running node') }) },

@@ -8,7 +8,6 @@ const info = { title: 'Device Data Backend', version: '0.1.0' }
 
 export const readOpenApi = defineRoute('readOpenApi', {
   route: 'GET /openapi.json',
-  source: 'contract 8',
   summary: 'All routes, as OpenAPI 3.1',
   access: 'none',
   answers: {
@@ -24,7 +23,6 @@ export const readOpenApi = defineRoute('readOpenApi', {
 
 export const readAsyncApi = defineRoute('readAsyncApi', {
   route: 'GET /asyncapi.json',
-  source: 'contract 8',
   summary: 'The device link and the stream of events, as AsyncAPI 3.0',
   access: 'none',
   answers: {

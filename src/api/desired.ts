@@ -9,7 +9,6 @@ import { PropertyWrites } from '#model/property-write'
 
 const bodyBytesMax = 256 * 1024
 
-const source = 'contract 12'
 const parameters = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const update = { resource: 'service', action: 'update', within: 'service of device' } as const
 const body = { schema: PropertyWrites, bytesMax: bodyBytesMax }
@@ -21,7 +20,6 @@ const example = {
 }
 
 const read = {
-  source,
   summary: 'Read the desired values of a service of a device',
   access: { ...update, action: 'read' },
   parameters,
@@ -30,7 +28,6 @@ const read = {
 } as const
 
 const change = {
-  source,
   access: update,
   parameters,
   body,
@@ -45,7 +42,6 @@ const put = { ...change, summary: 'Replace the desired values of a service of a 
 const patch = { ...change, summary: 'Change some desired values of a service of a device; null removes one' } as const
 
 const remove = {
-  source,
   summary: 'Remove all desired values of a service of a device',
   access: update,
   parameters,

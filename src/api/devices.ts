@@ -5,7 +5,7 @@ import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties
 import { DeviceIdentifier, isDeviceToken, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
 
-/** Devices, and their state by device. §4.2, contract 3.1–3.4, 3.7, 3.11. */
+/** Devices, and their state by device. §4.2, contract 3.1–3.4, 3.7, 3.11, 10, 12. */
 
 const device = z.object({ deviceIdentifier: DeviceIdentifier })
 const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
@@ -27,7 +27,6 @@ const DeviceSecret = z.object({ deviceIdentifier: DeviceIdentifier, secret: z.st
 
 export const listDevices = defineRoute('listDevices', {
   route: 'GET /devices',
-  source: '§4.2, contract 3.1, 3.7, 12',
   summary: 'Read the state of all devices, or of those that meet a condition or contain some words, by device',
   access: { ...read, within: 'list' },
   hasPosition: true,
@@ -46,7 +45,6 @@ export const listDevices = defineRoute('listDevices', {
 
 export const createDevice = defineRoute('createDevice', {
   route: 'POST /devices',
-  source: 'contract 3.11',
   summary: 'Create a device before it first connects; its secret is shown once',
   access: { resource: 'device', action: 'create', within: 'tenant' },
   isSecret: true,
@@ -70,7 +68,6 @@ export const createDevice = defineRoute('createDevice', {
 
 export const readDevice = defineRoute('readDevice', {
   route: 'GET /devices/:deviceIdentifier',
-  source: 'contract 3.3',
   summary: 'Read a device',
   access: { ...read, within: 'device' },
   parameters: device,
@@ -85,7 +82,6 @@ export const readDevice = defineRoute('readDevice', {
 
 export const readConnection = defineRoute('readConnection', {
   route: 'GET /devices/:deviceIdentifier/connection',
-  source: 'contract 10',
   summary: 'Read how a device is connected',
   access: { resource: 'meta', action: 'read', within: 'device' },
   parameters: device,
@@ -102,7 +98,6 @@ export const readConnection = defineRoute('readConnection', {
 
 export const deleteDevice = defineRoute('deleteDevice', {
   route: 'DELETE /devices/:deviceIdentifier',
-  source: 'contract 3.11',
   summary: 'Delete a device with its state, metadata and credentials',
   access: { resource: 'device', action: 'delete', within: 'device' },
   parameters: device,
@@ -112,7 +107,6 @@ export const deleteDevice = defineRoute('deleteDevice', {
 
 export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
   route: 'POST /devices/:deviceIdentifier/secret',
-  source: 'contract 3.11',
   summary: `Replace a device's secret; the old one is void, and the connection of the device is closed`,
   access: { resource: 'device', action: 'update', within: 'device' },
   isSecret: true,
@@ -131,7 +125,6 @@ export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
 
 export const setDeviceToken = defineRoute('setDeviceToken', {
   route: 'POST /devices/:deviceIdentifier/token',
-  source: 'contract 10',
   summary: 'Set the token with which a device signs in over MQTT without a password; connections with the old one end',
   access: { resource: 'device', action: 'update', within: 'device' },
   isSecret: true,
@@ -165,7 +158,6 @@ export const setDeviceToken = defineRoute('setDeviceToken', {
 
 export const listDeviceServices = defineRoute('listDeviceServices', {
   route: 'GET /devices/:deviceIdentifier/services',
-  source: 'contract 3.3',
   summary: 'Read the services of a device',
   access: { ...read, within: 'device' },
   parameters: device,
@@ -176,7 +168,6 @@ export const listDeviceServices = defineRoute('listDeviceServices', {
 
 export const readDeviceService = defineRoute('readDeviceService', {
   route: 'GET /devices/:deviceIdentifier/services/:serviceIdentifier',
-  source: 'contract 3.3',
   summary: 'Read a service of a device',
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
@@ -187,7 +178,6 @@ export const readDeviceService = defineRoute('readDeviceService', {
 
 export const readDeviceProperties = defineRoute('readDeviceProperties', {
   route: 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
-  source: 'contract 3.3',
   summary: 'Read the properties of a service of a device',
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
@@ -196,14 +186,13 @@ export const readDeviceProperties = defineRoute('readDeviceProperties', {
   example: { parameters: ofDeviceService, status: 200, answer: { '8192': exampleProperty } },
 })
 
-/** The same state by service. */
+/** The same state by service. §2.3. */
 
 const service = z.object({ serviceIdentifier: ServiceIdentifier })
 const deviceExample = { deviceIdentifier: exampleDevice, properties: { '8192': exampleProperty } }
 
 export const listServices = defineRoute('listServices', {
   route: 'GET /services',
-  source: '§2.3, §4.2, contract 3.1',
   summary: 'Read the state of all devices, by service',
   access: { ...read, within: 'list' },
   hasPosition: true,
@@ -222,7 +211,6 @@ export const listServices = defineRoute('listServices', {
 
 export const readService = defineRoute('readService', {
   route: 'GET /services/:serviceIdentifier',
-  source: 'contract 3.3',
   summary: 'Read a service, with the devices that offer it',
   access: { ...read, within: 'service' },
   parameters: service,
@@ -237,7 +225,6 @@ export const readService = defineRoute('readService', {
 
 export const listServiceDevices = defineRoute('listServiceDevices', {
   route: 'GET /services/:serviceIdentifier/devices',
-  source: 'contract 3.3',
   summary: 'Read the devices that offer a service',
   access: { ...read, within: 'service' },
   parameters: service,
@@ -248,7 +235,6 @@ export const listServiceDevices = defineRoute('listServiceDevices', {
 
 export const readServiceDevice = defineRoute('readServiceDevice', {
   route: 'GET /services/:serviceIdentifier/devices/:deviceIdentifier',
-  source: 'contract 3.3',
   summary: 'Read a device that offers a service',
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
@@ -259,7 +245,6 @@ export const readServiceDevice = defineRoute('readServiceDevice', {
 
 export const readServiceProperties = defineRoute('readServiceProperties', {
   route: 'GET /services/:serviceIdentifier/devices/:deviceIdentifier/properties',
-  source: 'contract 3.3',
   summary: 'Read the properties of a service of a device',
   access: { ...read, within: 'service of device' },
   parameters: deviceService,

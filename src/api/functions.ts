@@ -10,7 +10,7 @@ import { PropertyValue } from '#model/property-type'
 import { Locale } from '#model/subscription'
 import { WebhookDelivery } from '#model/webhook'
 
-/** Functions that run on events of devices. Contract 5.1, 5.4. */
+/** Functions that run on events of devices. Contract 2, 5.1, 5.4, 12. */
 
 const fn = z.object({ functionId: ServerMadeId })
 export const exampleFunction = '7Gm2sXv5Hd'
@@ -83,7 +83,6 @@ export type TriedFunction = Readonly<z.infer<typeof TriedFunction>>
 
 export const listFunctions = defineRoute('listFunctions', {
   route: 'GET /functions',
-  source: 'contract 5.4',
   summary: 'List the functions of which the caller may read all devices',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
@@ -93,7 +92,6 @@ export const listFunctions = defineRoute('listFunctions', {
 
 export const createFunction = defineRoute('createFunction', {
   route: 'POST /functions',
-  source: 'contract 5.4',
   summary: 'Create a function that sends mails and webhooks on events of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: FunctionBody, acceptsNames: true },
@@ -103,7 +101,6 @@ export const createFunction = defineRoute('createFunction', {
 
 export const readFunction = defineRoute('readFunction', {
   route: 'GET /functions/:functionId',
-  source: 'contract 5.4',
   summary: 'Read a function',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,
@@ -117,7 +114,6 @@ export const readFunction = defineRoute('readFunction', {
 
 export const updateFunction = defineRoute('updateFunction', {
   route: 'PATCH /functions/:functionId',
-  source: 'contract 5.4',
   summary: `Change a function; from then on the caller's permissions count for it`,
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   parameters: fn,
@@ -131,7 +127,6 @@ export const updateFunction = defineRoute('updateFunction', {
 
 export const deleteFunction = defineRoute('deleteFunction', {
   route: 'DELETE /functions/:functionId',
-  source: 'contract 5.4',
   summary: 'Delete a function; its subscriptions end',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: fn,
@@ -141,7 +136,6 @@ export const deleteFunction = defineRoute('deleteFunction', {
 
 export const listDeliveries = defineRoute('listDeliveries', {
   route: 'GET /functions/:functionId/deliveries',
-  source: 'contract 12',
   summary: 'List the last 100 webhooks of a function, the latest first; without their contents',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,
@@ -176,7 +170,6 @@ export const listDeliveries = defineRoute('listDeliveries', {
 
 export const testFunction = defineRoute('testFunction', {
   route: 'POST /functions/:functionId/test',
-  source: 'contract 2, 5.4',
   summary: 'Test a function: its path through the graph, and its mails; nothing is sent',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,

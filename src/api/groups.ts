@@ -18,7 +18,6 @@ const example = {
 
 export const listGroups = defineRoute('listGroups', {
   route: 'GET /groups',
-  source: 'contract 5.1',
   summary: 'List the groups of which the caller may read all devices',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
@@ -28,7 +27,6 @@ export const listGroups = defineRoute('listGroups', {
 
 export const createGroup = defineRoute('createGroup', {
   route: 'POST /groups',
-  source: 'contract 5.1',
   summary: 'Create a group of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: GroupBody },
@@ -38,7 +36,6 @@ export const createGroup = defineRoute('createGroup', {
 
 export const readGroup = defineRoute('readGroup', {
   route: 'GET /groups/:groupId',
-  source: 'contract 5.1',
   summary: 'Read a group',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: group,
@@ -48,7 +45,6 @@ export const readGroup = defineRoute('readGroup', {
 
 export const updateGroup = defineRoute('updateGroup', {
   route: 'PATCH /groups/:groupId',
-  source: 'contract 5.1',
   summary: 'Change the name or the devices of a group, also for the alarms, functions and roles that name it',
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   parameters: group,
@@ -62,7 +58,6 @@ export const updateGroup = defineRoute('updateGroup', {
 
 export const deleteGroup = defineRoute('deleteGroup', {
   route: 'DELETE /groups/:groupId',
-  source: 'contract 5.1',
   summary: 'Delete a group that no alarm, function or role names',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: group,

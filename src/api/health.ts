@@ -15,7 +15,6 @@ export const isChallenge = (text: string): boolean => /^[\w-]{43}$/.test(text)
 
 export const readHealth = defineRoute('readHealth', {
   route: 'GET /health',
-  source: 'contract 8',
   summary: 'Check whether the server answers reads',
   access: 'none',
   answers: {
@@ -64,7 +63,6 @@ export type HealthStatus = z.infer<typeof HealthStatus>
 
 export const readHealthStatus = defineRoute('readHealthStatus', {
   route: 'GET /health/status',
-  source: 'contract 8',
   summary: 'Read load, memory, disk and connections',
   access: { resource: 'health', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The status', schema: HealthStatus }, ...errorAnswers(401, 403) },

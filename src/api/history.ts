@@ -114,7 +114,6 @@ export const ServiceHistory = z.object({
 })
 
 const route = {
-  source: 'contract 9',
   access: { resource: 'service', action: 'read', within: 'service of device' },
   hasPosition: true,
   parameters: z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier }),
@@ -165,7 +164,6 @@ export const StatusHistory = z.object({ from: time, to: time, time: times, statu
 
 export const readStatusHistory = defineRoute('readStatusHistory', {
   route: 'GET /meta/:deviceIdentifier/history',
-  source: 'contract 9',
   summary: 'Read when a device changed its status',
   access: { resource: 'meta', action: 'read', within: 'device' },
   hasPosition: true,
@@ -259,7 +257,6 @@ export const AcrossHistory = z.object({
 
 export const queryHistory = defineRoute('queryHistory', {
   route: 'POST /history/query',
-  source: 'contract 9',
   summary: 'Read the history of several properties, or of one property across many devices',
   access: { resource: 'service', action: 'read', within: 'list' },
   hasPosition: true,
@@ -306,7 +303,6 @@ export type HistoryExportQuery = z.infer<typeof HistoryExportQuery>
 
 export const exportHistory = defineRoute('exportHistory', {
   route: 'GET /history/export',
-  source: 'contract 9',
   summary: 'Export the history of properties as a file with a row for each point, or each span of time',
   access: { resource: 'service', action: 'read', within: 'list' },
   hasPosition: true,
@@ -339,7 +335,6 @@ export type HistoryImport = z.infer<typeof HistoryImport>
 
 export const importHistory = defineRoute('importHistory', {
   route: 'POST /history/import',
-  source: 'contract 9',
   summary: 'Import values of an earlier system into the history',
   access: { resource: 'device', action: 'update', within: 'list' },
   body: { schema: z.unknown(), contentTypes: 'any', isStreamed: true },
@@ -358,7 +353,6 @@ export const importHistory = defineRoute('importHistory', {
 
 export const compactHistory = defineRoute('compactHistory', {
   route: 'POST /history/compact',
-  source: 'contract 9',
   summary: 'Delete expired values of the history at once, and free their disk space',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   answers: {

@@ -25,7 +25,6 @@ const ApiKeyEntry = z.object({
 
 export const listApiKeys = defineRoute('listApiKeys', {
   route: 'GET /iam/api-keys',
-  source: 'contract 2',
   summary: 'List the API keys, without their secrets',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: TenantQuery,
@@ -48,7 +47,6 @@ export const listApiKeys = defineRoute('listApiKeys', {
 
 export const createApiKey = defineRoute('createApiKey', {
   route: 'POST /iam/api-keys',
-  source: 'contract 2',
   summary: 'Create an API key; it is shown once',
   access: { resource: 'users', action: 'create', within: 'tenant' },
   isSecret: true,
@@ -67,7 +65,6 @@ export const createApiKey = defineRoute('createApiKey', {
 
 export const deleteApiKey = defineRoute('deleteApiKey', {
   route: 'DELETE /iam/api-keys/:id',
-  source: 'contract 2',
   summary: 'Delete an API key, with its tickets and sockets',
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   parameters: z.object({ id: ServerMadeId }),
@@ -93,7 +90,6 @@ const ProvisioningKeyEntry = z.object({
 
 export const listProvisioningKeys = defineRoute('listProvisioningKeys', {
   route: 'GET /iam/provisioning-keys',
-  source: 'contract 2',
   summary: 'List the provisioning keys, without their secrets',
   access: { resource: 'device', action: 'read', within: 'tenant' },
   query: TenantQuery,
@@ -115,7 +111,6 @@ export const listProvisioningKeys = defineRoute('listProvisioningKeys', {
 
 export const createProvisioningKey = defineRoute('createProvisioningKey', {
   route: 'POST /iam/provisioning-keys',
-  source: 'contract 2',
   summary: 'Create a provisioning key; it is shown once',
   access: { resource: 'device', action: 'create', within: 'tenant' },
   isSecret: true,
@@ -140,7 +135,6 @@ export const createProvisioningKey = defineRoute('createProvisioningKey', {
 
 export const deleteProvisioningKey = defineRoute('deleteProvisioningKey', {
   route: 'DELETE /iam/provisioning-keys/:id',
-  source: 'contract 2',
   summary: 'Delete a provisioning key; its connections are closed',
   access: { resource: 'device', action: 'delete', within: 'tenant' },
   parameters: z.object({ id: ServerMadeId }),
@@ -161,7 +155,6 @@ const exampleSigningKey = { kid: 'x2Vb7qYx9KdT5mXwZr2NcVd9KpLhGfA1bC3dE5fG7h', c
 
 export const listSigningKeys = defineRoute('listSigningKeys', {
   route: 'GET /iam/signing-keys',
-  source: 'contract 2',
   summary: 'List the keys that sign tokens, and earlier ones',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'Keys', schema: z.array(SigningKeyEntry) }, ...errorAnswers(401, 403) },
@@ -170,7 +163,6 @@ export const listSigningKeys = defineRoute('listSigningKeys', {
 
 export const rotateSigningKey = defineRoute('rotateSigningKey', {
   route: 'POST /iam/signing-keys',
-  source: 'contract 2',
   summary: 'Sign with a new key from now on; no session ends',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },
   answers: { 201: { description: 'The new key', schema: SigningKeyEntry }, ...errorAnswers(401, 403, 409) },

@@ -5,7 +5,6 @@ import { LinkBody } from '#model/link-message'
 /** The device link without a websocket. Contract 7. */
 export const postLink = defineRoute('postLink', {
   route: 'POST /link',
-  source: 'contract 7',
   summary: 'Report properties of a device; the answer comes when they are stored',
   access: 'link',
   body: { schema: LinkBody },

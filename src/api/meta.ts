@@ -5,7 +5,7 @@ import { exampleDevice } from '#api/state-shape'
 import { DeviceIdentifier } from '#model/identifier'
 import { MetaPatch, MetaRecord } from '#model/meta'
 
-/** Status and metadata of devices. §2.5, contract 3.10. */
+/** Status and metadata of devices. §2.5, §4.2, contract 2, 3.10, RFC 7396. */
 
 const device = z.object({ deviceIdentifier: DeviceIdentifier })
 const example = {
@@ -23,7 +23,6 @@ const notFound = {
 
 export const listMeta = defineRoute('listMeta', {
   route: 'GET /meta',
-  source: '§4.2, contract 3.10',
   summary: 'Read the status of all devices; with their metadata from depth 1',
   access: { resource: 'meta', action: 'read', within: 'list' },
   hasPosition: true,
@@ -38,7 +37,6 @@ export const listMeta = defineRoute('listMeta', {
 
 export const readMeta = defineRoute('readMeta', {
   route: 'GET /meta/:deviceIdentifier',
-  source: 'contract 3.10',
   summary: 'Read the status and the metadata of a device',
   access: { resource: 'meta', action: 'read', within: 'device' },
   hasEntityTag: true,
@@ -50,7 +48,6 @@ export const readMeta = defineRoute('readMeta', {
 
 export const patchMeta = defineRoute('patchMeta', {
   route: 'PATCH /meta/:deviceIdentifier',
-  source: 'contract 3.10, RFC 7396',
   summary: 'Change the metadata of a device, by a merge patch of `meta`',
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: device,
@@ -71,7 +68,6 @@ export const patchMeta = defineRoute('patchMeta', {
 
 export const deleteMetaKey = defineRoute('deleteMetaKey', {
   route: 'DELETE /meta/:deviceIdentifier/:key',
-  source: 'contract 2, 3.10',
   summary: 'Delete one key of the metadata of a device',
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: z.object({ deviceIdentifier: DeviceIdentifier, key: z.string().min(1) }),

@@ -22,7 +22,6 @@ const notFound = { description: 'The caller has no subscription with this id' }
 
 export const listSubscriptions = defineRoute('listSubscriptions', {
   route: 'GET /notifications/subscribe',
-  source: '§2.6, §4.4',
   summary: `List the caller's own subscriptions, in order of creation`,
   access: { resource: 'notifications', action: 'read', within: 'list' },
   hasPosition: true,
@@ -36,7 +35,6 @@ export const listSubscriptions = defineRoute('listSubscriptions', {
 
 export const subscribe = defineRoute('subscribe', {
   route: 'POST /notifications/subscribe',
-  source: '§2.6, §3.1, §4.4, §7, contract 5.6',
   summary: 'Subscribe the caller to a function if they may read it and all its devices',
   access: { resource: 'notifications', action: 'create', within: 'tenant' },
   body: { schema: SubscribeBody },
@@ -55,7 +53,6 @@ export const subscribe = defineRoute('subscribe', {
 
 export const updateSubscription = defineRoute('updateSubscription', {
   route: 'PATCH /notifications/subscribe/:subscriptionId',
-  source: '§2.6, §3.1, §4.4, §7',
   summary: 'Set the language of a subscription of the caller',
   access: { resource: 'notifications', action: 'update', within: 'tenant' },
   parameters: subscription,
@@ -76,7 +73,6 @@ export const updateSubscription = defineRoute('updateSubscription', {
 
 export const unsubscribe = defineRoute('unsubscribe', {
   route: 'DELETE /notifications/subscribe/:subscriptionId',
-  source: '§2.6, §3.1, §4.4, §7',
   summary: 'End a subscription of the caller',
   access: { resource: 'notifications', action: 'delete', within: 'tenant' },
   parameters: subscription,
@@ -102,7 +98,6 @@ const linkExample = {
 export const readUnsubscribe = defineRoute('readUnsubscribe', {
   ...link,
   route: 'GET /notifications/unsubscribe/:subscriptionId',
-  source: 'contract 5.7, RFC 2369',
   summary:
     'Read a page with a button that ends the subscription; reading it changes nothing, because programs follow links',
   answers: { 200: { description: 'The page', contentType: 'text/html' }, 403: forbidden, ...errorAnswers(400) },
@@ -112,7 +107,6 @@ export const readUnsubscribe = defineRoute('readUnsubscribe', {
 export const unsubscribeByLink = defineRoute('unsubscribeByLink', {
   ...link,
   route: 'POST /notifications/unsubscribe/:subscriptionId',
-  source: 'contract 5.7, RFC 8058',
   summary: 'End the subscription, also if it has ended; any body is accepted, also none',
   answers: {
     200: { description: 'Ended, with a page for clients that accept one', contentType: 'text/html' },
@@ -147,7 +141,6 @@ export type Outbox = Readonly<z.infer<typeof Outbox>>
 
 export const readOutbox = defineRoute('readOutbox', {
   route: 'GET /notifications/outbox',
-  source: 'contract 5.7',
   summary: 'Read how many mails wait, were sent, or were not, and why; for users with the role admin',
   access: { resource: 'notifications', action: 'update', within: 'tenant' },
   answers: { 200: { description: 'The counts', schema: Outbox }, ...errorAnswers(401, 403) },

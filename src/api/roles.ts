@@ -11,7 +11,6 @@ const example = { name: 'ops', grants: [grant], builtIn: false, resourceIdentifi
 
 export const listRoles = defineRoute('listRoles', {
   route: 'GET /iam/roles',
-  source: 'contract 2',
   summary: 'List the roles, including the built-in ones, by name',
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   query: TenantQuery,
@@ -21,7 +20,6 @@ export const listRoles = defineRoute('listRoles', {
 
 export const readRole = defineRoute('readRole', {
   route: 'GET /iam/roles/:role',
-  source: 'contract 2',
   summary: 'Read a role',
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   parameters: role,
@@ -32,7 +30,6 @@ export const readRole = defineRoute('readRole', {
 
 export const putRole = defineRoute('putRole', {
   route: 'PUT /iam/roles/:role',
-  source: 'contract 2',
   summary: 'Create or replace a role; it takes effect on issued tokens and open sockets within a second',
   access: { resource: 'roles', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: role,
@@ -44,7 +41,6 @@ export const putRole = defineRoute('putRole', {
 
 export const deleteRole = defineRoute('deleteRole', {
   route: 'DELETE /iam/roles/:role',
-  source: 'contract 2',
   summary: 'Delete a role that no user has',
   access: { resource: 'roles', action: 'delete', within: 'tenant' },
   parameters: role,

@@ -104,8 +104,6 @@ interface RouteDetails<
   B extends z.ZodType,
   A extends RouteAnswers,
 > {
-  /** The sections of the specification and of the contract. */
-  readonly source: string
   readonly summary: string
   readonly access: RouteAccess<Path>
   /**

@@ -5,7 +5,7 @@ import { exampleService } from '#api/state-shape'
 import { ServiceIdentifier } from '#model/identifier'
 import { ServiceSchema } from '#model/service-schema'
 
-/** Schemas of services. §2.4, contract 3.9. */
+/** Schemas of services. §2.4, §4.2, contract 3.9. */
 
 const service = z.object({ serviceIdentifier: ServiceIdentifier })
 const SchemaEntry = z.object({ serviceIdentifier: ServiceIdentifier, schema: ServiceSchema.optional() })
@@ -24,7 +24,6 @@ const notFound = {
 
 export const listSchemas = defineRoute('listSchemas', {
   route: 'GET /schemas',
-  source: '§4.2, contract 3.9',
   summary: 'List the schemas: identifiers, or whole schemas from depth 1',
   access: { resource: 'schemas', action: 'read', within: 'list' },
   hasPosition: true,
@@ -39,7 +38,6 @@ export const listSchemas = defineRoute('listSchemas', {
 
 export const readSchema = defineRoute('readSchema', {
   route: 'GET /schemas/:serviceIdentifier',
-  source: 'contract 3.9',
   summary: 'Read the schema of a service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
   parameters: service,
@@ -54,7 +52,6 @@ export const readSchema = defineRoute('readSchema', {
 
 export const putSchema = defineRoute('putSchema', {
   route: 'PUT /schemas/:serviceIdentifier',
-  source: 'contract 3.9',
   summary: 'Create or replace the schema of a service; needs create if there is none, otherwise update',
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
   parameters: service,
@@ -69,7 +66,6 @@ export const putSchema = defineRoute('putSchema', {
 
 export const deleteSchema = defineRoute('deleteSchema', {
   route: 'DELETE /schemas/:serviceIdentifier',
-  source: 'contract 3.9',
   summary: 'Delete the schema of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
   parameters: service,

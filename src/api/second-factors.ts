@@ -13,7 +13,7 @@ export const factorCodeField = z.string().max(64)
 export const confirmationFields = { password: SubmittedPassword.optional(), code: factorCodeField.optional() }
 
 /** The common part of all routes about second factors. */
-export const factorRoute = { source: '§5.2.8, contract 2', access: 'user or proof', isSecret: true } as const
+export const factorRoute = { access: 'user or proof', isSecret: true } as const
 
 /** Second factors: one-time codes and recovery codes. §5.2.8, contract 2. */
 

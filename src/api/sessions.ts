@@ -33,7 +33,6 @@ const session = z.object({ id: ServerMadeId })
 
 export const listSessions = defineRoute('listSessions', {
   route: 'GET /auth/sessions',
-  source: 'contract 2',
   summary: `List the caller's own sessions`,
   access: 'user',
   answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) }, ...errorAnswers(401, 403) },
@@ -42,7 +41,6 @@ export const listSessions = defineRoute('listSessions', {
 
 export const endSession = defineRoute('endSession', {
   route: 'DELETE /auth/sessions/:id',
-  source: 'contract 2',
   summary: `End one of the caller's own sessions`,
   access: 'user',
   parameters: session,
@@ -52,7 +50,6 @@ export const endSession = defineRoute('endSession', {
 
 export const changePassword = defineRoute('changePassword', {
   route: 'PUT /auth/password',
-  source: 'contract 2',
   summary: `Change the caller's password; the other sessions end`,
   access: 'user',
   isSecret: true,
@@ -63,7 +60,6 @@ export const changePassword = defineRoute('changePassword', {
 
 export const changeEmail = defineRoute('changeEmail', {
   route: 'PUT /auth/email',
-  source: 'contract 2',
   summary: `Change the caller's mail address, or remove it`,
   access: 'user',
   isSecret: true,
@@ -74,7 +70,6 @@ export const changeEmail = defineRoute('changeEmail', {
 
 export const listUserSessions = defineRoute('listUserSessions', {
   route: 'GET /iam/users/:name/sessions',
-  source: 'contract 2',
   summary: 'List the sessions of a user',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   parameters: z.object({ name: UserName }),
@@ -85,7 +80,6 @@ export const listUserSessions = defineRoute('listUserSessions', {
 
 export const endUserSessions = defineRoute('endUserSessions', {
   route: 'DELETE /iam/users/:name/sessions',
-  source: 'contract 2',
   summary: 'End all sessions of a user',
   access: { resource: 'users', action: 'update', within: 'tenant' },
   parameters: z.object({ name: UserName }),
@@ -96,7 +90,6 @@ export const endUserSessions = defineRoute('endUserSessions', {
 
 export const endUserSession = defineRoute('endUserSession', {
   route: 'DELETE /iam/users/:name/sessions/:id',
-  source: 'contract 2',
   summary: 'End one session of a user',
   access: { resource: 'users', action: 'update', within: 'tenant' },
   parameters: z.object({ name: UserName, id: ServerMadeId }),
@@ -108,7 +101,6 @@ export const endUserSession = defineRoute('endUserSession', {
 /** The caller of a request. Contract 2. */
 export const readMe = defineRoute('readMe', {
   route: 'GET /iam/me',
-  source: 'contract 2',
   summary: 'Read the caller and their permissions',
   access: 'session',
   answers: {

@@ -20,7 +20,6 @@ const exampleBasicPair = { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln', refreshToken:
 
 export const readToken = defineRoute('readToken', {
   route: 'GET /iam/token',
-  source: '§4.1, contract 2',
   summary: 'Sign in with `Authorization: Basic`; with `scope=offline` also for a refresh token',
   access: 'none',
   isSecret: true,
@@ -34,7 +33,6 @@ export const readToken = defineRoute('readToken', {
 
 export const refreshToken = defineRoute('refreshToken', {
   route: 'POST /iam/token',
-  source: '§4.1, contract 2',
   summary: 'Exchange a refresh token, which is valid once, for a new pair of tokens',
   access: 'none',
   isSecret: true,
@@ -52,7 +50,6 @@ export const refreshToken = defineRoute('refreshToken', {
 /** Sign-up with an invitation, and a new password with a code. Contract 2, Sign-up. */
 export const signUp = defineRoute('signUp', {
   route: 'POST /iam/signup',
-  source: 'contract 2',
   summary: 'Set the password with an invitation or reset code; all earlier sessions end',
   access: 'none',
   isSecret: true,
@@ -109,7 +106,6 @@ const TenantConflict = z.object({
 
 export const logIn = defineRoute('logIn', {
   route: 'POST /auth/login',
-  source: '§4.1, contract 2',
   summary: 'Sign in with an e-mail address, or a name, and a password',
   access: 'proof',
   isSecret: true,
@@ -138,7 +134,6 @@ export const logIn = defineRoute('logIn', {
 
 export const refreshSession = defineRoute('refreshSession', {
   route: 'POST /auth/token',
-  source: '§4.1, contract 2',
   summary: 'Exchange a refresh token, which is valid once, for a new pair of tokens',
   access: 'proof',
   isSecret: true,
@@ -149,7 +144,6 @@ export const refreshSession = defineRoute('refreshSession', {
 
 export const logOut = defineRoute('logOut', {
   route: 'POST /auth/logout',
-  source: 'contract 2',
   summary: 'End the session, or all sessions of the user; by either scheme, or by refresh token and proof',
   access: 'user or proof',
   isSecret: true,
@@ -159,10 +153,9 @@ export const logOut = defineRoute('logOut', {
   example: { query: { all: 'true' }, status: 204 },
 })
 
-/** The public keys of tokens, below `/api/v1` and at the root of the server. RFC 7517, contract 2, Tokens. */
+/** The public keys of tokens, below `/api/v1` and at the root of the server. RFC 7517, §5.1.4, contract 2, Tokens. */
 export const readJwks = defineRoute('readJwks', {
   route: 'GET /.well-known/jwks.json',
-  source: '§5.1.4, contract 2',
   summary: 'Read the public keys that verify tokens',
   access: 'none',
   answers: { 200: { description: 'Keys', schema: z.object({ keys: z.array(z.looseObject({ kid: z.string() })) }) } },

@@ -24,7 +24,6 @@ const example = {
 
 export const listTemplates = defineRoute('listTemplates', {
   route: 'GET /templates',
-  source: 'contract 5.5',
   summary: 'List the templates of mails, by name',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
@@ -34,7 +33,6 @@ export const listTemplates = defineRoute('listTemplates', {
 
 export const readTemplate = defineRoute('readTemplate', {
   route: 'GET /templates/:name',
-  source: 'contract 5.5',
   summary: 'Read a template',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: template,
@@ -48,7 +46,6 @@ export const readTemplate = defineRoute('readTemplate', {
 
 export const putTemplate = defineRoute('putTemplate', {
   route: 'PUT /templates/:name',
-  source: 'contract 5.5',
   summary: 'Create or replace a template; needs create if there is none, otherwise update, for all devices',
   access: { resource: 'functions', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: template,
@@ -62,7 +59,6 @@ export const putTemplate = defineRoute('putTemplate', {
 
 export const deleteTemplate = defineRoute('deleteTemplate', {
   route: 'DELETE /templates/:name',
-  source: 'contract 5.5',
   summary: 'Delete a template; its mails are no longer sent',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: template,

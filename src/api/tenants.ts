@@ -20,7 +20,6 @@ const settings = { hosts: TenantHosts.optional(), twoFactor: TwoFactorPolicy.opt
 
 export const listTenants = defineRoute('listTenants', {
   route: 'GET /iam/tenants',
-  source: 'contract 2',
   summary: 'List the tenants, by identifier',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'Tenants', schema: z.array(TenantEntry) }, ...errorAnswers(401, 403) },
@@ -29,7 +28,6 @@ export const listTenants = defineRoute('listTenants', {
 
 export const createTenant = defineRoute('createTenant', {
   route: 'POST /iam/tenants',
-  source: 'contract 2',
   summary: 'Create a tenant',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },
   body: { schema: z.strictObject({ tenantIdentifier: TenantIdentifier, name: TenantName, ...settings }) },
@@ -50,7 +48,6 @@ export const createTenant = defineRoute('createTenant', {
 
 export const readTenant = defineRoute('readTenant', {
   route: 'GET /iam/tenants/:tenantIdentifier',
-  source: 'contract 2',
   summary: 'Read a tenant',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   parameters: tenant,
@@ -60,7 +57,6 @@ export const readTenant = defineRoute('readTenant', {
 
 export const updateTenant = defineRoute('updateTenant', {
   route: 'PATCH /iam/tenants/:tenantIdentifier',
-  source: 'contract 2',
   summary: 'Change the name, the hosts or the sign-in rules of a tenant',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   parameters: tenant,
@@ -79,7 +75,6 @@ export const updateTenant = defineRoute('updateTenant', {
 
 export const deleteTenant = defineRoute('deleteTenant', {
   route: 'DELETE /iam/tenants/:tenantIdentifier',
-  source: 'contract 2',
   summary: 'Delete a tenant, which is unreachable at once; its data is deleted in the background',
   access: { resource: 'tenants', action: 'delete', within: 'tenant' },
   parameters: tenant,

@@ -8,7 +8,7 @@ import { firmwareIndexMax } from '#model/link-message'
 import { PinBody, PinEntry, ReleaseEntry } from '#model/release'
 import { RolloutBody, RolloutEntry } from '#model/rollout'
 
-/** The embedded update server: releases of projects, pins and rollouts. Contract 6. */
+/** The embedded update server: releases of projects, pins and rollouts. Contract 6, RFC 9110 §14.4. */
 
 const project = z.object({ project: ShortName })
 const release = z.object({ project: ShortName, firmware: FirmwareVersion })
@@ -68,7 +68,6 @@ const exampleRollout = {
 
 export const listProjects = defineRoute('listProjects', {
   route: 'GET /updates/projects',
-  source: 'contract 6',
   summary: 'List the projects with a release, a pin or a rollout',
   access: { resource: 'updates', action: 'read', within: 'list' },
   query: z.object(pageFields),
@@ -89,7 +88,6 @@ export const listProjects = defineRoute('listProjects', {
 
 export const listReleases = defineRoute('listReleases', {
   route: 'GET /updates/projects/:project/releases',
-  source: 'contract 6',
   summary: 'List the releases of a project by index, hardware and precedence',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: project,
@@ -99,7 +97,6 @@ export const listReleases = defineRoute('listReleases', {
 
 export const readRelease = defineRoute('readRelease', {
   route: 'GET /updates/projects/:project/releases/:firmware',
-  source: 'contract 6',
   summary: 'Read a release',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: release,
@@ -110,7 +107,6 @@ export const readRelease = defineRoute('readRelease', {
 
 export const putRelease = defineRoute('putRelease', {
   route: 'PUT /updates/projects/:project/releases/:firmware',
-  source: 'contract 6, RFC 9110 §14.4',
   summary: 'Upload the image of a release, whole or in parts with `Content-Range`',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: release,
@@ -135,7 +131,6 @@ export const putRelease = defineRoute('putRelease', {
 
 export const deleteRelease = defineRoute('deleteRelease', {
   route: 'DELETE /updates/projects/:project/releases/:firmware',
-  source: 'contract 6',
   summary: 'Delete a release that no pin, no rollout and no running update needs',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   parameters: release,
@@ -146,7 +141,6 @@ export const deleteRelease = defineRoute('deleteRelease', {
 
 export const listPins = defineRoute('listPins', {
   route: 'GET /updates/projects/:project/pins',
-  source: 'contract 6',
   summary: 'List the pins of a project',
   access: { resource: 'updates', action: 'read', within: 'list' },
   parameters: project,
@@ -161,7 +155,6 @@ export const listPins = defineRoute('listPins', {
 
 export const readPin = defineRoute('readPin', {
   route: 'GET /updates/projects/:project/pins/:deviceIdentifier',
-  source: 'contract 6',
   summary: 'Read the pin of a device',
   access: { resource: 'updates', action: 'read', within: 'device' },
   parameters: pin,
@@ -175,7 +168,6 @@ export const readPin = defineRoute('readPin', {
 
 export const putPin = defineRoute('putPin', {
   route: 'PUT /updates/projects/:project/pins/:deviceIdentifier',
-  source: 'contract 6',
   summary: 'Pin a device to a version, older or newer than its own',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'device' },
   parameters: pin,
@@ -191,7 +183,6 @@ export const putPin = defineRoute('putPin', {
 
 export const deletePin = defineRoute('deletePin', {
   route: 'DELETE /updates/projects/:project/pins/:deviceIdentifier',
-  source: 'contract 6',
   summary: 'Delete the pin of a device',
   access: { resource: 'updates', action: 'delete', within: 'device' },
   parameters: pin,
@@ -201,7 +192,6 @@ export const deletePin = defineRoute('deletePin', {
 
 export const readRollout = defineRoute('readRollout', {
   route: 'GET /updates/projects/:project/rollout',
-  source: 'contract 6',
   summary: 'Read the rollout of a project, and its number of devices in each state',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: project,
@@ -211,7 +201,6 @@ export const readRollout = defineRoute('readRollout', {
 
 export const putRollout = defineRoute('putRollout', {
   route: 'PUT /updates/projects/:project/rollout',
-  source: 'contract 6',
   summary: 'Create or replace a rollout of a firmware to a part of the fleet; the release may follow later',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: project,
@@ -225,7 +214,6 @@ export const putRollout = defineRoute('putRollout', {
 
 export const deleteRollout = defineRoute('deleteRollout', {
   route: 'DELETE /updates/projects/:project/rollout',
-  source: 'contract 6',
   summary: 'Delete a rollout: all devices are offered the newest release again',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   parameters: project,
@@ -234,7 +222,6 @@ export const deleteRollout = defineRoute('deleteRollout', {
 })
 
 const changeState = {
-  source: 'contract 6',
   access: { resource: 'updates', action: 'update', within: 'tenant' },
   parameters: project,
   answers: {

@@ -24,7 +24,6 @@ const notFound = {
 
 export const listUpdates = defineRoute('listUpdates', {
   route: 'GET /updates',
-  source: '§4.5, contract 6',
   summary: 'List devices whose project or firmware is known; with their firmware from depth 1',
   access: { resource: 'updates', action: 'read', within: 'list' },
   hasPosition: true,
@@ -39,7 +38,6 @@ export const listUpdates = defineRoute('listUpdates', {
 
 export const readUpdate = defineRoute('readUpdate', {
   route: 'GET /updates/:deviceIdentifier',
-  source: '§2.7, §4.5, contract 6',
   summary: 'Read the firmware of a device, and the state of its update from depth 2',
   access: { resource: 'updates', action: 'read', within: 'device' },
   parameters: device,
@@ -54,7 +52,6 @@ export const readUpdate = defineRoute('readUpdate', {
 
 export const triggerUpdate = defineRoute('triggerUpdate', {
   route: 'POST /updates/:deviceIdentifier',
-  source: '§3.2, §4.5, contract 6',
   summary: 'Update a device if there is a newer version, even if the device refuses automatic updates',
   access: { resource: 'updates', action: 'update', within: 'device' },
   parameters: device,
@@ -69,11 +66,10 @@ export const triggerUpdate = defineRoute('triggerUpdate', {
   },
 })
 
-/** Firmware images for the devices to which they were offered. Contract 6. */
+/** Firmware images for the devices to which they were offered. Contract 6, RFC 9110 §14. */
 
 export const readImage = defineRoute('readImage', {
   route: 'GET /updates/images/:sha256',
-  source: 'contract 6, RFC 9110 §14',
   summary: 'Read an image, whole or one range of it; the URL itself is the credential, and expires',
   access: 'none',
   parameters: z.object({ sha256: Sha256 }),
@@ -100,7 +96,6 @@ export const hookSignatureHeader = 'x-hook-signature'
 
 export const callUpdateHook = defineRoute('callUpdateHook', {
   route: 'POST /updates/hook/:projectIdentifier',
-  source: '§4.5, contract 6',
   summary: 'Check which devices of a project need an update: all, or those in the body',
   access: 'hook',
   // An invalid name is treated as a project without devices.

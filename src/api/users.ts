@@ -39,7 +39,6 @@ const exampleInvitation = {
 
 export const createUser = defineRoute('createUser', {
   route: 'POST /iam/users',
-  source: 'contract 2',
   summary: 'Invite a user; the code to sign up with is shown once',
   access: { resource: 'users', action: 'create', within: 'tenant' },
   isSecret: true,
@@ -62,7 +61,6 @@ export const createUser = defineRoute('createUser', {
 
 export const listUsers = defineRoute('listUsers', {
   route: 'GET /iam/users',
-  source: 'contract 2',
   summary: 'List the users, by name',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: z.object({ ...tenantFields, ...pageFields }),
@@ -72,7 +70,6 @@ export const listUsers = defineRoute('listUsers', {
 
 export const readUser = defineRoute('readUser', {
   route: 'GET /iam/users/:name',
-  source: 'contract 2',
   summary: 'Read a user',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   parameters: user,
@@ -83,7 +80,6 @@ export const readUser = defineRoute('readUser', {
 
 export const updateUser = defineRoute('updateUser', {
   route: 'PATCH /iam/users/:name',
-  source: 'contract 2',
   summary: 'Change address, roles or state; disabling ends every session at once',
   access: { resource: 'users', action: 'update', within: 'tenant' },
   parameters: user,
@@ -106,7 +102,6 @@ export const updateUser = defineRoute('updateUser', {
 
 export const deleteUser = defineRoute('deleteUser', {
   route: 'DELETE /iam/users/:name',
-  source: 'contract 2',
   summary: 'Delete a user; every session ends at once',
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   parameters: user,
@@ -117,7 +112,6 @@ export const deleteUser = defineRoute('deleteUser', {
 
 export const renewUserCode = defineRoute('renewUserCode', {
   route: 'POST /iam/users/:name/code',
-  source: 'contract 2',
   summary: 'Create a code for a new password; the old password works until the code is used, older codes do not',
   access: { resource: 'users', action: 'update', within: 'tenant' },
   isSecret: true,

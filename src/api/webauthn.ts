@@ -153,7 +153,6 @@ export const finishWebauthnAuthentication = defineRoute('finishWebauthnAuthentic
 
 export const listWebauthnCredentials = defineRoute('listWebauthnCredentials', {
   route: 'GET /auth/2fa/webauthn/credentials',
-  source: '§5.2.8, contract 2',
   summary: `List the caller's own credentials`,
   access: 'user or proof',
   answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...errorAnswers(400, 401, 403) },

@@ -6,7 +6,7 @@ import { ActionBody, ActionEntry, zeroCounts } from '#model/action'
 import { DeviceIdentifier, PropertyId, ServerMadeId, ServiceIdentifier } from '#model/identifier'
 import { PropertyWrites } from '#model/property-write'
 
-/** Writes to properties of a device, in both groupings. Contract 3.5. */
+/** Writes to properties of a device, in both groupings. §1.1, contract 3.5. */
 
 /** About as much as devices accept in one message. */
 const writeBytesMax = 256 * 1024
@@ -54,7 +54,6 @@ const example = {
 }
 
 const write = {
-  source: '§1.1, contract 3.5',
   summary: 'Write properties of one service of a device',
   access: update,
   parameters: deviceService,
@@ -81,7 +80,6 @@ const actionBody = { devices: [exampleDevice], serviceIdentifier: exampleService
 
 export const createAction = defineRoute('createAction', {
   route: 'POST /devices/actions',
-  source: 'contract 3.6',
   summary: 'Write properties of one service of many devices',
   access: { resource: 'service', action: 'update', within: 'tenant' },
   body: { schema: ActionBody, acceptsNames: true },
@@ -94,7 +92,6 @@ export const createAction = defineRoute('createAction', {
 
 export const readAction = defineRoute('readAction', {
   route: 'GET /devices/actions/:actionId',
-  source: 'contract 3.6',
   summary: 'Read an action and its outcome for each device',
   access: { resource: 'service', action: 'read', within: 'tenant' },
   parameters: z.object({ actionId: ServerMadeId }),

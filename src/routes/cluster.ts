@@ -42,7 +42,6 @@ type FoundCaller = z.infer<typeof FoundCaller>
 /** Called by other nodes; the path is not below `/api/v1`. Contract 11. */
 const findCaller = defineRoute('findCaller', {
   route: 'POST /cluster/callers',
-  source: 'contract 11',
   summary: 'For other nodes: finds the caller of an event websocket, whose ticket or proof cannot be used again',
   // Access by the key of the nodes.
   access: 'none',
@@ -57,7 +56,6 @@ const findCaller = defineRoute('findCaller', {
 /** Called by other nodes; the path is not below `/api/v1`. Contract 11, Joining. */
 const readImage = defineRoute('readNodeImage', {
   route: `GET ${api.imagePath}`,
-  source: 'contract 11',
   summary: 'For other nodes: the database, the firmware images and the history of this node',
   // Access by the key of the nodes.
   access: 'none',

@@ -27,7 +27,6 @@ export interface MetricsRouteOptions {
 /** At the root, for monitoring systems: not part of the API below `/api/v1`. Contract 1.1, 8. */
 const readMetrics = defineRoute('readMetrics', {
   route: 'GET /metrics',
-  source: 'contract 8',
   summary: 'Metrics in Prometheus format, or OpenMetrics if preferred',
   // Access by its own token, or from this machine.
   access: 'none',

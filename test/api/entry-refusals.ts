@@ -5,7 +5,6 @@ import { defineRoute } from '#api/route-entry'
  * does not match the parameters of the path. A missing error is reported, because each line has `@ts-expect-error`.
  */
 const rest = {
-  source: '§0',
   summary: '',
   answers: {},
   example: { status: 200 },

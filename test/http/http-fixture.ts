@@ -88,7 +88,6 @@ export interface RouteOptions {
 export function route(method: Method, path: string, answer: Answerer, options: RouteOptions = {}): Binding {
   const entry = defineRoute('x', {
     route: `${method} ${path}`,
-    source: '§0',
     summary: '',
     access: 'none',
     answers: {},
