@@ -76,7 +76,7 @@ export const listAlarms = defineRoute('listAlarms', {
   summary: 'List the alarms of which the caller may read all devices',
   access: { resource: 'alarms', action: 'read', within: 'list' },
   query: z.object(pageFields),
-  answers: { 200: { description: 'Alarms', schema: z.array(AlarmEntry) }, ...errorAnswers(400, 401, 403) },
+  answers: { 200: { description: 'Alarms', schema: z.array(AlarmEntry) } },
   example: { status: 200, answer: [example] },
 })
 
@@ -85,7 +85,7 @@ export const createAlarm = defineRoute('createAlarm', {
   summary: 'Create an alarm on devices whose service the caller may read',
   access: { resource: 'alarms', action: 'create', within: 'tenant' },
   body: { schema: AlarmBody, acceptsNames: true },
-  answers: { 201: { description: 'Created', schema: AlarmEntry }, ...errorAnswers(400, 401, 403, 404, 409, 429) },
+  answers: { 201: { description: 'Created', schema: AlarmEntry }, ...errorAnswers(404, 409, 429) },
   example: { body, status: 201, answer: example },
 })
 
@@ -94,7 +94,7 @@ export const readAlarm = defineRoute('readAlarm', {
   summary: 'Read an alarm',
   access: { resource: 'alarms', action: 'read', within: 'tenant' },
   parameters: alarm,
-  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...notModified, ...errorAnswers(401, 403, 404) },
+  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...notModified },
   example: { parameters: { alarmId: exampleAlarm }, status: 200, answer: example },
 })
 
@@ -106,7 +106,7 @@ export const putAlarm = defineRoute('putAlarm', {
   body: { schema: AlarmBody, acceptsNames: true },
   answers: {
     200: { description: 'The alarm', schema: changeAnswer(AlarmEntry, 'resourceIdentifier') },
-    ...errorAnswers(400, 401, 403, 404, 409, 412, 429),
+    ...errorAnswers(409, 412, 429),
   },
   example: { parameters: { alarmId: exampleAlarm }, body, status: 200, answer: example },
 })
@@ -116,7 +116,7 @@ export const deleteAlarm = defineRoute('deleteAlarm', {
   summary: 'Delete an alarm; it ends on all devices',
   access: { resource: 'alarms', action: 'delete', within: 'tenant' },
   parameters: alarm,
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(412) },
   example: { parameters: { alarmId: exampleAlarm }, status: 204 },
 })
 
@@ -126,10 +126,7 @@ export const listAlarmStatus = defineRoute('listAlarmStatus', {
   access: { resource: 'alarms', action: 'read', within: 'list' },
   hasPosition: true,
   query: AlarmStatusQuery,
-  answers: {
-    200: { description: 'A row for each alarm and device', schema: z.array(AlarmStatusRow) },
-    ...errorAnswers(400, 401, 403),
-  },
+  answers: { 200: { description: 'A row for each alarm and device', schema: z.array(AlarmStatusRow) } },
   example: {
     query: { active: 'true' },
     status: 200,
@@ -148,7 +145,7 @@ export const acknowledgeAlarm = defineRoute('acknowledgeAlarm', {
       description: 'The status of the alarm on the device',
       schema: changeAnswer(AlarmStatusRow, 'resourceIdentifier'),
     },
-    ...errorAnswers(400, 401, 403, 404, 429),
+    ...errorAnswers(429),
   },
   example: {
     parameters: { alarmId: exampleAlarm, deviceIdentifier: exampleDevice },
@@ -166,10 +163,7 @@ export const listAlarmHistory = defineRoute('listAlarmHistory', {
   summary: 'List the changes and acknowledgements of alarms of the last 90 days, newest first',
   access: { resource: 'alarms', action: 'read', within: 'list' },
   query: AlarmHistoryQuery,
-  answers: {
-    200: { description: 'Changes and acknowledgements', schema: z.array(AlarmHistoryRow) },
-    ...errorAnswers(400, 401, 403),
-  },
+  answers: { 200: { description: 'Changes and acknowledgements', schema: z.array(AlarmHistoryRow) } },
   example: {
     query: { alarmId: exampleAlarm, from: '-7d', limit: '100' },
     status: 200,

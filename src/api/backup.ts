@@ -15,7 +15,7 @@ export const readBackup = defineRoute('readBackup', {
       description: 'The backup, to be stored unchanged; it is complete only if it has its end mark',
       contentType: 'application/octet-stream',
     },
-    ...errorAnswers(400, 401, 403, 409, 503),
+    ...errorAnswers(409, 503),
   },
   example: { status: 200 },
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
+import { defineRoute, ErrorBody } from '#api/route-entry'
 
 /** The nodes of a cluster. Contract 11. `GET /health/status` shows them. */
 
@@ -13,7 +13,6 @@ export const handOver = defineRoute('handOver', {
   body: { schema: z.strictObject({ node: z.string().min(1).max(255).describe('The name of a running node') }) },
   answers: {
     204: { description: 'The hand-over begins' },
-    ...errorAnswers(400, 401, 403),
     404: { description: 'No running node has this name, or the server is not a node of a cluster', schema: ErrorBody },
     409: { description: 'The node is the owner, or another hand-over is in progress', schema: ErrorBody },
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineRoute, errorAnswers } from '#api/route-entry'
+import { defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { version } from '#model/version'
 
 /** Machine-readable descriptions of the API. Contract 8. */
@@ -15,7 +15,7 @@ export const readOpenApi = defineRoute('readOpenApi', {
       description: 'The document',
       schema: z.looseObject({ openapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) }),
     },
-    304: { description: 'Not changed' },
+    ...notModified,
     ...errorAnswers(404),
   },
   example: { status: 200, answer: { openapi: '3.1.1', info } },
@@ -30,7 +30,7 @@ export const readAsyncApi = defineRoute('readAsyncApi', {
       description: 'The document',
       schema: z.looseObject({ asyncapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) }),
     },
-    304: { description: 'Not changed' },
+    ...notModified,
     ...errorAnswers(404),
   },
   example: { status: 200, answer: { asyncapi: '3.0.0', info } },

@@ -23,7 +23,7 @@ const read = {
   summary: 'Read the desired values of a service of a device',
   access: { ...update, action: 'read' },
   parameters,
-  answers: { 200: { description, schema: DesiredValues }, ...errorAnswers(401, 403, 404) },
+  answers: { 200: { description, schema: DesiredValues } },
   example,
 } as const
 
@@ -33,7 +33,7 @@ const change = {
   body,
   answers: {
     200: { description: `${description}; \`{}\` for callers who may not read them`, schema: DesiredValues },
-    ...errorAnswers(400, 401, 403, 404, 409, 429, 503),
+    ...errorAnswers(409, 429, 503),
   },
   example: { ...example, body: { '0x2000': 22.5 } },
 } as const
@@ -45,7 +45,7 @@ const remove = {
   summary: 'Remove all desired values of a service of a device',
   access: update,
   parameters,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 503) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(503) },
   example: { parameters: example.parameters, status: 204 },
 } as const
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { filterField, ListQuery, StateQuery, searchField } from '#api/fields'
-import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
+import { defineRoute, ErrorBody, notModified } from '#api/route-entry'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
 import { DeviceIdentifier, isDeviceToken, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
@@ -17,7 +17,7 @@ const notFound = {
 }
 /** The answers to reads of one resource. */
 function readAnswers<S extends z.ZodType>(description: string, schema: S) {
-  return { 200: { description, schema }, 404: notFound, ...errorAnswers(400, 401, 403) }
+  return { 200: { description, schema }, 404: notFound }
 }
 const ofDevice = { deviceIdentifier: exampleDevice }
 const ofDeviceService = { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService }
@@ -31,11 +31,7 @@ export const listDevices = defineRoute('listDevices', {
   access: { ...read, within: 'list' },
   hasPosition: true,
   query: DeviceListQuery,
-  answers: {
-    200: { description: 'Devices', schema: z.array(DeviceEntry) },
-    304: { description: 'Not changed' },
-    ...errorAnswers(400, 401, 403),
-  },
+  answers: { 200: { description: 'Devices', schema: z.array(DeviceEntry) }, ...notModified },
   example: {
     query: { depth: '2', filter: '{"!":{"==":[{"var":"status"},"idle"]}}' },
     status: 200,
@@ -57,7 +53,6 @@ export const createDevice = defineRoute('createDevice', {
       schema: ErrorBody,
     },
     409: { description: 'The device exists, or would exceed its memory limit', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403),
   },
   example: {
     body: { deviceIdentifier: 'PUMP-7', meta: { location: 'Hall 3' } },
@@ -91,7 +86,6 @@ export const readConnection = defineRoute('readConnection', {
       schema: z.object({ protocol: z.enum(['websocket', 'mqtt']).nullable() }),
     },
     404: notFound,
-    ...errorAnswers(401, 403),
   },
   example: { parameters: ofDevice, status: 200, answer: { protocol: null } },
 })
@@ -101,7 +95,7 @@ export const deleteDevice = defineRoute('deleteDevice', {
   summary: 'Delete a device with its state, metadata and credentials',
   access: { resource: 'device', action: 'delete', within: 'device' },
   parameters: device,
-  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403) },
+  answers: { 204: { description: 'Deleted' }, 404: notFound },
   example: { parameters: ofDevice, status: 204 },
 })
 
@@ -111,11 +105,7 @@ export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
   access: { resource: 'device', action: 'update', within: 'device' },
   isSecret: true,
   parameters: device,
-  answers: {
-    200: { description: 'The new secret, shown once', schema: DeviceSecret },
-    404: notFound,
-    ...errorAnswers(401, 403),
-  },
+  answers: { 200: { description: 'The new secret, shown once', schema: DeviceSecret }, 404: notFound },
   example: {
     parameters: ofDevice,
     status: 200,
@@ -146,7 +136,6 @@ export const setDeviceToken = defineRoute('setDeviceToken', {
     },
     404: notFound,
     409: { description: 'Another device has this token', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403),
   },
   example: {
     parameters: ofDevice,
@@ -197,11 +186,7 @@ export const listServices = defineRoute('listServices', {
   access: { ...read, within: 'list' },
   hasPosition: true,
   query: ListQuery,
-  answers: {
-    200: { description: 'Services', schema: z.array(ServiceEntry) },
-    304: { description: 'Not changed' },
-    ...errorAnswers(400, 401, 403),
-  },
+  answers: { 200: { description: 'Services', schema: z.array(ServiceEntry) }, ...notModified },
   example: {
     query: { depth: '2' },
     status: 200,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineRoute, errorAnswers } from '#api/route-entry'
+import { defineRoute } from '#api/route-entry'
 
 /** The event stream. §4.2, §4.3, contract 4. */
 
@@ -8,7 +8,7 @@ export const createTicket = defineRoute('createTicket', {
   summary: 'Create a ticket for the event socket: valid once, for half a minute by default',
   access: 'session',
   isSecret: true,
-  answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) }, ...errorAnswers(401) },
+  answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) } },
   example: { status: 200, answer: { ticket: 'Zm9vYmFyYmF6Zm9vYmFyYmF6' } },
 })
 

@@ -86,7 +86,7 @@ export const listFunctions = defineRoute('listFunctions', {
   summary: 'List the functions of which the caller may read all devices',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
-  answers: { 200: { description: 'Functions', schema: z.array(FunctionEntry) }, ...errorAnswers(400, 401, 403) },
+  answers: { 200: { description: 'Functions', schema: z.array(FunctionEntry) } },
   example: { status: 200, answer: [example] },
 })
 
@@ -95,7 +95,7 @@ export const createFunction = defineRoute('createFunction', {
   summary: 'Create a function that sends mails and webhooks on events of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: FunctionBody, acceptsNames: true },
-  answers: { 201: { description: 'Created', schema: FunctionEntry }, ...errorAnswers(400, 401, 403, 404, 409) },
+  answers: { 201: { description: 'Created', schema: FunctionEntry }, ...errorAnswers(404, 409) },
   example: { body, status: 201, answer: example },
 })
 
@@ -104,11 +104,7 @@ export const readFunction = defineRoute('readFunction', {
   summary: 'Read a function',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,
-  answers: {
-    200: { description: 'The function', schema: FunctionEntry },
-    ...notModified,
-    ...errorAnswers(401, 403, 404),
-  },
+  answers: { 200: { description: 'The function', schema: FunctionEntry }, ...notModified },
   example: { parameters: { functionId: exampleFunction }, status: 200, answer: example },
 })
 
@@ -120,7 +116,7 @@ export const updateFunction = defineRoute('updateFunction', {
   body: { schema: FunctionPatch, acceptsNames: true },
   answers: {
     200: { description: 'The function', schema: changeAnswer(FunctionEntry, 'resourceIdentifier') },
-    ...errorAnswers(400, 401, 403, 404, 409, 412),
+    ...errorAnswers(409, 412),
   },
   example: { parameters: { functionId: exampleFunction }, body, status: 200, answer: example },
 })
@@ -130,7 +126,7 @@ export const deleteFunction = defineRoute('deleteFunction', {
   summary: 'Delete a function; its subscriptions end',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: fn,
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(412) },
   example: { parameters: { functionId: exampleFunction }, status: 204 },
 })
 
@@ -139,10 +135,7 @@ export const listDeliveries = defineRoute('listDeliveries', {
   summary: 'List the last 100 webhooks of a function, the latest first; without their contents',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,
-  answers: {
-    200: { description: 'Webhooks', schema: z.array(WebhookDelivery) },
-    ...errorAnswers(401, 403, 404),
-  },
+  answers: { 200: { description: 'Webhooks', schema: z.array(WebhookDelivery) } },
   example: {
     parameters: { functionId: exampleFunction },
     status: 200,
@@ -174,10 +167,7 @@ export const testFunction = defineRoute('testFunction', {
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,
   body: { schema: z.strictObject({ sample: Sample }) },
-  answers: {
-    200: { description: 'The result of the test', schema: TriedFunction },
-    ...errorAnswers(400, 401, 403, 404),
-  },
+  answers: { 200: { description: 'The result of the test', schema: TriedFunction } },
   example: {
     parameters: { functionId: exampleFunction },
     body: { sample: { deviceIdentifier: exampleDevice, value: 31.5, previous: 29, locale: 'de-CH' } },

@@ -21,7 +21,7 @@ export const listGroups = defineRoute('listGroups', {
   summary: 'List the groups of which the caller may read all devices',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
-  answers: { 200: { description: 'Groups', schema: z.array(GroupEntry) }, ...errorAnswers(400, 401, 403) },
+  answers: { 200: { description: 'Groups', schema: z.array(GroupEntry) } },
   example: { status: 200, answer: [example] },
 })
 
@@ -30,7 +30,7 @@ export const createGroup = defineRoute('createGroup', {
   summary: 'Create a group of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: GroupBody },
-  answers: { 201: { description: 'Created', schema: GroupEntry }, ...errorAnswers(400, 401, 403, 404, 409) },
+  answers: { 201: { description: 'Created', schema: GroupEntry }, ...errorAnswers(404, 409) },
   example: { body, status: 201, answer: example },
 })
 
@@ -39,7 +39,7 @@ export const readGroup = defineRoute('readGroup', {
   summary: 'Read a group',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: group,
-  answers: { 200: { description: 'The group', schema: GroupEntry }, ...notModified, ...errorAnswers(401, 403, 404) },
+  answers: { 200: { description: 'The group', schema: GroupEntry }, ...notModified },
   example: { parameters: { groupId: exampleGroup }, status: 200, answer: example },
 })
 
@@ -51,7 +51,7 @@ export const updateGroup = defineRoute('updateGroup', {
   body: { schema: GroupPatch },
   answers: {
     200: { description: 'The group', schema: changeAnswer(GroupEntry, 'resourceIdentifier') },
-    ...errorAnswers(400, 401, 403, 404, 409, 412),
+    ...errorAnswers(409, 412),
   },
   example: { parameters: { groupId: exampleGroup }, body, status: 200, answer: example },
 })
@@ -61,6 +61,6 @@ export const deleteGroup = defineRoute('deleteGroup', {
   summary: 'Delete a group that no alarm, function or role names',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: group,
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
   example: { parameters: { groupId: exampleGroup }, status: 204 },
 })

@@ -65,7 +65,7 @@ export const readHealthStatus = defineRoute('readHealthStatus', {
   route: 'GET /health/status',
   summary: 'Read load, memory, disk and connections',
   access: { resource: 'health', action: 'read', within: 'tenant' },
-  answers: { 200: { description: 'The status', schema: HealthStatus }, ...errorAnswers(401, 403) },
+  answers: { 200: { description: 'The status', schema: HealthStatus } },
   example: {
     status: 200,
     answer: {

@@ -124,7 +124,7 @@ const route = {
       description: 'The resource does not exist, the caller may not read it, or history is off',
       schema: ErrorBody,
     },
-    ...errorAnswers(400, 401, 403, 503),
+    ...errorAnswers(503),
   },
 } as const
 const example = {
@@ -264,7 +264,7 @@ export const queryHistory = defineRoute('queryHistory', {
   answers: {
     200: { description: 'The history', schema: z.union([SeriesHistory, AcrossHistory]) },
     404: { description: 'History is off', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403, 503),
+    ...errorAnswers(503),
   },
   example: {
     body: {
@@ -313,7 +313,7 @@ export const exportHistory = defineRoute('exportHistory', {
       description: 'None of the properties exists, the caller may read none of them, or history is off',
       schema: ErrorBody,
     },
-    ...errorAnswers(400, 401, 403, 503),
+    ...errorAnswers(503),
   },
   example: {
     query: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService, format: 'csv', from: '-1h' },
@@ -342,7 +342,7 @@ export const importHistory = defineRoute('importHistory', {
     200: { description: 'The rows were stored, except those that are counted as rejected', schema: HistoryImport },
     404: { description: 'History is off', schema: ErrorBody },
     413: { description: 'The body is larger than IMAGE_BYTES_MAX', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403, 429, 503),
+    ...errorAnswers(429, 503),
   },
   example: {
     body: `deviceIdentifier,serviceIdentifier,propId,time,value\n${exampleDevice},${exampleService},0x2000,2020-01-01T00:00:00Z,21.5\n`,
@@ -358,7 +358,7 @@ export const compactHistory = defineRoute('compactHistory', {
   answers: {
     204: { description: 'The deletion has begun' },
     404: { description: 'History is off', schema: ErrorBody },
-    ...errorAnswers(401, 403, 503),
+    ...errorAnswers(503),
   },
   example: { status: 204 },
 })

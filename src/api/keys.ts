@@ -28,7 +28,7 @@ export const listApiKeys = defineRoute('listApiKeys', {
   summary: 'List the API keys, without their secrets',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: TenantQuery,
-  answers: { 200: { description: 'Keys', schema: z.array(ApiKeyEntry) }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'Keys', schema: z.array(ApiKeyEntry) } },
   example: {
     status: 200,
     answer: [
@@ -54,7 +54,7 @@ export const createApiKey = defineRoute('createApiKey', {
   body: { schema: z.strictObject({ name: KeyName, roles: RoleNames, expiresIn: keyLifetimeField.optional() }) },
   answers: {
     201: { description: 'Created', schema: z.object({ id: ServerMadeId, key: z.string() }) },
-    ...errorAnswers(400, 401, 403, 404, 409),
+    ...errorAnswers(409),
   },
   example: {
     body: { name: 'Reporting', roles: ['viewer'] },
@@ -69,7 +69,7 @@ export const deleteApiKey = defineRoute('deleteApiKey', {
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   parameters: z.object({ id: ServerMadeId }),
   query: TenantQuery,
-  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 204: { description: 'Ended' } },
   example: { parameters: { id: '4Qm8sUx2Bw' }, status: 204 },
 })
 
@@ -93,7 +93,7 @@ export const listProvisioningKeys = defineRoute('listProvisioningKeys', {
   summary: 'List the provisioning keys, without their secrets',
   access: { resource: 'device', action: 'read', within: 'tenant' },
   query: TenantQuery,
-  answers: { 200: { description: 'Keys', schema: z.array(ProvisioningKeyEntry) }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'Keys', schema: z.array(ProvisioningKeyEntry) } },
   example: {
     status: 200,
     answer: [
@@ -124,7 +124,7 @@ export const createProvisioningKey = defineRoute('createProvisioningKey', {
   },
   answers: {
     201: { description: 'Created', schema: z.object({ id: ServerMadeId, key: z.string() }) },
-    ...errorAnswers(400, 401, 403, 404, 409),
+    ...errorAnswers(409),
   },
   example: {
     body: { name: 'Hall 3', maxDevices: 200 },
@@ -139,7 +139,7 @@ export const deleteProvisioningKey = defineRoute('deleteProvisioningKey', {
   access: { resource: 'device', action: 'delete', within: 'tenant' },
   parameters: z.object({ id: ServerMadeId }),
   query: TenantQuery,
-  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 204: { description: 'Ended' } },
   example: { parameters: { id: '6Rk2vNd8Yj' }, status: 204 },
 })
 
@@ -157,7 +157,7 @@ export const listSigningKeys = defineRoute('listSigningKeys', {
   route: 'GET /iam/signing-keys',
   summary: 'List the keys that sign tokens, and earlier ones',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
-  answers: { 200: { description: 'Keys', schema: z.array(SigningKeyEntry) }, ...errorAnswers(401, 403) },
+  answers: { 200: { description: 'Keys', schema: z.array(SigningKeyEntry) } },
   example: { status: 200, answer: [exampleSigningKey] },
 })
 
@@ -165,6 +165,6 @@ export const rotateSigningKey = defineRoute('rotateSigningKey', {
   route: 'POST /iam/signing-keys',
   summary: 'Sign with a new key from now on; no session ends',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },
-  answers: { 201: { description: 'The new key', schema: SigningKeyEntry }, ...errorAnswers(401, 403, 409) },
+  answers: { 201: { description: 'The new key', schema: SigningKeyEntry }, ...errorAnswers(409) },
   example: { status: 201, answer: exampleSigningKey },
 })

@@ -10,7 +10,7 @@ export const postLink = defineRoute('postLink', {
   body: { schema: LinkBody },
   answers: {
     204: { description: 'Stored' },
-    ...errorAnswers(400, 401, 403, 429),
+    ...errorAnswers(403, 429),
     409: { description: 'The device or tenant would exceed its memory limit', schema: ErrorBody },
   },
   example: {

@@ -31,7 +31,7 @@ export const listMeta = defineRoute('listMeta', {
     ...pageFields,
     deviceIdentifier: deviceIdentifiersField.optional(),
   }),
-  answers: { 200: { description: 'Records', schema: z.array(MetaRecord) }, ...errorAnswers(400, 401, 403) },
+  answers: { 200: { description: 'Records', schema: z.array(MetaRecord) } },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
@@ -42,7 +42,7 @@ export const readMeta = defineRoute('readMeta', {
   hasEntityTag: true,
   parameters: device,
   query: z.object({ depth: depthField.optional() }),
-  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...errorAnswers(400, 401, 403) },
+  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
 })
 
@@ -56,7 +56,7 @@ export const patchMeta = defineRoute('patchMeta', {
     200: { description: 'The record', schema: changeAnswer(MetaRecord, 'deviceIdentifier') },
     404: notFound,
     409: { description: 'The device would exceed its memory limit', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403, 412, 429),
+    ...errorAnswers(412, 429),
   },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
@@ -71,6 +71,6 @@ export const deleteMetaKey = defineRoute('deleteMetaKey', {
   summary: 'Delete one key of the metadata of a device',
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: z.object({ deviceIdentifier: DeviceIdentifier, key: z.string().min(1) }),
-  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403, 412) },
+  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(412) },
   example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' }, status: 204 },
 })

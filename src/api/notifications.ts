@@ -26,10 +26,7 @@ export const listSubscriptions = defineRoute('listSubscriptions', {
   access: { resource: 'notifications', action: 'read', within: 'list' },
   hasPosition: true,
   query: z.object(pageFields),
-  answers: {
-    200: { description: 'Subscriptions', schema: z.array(SubscriptionEntry) },
-    ...errorAnswers(400, 401, 403),
-  },
+  answers: { 200: { description: 'Subscriptions', schema: z.array(SubscriptionEntry) } },
   example: { status: 200, answer: [example] },
 })
 
@@ -46,7 +43,6 @@ export const subscribe = defineRoute('subscribe', {
       schema: z.union([ValidationBody, z.object({ message: z.string() })]),
     },
     409: { description: 'The caller is subscribed to this topic over this transport' },
-    ...errorAnswers(401, 403),
   },
   example: { body, status: 201, answer: { resourceIdentifier: example.resourceIdentifier } },
 })
@@ -58,11 +54,7 @@ export const updateSubscription = defineRoute('updateSubscription', {
   parameters: subscription,
   areParameterFaultsShown: true,
   body: { schema: LocalePatch },
-  answers: {
-    200: { description: 'The subscription', schema: SubscriptionEntry },
-    404: notFound,
-    ...errorAnswers(400, 401, 403),
-  },
+  answers: { 200: { description: 'The subscription', schema: SubscriptionEntry }, 404: notFound },
   example: {
     parameters: { subscriptionId: exampleSubscription },
     body: { locale: 'de-CH' },
@@ -77,7 +69,7 @@ export const unsubscribe = defineRoute('unsubscribe', {
   access: { resource: 'notifications', action: 'delete', within: 'tenant' },
   parameters: subscription,
   areParameterFaultsShown: true,
-  answers: { 204: { description: 'Ended' }, 404: notFound, ...errorAnswers(400, 401, 403) },
+  answers: { 204: { description: 'Ended' }, 404: notFound },
   example: { parameters: { subscriptionId: exampleSubscription }, status: 204 },
 })
 
@@ -100,7 +92,7 @@ export const readUnsubscribe = defineRoute('readUnsubscribe', {
   route: 'GET /notifications/unsubscribe/:subscriptionId',
   summary:
     'Read a page with a button that ends the subscription; reading it changes nothing, because programs follow links',
-  answers: { 200: { description: 'The page', contentType: 'text/html' }, 403: forbidden, ...errorAnswers(400) },
+  answers: { 200: { description: 'The page', contentType: 'text/html' }, 403: forbidden },
   example: { ...linkExample, status: 200 },
 })
 
@@ -112,7 +104,7 @@ export const unsubscribeByLink = defineRoute('unsubscribeByLink', {
     200: { description: 'Ended, with a page for clients that accept one', contentType: 'text/html' },
     204: { description: 'Ended' },
     403: forbidden,
-    ...errorAnswers(400, 503),
+    ...errorAnswers(503),
   },
   example: { ...linkExample, status: 204 },
 })
@@ -143,7 +135,7 @@ export const readOutbox = defineRoute('readOutbox', {
   route: 'GET /notifications/outbox',
   summary: 'Read how many mails wait, were sent, or were not, and why; for users with the role admin',
   access: { resource: 'notifications', action: 'update', within: 'tenant' },
-  answers: { 200: { description: 'The counts', schema: Outbox }, ...errorAnswers(401, 403) },
+  answers: { 200: { description: 'The counts', schema: Outbox } },
   example: {
     status: 200,
     answer: {

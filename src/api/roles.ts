@@ -14,7 +14,7 @@ export const listRoles = defineRoute('listRoles', {
   summary: 'List the roles, including the built-in ones, by name',
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   query: TenantQuery,
-  answers: { 200: { description: 'Roles', schema: z.array(RoleEntry) }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'Roles', schema: z.array(RoleEntry) } },
   example: { status: 200, answer: [example] },
 })
 
@@ -24,7 +24,7 @@ export const readRole = defineRoute('readRole', {
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   parameters: role,
   query: TenantQuery,
-  answers: { 200: { description: 'The role', schema: RoleEntry }, ...notModified, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'The role', schema: RoleEntry }, ...notModified },
   example: { parameters: { role: 'ops' }, status: 200, answer: example },
 })
 
@@ -35,7 +35,7 @@ export const putRole = defineRoute('putRole', {
   parameters: role,
   query: TenantQuery,
   body: { schema: RoleGrants },
-  answers: { 200: { description: 'The role', schema: RoleEntry }, ...errorAnswers(400, 401, 403, 404, 409, 412) },
+  answers: { 200: { description: 'The role', schema: RoleEntry }, ...errorAnswers(409, 412) },
   example: { parameters: { role: 'ops' }, body: { grants: [grant] }, status: 200, answer: example },
 })
 
@@ -45,6 +45,6 @@ export const deleteRole = defineRoute('deleteRole', {
   access: { resource: 'roles', action: 'delete', within: 'tenant' },
   parameters: role,
   query: TenantQuery,
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
   example: { parameters: { role: 'ops' }, status: 204 },
 })

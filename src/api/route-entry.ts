@@ -124,6 +124,7 @@ interface RouteDetails<
    */
   readonly query?: Q
   readonly body?: RouteBody<B>
+  /** The errors that follow from the other fields are added: see `usualAnswers`. */
   readonly answers: A
   readonly example: RouteExample
 }
@@ -160,7 +161,21 @@ export function defineRoute<
   { route, ...details }: { readonly route: `${M} ${Path}` } & RouteDetails<Path, P, Q, B, A>,
 ): RouteEntry<Path, P, Q, B, M, A> {
   const space = route.indexOf(' ')
-  return { name, method: route.slice(0, space) as M, path: route.slice(space + 1) as Path, ...details }
+  const answers = { ...usualAnswers(details), ...details.answers }
+  return { name, method: route.slice(0, space) as M, path: route.slice(space + 1) as Path, ...details, answers }
+}
+
+/** The errors of every route with this access, query, body and parameters. */
+function usualAnswers(details: Readonly<Partial<Record<keyof RouteEntry, unknown>>>): RouteAnswers {
+  const { access, parameters, query, body, areParameterFaultsShown } = details
+  const hasPermission = typeof access === 'object'
+  const namesTenant = query instanceof z.ZodObject && 'tenant' in query.shape
+  return {
+    ...(query || body || areParameterFaultsShown ? errorAnswers(400) : {}),
+    ...(access !== 'none' && errorAnswers(401)),
+    ...((hasPermission || access === 'user') && errorAnswers(403)),
+    ...(hasPermission && (parameters || namesTenant) ? errorAnswers(404) : {}),
+  }
 }
 
 /** Requests that may be repeated and take effect once. Contract 1.10. */
@@ -230,7 +245,7 @@ const refusals: Readonly<Record<Refusal, RouteAnswer>> = {
 /** For reads: the client has the content with this entity tag. */
 export const notModified = { 304: { description: 'Not changed' } } as const
 
-/** `answers: { 200: …, ...errorAnswers(401, 404) }`. */
+/** `answers: { 200: …, ...errorAnswers(409, 429) }`. */
 export function errorAnswers<S extends Refusal>(...statuses: readonly S[]): Readonly<Record<S, RouteAnswer>> {
   return Object.fromEntries(statuses.map((status) => [status, refusals[status]])) as Record<S, RouteAnswer>
 }

@@ -28,11 +28,7 @@ export const listSchemas = defineRoute('listSchemas', {
   access: { resource: 'schemas', action: 'read', within: 'list' },
   hasPosition: true,
   query: z.object({ depth: depthField.optional(), ...pageFields }),
-  answers: {
-    200: { description: 'Schemas', schema: z.array(SchemaEntry) },
-    304: { description: 'Not changed' },
-    ...errorAnswers(400, 401, 403),
-  },
+  answers: { 200: { description: 'Schemas', schema: z.array(SchemaEntry) }, ...notModified },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
@@ -41,12 +37,7 @@ export const readSchema = defineRoute('readSchema', {
   summary: 'Read the schema of a service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
   parameters: service,
-  answers: {
-    200: { description: 'The schema', schema: SchemaEntry },
-    404: notFound,
-    ...notModified,
-    ...errorAnswers(401, 403),
-  },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...notModified },
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: example },
 })
 
@@ -56,11 +47,7 @@ export const putSchema = defineRoute('putSchema', {
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
   parameters: service,
   body: { schema: ServiceSchema },
-  answers: {
-    200: { description: 'The schema', schema: SchemaEntry },
-    404: notFound,
-    ...errorAnswers(400, 401, 403, 412, 429),
-  },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...errorAnswers(412, 429) },
   example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
 })
 
@@ -69,6 +56,6 @@ export const deleteSchema = defineRoute('deleteSchema', {
   summary: 'Delete the schema of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
   parameters: service,
-  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403, 412) },
+  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(412) },
   example: { parameters: { serviceIdentifier: exampleService }, status: 204 },
 })

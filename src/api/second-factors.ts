@@ -27,7 +27,7 @@ export const useTotp = defineRoute('useTotp', {
   route: 'POST /auth/2fa/totp',
   summary: 'Complete a sign-in with a one-time code',
   body: { schema: WithCode },
-  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 429, 503) },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(429, 503) },
   example: { body: { token, code: '492039' }, status: 200, answer: examplePair },
 })
 
@@ -36,7 +36,7 @@ export const useRecoveryCode = defineRoute('useRecoveryCode', {
   route: 'POST /auth/2fa/recovery',
   summary: 'Complete a sign-in with a recovery code, which is valid once',
   body: { schema: WithCode },
-  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 429, 503) },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(429, 503) },
   example: { body: { token, code: 'ABCD-EFGH-IJKL-MNOP' }, status: 200, answer: examplePair },
 })
 
@@ -47,7 +47,7 @@ export const enrollTotp = defineRoute('enrollTotp', {
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
     200: { description: 'The secret', schema: z.object({ secret: z.string(), otpauthUri: z.string() }) },
-    ...errorAnswers(400, 401, 403, 429, 503),
+    ...errorAnswers(403, 429, 503),
   },
   example: {
     body: { password: 'correct horse battery' },
@@ -76,7 +76,7 @@ export const activateTotp = defineRoute('activateTotp', {
       description: 'New recovery codes, which replace the earlier ones; the pair of tokens if it completes a sign-in',
       schema: z.object({ recoveryCodes: RecoveryCodes, ...TokenPair.partial().shape }),
     },
-    ...errorAnswers(400, 401, 403, 429, 503),
+    ...errorAnswers(403, 429, 503),
   },
   example: {
     body: { token, code: '492039' },
@@ -90,6 +90,6 @@ export const removeTotp = defineRoute('removeTotp', {
   route: 'DELETE /auth/2fa/totp',
   summary: 'Turn off one-time codes; the other sessions end',
   body: { schema: z.strictObject(confirmationFields).optional() },
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(403, 404, 409, 429, 503) },
   example: { body: { password: 'correct horse battery' }, status: 204 },
 })

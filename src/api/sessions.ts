@@ -35,7 +35,7 @@ export const listSessions = defineRoute('listSessions', {
   route: 'GET /auth/sessions',
   summary: `List the caller's own sessions`,
   access: 'user',
-  answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) }, ...errorAnswers(401, 403) },
+  answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) } },
   example: { status: 200, answer: [example] },
 })
 
@@ -44,7 +44,7 @@ export const endSession = defineRoute('endSession', {
   summary: `End one of the caller's own sessions`,
   access: 'user',
   parameters: session,
-  answers: { 204: { description: 'Ended' }, ...errorAnswers(401, 403, 404) },
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(404) },
   example: { parameters: { id: example.id }, status: 204 },
 })
 
@@ -54,7 +54,7 @@ export const changePassword = defineRoute('changePassword', {
   access: 'user',
   isSecret: true,
   body: { schema: z.strictObject({ current: SubmittedPassword, password: Password }) },
-  answers: { 204: { description: 'Changed' }, ...errorAnswers(400, 401, 403, 429, 503) },
+  answers: { 204: { description: 'Changed' }, ...errorAnswers(429, 503) },
   example: { body: { current: 'correct horse battery', password: 'staple battery horse' }, status: 204 },
 })
 
@@ -64,7 +64,7 @@ export const changeEmail = defineRoute('changeEmail', {
   access: 'user',
   isSecret: true,
   body: { schema: z.strictObject({ current: SubmittedPassword, email: Email.nullable() }) },
-  answers: { 204: { description: 'Changed' }, ...errorAnswers(400, 401, 403, 409, 429, 503) },
+  answers: { 204: { description: 'Changed' }, ...errorAnswers(409, 429, 503) },
   example: { body: { current: 'correct horse battery', email: null }, status: 204 },
 })
 
@@ -74,7 +74,7 @@ export const listUserSessions = defineRoute('listUserSessions', {
   access: { resource: 'users', action: 'read', within: 'tenant' },
   parameters: z.object({ name: UserName }),
   query: TenantQuery,
-  answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) } },
   example: { parameters: { name: 'ann' }, status: 200, answer: [{ ...example, isCurrent: false }] },
 })
 
@@ -84,7 +84,7 @@ export const endUserSessions = defineRoute('endUserSessions', {
   access: { resource: 'users', action: 'update', within: 'tenant' },
   parameters: z.object({ name: UserName }),
   query: TenantQuery,
-  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 204: { description: 'Ended' } },
   example: { parameters: { name: 'ann' }, status: 204 },
 })
 
@@ -94,7 +94,7 @@ export const endUserSession = defineRoute('endUserSession', {
   access: { resource: 'users', action: 'update', within: 'tenant' },
   parameters: z.object({ name: UserName, id: ServerMadeId }),
   query: TenantQuery,
-  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 204: { description: 'Ended' } },
   example: { parameters: { name: 'ann', id: example.id }, status: 204 },
 })
 
@@ -117,7 +117,6 @@ export const readMe = defineRoute('readMe', {
         twoFactor: z.array(SecondFactor).optional(),
       }),
     },
-    ...errorAnswers(401),
   },
   example: {
     status: 200,

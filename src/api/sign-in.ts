@@ -26,7 +26,7 @@ export const readToken = defineRoute('readToken', {
   query: z.object({ scope: offlineField.optional() }),
   answers: {
     200: { description: 'The token', schema: z.union([BasicTokenPair, BasicToken]) },
-    ...errorAnswers(400, 401, 429, 503),
+    ...errorAnswers(401, 429, 503),
   },
   example: { query: { scope: 'offline' }, status: 200, answer: exampleBasicPair },
 })
@@ -38,7 +38,7 @@ export const refreshToken = defineRoute('refreshToken', {
   isSecret: true,
   query: z.object({ grant_type: z.literal('refresh_token'), scope: offlineField.optional() }),
   body: { schema: z.strictObject({ refreshToken: z.string().max(4096) }) },
-  answers: { 200: { description: 'The pair', schema: BasicTokenPair }, ...errorAnswers(400, 401, 503) },
+  answers: { 200: { description: 'The pair', schema: BasicTokenPair }, ...errorAnswers(401, 503) },
   example: {
     query: { grant_type: 'refresh_token' },
     body: { refreshToken: exampleBasicPair.refreshToken },
@@ -63,7 +63,7 @@ export const signUp = defineRoute('signUp', {
   },
   answers: {
     201: { description: 'The account is active', schema: z.object({ name: UserName }) },
-    ...errorAnswers(400, 401, 429, 503),
+    ...errorAnswers(401, 429, 503),
   },
   example: {
     body: { name: 'bob', code: '7bTq5mXwZr2NcVd9KpLhGf', password: 'correct horse battery' },
@@ -122,7 +122,7 @@ export const logIn = defineRoute('logIn', {
       description: 'The pair of tokens, or the required second factor',
       schema: z.union([TokenPair, SecondFactorNeeded]),
     },
-    ...errorAnswers(400, 401, 429, 503),
+    ...errorAnswers(429, 503),
     409: { description: 'The address and password are valid in several tenants', schema: TenantConflict },
   },
   example: {
@@ -138,7 +138,7 @@ export const refreshSession = defineRoute('refreshSession', {
   access: 'proof',
   isSecret: true,
   body: { schema: z.strictObject({ refreshToken: tokenField }) },
-  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 503) },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(503) },
   example: { body: { refreshToken: examplePair.refreshToken }, status: 200, answer: examplePair },
 })
 
@@ -149,7 +149,7 @@ export const logOut = defineRoute('logOut', {
   isSecret: true,
   query: z.object({ all: booleanField.optional() }),
   body: { schema: z.strictObject({ refreshToken: tokenField.optional() }).optional() },
-  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 503) },
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(403, 503) },
   example: { query: { all: 'true' }, status: 204 },
 })
 

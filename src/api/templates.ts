@@ -27,7 +27,7 @@ export const listTemplates = defineRoute('listTemplates', {
   summary: 'List the templates of mails, by name',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
-  answers: { 200: { description: 'Templates', schema: z.array(TemplateEntry) }, ...errorAnswers(400, 401, 403) },
+  answers: { 200: { description: 'Templates', schema: z.array(TemplateEntry) } },
   example: { status: 200, answer: [example] },
 })
 
@@ -36,11 +36,7 @@ export const readTemplate = defineRoute('readTemplate', {
   summary: 'Read a template',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: template,
-  answers: {
-    200: { description: 'The template', schema: TemplateEntry },
-    ...notModified,
-    ...errorAnswers(401, 403, 404),
-  },
+  answers: { 200: { description: 'The template', schema: TemplateEntry }, ...notModified },
   example: { parameters: { name: exampleTemplate }, status: 200, answer: example },
 })
 
@@ -52,7 +48,7 @@ export const putTemplate = defineRoute('putTemplate', {
   body: { schema: TemplateBody },
   answers: {
     200: { description: 'The template', schema: changeAnswer(TemplateEntry, 'resourceIdentifier') },
-    ...errorAnswers(400, 401, 403, 404, 409, 412),
+    ...errorAnswers(409, 412),
   },
   example: { parameters: { name: exampleTemplate }, body, status: 200, answer: example },
 })
@@ -62,6 +58,6 @@ export const deleteTemplate = defineRoute('deleteTemplate', {
   summary: 'Delete a template; its mails are no longer sent',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: template,
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(412) },
   example: { parameters: { name: exampleTemplate }, status: 204 },
 })

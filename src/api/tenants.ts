@@ -22,7 +22,7 @@ export const listTenants = defineRoute('listTenants', {
   route: 'GET /iam/tenants',
   summary: 'List the tenants, by identifier',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
-  answers: { 200: { description: 'Tenants', schema: z.array(TenantEntry) }, ...errorAnswers(401, 403) },
+  answers: { 200: { description: 'Tenants', schema: z.array(TenantEntry) } },
   example: { status: 200, answer: [example] },
 })
 
@@ -31,7 +31,7 @@ export const createTenant = defineRoute('createTenant', {
   summary: 'Create a tenant',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },
   body: { schema: z.strictObject({ tenantIdentifier: TenantIdentifier, name: TenantName, ...settings }) },
-  answers: { 201: { description: 'Created', schema: TenantEntry }, ...errorAnswers(400, 401, 403, 409) },
+  answers: { 201: { description: 'Created', schema: TenantEntry }, ...errorAnswers(409) },
   example: {
     body: { tenantIdentifier: 'third', name: 'Third Works' },
     status: 201,
@@ -51,7 +51,7 @@ export const readTenant = defineRoute('readTenant', {
   summary: 'Read a tenant',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   parameters: tenant,
-  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...notModified, ...errorAnswers(401, 403, 404) },
+  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...notModified },
   example: { parameters: { tenantIdentifier: 'other' }, status: 200, answer: example },
 })
 
@@ -63,7 +63,7 @@ export const updateTenant = defineRoute('updateTenant', {
   body: { schema: z.strictObject({ name: TenantName.optional(), ...settings }) },
   answers: {
     200: { description: 'The tenant', schema: changeAnswer(TenantEntry, 'resourceIdentifier') },
-    ...errorAnswers(400, 401, 403, 404, 409, 412),
+    ...errorAnswers(409, 412),
   },
   example: {
     parameters: { tenantIdentifier: 'other' },
@@ -78,6 +78,6 @@ export const deleteTenant = defineRoute('deleteTenant', {
   summary: 'Delete a tenant, which is unreachable at once; its data is deleted in the background',
   access: { resource: 'tenants', action: 'delete', within: 'tenant' },
   parameters: tenant,
-  answers: { 204: { description: 'The tenant is unreachable' }, ...errorAnswers(401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'The tenant is unreachable' }, ...errorAnswers(409, 412) },
   example: { parameters: { tenantIdentifier: 'other' }, status: 204 },
 })

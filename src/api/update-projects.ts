@@ -71,7 +71,7 @@ export const listProjects = defineRoute('listProjects', {
   summary: 'List the projects with a release, a pin or a rollout',
   access: { resource: 'updates', action: 'read', within: 'list' },
   query: z.object(pageFields),
-  answers: { 200: { description: 'Projects', schema: z.array(ProjectEntry) }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'Projects', schema: z.array(ProjectEntry) }, ...errorAnswers(404) },
   example: {
     status: 200,
     answer: [
@@ -91,7 +91,7 @@ export const listReleases = defineRoute('listReleases', {
   summary: 'List the releases of a project by index, hardware and precedence',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: project,
-  answers: { 200: { description: 'Releases', schema: z.array(ReleaseEntry) }, ...errorAnswers(401, 403, 404) },
+  answers: { 200: { description: 'Releases', schema: z.array(ReleaseEntry) } },
   example: { parameters: { project: exampleProject }, status: 200, answer: [exampleRelease] },
 })
 
@@ -101,7 +101,7 @@ export const readRelease = defineRoute('readRelease', {
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: release,
   query: ReleaseQuery,
-  answers: { 200: { description: 'The release', schema: ReleaseEntry }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'The release', schema: ReleaseEntry } },
   example: { parameters: { project: exampleProject, firmware: exampleFirmware }, status: 200, answer: exampleRelease },
 })
 
@@ -119,7 +119,7 @@ export const putRelease = defineRoute('putRelease', {
     202: { description: 'The part is stored; more are expected', schema: Received },
     413: { description: 'The image is larger than IMAGE_BYTES_MAX', schema: ErrorBody },
     415: { description: 'The image is compressed: it has a `Content-Encoding`', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403, 404, 409, 429, 503),
+    ...errorAnswers(409, 429, 503),
   },
   example: {
     parameters: { project: exampleProject, firmware: '1.5.0' },
@@ -135,7 +135,7 @@ export const deleteRelease = defineRoute('deleteRelease', {
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   parameters: release,
   query: ReleaseQuery,
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(409) },
   example: { parameters: { project: exampleProject, firmware: '1.4.1' }, status: 204 },
 })
 
@@ -145,7 +145,7 @@ export const listPins = defineRoute('listPins', {
   access: { resource: 'updates', action: 'read', within: 'list' },
   parameters: project,
   query: z.object(pageFields),
-  answers: { 200: { description: 'Pins, by device', schema: z.array(PinEntry) }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'Pins, by device', schema: z.array(PinEntry) } },
   example: {
     parameters: { project: exampleProject },
     status: 200,
@@ -158,7 +158,7 @@ export const readPin = defineRoute('readPin', {
   summary: 'Read the pin of a device',
   access: { resource: 'updates', action: 'read', within: 'device' },
   parameters: pin,
-  answers: { 200: { description: 'The pin', schema: PinBody }, ...errorAnswers(401, 403, 404) },
+  answers: { 200: { description: 'The pin', schema: PinBody } },
   example: {
     parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
     status: 200,
@@ -172,7 +172,7 @@ export const putPin = defineRoute('putPin', {
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'device' },
   parameters: pin,
   body: { schema: PinBody },
-  answers: { 200: { description: 'The pin', schema: PinBody }, ...errorAnswers(400, 401, 403, 404, 409) },
+  answers: { 200: { description: 'The pin', schema: PinBody }, ...errorAnswers(409) },
   example: {
     parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
     body: { firmware: exampleFirmware },
@@ -186,7 +186,7 @@ export const deletePin = defineRoute('deletePin', {
   summary: 'Delete the pin of a device',
   access: { resource: 'updates', action: 'delete', within: 'device' },
   parameters: pin,
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404) },
+  answers: { 204: { description: 'Deleted' } },
   example: { parameters: { project: exampleProject, deviceIdentifier: exampleDevice }, status: 204 },
 })
 
@@ -195,7 +195,7 @@ export const readRollout = defineRoute('readRollout', {
   summary: 'Read the rollout of a project, and its number of devices in each state',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: project,
-  answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...errorAnswers(401, 403, 404) },
+  answers: { 200: { description: 'The rollout', schema: RolloutEntry } },
   example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
 })
 
@@ -205,10 +205,7 @@ export const putRollout = defineRoute('putRollout', {
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: project,
   body: { schema: RolloutBody, acceptsNames: true },
-  answers: {
-    200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') },
-    ...errorAnswers(400, 401, 403, 404, 409),
-  },
+  answers: { 200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') }, ...errorAnswers(409) },
   example: { parameters: { project: exampleProject }, body: rolloutBody, status: 200, answer: exampleRollout },
 })
 
@@ -217,17 +214,14 @@ export const deleteRollout = defineRoute('deleteRollout', {
   summary: 'Delete a rollout: all devices are offered the newest release again',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   parameters: project,
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404) },
+  answers: { 204: { description: 'Deleted' } },
   example: { parameters: { project: exampleProject }, status: 204 },
 })
 
 const changeState = {
   access: { resource: 'updates', action: 'update', within: 'tenant' },
   parameters: project,
-  answers: {
-    200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') },
-    ...errorAnswers(401, 403, 404),
-  },
+  answers: { 200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') } },
 } as const
 
 export const pauseRollout = defineRoute('pauseRollout', {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { depthField, deviceIdentifiersField, pageFields, signatureField } from '#api/fields'
-import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
+import { defineRoute, ErrorBody, errorAnswers, notModified } from '#api/route-entry'
 import { exampleDevice } from '#api/state-shape'
 import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
 import { DeviceIdentifier, Sha256 } from '#model/identifier'
@@ -32,7 +32,7 @@ export const listUpdates = defineRoute('listUpdates', {
     ...pageFields,
     deviceIdentifier: deviceIdentifiersField.optional(),
   }),
-  answers: { 200: { description: 'Devices', schema: z.array(FirmwareInformation) }, ...errorAnswers(400, 401, 403) },
+  answers: { 200: { description: 'Devices', schema: z.array(FirmwareInformation) } },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
@@ -42,11 +42,7 @@ export const readUpdate = defineRoute('readUpdate', {
   access: { resource: 'updates', action: 'read', within: 'device' },
   parameters: device,
   query: z.object({ depth: depthField.optional() }),
-  answers: {
-    200: { description: 'Its firmware', schema: FirmwareInformation },
-    404: notFound,
-    ...errorAnswers(400, 401, 403),
-  },
+  answers: { 200: { description: 'Its firmware', schema: FirmwareInformation }, 404: notFound },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
 })
 
@@ -57,7 +53,7 @@ export const triggerUpdate = defineRoute('triggerUpdate', {
   parameters: device,
   answers: {
     200: { description: 'The result, also if it is a refusal', schema: TriggerOutcome },
-    ...errorAnswers(401, 403, 404, 503),
+    ...errorAnswers(503),
   },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
@@ -77,10 +73,10 @@ export const readImage = defineRoute('readImage', {
   answers: {
     200: { description: 'The image', contentType: 'application/octet-stream' },
     206: { description: 'The requested range', contentType: 'application/octet-stream' },
-    304: { description: 'Not changed' },
+    ...notModified,
     403: { description: 'The signature of the URL is not valid, or it has expired' },
     416: { description: 'The image has no such bytes; `Content-Range` contains its size' },
-    ...errorAnswers(400, 404, 503),
+    ...errorAnswers(404, 503),
   },
   example: {
     parameters: { sha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' },
@@ -102,7 +98,7 @@ export const callUpdateHook = defineRoute('callUpdateHook', {
   parameters: z.object({ projectIdentifier: z.string() }),
   // As raw bytes, because the signature covers them; missing fields mean the whole project.
   body: { schema: z.unknown(), contentTypes: 'any' },
-  answers: { 204: { description: 'The check is stored and will run' }, ...errorAnswers(400, 401, 403, 503) },
+  answers: { 204: { description: 'The check is stored and will run' }, ...errorAnswers(403, 503) },
   example: {
     parameters: { projectIdentifier: 'boiler' },
     body: { event: 'release', devices: [exampleDevice] },

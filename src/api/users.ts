@@ -51,7 +51,7 @@ export const createUser = defineRoute('createUser', {
       expiresIn: codeLifetimeField.optional(),
     }),
   },
-  answers: { 201: { description: 'Invited', schema: Invitation }, ...errorAnswers(400, 401, 403, 404, 409) },
+  answers: { 201: { description: 'Invited', schema: Invitation }, ...errorAnswers(409) },
   example: {
     body: { name: 'bob', email: 'bob@acme.example', roles: ['viewer'] },
     status: 201,
@@ -64,7 +64,7 @@ export const listUsers = defineRoute('listUsers', {
   summary: 'List the users, by name',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: z.object({ ...tenantFields, ...pageFields }),
-  answers: { 200: { description: 'Users', schema: z.array(UserEntry) }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'Users', schema: z.array(UserEntry) } },
   example: { status: 200, answer: [exampleUser] },
 })
 
@@ -74,7 +74,7 @@ export const readUser = defineRoute('readUser', {
   access: { resource: 'users', action: 'read', within: 'tenant' },
   parameters: user,
   query: TenantQuery,
-  answers: { 200: { description: 'The user', schema: UserEntry }, ...notModified, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'The user', schema: UserEntry }, ...notModified },
   example: { parameters: { name: 'ann' }, status: 200, answer: exampleUser },
 })
 
@@ -95,7 +95,7 @@ export const updateUser = defineRoute('updateUser', {
   },
   answers: {
     200: { description: 'The user', schema: changeAnswer(UserEntry, 'resourceIdentifier') },
-    ...errorAnswers(400, 401, 403, 404, 409, 412),
+    ...errorAnswers(409, 412),
   },
   example: { parameters: { name: 'ann' }, body: { roles: ['operator'] }, status: 200, answer: exampleUser },
 })
@@ -106,7 +106,7 @@ export const deleteUser = defineRoute('deleteUser', {
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   parameters: user,
   query: TenantQuery,
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
   example: { parameters: { name: 'ann' }, status: 204 },
 })
 
@@ -118,7 +118,7 @@ export const renewUserCode = defineRoute('renewUserCode', {
   parameters: user,
   query: TenantQuery,
   body: { schema: z.strictObject({ resetTwoFactor: z.boolean().optional() }).optional() },
-  answers: { 200: { description: 'The code, shown once', schema: Invitation }, ...errorAnswers(400, 401, 403, 404) },
+  answers: { 200: { description: 'The code, shown once', schema: Invitation } },
   example: {
     parameters: { name: 'bob' },
     body: { resetTwoFactor: true },

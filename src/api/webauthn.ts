@@ -69,7 +69,7 @@ export const startWebauthnRegistration = defineRoute('startWebauthnRegistration'
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
     200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
-    ...errorAnswers(400, 401, 403, 409, 429, 503),
+    ...errorAnswers(403, 409, 429, 503),
   },
   example: {
     body: { password: 'correct horse battery' },
@@ -101,7 +101,7 @@ export const finishWebauthnRegistration = defineRoute('finishWebauthnRegistratio
       description: 'Recovery codes if this is the first factor, the pair of tokens if it completes a sign-in',
       schema: z.object({ id: CredentialId, recoveryCodes: RecoveryCodes.optional(), ...TokenPair.partial().shape }),
     },
-    ...errorAnswers(400, 401, 403, 409, 429, 503),
+    ...errorAnswers(403, 409, 429, 503),
   },
   example: {
     body: {
@@ -122,7 +122,7 @@ export const startWebauthnAuthentication = defineRoute('startWebauthnAuthenticat
   body: { schema: z.strictObject({ token: tokenField.optional() }).optional() },
   answers: {
     200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
-    ...errorAnswers(400, 401, 403, 404, 429, 503),
+    ...errorAnswers(403, 404, 429, 503),
   },
   example: {
     body: { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' },
@@ -138,7 +138,7 @@ export const finishWebauthnAuthentication = defineRoute('finishWebauthnAuthentic
   body: { schema: z.strictObject({ token: tokenField.optional(), ...Assertion }) },
   answers: {
     200: { description: 'The pair of tokens if it completes a sign-in, otherwise empty', schema: TokenPair.partial() },
-    ...errorAnswers(400, 401, 403, 429, 503),
+    ...errorAnswers(403, 429, 503),
   },
   example: {
     body: {
@@ -155,7 +155,7 @@ export const listWebauthnCredentials = defineRoute('listWebauthnCredentials', {
   route: 'GET /auth/2fa/webauthn/credentials',
   summary: `List the caller's own credentials`,
   access: 'user or proof',
-  answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...errorAnswers(400, 401, 403) },
+  answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...errorAnswers(400, 403) },
   example: {
     status: 200,
     answer: [
@@ -170,6 +170,6 @@ export const deleteWebauthnCredential = defineRoute('deleteWebauthnCredential', 
   summary: 'Delete a credential; the other sessions end',
   parameters: z.object({ id: CredentialId }),
   body: { schema: z.strictObject(confirmationFields).optional() },
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(403, 404, 409, 429, 503) },
   example: { parameters: { id }, body: { password: 'correct horse battery' }, status: 204 },
 })

@@ -44,7 +44,7 @@ const answers = {
   409: { description: '`DEVICE_OFFLINE`: the device is not connected; nothing was sent', schema: ErrorBody },
   413: { description: 'More than a device accepts at once', schema: ErrorBody },
   504: { description: '`DEVICE_TIMEOUT`: no answer in time; the device may still apply it', schema: ErrorBody },
-  ...errorAnswers(400, 401, 403, 429, 503),
+  ...errorAnswers(429, 503),
 }
 const example = {
   parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
@@ -85,7 +85,7 @@ export const createAction = defineRoute('createAction', {
   body: { schema: ActionBody, acceptsNames: true },
   answers: {
     202: { description: 'The action is stored and will run', schema: z.object({ id: ServerMadeId }) },
-    ...errorAnswers(400, 401, 403, 404, 409, 503),
+    ...errorAnswers(404, 409, 503),
   },
   example: { body: actionBody, status: 202, answer: { id: exampleAction } },
 })
@@ -96,7 +96,7 @@ export const readAction = defineRoute('readAction', {
   access: { resource: 'service', action: 'read', within: 'tenant' },
   parameters: z.object({ actionId: ServerMadeId }),
   query: z.object(pageFields),
-  answers: { 200: { description: 'The action', schema: ActionEntry }, ...errorAnswers(400, 401, 403, 404, 503) },
+  answers: { 200: { description: 'The action', schema: ActionEntry }, ...errorAnswers(503) },
   example: {
     parameters: { actionId: exampleAction },
     status: 200,
