@@ -9,7 +9,6 @@ import { DeviceIdentifier, ServerMadeId, Timestamp } from '#model/identifier'
 
 /** Alarms and their states on devices. §1.3, contract 5.3, 12. */
 
-const alarm = z.object({ alarmId: ServerMadeId })
 export const exampleAlarm = '8Hj4wRt6Zp'
 const body = {
   name: 'Too warm',
@@ -93,7 +92,6 @@ export const readAlarm = defineRoute('readAlarm', {
   route: 'GET /alarms/:alarmId',
   summary: 'Read an alarm',
   access: { resource: 'alarms', action: 'read', within: 'tenant' },
-  parameters: alarm,
   answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...notModified },
   example: { parameters: { alarmId: exampleAlarm }, status: 200, answer: example },
 })
@@ -102,7 +100,6 @@ export const putAlarm = defineRoute('putAlarm', {
   route: 'PUT /alarms/:alarmId',
   summary: `Replace an alarm; from then on the caller's permissions count for it`,
   access: { resource: 'alarms', action: 'update', within: 'tenant' },
-  parameters: alarm,
   body: { schema: AlarmBody, acceptsNames: true },
   answers: {
     200: { description: 'The alarm', schema: changeAnswer(AlarmEntry, 'resourceIdentifier') },
@@ -115,7 +112,6 @@ export const deleteAlarm = defineRoute('deleteAlarm', {
   route: 'DELETE /alarms/:alarmId',
   summary: 'Delete an alarm; it ends on all devices',
   access: { resource: 'alarms', action: 'delete', within: 'tenant' },
-  parameters: alarm,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(412) },
   example: { parameters: { alarmId: exampleAlarm }, status: 204 },
 })
@@ -138,7 +134,6 @@ export const acknowledgeAlarm = defineRoute('acknowledgeAlarm', {
   route: 'POST /alarms/:alarmId/status/:deviceIdentifier/acknowledge',
   summary: 'Acknowledge an alarm on a device; the acknowledgement counts until the alarm becomes active again',
   access: { resource: 'alarms', action: 'update', within: 'device' },
-  parameters: z.object({ alarmId: ServerMadeId, deviceIdentifier: DeviceIdentifier }),
   body: { schema: AcknowledgeBody },
   answers: {
     200: {

@@ -1,15 +1,12 @@
-import { z } from 'zod'
 import { defineRoute, errorAnswers } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { DesiredValues } from '#model/desired'
-import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 import { PropertyWrites } from '#model/property-write'
 
 /** Desired values of a service of a device, in both groupings. Contract 12. */
 
 const bodyBytesMax = 256 * 1024
 
-const parameters = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const update = { resource: 'service', action: 'update', within: 'service of device' } as const
 const body = { schema: PropertyWrites, bytesMax: bodyBytesMax }
 const description = 'The desired values of the service, by decimal propId'
@@ -22,14 +19,12 @@ const example = {
 const read = {
   summary: 'Read the desired values of a service of a device',
   access: { ...update, action: 'read' },
-  parameters,
   answers: { 200: { description, schema: DesiredValues } },
   example,
 } as const
 
 const change = {
   access: update,
-  parameters,
   body,
   answers: {
     200: { description: `${description}; \`{}\` for callers who may not read them`, schema: DesiredValues },
@@ -44,7 +39,6 @@ const patch = { ...change, summary: 'Change some desired values of a service of 
 const remove = {
   summary: 'Remove all desired values of a service of a device',
   access: update,
-  parameters,
   answers: { 204: { description: 'Removed' }, ...errorAnswers(503) },
   example: { parameters: example.parameters, status: 204 },
 } as const

@@ -2,13 +2,11 @@ import { z } from 'zod'
 import { filterField, ListQuery, StateQuery, searchField } from '#api/fields'
 import { defineRoute, ErrorBody, notModified } from '#api/route-entry'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
-import { DeviceIdentifier, isDeviceToken, ServiceIdentifier } from '#model/identifier'
+import { DeviceIdentifier, isDeviceToken } from '#model/identifier'
 import { Meta } from '#model/meta'
 
 /** Devices, and their state by device. §4.2, contract 3.1–3.4, 3.7, 3.11, 10, 12. */
 
-const device = z.object({ deviceIdentifier: DeviceIdentifier })
-const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const read = { resource: 'service', action: 'read' } as const
 const serviceExample = { serviceIdentifier: exampleService, properties: { '8192': exampleProperty } }
 const notFound = {
@@ -65,7 +63,6 @@ export const readDevice = defineRoute('readDevice', {
   route: 'GET /devices/:deviceIdentifier',
   summary: 'Read a device',
   access: { ...read, within: 'device' },
-  parameters: device,
   query: StateQuery,
   answers: readAnswers('The device', DeviceEntry),
   example: {
@@ -79,7 +76,6 @@ export const readConnection = defineRoute('readConnection', {
   route: 'GET /devices/:deviceIdentifier/connection',
   summary: 'Read how a device is connected',
   access: { resource: 'meta', action: 'read', within: 'device' },
-  parameters: device,
   answers: {
     200: {
       description: 'The protocol; null: the device is not connected',
@@ -94,7 +90,6 @@ export const deleteDevice = defineRoute('deleteDevice', {
   route: 'DELETE /devices/:deviceIdentifier',
   summary: 'Delete a device with its state, metadata and credentials',
   access: { resource: 'device', action: 'delete', within: 'device' },
-  parameters: device,
   answers: { 204: { description: 'Deleted' }, 404: notFound },
   example: { parameters: ofDevice, status: 204 },
 })
@@ -104,7 +99,6 @@ export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
   summary: `Replace a device's secret; the old one is void, and the connection of the device is closed`,
   access: { resource: 'device', action: 'update', within: 'device' },
   isSecret: true,
-  parameters: device,
   answers: { 200: { description: 'The new secret, shown once', schema: DeviceSecret }, 404: notFound },
   example: {
     parameters: ofDevice,
@@ -118,7 +112,6 @@ export const setDeviceToken = defineRoute('setDeviceToken', {
   summary: 'Set the token with which a device signs in over MQTT without a password; connections with the old one end',
   access: { resource: 'device', action: 'update', within: 'device' },
   isSecret: true,
-  parameters: device,
   body: {
     schema: z
       .strictObject({
@@ -149,7 +142,6 @@ export const listDeviceServices = defineRoute('listDeviceServices', {
   route: 'GET /devices/:deviceIdentifier/services',
   summary: 'Read the services of a device',
   access: { ...read, within: 'device' },
-  parameters: device,
   query: StateQuery,
   answers: readAnswers('Services', DeviceEntry.shape.services.unwrap()),
   example: { parameters: ofDevice, status: 200, answer: [serviceExample] },
@@ -159,7 +151,6 @@ export const readDeviceService = defineRoute('readDeviceService', {
   route: 'GET /devices/:deviceIdentifier/services/:serviceIdentifier',
   summary: 'Read a service of a device',
   access: { ...read, within: 'service of device' },
-  parameters: deviceService,
   query: StateQuery,
   answers: readAnswers('The service', DeviceEntry.shape.services.unwrap().element),
   example: { parameters: ofDeviceService, status: 200, answer: serviceExample },
@@ -169,7 +160,6 @@ export const readDeviceProperties = defineRoute('readDeviceProperties', {
   route: 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
   summary: 'Read the properties of a service of a device',
   access: { ...read, within: 'service of device' },
-  parameters: deviceService,
   query: StateQuery,
   answers: readAnswers('Properties', Properties),
   example: { parameters: ofDeviceService, status: 200, answer: { '8192': exampleProperty } },
@@ -177,7 +167,6 @@ export const readDeviceProperties = defineRoute('readDeviceProperties', {
 
 /** The same state by service. §2.3. */
 
-const service = z.object({ serviceIdentifier: ServiceIdentifier })
 const deviceExample = { deviceIdentifier: exampleDevice, properties: { '8192': exampleProperty } }
 
 export const listServices = defineRoute('listServices', {
@@ -198,7 +187,6 @@ export const readService = defineRoute('readService', {
   route: 'GET /services/:serviceIdentifier',
   summary: 'Read a service, with the devices that offer it',
   access: { ...read, within: 'service' },
-  parameters: service,
   query: StateQuery,
   answers: readAnswers('The service', ServiceEntry),
   example: {
@@ -212,7 +200,6 @@ export const listServiceDevices = defineRoute('listServiceDevices', {
   route: 'GET /services/:serviceIdentifier/devices',
   summary: 'Read the devices that offer a service',
   access: { ...read, within: 'service' },
-  parameters: service,
   query: StateQuery,
   answers: readAnswers('Devices', ServiceEntry.shape.devices.unwrap()),
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: [deviceExample] },
@@ -222,7 +209,6 @@ export const readServiceDevice = defineRoute('readServiceDevice', {
   route: 'GET /services/:serviceIdentifier/devices/:deviceIdentifier',
   summary: 'Read a device that offers a service',
   access: { ...read, within: 'service of device' },
-  parameters: deviceService,
   query: StateQuery,
   answers: readAnswers('The device', ServiceEntry.shape.devices.unwrap().element),
   example: { parameters: ofDeviceService, status: 200, answer: deviceExample },
@@ -232,7 +218,6 @@ export const readServiceProperties = defineRoute('readServiceProperties', {
   route: 'GET /services/:serviceIdentifier/devices/:deviceIdentifier/properties',
   summary: 'Read the properties of a service of a device',
   access: { ...read, within: 'service of device' },
-  parameters: deviceService,
   query: StateQuery,
   answers: readAnswers('Properties', Properties),
   example: { parameters: ofDeviceService, status: 200, answer: { '8192': exampleProperty } },

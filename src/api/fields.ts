@@ -1,7 +1,38 @@
 import { z } from 'zod'
 import { FilterCondition } from '#model/condition'
-import { DeviceIdentifier } from '#model/identifier'
+import {
+  DeviceIdentifier,
+  FirmwareVersion,
+  ServerMadeId,
+  ServiceIdentifier,
+  Sha256,
+  ShortName,
+} from '#model/identifier'
+import { RoleName } from '#model/role'
+import { SubscriptionId } from '#model/subscription'
 import { TenantReference } from '#model/tenant'
+import { UserName } from '#model/user'
+
+/** Parameters of paths by name, in the order of documents. An invalid one makes the path unknown (404). */
+export const pathParameters = {
+  actionId: ServerMadeId,
+  alarmId: ServerMadeId,
+  functionId: ServerMadeId,
+  groupId: ServerMadeId,
+  name: UserName,
+  project: ShortName,
+  deviceIdentifier: DeviceIdentifier,
+  serviceIdentifier: ServiceIdentifier,
+  firmware: FirmwareVersion,
+  id: ServerMadeId,
+  key: z.string().min(1),
+  // An invalid name is treated as a project without devices.
+  projectIdentifier: z.string(),
+  role: RoleName,
+  sha256: Sha256,
+  subscriptionId: SubscriptionId,
+  tenantIdentifier: TenantReference,
+} as const
 
 /** Query fields of several routes. Contract 1.5, 3.1, 3.2, 3.4. */
 

@@ -4,7 +4,7 @@ import { changeAnswer, defineRoute, errorAnswers, notModified } from '#api/route
 import { exampleAuthorship, exampleDevice, exampleService } from '#api/state-shape'
 import { exampleTemplate } from '#api/templates'
 import { FunctionBody, FunctionEntry, FunctionPatch } from '#model/function'
-import { DeviceIdentifier, ServerMadeId, ShortName, Timestamp } from '#model/identifier'
+import { DeviceIdentifier, ShortName, Timestamp } from '#model/identifier'
 import { Meta } from '#model/meta'
 import { PropertyValue } from '#model/property-type'
 import { Locale } from '#model/subscription'
@@ -12,7 +12,6 @@ import { WebhookDelivery } from '#model/webhook'
 
 /** Functions that run on events of devices. Contract 2, 5.1, 5.4, 12. */
 
-const fn = z.object({ functionId: ServerMadeId })
 export const exampleFunction = '7Gm2sXv5Hd'
 const body = {
   name: 'Heat',
@@ -103,7 +102,6 @@ export const readFunction = defineRoute('readFunction', {
   route: 'GET /functions/:functionId',
   summary: 'Read a function',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
-  parameters: fn,
   answers: { 200: { description: 'The function', schema: FunctionEntry }, ...notModified },
   example: { parameters: { functionId: exampleFunction }, status: 200, answer: example },
 })
@@ -112,7 +110,6 @@ export const updateFunction = defineRoute('updateFunction', {
   route: 'PATCH /functions/:functionId',
   summary: `Change a function; from then on the caller's permissions count for it`,
   access: { resource: 'functions', action: 'update', within: 'tenant' },
-  parameters: fn,
   body: { schema: FunctionPatch, acceptsNames: true },
   answers: {
     200: { description: 'The function', schema: changeAnswer(FunctionEntry, 'resourceIdentifier') },
@@ -125,7 +122,6 @@ export const deleteFunction = defineRoute('deleteFunction', {
   route: 'DELETE /functions/:functionId',
   summary: 'Delete a function; its subscriptions end',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
-  parameters: fn,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(412) },
   example: { parameters: { functionId: exampleFunction }, status: 204 },
 })
@@ -134,7 +130,6 @@ export const listDeliveries = defineRoute('listDeliveries', {
   route: 'GET /functions/:functionId/deliveries',
   summary: 'List the last 100 webhooks of a function, the latest first; without their contents',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
-  parameters: fn,
   answers: { 200: { description: 'Webhooks', schema: z.array(WebhookDelivery) } },
   example: {
     parameters: { functionId: exampleFunction },
@@ -165,7 +160,6 @@ export const testFunction = defineRoute('testFunction', {
   route: 'POST /functions/:functionId/test',
   summary: 'Test a function: its path through the graph, and its mails; nothing is sent',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
-  parameters: fn,
   body: { schema: z.strictObject({ sample: Sample }) },
   answers: { 200: { description: 'The result of the test', schema: TriedFunction } },
   example: {

@@ -3,11 +3,9 @@ import { pageFields } from '#api/fields'
 import { changeAnswer, defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { exampleAuthorship, exampleDevice } from '#api/state-shape'
 import { GroupBody, GroupEntry, GroupPatch } from '#model/group'
-import { ServerMadeId } from '#model/identifier'
 
 /** Groups: named lists of devices for alarms, functions, actions, roles and rollouts. Contract 5.1. */
 
-const group = z.object({ groupId: ServerMadeId })
 export const exampleGroup = '5Kd9tVw3Cx'
 const body = { name: 'Hall 3', devices: [exampleDevice] }
 const example = {
@@ -38,7 +36,6 @@ export const readGroup = defineRoute('readGroup', {
   route: 'GET /groups/:groupId',
   summary: 'Read a group',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
-  parameters: group,
   answers: { 200: { description: 'The group', schema: GroupEntry }, ...notModified },
   example: { parameters: { groupId: exampleGroup }, status: 200, answer: example },
 })
@@ -47,7 +44,6 @@ export const updateGroup = defineRoute('updateGroup', {
   route: 'PATCH /groups/:groupId',
   summary: 'Change the name or the devices of a group, also for the alarms, functions and roles that name it',
   access: { resource: 'functions', action: 'update', within: 'tenant' },
-  parameters: group,
   body: { schema: GroupPatch },
   answers: {
     200: { description: 'The group', schema: changeAnswer(GroupEntry, 'resourceIdentifier') },
@@ -60,7 +56,6 @@ export const deleteGroup = defineRoute('deleteGroup', {
   route: 'DELETE /groups/:groupId',
   summary: 'Delete a group that no alarm, function or role names',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
-  parameters: group,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
   example: { parameters: { groupId: exampleGroup }, status: 204 },
 })

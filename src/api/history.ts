@@ -116,7 +116,6 @@ export const ServiceHistory = z.object({
 const route = {
   access: { resource: 'service', action: 'read', within: 'service of device' },
   hasPosition: true,
-  parameters: z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier }),
   query: HistoryQuery,
   answers: {
     200: { description: 'The history', schema: ServiceHistory },
@@ -167,7 +166,6 @@ export const readStatusHistory = defineRoute('readStatusHistory', {
   summary: 'Read when a device changed its status',
   access: { resource: 'meta', action: 'read', within: 'device' },
   hasPosition: true,
-  parameters: z.object({ deviceIdentifier: DeviceIdentifier }),
   query: StatusHistoryQuery,
   answers: { ...route.answers, 200: { description: 'The changes, in order', schema: StatusHistory } },
   example: {

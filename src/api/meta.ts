@@ -2,12 +2,10 @@ import { z } from 'zod'
 import { depthField, deviceIdentifiersField, pageFields } from '#api/fields'
 import { changeAnswer, defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleDevice } from '#api/state-shape'
-import { DeviceIdentifier } from '#model/identifier'
 import { MetaPatch, MetaRecord } from '#model/meta'
 
 /** Status and metadata of devices. §2.5, §4.2, contract 2, 3.10, RFC 7396. */
 
-const device = z.object({ deviceIdentifier: DeviceIdentifier })
 const example = {
   deviceIdentifier: exampleDevice,
   status: 'online',
@@ -40,7 +38,6 @@ export const readMeta = defineRoute('readMeta', {
   summary: 'Read the status and the metadata of a device',
   access: { resource: 'meta', action: 'read', within: 'device' },
   hasEntityTag: true,
-  parameters: device,
   query: z.object({ depth: depthField.optional() }),
   answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
@@ -50,7 +47,6 @@ export const patchMeta = defineRoute('patchMeta', {
   route: 'PATCH /meta/:deviceIdentifier',
   summary: 'Change the metadata of a device, by a merge patch of `meta`',
   access: { resource: 'meta', action: 'update', within: 'device' },
-  parameters: device,
   body: { schema: MetaPatch, contentTypes: ['application/json', 'application/merge-patch+json'] },
   answers: {
     200: { description: 'The record', schema: changeAnswer(MetaRecord, 'deviceIdentifier') },
@@ -70,7 +66,6 @@ export const deleteMetaKey = defineRoute('deleteMetaKey', {
   route: 'DELETE /meta/:deviceIdentifier/:key',
   summary: 'Delete one key of the metadata of a device',
   access: { resource: 'meta', action: 'update', within: 'device' },
-  parameters: z.object({ deviceIdentifier: DeviceIdentifier, key: z.string().min(1) }),
   answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(412) },
   example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' }, status: 204 },
 })

@@ -5,11 +5,10 @@ import { defineRoute, errorAnswers, ValidationBody } from '#api/route-entry'
 import { ResourceIdentifier } from '#model/crn'
 import { skipReasons } from '#model/delivery'
 import { Timestamp } from '#model/identifier'
-import { LocalePatch, SubscribeBody, SubscriptionEntry, SubscriptionId } from '#model/subscription'
+import { LocalePatch, SubscribeBody, SubscriptionEntry } from '#model/subscription'
 
 /** Subscriptions of users to functions. §2.6, §3.1, §4.4, §7, contract 5.6. */
 
-const subscription = z.object({ subscriptionId: SubscriptionId })
 export const exampleSubscription = '9Pw3tKc8Lb'
 const body = { topic: `crn#function:${exampleFunction}`, type: 'email', locale: 'de-CH' }
 const example = {
@@ -51,7 +50,6 @@ export const updateSubscription = defineRoute('updateSubscription', {
   route: 'PATCH /notifications/subscribe/:subscriptionId',
   summary: 'Set the language of a subscription of the caller',
   access: { resource: 'notifications', action: 'update', within: 'tenant' },
-  parameters: subscription,
   areParameterFaultsShown: true,
   body: { schema: LocalePatch },
   answers: { 200: { description: 'The subscription', schema: SubscriptionEntry }, 404: notFound },
@@ -67,7 +65,6 @@ export const unsubscribe = defineRoute('unsubscribe', {
   route: 'DELETE /notifications/subscribe/:subscriptionId',
   summary: 'End a subscription of the caller',
   access: { resource: 'notifications', action: 'delete', within: 'tenant' },
-  parameters: subscription,
   areParameterFaultsShown: true,
   answers: { 204: { description: 'Ended' }, 404: notFound },
   example: { parameters: { subscriptionId: exampleSubscription }, status: 204 },

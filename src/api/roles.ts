@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { TenantQuery } from '#api/fields'
 import { defineRoute, errorAnswers, notModified } from '#api/route-entry'
-import { RoleEntry, RoleGrants, RoleName } from '#model/role'
+import { RoleEntry, RoleGrants } from '#model/role'
 
 /** Roles of a tenant: named lists of grants. Contract 2. */
 
-const role = z.object({ role: RoleName })
 const grant = { permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['SENSOR-1'], services: ['*'] }
 const example = { name: 'ops', grants: [grant], builtIn: false, resourceIdentifier: 'crn#role:default/ops' }
 
@@ -22,7 +21,6 @@ export const readRole = defineRoute('readRole', {
   route: 'GET /iam/roles/:role',
   summary: 'Read a role',
   access: { resource: 'roles', action: 'read', within: 'tenant' },
-  parameters: role,
   query: TenantQuery,
   answers: { 200: { description: 'The role', schema: RoleEntry }, ...notModified },
   example: { parameters: { role: 'ops' }, status: 200, answer: example },
@@ -32,7 +30,6 @@ export const putRole = defineRoute('putRole', {
   route: 'PUT /iam/roles/:role',
   summary: 'Create or replace a role; it takes effect on issued tokens and open sockets within a second',
   access: { resource: 'roles', action: 'update', mayCreate: true, within: 'tenant' },
-  parameters: role,
   query: TenantQuery,
   body: { schema: RoleGrants },
   answers: { 200: { description: 'The role', schema: RoleEntry }, ...errorAnswers(409, 412) },
@@ -43,7 +40,6 @@ export const deleteRole = defineRoute('deleteRole', {
   route: 'DELETE /iam/roles/:role',
   summary: 'Delete a role that no user has',
   access: { resource: 'roles', action: 'delete', within: 'tenant' },
-  parameters: role,
   query: TenantQuery,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
   example: { parameters: { role: 'ops' }, status: 204 },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { pathParameters } from '#api/fields'
 import type { Action, Resource } from '#model/scope'
 
 /**
@@ -62,6 +63,8 @@ export type ParametersOf<Path> = Path extends `${string}:${infer Name}/${infer R
     ? Name
     : never
 
+type ParameterSchema<Path> = z.ZodType<Readonly<Record<ParametersOf<Path>, string>>>
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface RouteBody<B extends z.ZodType = z.ZodType> {
@@ -115,7 +118,7 @@ interface RouteDetails<
   readonly hasEntityTag?: true
   /** The request or the answer contains a secret, so neither is stored for an `Idempotency-Key`. Contract 1.10. */
   readonly isSecret?: true
-  /** The schema of path parameters; an invalid one makes the path unknown (404). */
+  /** Default: the schemas of `pathParameters`. */
   readonly parameters?: P
   /** Invalid parameters are a 400 with details, for callers with the permission. §7, contract 1.4. */
   readonly areParameterFaultsShown?: true
@@ -152,17 +155,25 @@ export interface RouteEntry<
 export function defineRoute<
   const M extends Method,
   const Path extends string,
-  P extends z.ZodType,
   Q extends z.ZodType,
   B extends z.ZodType,
   A extends RouteAnswers,
+  P extends z.ZodType = ParameterSchema<Path>,
 >(
   name: string,
   { route, ...details }: { readonly route: `${M} ${Path}` } & RouteDetails<Path, P, Q, B, A>,
 ): RouteEntry<Path, P, Q, B, M, A> {
   const space = route.indexOf(' ')
-  const answers = { ...usualAnswers(details), ...details.answers }
-  return { name, method: route.slice(0, space) as M, path: route.slice(space + 1) as Path, ...details, answers }
+  const path = route.slice(space + 1) as Path
+  const parameters = details.parameters ?? (parametersOf(path) as P | undefined)
+  const answers = { ...usualAnswers({ ...details, parameters }), ...details.answers }
+  return { name, method: route.slice(0, space) as M, path, ...details, ...(parameters && { parameters }), answers }
+}
+
+function parametersOf(path: string): z.ZodType | undefined {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name)
+  const known = Object.entries(pathParameters).filter(([name]) => names.includes(name))
+  return known.length > 0 && known.length === names.length ? z.object(Object.fromEntries(known)) : undefined
 }
 
 /** The errors of every route with this access, query, body and parameters. */

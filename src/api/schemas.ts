@@ -7,7 +7,6 @@ import { ServiceSchema } from '#model/service-schema'
 
 /** Schemas of services. §2.4, §4.2, contract 3.9. */
 
-const service = z.object({ serviceIdentifier: ServiceIdentifier })
 const SchemaEntry = z.object({ serviceIdentifier: ServiceIdentifier, schema: ServiceSchema.optional() })
 const exampleSchema = {
   name: 'Climate',
@@ -36,7 +35,6 @@ export const readSchema = defineRoute('readSchema', {
   route: 'GET /schemas/:serviceIdentifier',
   summary: 'Read the schema of a service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
-  parameters: service,
   answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...notModified },
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: example },
 })
@@ -45,7 +43,6 @@ export const putSchema = defineRoute('putSchema', {
   route: 'PUT /schemas/:serviceIdentifier',
   summary: 'Create or replace the schema of a service; needs create if there is none, otherwise update',
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
-  parameters: service,
   body: { schema: ServiceSchema },
   answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...errorAnswers(412, 429) },
   example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
@@ -55,7 +52,6 @@ export const deleteSchema = defineRoute('deleteSchema', {
   route: 'DELETE /schemas/:serviceIdentifier',
   summary: 'Delete the schema of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
-  parameters: service,
   answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(412) },
   example: { parameters: { serviceIdentifier: exampleService }, status: 204 },
 })

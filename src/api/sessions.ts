@@ -3,7 +3,7 @@ import { TenantQuery } from '#api/fields'
 import { defineRoute, errorAnswers } from '#api/route-entry'
 import { ServerMadeId, TenantIdentifier, Timestamp } from '#model/identifier'
 import { Grant } from '#model/scope'
-import { Email, Password, SecondFactor, SubmittedPassword, UserName } from '#model/user'
+import { Email, Password, SecondFactor, SubmittedPassword } from '#model/user'
 
 /** Sessions: the caller's own, and for administrators those of other users. Contract 2. */
 
@@ -29,7 +29,6 @@ const example = {
   scheme: 'dpop',
   isCurrent: true,
 }
-const session = z.object({ id: ServerMadeId })
 
 export const listSessions = defineRoute('listSessions', {
   route: 'GET /auth/sessions',
@@ -43,7 +42,6 @@ export const endSession = defineRoute('endSession', {
   route: 'DELETE /auth/sessions/:id',
   summary: `End one of the caller's own sessions`,
   access: 'user',
-  parameters: session,
   answers: { 204: { description: 'Ended' }, ...errorAnswers(404) },
   example: { parameters: { id: example.id }, status: 204 },
 })
@@ -72,7 +70,6 @@ export const listUserSessions = defineRoute('listUserSessions', {
   route: 'GET /iam/users/:name/sessions',
   summary: 'List the sessions of a user',
   access: { resource: 'users', action: 'read', within: 'tenant' },
-  parameters: z.object({ name: UserName }),
   query: TenantQuery,
   answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) } },
   example: { parameters: { name: 'ann' }, status: 200, answer: [{ ...example, isCurrent: false }] },
@@ -82,7 +79,6 @@ export const endUserSessions = defineRoute('endUserSessions', {
   route: 'DELETE /iam/users/:name/sessions',
   summary: 'End all sessions of a user',
   access: { resource: 'users', action: 'update', within: 'tenant' },
-  parameters: z.object({ name: UserName }),
   query: TenantQuery,
   answers: { 204: { description: 'Ended' } },
   example: { parameters: { name: 'ann' }, status: 204 },
@@ -92,7 +88,6 @@ export const endUserSession = defineRoute('endUserSession', {
   route: 'DELETE /iam/users/:name/sessions/:id',
   summary: 'End one session of a user',
   access: { resource: 'users', action: 'update', within: 'tenant' },
-  parameters: z.object({ name: UserName, id: ServerMadeId }),
   query: TenantQuery,
   answers: { 204: { description: 'Ended' } },
   example: { parameters: { name: 'ann', id: example.id }, status: 204 },

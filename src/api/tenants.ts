@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { changeAnswer, defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { TenantIdentifier } from '#model/identifier'
-import { TenantEntry, TenantHosts, TenantName, TenantReference, TwoFactorPolicy } from '#model/tenant'
+import { TenantEntry, TenantHosts, TenantName, TwoFactorPolicy } from '#model/tenant'
 
 /** Tenants: only for users with permissions on `tenants` in tenant `default`. Contract 2. */
 
-const tenant = z.object({ tenantIdentifier: TenantReference })
 const example = {
   tenantIdentifier: 'other',
   name: 'Other Works',
@@ -50,7 +49,6 @@ export const readTenant = defineRoute('readTenant', {
   route: 'GET /iam/tenants/:tenantIdentifier',
   summary: 'Read a tenant',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
-  parameters: tenant,
   answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...notModified },
   example: { parameters: { tenantIdentifier: 'other' }, status: 200, answer: example },
 })
@@ -59,7 +57,6 @@ export const updateTenant = defineRoute('updateTenant', {
   route: 'PATCH /iam/tenants/:tenantIdentifier',
   summary: 'Change the name, the hosts or the sign-in rules of a tenant',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
-  parameters: tenant,
   body: { schema: z.strictObject({ name: TenantName.optional(), ...settings }) },
   answers: {
     200: { description: 'The tenant', schema: changeAnswer(TenantEntry, 'resourceIdentifier') },
@@ -77,7 +74,6 @@ export const deleteTenant = defineRoute('deleteTenant', {
   route: 'DELETE /iam/tenants/:tenantIdentifier',
   summary: 'Delete a tenant, which is unreachable at once; its data is deleted in the background',
   access: { resource: 'tenants', action: 'delete', within: 'tenant' },
-  parameters: tenant,
   answers: { 204: { description: 'The tenant is unreachable' }, ...errorAnswers(409, 412) },
   example: { parameters: { tenantIdentifier: 'other' }, status: 204 },
 })

@@ -3,16 +3,12 @@ import { pageFields } from '#api/fields'
 import { changeAnswer, defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleAuthorship, exampleDevice } from '#api/state-shape'
 import { exampleFirmware, exampleProject } from '#api/updates'
-import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName } from '#model/identifier'
+import { Sha256, ShortName } from '#model/identifier'
 import { firmwareIndexMax } from '#model/link-message'
 import { PinBody, PinEntry, ReleaseEntry } from '#model/release'
 import { RolloutBody, RolloutEntry } from '#model/rollout'
 
 /** The embedded update server: releases of projects, pins and rollouts. Contract 6, RFC 9110 §14.4. */
-
-const project = z.object({ project: ShortName })
-const release = z.object({ project: ShortName, firmware: FirmwareVersion })
-const pin = z.object({ project: ShortName, deviceIdentifier: DeviceIdentifier })
 
 /** The number of a firmware, if a device has several. */
 export const indexField = z
@@ -90,7 +86,6 @@ export const listReleases = defineRoute('listReleases', {
   route: 'GET /updates/projects/:project/releases',
   summary: 'List the releases of a project by index, hardware and precedence',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
-  parameters: project,
   answers: { 200: { description: 'Releases', schema: z.array(ReleaseEntry) } },
   example: { parameters: { project: exampleProject }, status: 200, answer: [exampleRelease] },
 })
@@ -99,7 +94,6 @@ export const readRelease = defineRoute('readRelease', {
   route: 'GET /updates/projects/:project/releases/:firmware',
   summary: 'Read a release',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
-  parameters: release,
   query: ReleaseQuery,
   answers: { 200: { description: 'The release', schema: ReleaseEntry } },
   example: { parameters: { project: exampleProject, firmware: exampleFirmware }, status: 200, answer: exampleRelease },
@@ -109,7 +103,6 @@ export const putRelease = defineRoute('putRelease', {
   route: 'PUT /updates/projects/:project/releases/:firmware',
   summary: 'Upload the image of a release, whole or in parts with `Content-Range`',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
-  parameters: release,
   query: UploadQuery,
   // The length of the image and the received bytes are checked against IMAGE_BYTES_MAX instead.
   body: { schema: z.unknown(), contentTypes: 'any', bytesMax: Number.MAX_SAFE_INTEGER, isStreamed: true },
@@ -133,7 +126,6 @@ export const deleteRelease = defineRoute('deleteRelease', {
   route: 'DELETE /updates/projects/:project/releases/:firmware',
   summary: 'Delete a release that no pin, no rollout and no running update needs',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
-  parameters: release,
   query: ReleaseQuery,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409) },
   example: { parameters: { project: exampleProject, firmware: '1.4.1' }, status: 204 },
@@ -143,7 +135,6 @@ export const listPins = defineRoute('listPins', {
   route: 'GET /updates/projects/:project/pins',
   summary: 'List the pins of a project',
   access: { resource: 'updates', action: 'read', within: 'list' },
-  parameters: project,
   query: z.object(pageFields),
   answers: { 200: { description: 'Pins, by device', schema: z.array(PinEntry) } },
   example: {
@@ -157,7 +148,6 @@ export const readPin = defineRoute('readPin', {
   route: 'GET /updates/projects/:project/pins/:deviceIdentifier',
   summary: 'Read the pin of a device',
   access: { resource: 'updates', action: 'read', within: 'device' },
-  parameters: pin,
   answers: { 200: { description: 'The pin', schema: PinBody } },
   example: {
     parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
@@ -170,7 +160,6 @@ export const putPin = defineRoute('putPin', {
   route: 'PUT /updates/projects/:project/pins/:deviceIdentifier',
   summary: 'Pin a device to a version, older or newer than its own',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'device' },
-  parameters: pin,
   body: { schema: PinBody },
   answers: { 200: { description: 'The pin', schema: PinBody }, ...errorAnswers(409) },
   example: {
@@ -185,7 +174,6 @@ export const deletePin = defineRoute('deletePin', {
   route: 'DELETE /updates/projects/:project/pins/:deviceIdentifier',
   summary: 'Delete the pin of a device',
   access: { resource: 'updates', action: 'delete', within: 'device' },
-  parameters: pin,
   answers: { 204: { description: 'Deleted' } },
   example: { parameters: { project: exampleProject, deviceIdentifier: exampleDevice }, status: 204 },
 })
@@ -194,7 +182,6 @@ export const readRollout = defineRoute('readRollout', {
   route: 'GET /updates/projects/:project/rollout',
   summary: 'Read the rollout of a project, and its number of devices in each state',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
-  parameters: project,
   answers: { 200: { description: 'The rollout', schema: RolloutEntry } },
   example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
 })
@@ -203,7 +190,6 @@ export const putRollout = defineRoute('putRollout', {
   route: 'PUT /updates/projects/:project/rollout',
   summary: 'Create or replace a rollout of a firmware to a part of the fleet; the release may follow later',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
-  parameters: project,
   body: { schema: RolloutBody, acceptsNames: true },
   answers: { 200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') }, ...errorAnswers(409) },
   example: { parameters: { project: exampleProject }, body: rolloutBody, status: 200, answer: exampleRollout },
@@ -213,14 +199,12 @@ export const deleteRollout = defineRoute('deleteRollout', {
   route: 'DELETE /updates/projects/:project/rollout',
   summary: 'Delete a rollout: all devices are offered the newest release again',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
-  parameters: project,
   answers: { 204: { description: 'Deleted' } },
   example: { parameters: { project: exampleProject }, status: 204 },
 })
 
 const changeState = {
   access: { resource: 'updates', action: 'update', within: 'tenant' },
-  parameters: project,
   answers: { 200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') } },
 } as const
 

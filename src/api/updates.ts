@@ -3,11 +3,9 @@ import { depthField, deviceIdentifiersField, pageFields, signatureField } from '
 import { defineRoute, ErrorBody, errorAnswers, notModified } from '#api/route-entry'
 import { exampleDevice } from '#api/state-shape'
 import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
-import { DeviceIdentifier, Sha256 } from '#model/identifier'
 
 /** Firmware of devices, and updates on request. §2.7, §3.2, §4.5, contract 6. */
 
-const device = z.object({ deviceIdentifier: DeviceIdentifier })
 /** A project of the embedded update server, for all examples. */
 export const exampleProject = 'boiler'
 /** The firmware version of the example device. */
@@ -40,7 +38,6 @@ export const readUpdate = defineRoute('readUpdate', {
   route: 'GET /updates/:deviceIdentifier',
   summary: 'Read the firmware of a device, and the state of its update from depth 2',
   access: { resource: 'updates', action: 'read', within: 'device' },
-  parameters: device,
   query: z.object({ depth: depthField.optional() }),
   answers: { 200: { description: 'Its firmware', schema: FirmwareInformation }, 404: notFound },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
@@ -50,7 +47,6 @@ export const triggerUpdate = defineRoute('triggerUpdate', {
   route: 'POST /updates/:deviceIdentifier',
   summary: 'Update a device if there is a newer version, even if the device refuses automatic updates',
   access: { resource: 'updates', action: 'update', within: 'device' },
-  parameters: device,
   answers: {
     200: { description: 'The result, also if it is a refusal', schema: TriggerOutcome },
     ...errorAnswers(503),
@@ -68,7 +64,6 @@ export const readImage = defineRoute('readImage', {
   route: 'GET /updates/images/:sha256',
   summary: 'Read an image, whole or one range of it; the URL itself is the credential, and expires',
   access: 'none',
-  parameters: z.object({ sha256: Sha256 }),
   query: z.object({ device: signatureField, exp: signatureField, sig: signatureField }),
   answers: {
     200: { description: 'The image', contentType: 'application/octet-stream' },
@@ -94,8 +89,6 @@ export const callUpdateHook = defineRoute('callUpdateHook', {
   route: 'POST /updates/hook/:projectIdentifier',
   summary: 'Check which devices of a project need an update: all, or those in the body',
   access: 'hook',
-  // An invalid name is treated as a project without devices.
-  parameters: z.object({ projectIdentifier: z.string() }),
   // As raw bytes, because the signature covers them; missing fields mean the whole project.
   body: { schema: z.unknown(), contentTypes: 'any' },
   answers: { 204: { description: 'The check is stored and will run' }, ...errorAnswers(403, 503) },

@@ -7,8 +7,6 @@ import { Email, NewUserName, RoleNames, UserEntry, UserName } from '#model/user'
 
 /** Users of a tenant. Contract 2. */
 
-const user = z.object({ name: UserName })
-
 /** An invitation. The code is shown once; anyone who has it can set the password. */
 export const Invitation = z.object({
   name: UserName,
@@ -72,7 +70,6 @@ export const readUser = defineRoute('readUser', {
   route: 'GET /iam/users/:name',
   summary: 'Read a user',
   access: { resource: 'users', action: 'read', within: 'tenant' },
-  parameters: user,
   query: TenantQuery,
   answers: { 200: { description: 'The user', schema: UserEntry }, ...notModified },
   example: { parameters: { name: 'ann' }, status: 200, answer: exampleUser },
@@ -82,7 +79,6 @@ export const updateUser = defineRoute('updateUser', {
   route: 'PATCH /iam/users/:name',
   summary: 'Change address, roles or state; disabling ends every session at once',
   access: { resource: 'users', action: 'update', within: 'tenant' },
-  parameters: user,
   query: TenantQuery,
   body: {
     schema: z.strictObject({
@@ -104,7 +100,6 @@ export const deleteUser = defineRoute('deleteUser', {
   route: 'DELETE /iam/users/:name',
   summary: 'Delete a user; every session ends at once',
   access: { resource: 'users', action: 'delete', within: 'tenant' },
-  parameters: user,
   query: TenantQuery,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
   example: { parameters: { name: 'ann' }, status: 204 },
@@ -115,7 +110,6 @@ export const renewUserCode = defineRoute('renewUserCode', {
   summary: 'Create a code for a new password; the old password works until the code is used, older codes do not',
   access: { resource: 'users', action: 'update', within: 'tenant' },
   isSecret: true,
-  parameters: user,
   query: TenantQuery,
   body: { schema: z.strictObject({ resetTwoFactor: z.boolean().optional() }).optional() },
   answers: { 200: { description: 'The code, shown once', schema: Invitation } },

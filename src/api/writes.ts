@@ -3,7 +3,7 @@ import { pageFields } from '#api/fields'
 import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { ActionBody, ActionEntry, zeroCounts } from '#model/action'
-import { DeviceIdentifier, PropertyId, ServerMadeId, ServiceIdentifier } from '#model/identifier'
+import { PropertyId, ServerMadeId } from '#model/identifier'
 import { PropertyWrites } from '#model/property-write'
 
 /** Writes to properties of a device, in both groupings. §1.1, contract 3.5. */
@@ -11,7 +11,6 @@ import { PropertyWrites } from '#model/property-write'
 /** About as much as devices accept in one message. */
 const writeBytesMax = 256 * 1024
 
-const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const update = { resource: 'service', action: 'update', within: 'service of device' } as const
 
 /** The results, one for each property, in the order of the body. */
@@ -56,7 +55,6 @@ const example = {
 const write = {
   summary: 'Write properties of one service of a device',
   access: update,
-  parameters: deviceService,
   query: WriteQuery,
   body,
   answers,
@@ -94,7 +92,6 @@ export const readAction = defineRoute('readAction', {
   route: 'GET /devices/actions/:actionId',
   summary: 'Read an action and its outcome for each device',
   access: { resource: 'service', action: 'read', within: 'tenant' },
-  parameters: z.object({ actionId: ServerMadeId }),
   query: z.object(pageFields),
   answers: { 200: { description: 'The action', schema: ActionEntry }, ...errorAnswers(503) },
   example: {
