@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import * as alarmsApi from '#api/alarms'
+import { chapters } from '#api/chapters'
 import {
   booleanField,
   cursorField,
@@ -9,9 +9,6 @@ import {
   limitField,
   limitMax,
 } from '#api/fields'
-import * as functionsApi from '#api/functions'
-import * as healthApi from '#api/health'
-import * as historyApi from '#api/history'
 import {
   type JsonSchema,
   noteReference,
@@ -20,13 +17,8 @@ import {
   type SchemaNote,
 } from '#api/json-schema'
 import * as answersApi from '#api/route-entry'
-import * as secondFactorsApi from '#api/second-factors'
-import * as sessionsApi from '#api/sessions'
-import * as signInApi from '#api/sign-in'
 import * as stateApi from '#api/state-shape'
-import * as projectsApi from '#api/update-projects'
-import * as usersApi from '#api/users'
-import * as writesApi from '#api/writes'
+import { indexField } from '#api/update-projects'
 import * as action from '#model/action'
 import * as alarm from '#model/alarm'
 import * as condition from '#model/condition'
@@ -171,7 +163,7 @@ const notes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType, SchemaNote>
   // Fields of queries are sent as text, and have another type.
   [booleanField, { type: 'boolean' }],
   [depthField, { type: 'integer', minimum: 0 }],
-  [projectsApi.indexField, { type: 'integer', minimum: 0, maximum: linkMessage.firmwareIndexMax }],
+  [indexField, { type: 'integer', minimum: 0, maximum: linkMessage.firmwareIndexMax }],
   [limitField, { type: 'integer', minimum: 1, maximum: limitMax }],
   [cursorField, 'From the `Link` header of the previous page.'],
   [deviceIdentifiersField, { type: 'array', items: noteReference('DeviceIdentifier'), maxItems: 10_000 }],
@@ -211,16 +203,7 @@ const modules: readonly object[] = [
   linkMessage,
   answersApi,
   stateApi,
-  writesApi,
-  alarmsApi,
-  functionsApi,
-  usersApi,
-  signInApi,
-  secondFactorsApi,
-  sessionsApi,
-  projectsApi,
-  healthApi,
-  historyApi,
+  ...chapters.flatMap(({ modules }): readonly object[] => modules),
 ]
 
 /**
