@@ -76,7 +76,7 @@ export const listAlarms = defineRoute('listAlarms', {
   access: { resource: 'alarms', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Alarms', schema: z.array(AlarmEntry) } },
-  example: { status: 200, answer: [example] },
+  example: { answer: [example] },
 })
 
 export const createAlarm = defineRoute('createAlarm', {
@@ -85,7 +85,7 @@ export const createAlarm = defineRoute('createAlarm', {
   access: { resource: 'alarms', action: 'create', within: 'tenant' },
   body: { schema: AlarmBody, acceptsNames: true },
   answers: { 201: { description: 'Created', schema: AlarmEntry }, ...errorAnswers(404, 409, 429) },
-  example: { body, status: 201, answer: example },
+  example: { body, answer: example },
 })
 
 export const readAlarm = defineRoute('readAlarm', {
@@ -93,7 +93,7 @@ export const readAlarm = defineRoute('readAlarm', {
   summary: 'Read an alarm',
   access: { resource: 'alarms', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...notModified },
-  example: { parameters: { alarmId: exampleAlarm }, status: 200, answer: example },
+  example: { parameters: { alarmId: exampleAlarm }, answer: example },
 })
 
 export const putAlarm = defineRoute('putAlarm', {
@@ -105,7 +105,7 @@ export const putAlarm = defineRoute('putAlarm', {
     200: { description: 'The alarm', schema: changeAnswer(AlarmEntry, 'resourceIdentifier') },
     ...errorAnswers(409, 412, 429),
   },
-  example: { parameters: { alarmId: exampleAlarm }, body, status: 200, answer: example },
+  example: { parameters: { alarmId: exampleAlarm }, body, answer: example },
 })
 
 export const deleteAlarm = defineRoute('deleteAlarm', {
@@ -113,7 +113,7 @@ export const deleteAlarm = defineRoute('deleteAlarm', {
   summary: 'Delete an alarm; it ends on all devices',
   access: { resource: 'alarms', action: 'delete', within: 'tenant' },
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(412) },
-  example: { parameters: { alarmId: exampleAlarm }, status: 204 },
+  example: { parameters: { alarmId: exampleAlarm } },
 })
 
 export const listAlarmStatus = defineRoute('listAlarmStatus', {
@@ -123,11 +123,7 @@ export const listAlarmStatus = defineRoute('listAlarmStatus', {
   hasPosition: true,
   query: AlarmStatusQuery,
   answers: { 200: { description: 'A row for each alarm and device', schema: z.array(AlarmStatusRow) } },
-  example: {
-    query: { active: 'true' },
-    status: 200,
-    answer: [exampleStatus],
-  },
+  example: { query: { active: 'true' }, answer: [exampleStatus] },
 })
 
 export const acknowledgeAlarm = defineRoute('acknowledgeAlarm', {
@@ -145,7 +141,6 @@ export const acknowledgeAlarm = defineRoute('acknowledgeAlarm', {
   example: {
     parameters: { alarmId: exampleAlarm, deviceIdentifier: exampleDevice },
     body: { comment: 'A technician is on the way' },
-    status: 200,
     answer: {
       ...exampleStatus,
       acknowledged: { by: 'crn#user:5Tz8vKq3Mn', at: 1_790_000_060_000, comment: 'A technician is on the way' },
@@ -161,7 +156,6 @@ export const listAlarmHistory = defineRoute('listAlarmHistory', {
   answers: { 200: { description: 'Changes and acknowledgements', schema: z.array(AlarmHistoryRow) } },
   example: {
     query: { alarmId: exampleAlarm, from: '-7d', limit: '100' },
-    status: 200,
     answer: [
       {
         ...{ resourceIdentifier: `crn#alarm:${exampleAlarm}`, deviceIdentifier: exampleDevice },

@@ -36,7 +36,6 @@ export const listAudit = defineRoute('listAudit', {
   answers: { 200: { description: 'Changes and sign-ins', schema: z.array(AuditEntry) } },
   example: {
     query: { user: 'ann', from: '-7d', limit: '100' },
-    status: 200,
     answer: [
       {
         ...{ at: 1_790_000_000_000, user: 'crn#user:5Tz8vKq3Mn', name: 'ann', address: '192.0.2.7' },

@@ -17,5 +17,4 @@ export const readBackup = defineRoute('readBackup', {
     },
     ...errorAnswers(409, 503),
   },
-  example: { status: 200 },
 })

@@ -16,5 +16,5 @@ export const handOver = defineRoute('handOver', {
     404: { description: 'No running node has this name, or the server is not a node of a cluster', schema: ErrorBody },
     409: { description: 'The node is the owner, or another hand-over is in progress', schema: ErrorBody },
   },
-  example: { body: { node: 'b' }, status: 204 },
+  example: { body: { node: 'b' } },
 })

@@ -18,7 +18,7 @@ export const readOpenApi = defineRoute('readOpenApi', {
     ...notModified,
     ...errorAnswers(404),
   },
-  example: { status: 200, answer: { openapi: '3.1.1', info } },
+  example: { answer: { openapi: '3.1.1', info } },
 })
 
 export const readAsyncApi = defineRoute('readAsyncApi', {
@@ -33,7 +33,7 @@ export const readAsyncApi = defineRoute('readAsyncApi', {
     ...notModified,
     ...errorAnswers(404),
   },
-  example: { status: 200, answer: { asyncapi: '3.0.0', info } },
+  example: { answer: { asyncapi: '3.0.0', info } },
 })
 
 /** The common part of `info` in both documents. */

@@ -12,7 +12,6 @@ const body = { schema: PropertyWrites, bytesMax: bodyBytesMax }
 const description = 'The desired values of the service, by decimal propId'
 const example = {
   parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
-  status: 200,
   answer: { '8192': { value: 22.5, since: 1_790_000_000_000, status: 'PENDING' } },
 }
 
@@ -40,7 +39,7 @@ const remove = {
   summary: 'Remove all desired values of a service of a device',
   access: update,
   answers: { 204: { description: 'Removed' }, ...errorAnswers(503) },
-  example: { parameters: example.parameters, status: 204 },
+  example: { parameters: example.parameters },
 } as const
 
 const ofDevice = '/devices/:deviceIdentifier/services/:serviceIdentifier/desired'

@@ -32,7 +32,6 @@ export const listDevices = defineRoute('listDevices', {
   answers: { 200: { description: 'Devices', schema: z.array(DeviceEntry) }, ...notModified },
   example: {
     query: { depth: '2', filter: '{"!":{"==":[{"var":"status"},"idle"]}}' },
-    status: 200,
     answer: [{ deviceIdentifier: exampleDevice, services: [serviceExample] }],
   },
 })
@@ -54,7 +53,6 @@ export const createDevice = defineRoute('createDevice', {
   },
   example: {
     body: { deviceIdentifier: 'PUMP-7', meta: { location: 'Hall 3' } },
-    status: 201,
     answer: { deviceIdentifier: 'PUMP-7', secret: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
   },
 })
@@ -65,11 +63,7 @@ export const readDevice = defineRoute('readDevice', {
   access: { ...read, within: 'device' },
   query: StateQuery,
   answers: readAnswers('The device', DeviceEntry),
-  example: {
-    parameters: ofDevice,
-    status: 200,
-    answer: { deviceIdentifier: exampleDevice, services: [serviceExample] },
-  },
+  example: { parameters: ofDevice, answer: { deviceIdentifier: exampleDevice, services: [serviceExample] } },
 })
 
 export const readConnection = defineRoute('readConnection', {
@@ -83,7 +77,7 @@ export const readConnection = defineRoute('readConnection', {
     },
     404: notFound,
   },
-  example: { parameters: ofDevice, status: 200, answer: { protocol: null } },
+  example: { parameters: ofDevice, answer: { protocol: null } },
 })
 
 export const deleteDevice = defineRoute('deleteDevice', {
@@ -91,7 +85,7 @@ export const deleteDevice = defineRoute('deleteDevice', {
   summary: 'Delete a device with its state, metadata and credentials',
   access: { resource: 'device', action: 'delete', within: 'device' },
   answers: { 204: { description: 'Deleted' }, 404: notFound },
-  example: { parameters: ofDevice, status: 204 },
+  example: { parameters: ofDevice },
 })
 
 export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
@@ -102,7 +96,6 @@ export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
   answers: { 200: { description: 'The new secret, shown once', schema: DeviceSecret }, 404: notFound },
   example: {
     parameters: ofDevice,
-    status: 200,
     answer: { deviceIdentifier: exampleDevice, secret: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
   },
 })
@@ -133,7 +126,6 @@ export const setDeviceToken = defineRoute('setDeviceToken', {
   example: {
     parameters: ofDevice,
     body: { token: 'A1_TEST_TOKEN_OF_A_METER' },
-    status: 200,
     answer: { deviceIdentifier: exampleDevice, token: 'A1_TEST_TOKEN_OF_A_METER' },
   },
 })
@@ -144,7 +136,7 @@ export const listDeviceServices = defineRoute('listDeviceServices', {
   access: { ...read, within: 'device' },
   query: StateQuery,
   answers: readAnswers('Services', DeviceEntry.shape.services.unwrap()),
-  example: { parameters: ofDevice, status: 200, answer: [serviceExample] },
+  example: { parameters: ofDevice, answer: [serviceExample] },
 })
 
 export const readDeviceService = defineRoute('readDeviceService', {
@@ -153,7 +145,7 @@ export const readDeviceService = defineRoute('readDeviceService', {
   access: { ...read, within: 'service of device' },
   query: StateQuery,
   answers: readAnswers('The service', DeviceEntry.shape.services.unwrap().element),
-  example: { parameters: ofDeviceService, status: 200, answer: serviceExample },
+  example: { parameters: ofDeviceService, answer: serviceExample },
 })
 
 export const readDeviceProperties = defineRoute('readDeviceProperties', {
@@ -162,7 +154,7 @@ export const readDeviceProperties = defineRoute('readDeviceProperties', {
   access: { ...read, within: 'service of device' },
   query: StateQuery,
   answers: readAnswers('Properties', Properties),
-  example: { parameters: ofDeviceService, status: 200, answer: { '8192': exampleProperty } },
+  example: { parameters: ofDeviceService, answer: { '8192': exampleProperty } },
 })
 
 /** The same state by service. §2.3. */
@@ -176,11 +168,7 @@ export const listServices = defineRoute('listServices', {
   hasPosition: true,
   query: ListQuery,
   answers: { 200: { description: 'Services', schema: z.array(ServiceEntry) }, ...notModified },
-  example: {
-    query: { depth: '2' },
-    status: 200,
-    answer: [{ serviceIdentifier: exampleService, devices: [deviceExample] }],
-  },
+  example: { query: { depth: '2' }, answer: [{ serviceIdentifier: exampleService, devices: [deviceExample] }] },
 })
 
 export const readService = defineRoute('readService', {
@@ -191,7 +179,6 @@ export const readService = defineRoute('readService', {
   answers: readAnswers('The service', ServiceEntry),
   example: {
     parameters: { serviceIdentifier: exampleService },
-    status: 200,
     answer: { serviceIdentifier: exampleService, devices: [deviceExample] },
   },
 })
@@ -202,7 +189,7 @@ export const listServiceDevices = defineRoute('listServiceDevices', {
   access: { ...read, within: 'service' },
   query: StateQuery,
   answers: readAnswers('Devices', ServiceEntry.shape.devices.unwrap()),
-  example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: [deviceExample] },
+  example: { parameters: { serviceIdentifier: exampleService }, answer: [deviceExample] },
 })
 
 export const readServiceDevice = defineRoute('readServiceDevice', {
@@ -211,7 +198,7 @@ export const readServiceDevice = defineRoute('readServiceDevice', {
   access: { ...read, within: 'service of device' },
   query: StateQuery,
   answers: readAnswers('The device', ServiceEntry.shape.devices.unwrap().element),
-  example: { parameters: ofDeviceService, status: 200, answer: deviceExample },
+  example: { parameters: ofDeviceService, answer: deviceExample },
 })
 
 export const readServiceProperties = defineRoute('readServiceProperties', {
@@ -220,5 +207,5 @@ export const readServiceProperties = defineRoute('readServiceProperties', {
   access: { ...read, within: 'service of device' },
   query: StateQuery,
   answers: readAnswers('Properties', Properties),
-  example: { parameters: ofDeviceService, status: 200, answer: { '8192': exampleProperty } },
+  example: { parameters: ofDeviceService, answer: { '8192': exampleProperty } },
 })

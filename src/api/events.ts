@@ -9,7 +9,7 @@ export const createTicket = defineRoute('createTicket', {
   access: 'session',
   isSecret: true,
   answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) } },
-  example: { status: 200, answer: { ticket: 'Zm9vYmFyYmF6Zm9vYmFyYmF6' } },
+  example: { answer: { ticket: 'Zm9vYmFyYmF6Zm9vYmFyYmF6' } },
 })
 
 const names = z

@@ -86,7 +86,7 @@ export const listFunctions = defineRoute('listFunctions', {
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Functions', schema: z.array(FunctionEntry) } },
-  example: { status: 200, answer: [example] },
+  example: { answer: [example] },
 })
 
 export const createFunction = defineRoute('createFunction', {
@@ -95,7 +95,7 @@ export const createFunction = defineRoute('createFunction', {
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: FunctionBody, acceptsNames: true },
   answers: { 201: { description: 'Created', schema: FunctionEntry }, ...errorAnswers(404, 409) },
-  example: { body, status: 201, answer: example },
+  example: { body, answer: example },
 })
 
 export const readFunction = defineRoute('readFunction', {
@@ -103,7 +103,7 @@ export const readFunction = defineRoute('readFunction', {
   summary: 'Read a function',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The function', schema: FunctionEntry }, ...notModified },
-  example: { parameters: { functionId: exampleFunction }, status: 200, answer: example },
+  example: { parameters: { functionId: exampleFunction }, answer: example },
 })
 
 export const updateFunction = defineRoute('updateFunction', {
@@ -115,7 +115,7 @@ export const updateFunction = defineRoute('updateFunction', {
     200: { description: 'The function', schema: changeAnswer(FunctionEntry, 'resourceIdentifier') },
     ...errorAnswers(409, 412),
   },
-  example: { parameters: { functionId: exampleFunction }, body, status: 200, answer: example },
+  example: { parameters: { functionId: exampleFunction }, body, answer: example },
 })
 
 export const deleteFunction = defineRoute('deleteFunction', {
@@ -123,7 +123,7 @@ export const deleteFunction = defineRoute('deleteFunction', {
   summary: 'Delete a function; its subscriptions end',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(412) },
-  example: { parameters: { functionId: exampleFunction }, status: 204 },
+  example: { parameters: { functionId: exampleFunction } },
 })
 
 export const listDeliveries = defineRoute('listDeliveries', {
@@ -133,7 +133,6 @@ export const listDeliveries = defineRoute('listDeliveries', {
   answers: { 200: { description: 'Webhooks', schema: z.array(WebhookDelivery) } },
   example: {
     parameters: { functionId: exampleFunction },
-    status: 200,
     answer: [
       {
         id: 'msg_AAAvYmFyYmF6cXV4eHl6ew',
@@ -165,7 +164,6 @@ export const testFunction = defineRoute('testFunction', {
   example: {
     parameters: { functionId: exampleFunction },
     body: { sample: { deviceIdentifier: exampleDevice, value: 31.5, previous: 29, locale: 'de-CH' } },
-    status: 200,
     answer: {
       path: ['heat', 'hot', 'hourly', 'tell'],
       stopped: [],

@@ -20,7 +20,7 @@ export const listGroups = defineRoute('listGroups', {
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Groups', schema: z.array(GroupEntry) } },
-  example: { status: 200, answer: [example] },
+  example: { answer: [example] },
 })
 
 export const createGroup = defineRoute('createGroup', {
@@ -29,7 +29,7 @@ export const createGroup = defineRoute('createGroup', {
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: GroupBody },
   answers: { 201: { description: 'Created', schema: GroupEntry }, ...errorAnswers(404, 409) },
-  example: { body, status: 201, answer: example },
+  example: { body, answer: example },
 })
 
 export const readGroup = defineRoute('readGroup', {
@@ -37,7 +37,7 @@ export const readGroup = defineRoute('readGroup', {
   summary: 'Read a group',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The group', schema: GroupEntry }, ...notModified },
-  example: { parameters: { groupId: exampleGroup }, status: 200, answer: example },
+  example: { parameters: { groupId: exampleGroup }, answer: example },
 })
 
 export const updateGroup = defineRoute('updateGroup', {
@@ -49,7 +49,7 @@ export const updateGroup = defineRoute('updateGroup', {
     200: { description: 'The group', schema: changeAnswer(GroupEntry, 'resourceIdentifier') },
     ...errorAnswers(409, 412),
   },
-  example: { parameters: { groupId: exampleGroup }, body, status: 200, answer: example },
+  example: { parameters: { groupId: exampleGroup }, body, answer: example },
 })
 
 export const deleteGroup = defineRoute('deleteGroup', {
@@ -57,5 +57,5 @@ export const deleteGroup = defineRoute('deleteGroup', {
   summary: 'Delete a group that no alarm, function or role names',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
-  example: { parameters: { groupId: exampleGroup }, status: 204 },
+  example: { parameters: { groupId: exampleGroup } },
 })

@@ -21,7 +21,7 @@ export const readHealth = defineRoute('readHealth', {
     200: { description: 'The server answers', schema: z.object({ status: z.literal('ok') }) },
     ...errorAnswers(503),
   },
-  example: { status: 200, answer: { status: 'ok' } },
+  example: { answer: { status: 'ok' } },
 })
 
 const bytes = z.int().min(0)
@@ -67,7 +67,6 @@ export const readHealthStatus = defineRoute('readHealthStatus', {
   access: { resource: 'health', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The status', schema: HealthStatus } },
   example: {
-    status: 200,
     answer: {
       cpu: { cpuUsagePercent: [12.5, 3.1], cpuAverageUsagePercent: 7.8 },
       memory: { freeMemoryBytes: 1, totalMemoryBytes: 2, freeMemoryPercent: 50, processMemoryBytes: 1 },

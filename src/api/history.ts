@@ -129,7 +129,6 @@ const route = {
 const example = {
   parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
   query: { from: '-1h', interval: '5m' },
-  status: 200,
   answer: {
     from: 1_789_999_200_000,
     to: 1_790_002_800_000,
@@ -170,7 +169,6 @@ export const readStatusHistory = defineRoute('readStatusHistory', {
   answers: { ...route.answers, 200: { description: 'The changes, in order', schema: StatusHistory } },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
-    status: 200,
     answer: { from: 1_789_999_200_000, to: 1_790_002_800_000, time: [1_790_000_100_000], status: ['online'] },
   },
 })
@@ -231,12 +229,7 @@ export const AcrossHistoryQuestion = z.strictObject({
 })
 export type AcrossHistoryQuestion = z.infer<typeof AcrossHistoryQuestion>
 
-export const SeriesHistory = z.object({
-  from: time,
-  to: time,
-  interval: z.int().optional(),
-  tz: z.string().optional(),
-  gaps: z.array(Span),
+export const SeriesHistory = ServiceHistory.extend({
   series: z.array(HistorySeries.extend({ deviceIdentifier: z.string(), serviceIdentifier: z.string() })),
   /** The span of the next page of points, if there is one. */
   next: Span.optional(),
@@ -272,7 +265,6 @@ export const queryHistory = defineRoute('queryHistory', {
       interval: '1h',
       from: '-1h',
     },
-    status: 200,
     answer: {
       from: 1_789_999_200_000,
       to: 1_790_002_800_000,
@@ -315,7 +307,6 @@ export const exportHistory = defineRoute('exportHistory', {
   },
   example: {
     query: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService, format: 'csv', from: '-1h' },
-    status: 200,
   },
 })
 
@@ -344,7 +335,6 @@ export const importHistory = defineRoute('importHistory', {
   },
   example: {
     body: `deviceIdentifier,serviceIdentifier,propId,time,value\n${exampleDevice},${exampleService},0x2000,2020-01-01T00:00:00Z,21.5\n`,
-    status: 200,
     answer: { rows: 1, stored: 0, rejected: { unknown: 0, invalid: 0, old: 1 }, details: [] },
   },
 })
@@ -358,5 +348,4 @@ export const compactHistory = defineRoute('compactHistory', {
     404: { description: 'History is off', schema: ErrorBody },
     ...errorAnswers(503),
   },
-  example: { status: 204 },
 })

@@ -30,7 +30,6 @@ export const listApiKeys = defineRoute('listApiKeys', {
   query: TenantQuery,
   answers: { 200: { description: 'Keys', schema: z.array(ApiKeyEntry) } },
   example: {
-    status: 200,
     answer: [
       {
         id: '4Qm8sUx2Bw',
@@ -58,7 +57,6 @@ export const createApiKey = defineRoute('createApiKey', {
   },
   example: {
     body: { name: 'Reporting', roles: ['viewer'] },
-    status: 201,
     answer: { id: '4Qm8sUx2Bw', key: 'default.4Qm8sUx2Bw.Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
   },
 })
@@ -69,7 +67,7 @@ export const deleteApiKey = defineRoute('deleteApiKey', {
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   query: TenantQuery,
   answers: { 204: { description: 'Ended' } },
-  example: { parameters: { id: '4Qm8sUx2Bw' }, status: 204 },
+  example: { parameters: { id: '4Qm8sUx2Bw' } },
 })
 
 /** Provisioning keys, with which gateways register devices and send their reports. Contract 2, 7. */
@@ -94,7 +92,6 @@ export const listProvisioningKeys = defineRoute('listProvisioningKeys', {
   query: TenantQuery,
   answers: { 200: { description: 'Keys', schema: z.array(ProvisioningKeyEntry) } },
   example: {
-    status: 200,
     answer: [
       {
         id: '6Rk2vNd8Yj',
@@ -127,7 +124,6 @@ export const createProvisioningKey = defineRoute('createProvisioningKey', {
   },
   example: {
     body: { name: 'Hall 3', maxDevices: 200 },
-    status: 201,
     answer: { id: '6Rk2vNd8Yj', key: '6Rk2vNd8Yj.Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
   },
 })
@@ -138,7 +134,7 @@ export const deleteProvisioningKey = defineRoute('deleteProvisioningKey', {
   access: { resource: 'device', action: 'delete', within: 'tenant' },
   query: TenantQuery,
   answers: { 204: { description: 'Ended' } },
-  example: { parameters: { id: '6Rk2vNd8Yj' }, status: 204 },
+  example: { parameters: { id: '6Rk2vNd8Yj' } },
 })
 
 /** The keys that sign tokens. Contract 2, Tokens. */
@@ -156,7 +152,7 @@ export const listSigningKeys = defineRoute('listSigningKeys', {
   summary: 'List the keys that sign tokens, and earlier ones',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'Keys', schema: z.array(SigningKeyEntry) } },
-  example: { status: 200, answer: [exampleSigningKey] },
+  example: { answer: [exampleSigningKey] },
 })
 
 export const rotateSigningKey = defineRoute('rotateSigningKey', {
@@ -164,5 +160,5 @@ export const rotateSigningKey = defineRoute('rotateSigningKey', {
   summary: 'Sign with a new key from now on; no session ends',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },
   answers: { 201: { description: 'The new key', schema: SigningKeyEntry }, ...errorAnswers(409) },
-  example: { status: 201, answer: exampleSigningKey },
+  example: { answer: exampleSigningKey },
 })

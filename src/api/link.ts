@@ -19,6 +19,5 @@ export const postLink = defineRoute('postLink', {
       services: [{ serviceIdentifier: exampleService, properties: [{ propId: 8192, type: 'FLOAT' }] }],
       updates: [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }],
     },
-    status: 204,
   },
 })

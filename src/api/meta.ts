@@ -30,7 +30,7 @@ export const listMeta = defineRoute('listMeta', {
     deviceIdentifier: deviceIdentifiersField.optional(),
   }),
   answers: { 200: { description: 'Records', schema: z.array(MetaRecord) } },
-  example: { query: { depth: '1' }, status: 200, answer: [example] },
+  example: { query: { depth: '1' }, answer: [example] },
 })
 
 export const readMeta = defineRoute('readMeta', {
@@ -40,7 +40,7 @@ export const readMeta = defineRoute('readMeta', {
   hasEntityTag: true,
   query: z.object({ depth: depthField.optional() }),
   answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound },
-  example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
+  example: { parameters: { deviceIdentifier: exampleDevice }, answer: example },
 })
 
 export const patchMeta = defineRoute('patchMeta', {
@@ -54,12 +54,7 @@ export const patchMeta = defineRoute('patchMeta', {
     409: { description: 'The device would exceed its memory limit', schema: ErrorBody },
     ...errorAnswers(412, 429),
   },
-  example: {
-    parameters: { deviceIdentifier: exampleDevice },
-    body: { location: { floor: 2 } },
-    status: 200,
-    answer: example,
-  },
+  example: { parameters: { deviceIdentifier: exampleDevice }, body: { location: { floor: 2 } }, answer: example },
 })
 
 export const deleteMetaKey = defineRoute('deleteMetaKey', {
@@ -67,5 +62,5 @@ export const deleteMetaKey = defineRoute('deleteMetaKey', {
   summary: 'Delete one key of the metadata of a device',
   access: { resource: 'meta', action: 'update', within: 'device' },
   answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(412) },
-  example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' }, status: 204 },
+  example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' } },
 })

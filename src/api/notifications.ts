@@ -26,7 +26,7 @@ export const listSubscriptions = defineRoute('listSubscriptions', {
   hasPosition: true,
   query: z.object(pageFields),
   answers: { 200: { description: 'Subscriptions', schema: z.array(SubscriptionEntry) } },
-  example: { status: 200, answer: [example] },
+  example: { answer: [example] },
 })
 
 export const subscribe = defineRoute('subscribe', {
@@ -43,7 +43,7 @@ export const subscribe = defineRoute('subscribe', {
     },
     409: { description: 'The caller is subscribed to this topic over this transport' },
   },
-  example: { body, status: 201, answer: { resourceIdentifier: example.resourceIdentifier } },
+  example: { body, answer: { resourceIdentifier: example.resourceIdentifier } },
 })
 
 export const updateSubscription = defineRoute('updateSubscription', {
@@ -53,12 +53,7 @@ export const updateSubscription = defineRoute('updateSubscription', {
   areParameterFaultsShown: true,
   body: { schema: LocalePatch },
   answers: { 200: { description: 'The subscription', schema: SubscriptionEntry }, 404: notFound },
-  example: {
-    parameters: { subscriptionId: exampleSubscription },
-    body: { locale: 'de-CH' },
-    status: 200,
-    answer: example,
-  },
+  example: { parameters: { subscriptionId: exampleSubscription }, body: { locale: 'de-CH' }, answer: example },
 })
 
 export const unsubscribe = defineRoute('unsubscribe', {
@@ -67,7 +62,7 @@ export const unsubscribe = defineRoute('unsubscribe', {
   access: { resource: 'notifications', action: 'delete', within: 'tenant' },
   areParameterFaultsShown: true,
   answers: { 204: { description: 'Ended' }, 404: notFound },
-  example: { parameters: { subscriptionId: exampleSubscription }, status: 204 },
+  example: { parameters: { subscriptionId: exampleSubscription } },
 })
 
 /** Ends a subscription from a link in a mail, without authentication. RFC 2369, RFC 8058. */
@@ -90,7 +85,7 @@ export const readUnsubscribe = defineRoute('readUnsubscribe', {
   summary:
     'Read a page with a button that ends the subscription; reading it changes nothing, because programs follow links',
   answers: { 200: { description: 'The page', contentType: 'text/html' }, 403: forbidden },
-  example: { ...linkExample, status: 200 },
+  example: linkExample,
 })
 
 export const unsubscribeByLink = defineRoute('unsubscribeByLink', {
@@ -134,7 +129,6 @@ export const readOutbox = defineRoute('readOutbox', {
   access: { resource: 'notifications', action: 'update', within: 'tenant' },
   answers: { 200: { description: 'The counts', schema: Outbox } },
   example: {
-    status: 200,
     answer: {
       waiting: { requests: 2, subscribers: 1 },
       sent: 118,

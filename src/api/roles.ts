@@ -14,7 +14,7 @@ export const listRoles = defineRoute('listRoles', {
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   query: TenantQuery,
   answers: { 200: { description: 'Roles', schema: z.array(RoleEntry) } },
-  example: { status: 200, answer: [example] },
+  example: { answer: [example] },
 })
 
 export const readRole = defineRoute('readRole', {
@@ -23,7 +23,7 @@ export const readRole = defineRoute('readRole', {
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   query: TenantQuery,
   answers: { 200: { description: 'The role', schema: RoleEntry }, ...notModified },
-  example: { parameters: { role: 'ops' }, status: 200, answer: example },
+  example: { parameters: { role: 'ops' }, answer: example },
 })
 
 export const putRole = defineRoute('putRole', {
@@ -33,7 +33,7 @@ export const putRole = defineRoute('putRole', {
   query: TenantQuery,
   body: { schema: RoleGrants },
   answers: { 200: { description: 'The role', schema: RoleEntry }, ...errorAnswers(409, 412) },
-  example: { parameters: { role: 'ops' }, body: { grants: [grant] }, status: 200, answer: example },
+  example: { parameters: { role: 'ops' }, body: { grants: [grant] }, answer: example },
 })
 
 export const deleteRole = defineRoute('deleteRole', {
@@ -42,5 +42,5 @@ export const deleteRole = defineRoute('deleteRole', {
   access: { resource: 'roles', action: 'delete', within: 'tenant' },
   query: TenantQuery,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
-  example: { parameters: { role: 'ops' }, status: 204 },
+  example: { parameters: { role: 'ops' } },
 })

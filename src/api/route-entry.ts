@@ -129,7 +129,8 @@ interface RouteDetails<
   readonly body?: RouteBody<B>
   /** The errors that follow from the other fields are added: see `usualAnswers`. */
   readonly answers: A
-  readonly example: RouteExample
+  /** Default of `status`: the first of `answers`. */
+  readonly example?: Partial<RouteExample>
 }
 
 /** A route of the API. The router, tests, the API description and the client library read it. */
@@ -143,6 +144,7 @@ export interface RouteEntry<
 > extends RouteDetails<Path, P, Q, B, A> {
   readonly name: string
   readonly method: M
+  readonly example: RouteExample
   /** With parameters as `:name`. In the API: the part after `/api/v1`. */
   readonly path: Path
 }
@@ -167,7 +169,9 @@ export function defineRoute<
   const path = route.slice(space + 1) as Path
   const parameters = details.parameters ?? (parametersOf(path) as P | undefined)
   const answers = { ...usualAnswers({ ...details, parameters }), ...details.answers }
-  return { name, method: route.slice(0, space) as M, path, ...details, ...(parameters && { parameters }), answers }
+  const example = { status: Number(Object.keys(details.answers)[0]), ...details.example }
+  const method = route.slice(0, space) as M
+  return { name, method, path, ...details, ...(parameters && { parameters }), answers, example }
 }
 
 function parametersOf(path: string): z.ZodType | undefined {

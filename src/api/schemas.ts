@@ -28,7 +28,7 @@ export const listSchemas = defineRoute('listSchemas', {
   hasPosition: true,
   query: z.object({ depth: depthField.optional(), ...pageFields }),
   answers: { 200: { description: 'Schemas', schema: z.array(SchemaEntry) }, ...notModified },
-  example: { query: { depth: '1' }, status: 200, answer: [example] },
+  example: { query: { depth: '1' }, answer: [example] },
 })
 
 export const readSchema = defineRoute('readSchema', {
@@ -36,7 +36,7 @@ export const readSchema = defineRoute('readSchema', {
   summary: 'Read the schema of a service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
   answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...notModified },
-  example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: example },
+  example: { parameters: { serviceIdentifier: exampleService }, answer: example },
 })
 
 export const putSchema = defineRoute('putSchema', {
@@ -45,7 +45,7 @@ export const putSchema = defineRoute('putSchema', {
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
   body: { schema: ServiceSchema },
   answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...errorAnswers(412, 429) },
-  example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
+  example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, answer: example },
 })
 
 export const deleteSchema = defineRoute('deleteSchema', {
@@ -53,5 +53,5 @@ export const deleteSchema = defineRoute('deleteSchema', {
   summary: 'Delete the schema of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
   answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(412) },
-  example: { parameters: { serviceIdentifier: exampleService }, status: 204 },
+  example: { parameters: { serviceIdentifier: exampleService } },
 })

@@ -28,7 +28,7 @@ export const useTotp = defineRoute('useTotp', {
   summary: 'Complete a sign-in with a one-time code',
   body: { schema: WithCode },
   answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(429, 503) },
-  example: { body: { token, code: '492039' }, status: 200, answer: examplePair },
+  example: { body: { token, code: '492039' }, answer: examplePair },
 })
 
 export const useRecoveryCode = defineRoute('useRecoveryCode', {
@@ -37,7 +37,7 @@ export const useRecoveryCode = defineRoute('useRecoveryCode', {
   summary: 'Complete a sign-in with a recovery code, which is valid once',
   body: { schema: WithCode },
   answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(429, 503) },
-  example: { body: { token, code: 'ABCD-EFGH-IJKL-MNOP' }, status: 200, answer: examplePair },
+  example: { body: { token, code: 'ABCD-EFGH-IJKL-MNOP' }, answer: examplePair },
 })
 
 export const enrollTotp = defineRoute('enrollTotp', {
@@ -51,7 +51,6 @@ export const enrollTotp = defineRoute('enrollTotp', {
   },
   example: {
     body: { password: 'correct horse battery' },
-    status: 200,
     answer: {
       secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
       otpauthUri: 'otpauth://totp/device-data-backend:ann?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
@@ -78,11 +77,7 @@ export const activateTotp = defineRoute('activateTotp', {
     },
     ...errorAnswers(403, 429, 503),
   },
-  example: {
-    body: { token, code: '492039' },
-    status: 200,
-    answer: { recoveryCodes: ['ABCD-EFGH-IJKL-MNOP'], ...examplePair },
-  },
+  example: { body: { token, code: '492039' }, answer: { recoveryCodes: ['ABCD-EFGH-IJKL-MNOP'], ...examplePair } },
 })
 
 export const removeTotp = defineRoute('removeTotp', {
@@ -91,5 +86,5 @@ export const removeTotp = defineRoute('removeTotp', {
   summary: 'Turn off one-time codes; the other sessions end',
   body: { schema: z.strictObject(confirmationFields).optional() },
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(403, 404, 409, 429, 503) },
-  example: { body: { password: 'correct horse battery' }, status: 204 },
+  example: { body: { password: 'correct horse battery' } },
 })

@@ -35,7 +35,7 @@ export const listSessions = defineRoute('listSessions', {
   summary: `List the caller's own sessions`,
   access: 'user',
   answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) } },
-  example: { status: 200, answer: [example] },
+  example: { answer: [example] },
 })
 
 export const endSession = defineRoute('endSession', {
@@ -43,7 +43,7 @@ export const endSession = defineRoute('endSession', {
   summary: `End one of the caller's own sessions`,
   access: 'user',
   answers: { 204: { description: 'Ended' }, ...errorAnswers(404) },
-  example: { parameters: { id: example.id }, status: 204 },
+  example: { parameters: { id: example.id } },
 })
 
 export const changePassword = defineRoute('changePassword', {
@@ -53,7 +53,7 @@ export const changePassword = defineRoute('changePassword', {
   isSecret: true,
   body: { schema: z.strictObject({ current: SubmittedPassword, password: Password }) },
   answers: { 204: { description: 'Changed' }, ...errorAnswers(429, 503) },
-  example: { body: { current: 'correct horse battery', password: 'staple battery horse' }, status: 204 },
+  example: { body: { current: 'correct horse battery', password: 'staple battery horse' } },
 })
 
 export const changeEmail = defineRoute('changeEmail', {
@@ -63,7 +63,7 @@ export const changeEmail = defineRoute('changeEmail', {
   isSecret: true,
   body: { schema: z.strictObject({ current: SubmittedPassword, email: Email.nullable() }) },
   answers: { 204: { description: 'Changed' }, ...errorAnswers(409, 429, 503) },
-  example: { body: { current: 'correct horse battery', email: null }, status: 204 },
+  example: { body: { current: 'correct horse battery', email: null } },
 })
 
 export const listUserSessions = defineRoute('listUserSessions', {
@@ -72,7 +72,7 @@ export const listUserSessions = defineRoute('listUserSessions', {
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: TenantQuery,
   answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) } },
-  example: { parameters: { name: 'ann' }, status: 200, answer: [{ ...example, isCurrent: false }] },
+  example: { parameters: { name: 'ann' }, answer: [{ ...example, isCurrent: false }] },
 })
 
 export const endUserSessions = defineRoute('endUserSessions', {
@@ -81,7 +81,7 @@ export const endUserSessions = defineRoute('endUserSessions', {
   access: { resource: 'users', action: 'update', within: 'tenant' },
   query: TenantQuery,
   answers: { 204: { description: 'Ended' } },
-  example: { parameters: { name: 'ann' }, status: 204 },
+  example: { parameters: { name: 'ann' } },
 })
 
 export const endUserSession = defineRoute('endUserSession', {
@@ -90,7 +90,7 @@ export const endUserSession = defineRoute('endUserSession', {
   access: { resource: 'users', action: 'update', within: 'tenant' },
   query: TenantQuery,
   answers: { 204: { description: 'Ended' } },
-  example: { parameters: { name: 'ann', id: example.id }, status: 204 },
+  example: { parameters: { name: 'ann', id: example.id } },
 })
 
 /** The caller of a request. Contract 2. */
@@ -114,7 +114,6 @@ export const readMe = defineRoute('readMe', {
     },
   },
   example: {
-    status: 200,
     answer: {
       name: 'anonymous',
       tenant: 'default',

@@ -28,7 +28,7 @@ export const readToken = defineRoute('readToken', {
     200: { description: 'The token', schema: z.union([BasicTokenPair, BasicToken]) },
     ...errorAnswers(401, 429, 503),
   },
-  example: { query: { scope: 'offline' }, status: 200, answer: exampleBasicPair },
+  example: { query: { scope: 'offline' }, answer: exampleBasicPair },
 })
 
 export const refreshToken = defineRoute('refreshToken', {
@@ -42,7 +42,6 @@ export const refreshToken = defineRoute('refreshToken', {
   example: {
     query: { grant_type: 'refresh_token' },
     body: { refreshToken: exampleBasicPair.refreshToken },
-    status: 200,
     answer: exampleBasicPair,
   },
 })
@@ -67,7 +66,6 @@ export const signUp = defineRoute('signUp', {
   },
   example: {
     body: { name: 'bob', code: '7bTq5mXwZr2NcVd9KpLhGf', password: 'correct horse battery' },
-    status: 201,
     answer: { name: 'bob' },
   },
 })
@@ -125,11 +123,7 @@ export const logIn = defineRoute('logIn', {
     ...errorAnswers(429, 503),
     409: { description: 'The address and password are valid in several tenants', schema: TenantConflict },
   },
-  example: {
-    body: { email: 'ann@acme.example', password: 'correct horse battery' },
-    status: 200,
-    answer: examplePair,
-  },
+  example: { body: { email: 'ann@acme.example', password: 'correct horse battery' }, answer: examplePair },
 })
 
 export const refreshSession = defineRoute('refreshSession', {
@@ -139,7 +133,7 @@ export const refreshSession = defineRoute('refreshSession', {
   isSecret: true,
   body: { schema: z.strictObject({ refreshToken: tokenField }) },
   answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(503) },
-  example: { body: { refreshToken: examplePair.refreshToken }, status: 200, answer: examplePair },
+  example: { body: { refreshToken: examplePair.refreshToken }, answer: examplePair },
 })
 
 export const logOut = defineRoute('logOut', {
@@ -150,7 +144,7 @@ export const logOut = defineRoute('logOut', {
   query: z.object({ all: booleanField.optional() }),
   body: { schema: z.strictObject({ refreshToken: tokenField.optional() }).optional() },
   answers: { 204: { description: 'Ended' }, ...errorAnswers(403, 503) },
-  example: { query: { all: 'true' }, status: 204 },
+  example: { query: { all: 'true' } },
 })
 
 /** The public keys of tokens, below `/api/v1` and at the root of the server. RFC 7517, §5.1.4, contract 2, Tokens. */
@@ -160,7 +154,6 @@ export const readJwks = defineRoute('readJwks', {
   access: 'none',
   answers: { 200: { description: 'Keys', schema: z.object({ keys: z.array(z.looseObject({ kid: z.string() })) }) } },
   example: {
-    status: 200,
     answer: {
       keys: [
         {

@@ -28,7 +28,7 @@ export const listTemplates = defineRoute('listTemplates', {
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Templates', schema: z.array(TemplateEntry) } },
-  example: { status: 200, answer: [example] },
+  example: { answer: [example] },
 })
 
 export const readTemplate = defineRoute('readTemplate', {
@@ -37,7 +37,7 @@ export const readTemplate = defineRoute('readTemplate', {
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: template,
   answers: { 200: { description: 'The template', schema: TemplateEntry }, ...notModified },
-  example: { parameters: { name: exampleTemplate }, status: 200, answer: example },
+  example: { parameters: { name: exampleTemplate }, answer: example },
 })
 
 export const putTemplate = defineRoute('putTemplate', {
@@ -50,7 +50,7 @@ export const putTemplate = defineRoute('putTemplate', {
     200: { description: 'The template', schema: changeAnswer(TemplateEntry, 'resourceIdentifier') },
     ...errorAnswers(409, 412),
   },
-  example: { parameters: { name: exampleTemplate }, body, status: 200, answer: example },
+  example: { parameters: { name: exampleTemplate }, body, answer: example },
 })
 
 export const deleteTemplate = defineRoute('deleteTemplate', {
@@ -59,5 +59,5 @@ export const deleteTemplate = defineRoute('deleteTemplate', {
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: template,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(412) },
-  example: { parameters: { name: exampleTemplate }, status: 204 },
+  example: { parameters: { name: exampleTemplate } },
 })

@@ -22,7 +22,7 @@ export const listTenants = defineRoute('listTenants', {
   summary: 'List the tenants, by identifier',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'Tenants', schema: z.array(TenantEntry) } },
-  example: { status: 200, answer: [example] },
+  example: { answer: [example] },
 })
 
 export const createTenant = defineRoute('createTenant', {
@@ -33,7 +33,6 @@ export const createTenant = defineRoute('createTenant', {
   answers: { 201: { description: 'Created', schema: TenantEntry }, ...errorAnswers(409) },
   example: {
     body: { tenantIdentifier: 'third', name: 'Third Works' },
-    status: 201,
     answer: {
       tenantIdentifier: 'third',
       name: 'Third Works',
@@ -50,7 +49,7 @@ export const readTenant = defineRoute('readTenant', {
   summary: 'Read a tenant',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...notModified },
-  example: { parameters: { tenantIdentifier: 'other' }, status: 200, answer: example },
+  example: { parameters: { tenantIdentifier: 'other' }, answer: example },
 })
 
 export const updateTenant = defineRoute('updateTenant', {
@@ -62,12 +61,7 @@ export const updateTenant = defineRoute('updateTenant', {
     200: { description: 'The tenant', schema: changeAnswer(TenantEntry, 'resourceIdentifier') },
     ...errorAnswers(409, 412),
   },
-  example: {
-    parameters: { tenantIdentifier: 'other' },
-    body: { hosts: ['devices.other.example'] },
-    status: 200,
-    answer: example,
-  },
+  example: { parameters: { tenantIdentifier: 'other' }, body: { hosts: ['devices.other.example'] }, answer: example },
 })
 
 export const deleteTenant = defineRoute('deleteTenant', {
@@ -75,5 +69,5 @@ export const deleteTenant = defineRoute('deleteTenant', {
   summary: 'Delete a tenant, which is unreachable at once; its data is deleted in the background',
   access: { resource: 'tenants', action: 'delete', within: 'tenant' },
   answers: { 204: { description: 'The tenant is unreachable' }, ...errorAnswers(409, 412) },
-  example: { parameters: { tenantIdentifier: 'other' }, status: 204 },
+  example: { parameters: { tenantIdentifier: 'other' } },
 })

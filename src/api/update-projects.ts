@@ -69,7 +69,6 @@ export const listProjects = defineRoute('listProjects', {
   query: z.object(pageFields),
   answers: { 200: { description: 'Projects', schema: z.array(ProjectEntry) }, ...errorAnswers(404) },
   example: {
-    status: 200,
     answer: [
       {
         project: exampleProject,
@@ -87,7 +86,7 @@ export const listReleases = defineRoute('listReleases', {
   summary: 'List the releases of a project by index, hardware and precedence',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'Releases', schema: z.array(ReleaseEntry) } },
-  example: { parameters: { project: exampleProject }, status: 200, answer: [exampleRelease] },
+  example: { parameters: { project: exampleProject }, answer: [exampleRelease] },
 })
 
 export const readRelease = defineRoute('readRelease', {
@@ -96,7 +95,7 @@ export const readRelease = defineRoute('readRelease', {
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   query: ReleaseQuery,
   answers: { 200: { description: 'The release', schema: ReleaseEntry } },
-  example: { parameters: { project: exampleProject, firmware: exampleFirmware }, status: 200, answer: exampleRelease },
+  example: { parameters: { project: exampleProject, firmware: exampleFirmware }, answer: exampleRelease },
 })
 
 export const putRelease = defineRoute('putRelease', {
@@ -128,7 +127,7 @@ export const deleteRelease = defineRoute('deleteRelease', {
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   query: ReleaseQuery,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409) },
-  example: { parameters: { project: exampleProject, firmware: '1.4.1' }, status: 204 },
+  example: { parameters: { project: exampleProject, firmware: '1.4.1' } },
 })
 
 export const listPins = defineRoute('listPins', {
@@ -139,7 +138,6 @@ export const listPins = defineRoute('listPins', {
   answers: { 200: { description: 'Pins, by device', schema: z.array(PinEntry) } },
   example: {
     parameters: { project: exampleProject },
-    status: 200,
     answer: [{ deviceIdentifier: exampleDevice, firmware: exampleFirmware }],
   },
 })
@@ -151,7 +149,6 @@ export const readPin = defineRoute('readPin', {
   answers: { 200: { description: 'The pin', schema: PinBody } },
   example: {
     parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
-    status: 200,
     answer: { firmware: exampleFirmware },
   },
 })
@@ -165,7 +162,6 @@ export const putPin = defineRoute('putPin', {
   example: {
     parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
     body: { firmware: exampleFirmware },
-    status: 200,
     answer: { firmware: exampleFirmware },
   },
 })
@@ -175,7 +171,7 @@ export const deletePin = defineRoute('deletePin', {
   summary: 'Delete the pin of a device',
   access: { resource: 'updates', action: 'delete', within: 'device' },
   answers: { 204: { description: 'Deleted' } },
-  example: { parameters: { project: exampleProject, deviceIdentifier: exampleDevice }, status: 204 },
+  example: { parameters: { project: exampleProject, deviceIdentifier: exampleDevice } },
 })
 
 export const readRollout = defineRoute('readRollout', {
@@ -183,7 +179,7 @@ export const readRollout = defineRoute('readRollout', {
   summary: 'Read the rollout of a project, and its number of devices in each state',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The rollout', schema: RolloutEntry } },
-  example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
+  example: { parameters: { project: exampleProject }, answer: exampleRollout },
 })
 
 export const putRollout = defineRoute('putRollout', {
@@ -192,7 +188,7 @@ export const putRollout = defineRoute('putRollout', {
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   body: { schema: RolloutBody, acceptsNames: true },
   answers: { 200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') }, ...errorAnswers(409) },
-  example: { parameters: { project: exampleProject }, body: rolloutBody, status: 200, answer: exampleRollout },
+  example: { parameters: { project: exampleProject }, body: rolloutBody, answer: exampleRollout },
 })
 
 export const deleteRollout = defineRoute('deleteRollout', {
@@ -200,7 +196,7 @@ export const deleteRollout = defineRoute('deleteRollout', {
   summary: 'Delete a rollout: all devices are offered the newest release again',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   answers: { 204: { description: 'Deleted' } },
-  example: { parameters: { project: exampleProject }, status: 204 },
+  example: { parameters: { project: exampleProject } },
 })
 
 const changeState = {
@@ -212,12 +208,12 @@ export const pauseRollout = defineRoute('pauseRollout', {
   ...changeState,
   route: 'POST /updates/projects/:project/rollout/pause',
   summary: 'Pause a rollout; running updates continue',
-  example: { parameters: { project: exampleProject }, status: 200, answer: { ...exampleRollout, state: 'paused' } },
+  example: { parameters: { project: exampleProject }, answer: { ...exampleRollout, state: 'paused' } },
 })
 
 export const resumeRollout = defineRoute('resumeRollout', {
   ...changeState,
   route: 'POST /updates/projects/:project/rollout/resume',
   summary: 'Resume a rollout that is paused, or stopped because of failures',
-  example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
+  example: { parameters: { project: exampleProject }, answer: exampleRollout },
 })

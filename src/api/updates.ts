@@ -31,7 +31,7 @@ export const listUpdates = defineRoute('listUpdates', {
     deviceIdentifier: deviceIdentifiersField.optional(),
   }),
   answers: { 200: { description: 'Devices', schema: z.array(FirmwareInformation) } },
-  example: { query: { depth: '1' }, status: 200, answer: [example] },
+  example: { query: { depth: '1' }, answer: [example] },
 })
 
 export const readUpdate = defineRoute('readUpdate', {
@@ -40,7 +40,7 @@ export const readUpdate = defineRoute('readUpdate', {
   access: { resource: 'updates', action: 'read', within: 'device' },
   query: z.object({ depth: depthField.optional() }),
   answers: { 200: { description: 'Its firmware', schema: FirmwareInformation }, 404: notFound },
-  example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
+  example: { parameters: { deviceIdentifier: exampleDevice }, answer: example },
 })
 
 export const triggerUpdate = defineRoute('triggerUpdate', {
@@ -51,11 +51,7 @@ export const triggerUpdate = defineRoute('triggerUpdate', {
     200: { description: 'The result, also if it is a refusal', schema: TriggerOutcome },
     ...errorAnswers(503),
   },
-  example: {
-    parameters: { deviceIdentifier: exampleDevice },
-    status: 200,
-    answer: { status: 'DEVICE_OFFLINE' },
-  },
+  example: { parameters: { deviceIdentifier: exampleDevice }, answer: { status: 'DEVICE_OFFLINE' } },
 })
 
 /** Firmware images for the devices to which they were offered. Contract 6, RFC 9110 §14. */
@@ -76,7 +72,6 @@ export const readImage = defineRoute('readImage', {
   example: {
     parameters: { sha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' },
     query: { device: exampleDevice, exp: '1790086400000', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
-    status: 200,
   },
 })
 
@@ -92,9 +87,5 @@ export const callUpdateHook = defineRoute('callUpdateHook', {
   // As raw bytes, because the signature covers them; missing fields mean the whole project.
   body: { schema: z.unknown(), contentTypes: 'any' },
   answers: { 204: { description: 'The check is stored and will run' }, ...errorAnswers(403, 503) },
-  example: {
-    parameters: { projectIdentifier: 'boiler' },
-    body: { event: 'release', devices: [exampleDevice] },
-    status: 204,
-  },
+  example: { parameters: { projectIdentifier: 'boiler' }, body: { event: 'release', devices: [exampleDevice] } },
 })

@@ -50,11 +50,7 @@ export const createUser = defineRoute('createUser', {
     }),
   },
   answers: { 201: { description: 'Invited', schema: Invitation }, ...errorAnswers(409) },
-  example: {
-    body: { name: 'bob', email: 'bob@acme.example', roles: ['viewer'] },
-    status: 201,
-    answer: exampleInvitation,
-  },
+  example: { body: { name: 'bob', email: 'bob@acme.example', roles: ['viewer'] }, answer: exampleInvitation },
 })
 
 export const listUsers = defineRoute('listUsers', {
@@ -63,7 +59,7 @@ export const listUsers = defineRoute('listUsers', {
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: z.object({ ...tenantFields, ...pageFields }),
   answers: { 200: { description: 'Users', schema: z.array(UserEntry) } },
-  example: { status: 200, answer: [exampleUser] },
+  example: { answer: [exampleUser] },
 })
 
 export const readUser = defineRoute('readUser', {
@@ -72,7 +68,7 @@ export const readUser = defineRoute('readUser', {
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: TenantQuery,
   answers: { 200: { description: 'The user', schema: UserEntry }, ...notModified },
-  example: { parameters: { name: 'ann' }, status: 200, answer: exampleUser },
+  example: { parameters: { name: 'ann' }, answer: exampleUser },
 })
 
 export const updateUser = defineRoute('updateUser', {
@@ -93,7 +89,7 @@ export const updateUser = defineRoute('updateUser', {
     200: { description: 'The user', schema: changeAnswer(UserEntry, 'resourceIdentifier') },
     ...errorAnswers(409, 412),
   },
-  example: { parameters: { name: 'ann' }, body: { roles: ['operator'] }, status: 200, answer: exampleUser },
+  example: { parameters: { name: 'ann' }, body: { roles: ['operator'] }, answer: exampleUser },
 })
 
 export const deleteUser = defineRoute('deleteUser', {
@@ -102,7 +98,7 @@ export const deleteUser = defineRoute('deleteUser', {
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   query: TenantQuery,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
-  example: { parameters: { name: 'ann' }, status: 204 },
+  example: { parameters: { name: 'ann' } },
 })
 
 export const renewUserCode = defineRoute('renewUserCode', {
@@ -113,10 +109,5 @@ export const renewUserCode = defineRoute('renewUserCode', {
   query: TenantQuery,
   body: { schema: z.strictObject({ resetTwoFactor: z.boolean().optional() }).optional() },
   answers: { 200: { description: 'The code, shown once', schema: Invitation } },
-  example: {
-    parameters: { name: 'bob' },
-    body: { resetTwoFactor: true },
-    status: 200,
-    answer: exampleInvitation,
-  },
+  example: { parameters: { name: 'bob' }, body: { resetTwoFactor: true }, answer: exampleInvitation },
 })

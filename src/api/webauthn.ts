@@ -73,7 +73,6 @@ export const startWebauthnRegistration = defineRoute('startWebauthnRegistration'
   },
   example: {
     body: { password: 'correct horse battery' },
-    status: 200,
     answer: {
       challenge,
       rp: { id: 'localhost', name: 'Device Data Backend' },
@@ -110,7 +109,6 @@ export const finishWebauthnRegistration = defineRoute('finishWebauthnRegistratio
       password: 'correct horse battery',
       response: { clientDataJSON, attestationObject: 'o2NmbXRkbm9uZQ', transports: ['usb'] },
     },
-    status: 200,
     answer: { id, recoveryCodes: ['ABCD-EFGH-IJKL-MNOP'] },
   },
 })
@@ -126,7 +124,6 @@ export const startWebauthnAuthentication = defineRoute('startWebauthnAuthenticat
   },
   example: {
     body: { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' },
-    status: 200,
     answer: { challenge, rpId: 'localhost', allowCredentials: [{ id, type: 'public-key', transports: ['usb'] }] },
   },
 })
@@ -146,7 +143,6 @@ export const finishWebauthnAuthentication = defineRoute('finishWebauthnAuthentic
       token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln',
       response: { clientDataJSON, authenticatorData: 'SZYN5YgOjGh0NBcP', signature: 'MEUCIQDx' },
     },
-    status: 200,
     answer: examplePair,
   },
 })
@@ -157,7 +153,6 @@ export const listWebauthnCredentials = defineRoute('listWebauthnCredentials', {
   access: 'user or proof',
   answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...errorAnswers(400, 403) },
   example: {
-    status: 200,
     answer: [
       { id, name: 'Key ring', createdAt: 1_790_000_000_000, lastUsedAt: 1_790_000_000_000, transports: ['usb'] },
     ],
@@ -171,5 +166,5 @@ export const deleteWebauthnCredential = defineRoute('deleteWebauthnCredential', 
   parameters: z.object({ id: CredentialId }),
   body: { schema: z.strictObject(confirmationFields).optional() },
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(403, 404, 409, 429, 503) },
-  example: { parameters: { id }, body: { password: 'correct horse battery' }, status: 204 },
+  example: { parameters: { id }, body: { password: 'correct horse battery' } },
 })

@@ -48,7 +48,6 @@ const answers = {
 const example = {
   parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
   body: { '0x2000': 22.5 },
-  status: 200,
   answer: { updates: [{ propId: 8192, status: 'OK' }] },
 }
 
@@ -85,7 +84,7 @@ export const createAction = defineRoute('createAction', {
     202: { description: 'The action is stored and will run', schema: z.object({ id: ServerMadeId }) },
     ...errorAnswers(404, 409, 503),
   },
-  example: { body: actionBody, status: 202, answer: { id: exampleAction } },
+  example: { body: actionBody, answer: { id: exampleAction } },
 })
 
 export const readAction = defineRoute('readAction', {
@@ -96,7 +95,6 @@ export const readAction = defineRoute('readAction', {
   answers: { 200: { description: 'The action', schema: ActionEntry }, ...errorAnswers(503) },
   example: {
     parameters: { actionId: exampleAction },
-    status: 200,
     answer: {
       id: exampleAction,
       state: 'done',

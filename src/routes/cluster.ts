@@ -50,7 +50,6 @@ const findCaller = defineRoute('findCaller', {
     200: { description: 'The session of the caller, or why the owner refuses it', schema: FoundCaller },
     404: { description: 'The request is not from a node' },
   },
-  example: { status: 200 },
 })
 
 /** Called by other nodes; the path is not below `/api/v1`. Contract 11, Joining. */
@@ -63,7 +62,6 @@ const readImage = defineRoute('readNodeImage', {
     200: { description: 'A backup with the history', contentType: 'application/octet-stream' },
     404: { description: 'The request is not from a node' },
   },
-  example: { status: 200 },
 })
 
 interface CallerOptions {

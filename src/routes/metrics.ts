@@ -35,7 +35,6 @@ const readMetrics = defineRoute('readMetrics', {
     401: { description: '`METRICS_TOKEN` is set and was not sent as Bearer token' },
     403: { description: '`METRICS_TOKEN` is not set and the request does not come from this machine' },
   },
-  example: { status: 200 },
 })
 
 /** Finished metrics are sent after this time or at this size, and the loop continues. */

@@ -91,7 +91,6 @@ export function route(method: Method, path: string, answer: Answerer, options: R
     summary: '',
     access: 'none',
     answers: {},
-    example: { status: 200 },
     ...options,
   })
   return { entry, answer }

@@ -44,7 +44,6 @@ function pageRoute(path: string, answer: (call: Call) => Reply): Binding {
     summary: 'A page or one of its files',
     access: 'none',
     answers: { 200: { description: 'The file' }, 304: { description: 'Not modified' } },
-    example: { status: 200 },
   })
   return bind(entry, answer)
 }
