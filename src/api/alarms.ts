@@ -101,10 +101,7 @@ export const putAlarm = defineRoute('putAlarm', {
   summary: `Replace an alarm; from then on the caller's permissions count for it`,
   access: { resource: 'alarms', action: 'update', within: 'tenant' },
   body: { schema: AlarmBody, acceptsNames: true },
-  answers: {
-    200: { description: 'The alarm', schema: changeAnswer(AlarmEntry, 'resourceIdentifier') },
-    ...errorAnswers(409, 412, 429),
-  },
+  answers: { 200: { description: 'The alarm', schema: changeAnswer(AlarmEntry) }, ...errorAnswers(409, 412, 429) },
   example: { parameters: { alarmId: exampleAlarm }, body, answer: example },
 })
 
@@ -132,10 +129,7 @@ export const acknowledgeAlarm = defineRoute('acknowledgeAlarm', {
   access: { resource: 'alarms', action: 'update', within: 'device' },
   body: { schema: AcknowledgeBody },
   answers: {
-    200: {
-      description: 'The status of the alarm on the device',
-      schema: changeAnswer(AlarmStatusRow, 'resourceIdentifier'),
-    },
+    200: { description: 'The status of the alarm on the device', schema: changeAnswer(AlarmStatusRow) },
     ...errorAnswers(429),
   },
   example: {

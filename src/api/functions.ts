@@ -111,10 +111,7 @@ export const updateFunction = defineRoute('updateFunction', {
   summary: `Change a function; from then on the caller's permissions count for it`,
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   body: { schema: FunctionPatch, acceptsNames: true },
-  answers: {
-    200: { description: 'The function', schema: changeAnswer(FunctionEntry, 'resourceIdentifier') },
-    ...errorAnswers(409, 412),
-  },
+  answers: { 200: { description: 'The function', schema: changeAnswer(FunctionEntry) }, ...errorAnswers(409, 412) },
   example: { parameters: { functionId: exampleFunction }, body, answer: example },
 })
 

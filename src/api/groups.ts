@@ -45,10 +45,7 @@ export const updateGroup = defineRoute('updateGroup', {
   summary: 'Change the name or the devices of a group, also for the alarms, functions and roles that name it',
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   body: { schema: GroupPatch },
-  answers: {
-    200: { description: 'The group', schema: changeAnswer(GroupEntry, 'resourceIdentifier') },
-    ...errorAnswers(409, 412),
-  },
+  answers: { 200: { description: 'The group', schema: changeAnswer(GroupEntry) }, ...errorAnswers(409, 412) },
   example: { parameters: { groupId: exampleGroup }, body, answer: example },
 })
 

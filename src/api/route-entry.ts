@@ -266,9 +266,9 @@ export function errorAnswers<S extends Refusal>(...statuses: readonly S[]): Read
 }
 
 /** The answer to a change: the resource, or only its identifier if the caller may change but not read it. */
-export function changeAnswer<S extends z.ZodRawShape, Name extends keyof S & string>(
+export function changeAnswer<S extends z.ZodRawShape, Name extends keyof S & string = 'resourceIdentifier' & keyof S>(
   thing: z.ZodObject<S>,
-  name: Name,
+  name = 'resourceIdentifier' as Name,
 ) {
   return z.union([thing, z.object({ [name]: thing.shape[name] } as Pick<S, Name>)])
 }

@@ -46,10 +46,7 @@ export const putTemplate = defineRoute('putTemplate', {
   access: { resource: 'functions', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: template,
   body: { schema: TemplateBody },
-  answers: {
-    200: { description: 'The template', schema: changeAnswer(TemplateEntry, 'resourceIdentifier') },
-    ...errorAnswers(409, 412),
-  },
+  answers: { 200: { description: 'The template', schema: changeAnswer(TemplateEntry) }, ...errorAnswers(409, 412) },
   example: { parameters: { name: exampleTemplate }, body, answer: example },
 })
 

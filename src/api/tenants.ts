@@ -57,10 +57,7 @@ export const updateTenant = defineRoute('updateTenant', {
   summary: 'Change the name, the hosts or the sign-in rules of a tenant',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   body: { schema: z.strictObject({ name: TenantName.optional(), ...settings }) },
-  answers: {
-    200: { description: 'The tenant', schema: changeAnswer(TenantEntry, 'resourceIdentifier') },
-    ...errorAnswers(409, 412),
-  },
+  answers: { 200: { description: 'The tenant', schema: changeAnswer(TenantEntry) }, ...errorAnswers(409, 412) },
   example: { parameters: { tenantIdentifier: 'other' }, body: { hosts: ['devices.other.example'] }, answer: example },
 })
 

@@ -85,10 +85,7 @@ export const updateUser = defineRoute('updateUser', {
       state: z.enum(['active', 'disabled']).optional(),
     }),
   },
-  answers: {
-    200: { description: 'The user', schema: changeAnswer(UserEntry, 'resourceIdentifier') },
-    ...errorAnswers(409, 412),
-  },
+  answers: { 200: { description: 'The user', schema: changeAnswer(UserEntry) }, ...errorAnswers(409, 412) },
   example: { parameters: { name: 'ann' }, body: { roles: ['operator'] }, answer: exampleUser },
 })
 
