@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { logFields } from '#api/audit'
-import { booleanField, deviceIdentifiersField, pageFields } from '#api/fields'
+import { booleanField, deviceIdentifiersField, pageFields, pathParameters } from '#api/fields'
 import { changeAnswer, defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { exampleAuthorship, exampleDevice, exampleService } from '#api/state-shape'
 import { AcknowledgeBody, Acknowledgement, AlarmBody, AlarmEntry, Severity } from '#model/alarm'
@@ -9,7 +9,7 @@ import { DeviceIdentifier, ServerMadeId, Timestamp } from '#model/identifier'
 
 /** Alarms and their states on devices. §1.3, contract 5.3, 12. */
 
-export const exampleAlarm = '8Hj4wRt6Zp'
+export const exampleAlarm = pathParameters.alarmId.example
 const body = {
   name: 'Too warm',
   severity: 'warning',
@@ -93,7 +93,7 @@ export const readAlarm = defineRoute('readAlarm', {
   summary: 'Read an alarm',
   access: { resource: 'alarms', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...notModified },
-  example: { parameters: { alarmId: exampleAlarm }, answer: example },
+  example: { answer: example },
 })
 
 export const putAlarm = defineRoute('putAlarm', {
@@ -102,7 +102,7 @@ export const putAlarm = defineRoute('putAlarm', {
   access: { resource: 'alarms', action: 'update', within: 'tenant' },
   body: { schema: AlarmBody, acceptsNames: true },
   answers: { 200: { description: 'The alarm', schema: changeAnswer(AlarmEntry) }, ...errorAnswers(409, 412, 429) },
-  example: { parameters: { alarmId: exampleAlarm }, body, answer: example },
+  example: { body, answer: example },
 })
 
 export const deleteAlarm = defineRoute('deleteAlarm', {
@@ -110,7 +110,6 @@ export const deleteAlarm = defineRoute('deleteAlarm', {
   summary: 'Delete an alarm; it ends on all devices',
   access: { resource: 'alarms', action: 'delete', within: 'tenant' },
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(412) },
-  example: { parameters: { alarmId: exampleAlarm } },
 })
 
 export const listAlarmStatus = defineRoute('listAlarmStatus', {
@@ -133,7 +132,6 @@ export const acknowledgeAlarm = defineRoute('acknowledgeAlarm', {
     ...errorAnswers(429),
   },
   example: {
-    parameters: { alarmId: exampleAlarm, deviceIdentifier: exampleDevice },
     body: { comment: 'A technician is on the way' },
     answer: {
       ...exampleStatus,

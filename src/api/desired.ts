@@ -1,5 +1,4 @@
 import { defineRoute, errorAnswers } from '#api/route-entry'
-import { exampleDevice, exampleService } from '#api/state-shape'
 import { DesiredValues } from '#model/desired'
 import { PropertyWrites } from '#model/property-write'
 
@@ -11,7 +10,6 @@ const update = { resource: 'service', action: 'update', within: 'service of devi
 const body = { schema: PropertyWrites, bytesMax: bodyBytesMax }
 const description = 'The desired values of the service, by decimal propId'
 const example = {
-  parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
   answer: { '8192': { value: 22.5, since: 1_790_000_000_000, status: 'PENDING' } },
 }
 
@@ -39,7 +37,6 @@ const remove = {
   summary: 'Remove all desired values of a service of a device',
   access: update,
   answers: { 204: { description: 'Removed' }, ...errorAnswers(503) },
-  example: { parameters: example.parameters },
 } as const
 
 const ofDevice = '/devices/:deviceIdentifier/services/:serviceIdentifier/desired'

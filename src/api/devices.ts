@@ -17,8 +17,6 @@ const notFound = {
 function readAnswers<S extends z.ZodType>(description: string, schema: S) {
   return { 200: { description, schema }, 404: notFound }
 }
-const ofDevice = { deviceIdentifier: exampleDevice }
-const ofDeviceService = { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService }
 export const DeviceListQuery = ListQuery.extend({ filter: filterField.optional(), search: searchField.optional() })
 export type DeviceListQuery = z.infer<typeof DeviceListQuery>
 const DeviceSecret = z.object({ deviceIdentifier: DeviceIdentifier, secret: z.string() })
@@ -63,7 +61,7 @@ export const readDevice = defineRoute('readDevice', {
   access: { ...read, within: 'device' },
   query: StateQuery,
   answers: readAnswers('The device', DeviceEntry),
-  example: { parameters: ofDevice, answer: { deviceIdentifier: exampleDevice, services: [serviceExample] } },
+  example: { answer: { deviceIdentifier: exampleDevice, services: [serviceExample] } },
 })
 
 export const readConnection = defineRoute('readConnection', {
@@ -77,7 +75,7 @@ export const readConnection = defineRoute('readConnection', {
     },
     404: notFound,
   },
-  example: { parameters: ofDevice, answer: { protocol: null } },
+  example: { answer: { protocol: null } },
 })
 
 export const deleteDevice = defineRoute('deleteDevice', {
@@ -85,7 +83,6 @@ export const deleteDevice = defineRoute('deleteDevice', {
   summary: 'Delete a device with its state, metadata and credentials',
   access: { resource: 'device', action: 'delete', within: 'device' },
   answers: { 204: { description: 'Deleted' }, 404: notFound },
-  example: { parameters: ofDevice },
 })
 
 export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
@@ -94,10 +91,7 @@ export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
   access: { resource: 'device', action: 'update', within: 'device' },
   isSecret: true,
   answers: { 200: { description: 'The new secret, shown once', schema: DeviceSecret }, 404: notFound },
-  example: {
-    parameters: ofDevice,
-    answer: { deviceIdentifier: exampleDevice, secret: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
-  },
+  example: { answer: { deviceIdentifier: exampleDevice, secret: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' } },
 })
 
 export const setDeviceToken = defineRoute('setDeviceToken', {
@@ -124,7 +118,6 @@ export const setDeviceToken = defineRoute('setDeviceToken', {
     409: { description: 'Another device has this token', schema: ErrorBody },
   },
   example: {
-    parameters: ofDevice,
     body: { token: 'A1_TEST_TOKEN_OF_A_METER' },
     answer: { deviceIdentifier: exampleDevice, token: 'A1_TEST_TOKEN_OF_A_METER' },
   },
@@ -136,7 +129,7 @@ export const listDeviceServices = defineRoute('listDeviceServices', {
   access: { ...read, within: 'device' },
   query: StateQuery,
   answers: readAnswers('Services', DeviceEntry.shape.services.unwrap()),
-  example: { parameters: ofDevice, answer: [serviceExample] },
+  example: { answer: [serviceExample] },
 })
 
 export const readDeviceService = defineRoute('readDeviceService', {
@@ -145,7 +138,7 @@ export const readDeviceService = defineRoute('readDeviceService', {
   access: { ...read, within: 'service of device' },
   query: StateQuery,
   answers: readAnswers('The service', DeviceEntry.shape.services.unwrap().element),
-  example: { parameters: ofDeviceService, answer: serviceExample },
+  example: { answer: serviceExample },
 })
 
 export const readDeviceProperties = defineRoute('readDeviceProperties', {
@@ -154,7 +147,7 @@ export const readDeviceProperties = defineRoute('readDeviceProperties', {
   access: { ...read, within: 'service of device' },
   query: StateQuery,
   answers: readAnswers('Properties', Properties),
-  example: { parameters: ofDeviceService, answer: { '8192': exampleProperty } },
+  example: { answer: { '8192': exampleProperty } },
 })
 
 /** The same state by service. §2.3. */
@@ -177,10 +170,7 @@ export const readService = defineRoute('readService', {
   access: { ...read, within: 'service' },
   query: StateQuery,
   answers: readAnswers('The service', ServiceEntry),
-  example: {
-    parameters: { serviceIdentifier: exampleService },
-    answer: { serviceIdentifier: exampleService, devices: [deviceExample] },
-  },
+  example: { answer: { serviceIdentifier: exampleService, devices: [deviceExample] } },
 })
 
 export const listServiceDevices = defineRoute('listServiceDevices', {
@@ -189,7 +179,7 @@ export const listServiceDevices = defineRoute('listServiceDevices', {
   access: { ...read, within: 'service' },
   query: StateQuery,
   answers: readAnswers('Devices', ServiceEntry.shape.devices.unwrap()),
-  example: { parameters: { serviceIdentifier: exampleService }, answer: [deviceExample] },
+  example: { answer: [deviceExample] },
 })
 
 export const readServiceDevice = defineRoute('readServiceDevice', {
@@ -198,7 +188,7 @@ export const readServiceDevice = defineRoute('readServiceDevice', {
   access: { ...read, within: 'service of device' },
   query: StateQuery,
   answers: readAnswers('The device', ServiceEntry.shape.devices.unwrap().element),
-  example: { parameters: ofDeviceService, answer: deviceExample },
+  example: { answer: deviceExample },
 })
 
 export const readServiceProperties = defineRoute('readServiceProperties', {
@@ -207,5 +197,5 @@ export const readServiceProperties = defineRoute('readServiceProperties', {
   access: { ...read, within: 'service of device' },
   query: StateQuery,
   answers: readAnswers('Properties', Properties),
-  example: { parameters: ofDeviceService, answer: { '8192': exampleProperty } },
+  example: { answer: { '8192': exampleProperty } },
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pageFields } from '#api/fields'
+import { pageFields, pathParameters } from '#api/fields'
 import { changeAnswer, defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { exampleAuthorship, exampleDevice, exampleService } from '#api/state-shape'
 import { exampleTemplate } from '#api/templates'
@@ -12,7 +12,7 @@ import { WebhookDelivery } from '#model/webhook'
 
 /** Functions that run on events of devices. Contract 2, 5.1, 5.4, 12. */
 
-export const exampleFunction = '7Gm2sXv5Hd'
+export const exampleFunction = pathParameters.functionId.example
 const body = {
   name: 'Heat',
   enabled: true,
@@ -103,7 +103,7 @@ export const readFunction = defineRoute('readFunction', {
   summary: 'Read a function',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The function', schema: FunctionEntry }, ...notModified },
-  example: { parameters: { functionId: exampleFunction }, answer: example },
+  example: { answer: example },
 })
 
 export const updateFunction = defineRoute('updateFunction', {
@@ -112,7 +112,7 @@ export const updateFunction = defineRoute('updateFunction', {
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   body: { schema: FunctionPatch, acceptsNames: true },
   answers: { 200: { description: 'The function', schema: changeAnswer(FunctionEntry) }, ...errorAnswers(409, 412) },
-  example: { parameters: { functionId: exampleFunction }, body, answer: example },
+  example: { body, answer: example },
 })
 
 export const deleteFunction = defineRoute('deleteFunction', {
@@ -120,7 +120,6 @@ export const deleteFunction = defineRoute('deleteFunction', {
   summary: 'Delete a function; its subscriptions end',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(412) },
-  example: { parameters: { functionId: exampleFunction } },
 })
 
 export const listDeliveries = defineRoute('listDeliveries', {
@@ -129,7 +128,6 @@ export const listDeliveries = defineRoute('listDeliveries', {
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'Webhooks', schema: z.array(WebhookDelivery) } },
   example: {
-    parameters: { functionId: exampleFunction },
     answer: [
       {
         id: 'msg_AAAvYmFyYmF6cXV4eHl6ew',
@@ -159,7 +157,6 @@ export const testFunction = defineRoute('testFunction', {
   body: { schema: z.strictObject({ sample: Sample }) },
   answers: { 200: { description: 'The result of the test', schema: TriedFunction } },
   example: {
-    parameters: { functionId: exampleFunction },
     body: { sample: { deviceIdentifier: exampleDevice, value: 31.5, previous: 29, locale: 'de-CH' } },
     answer: {
       path: ['heat', 'hot', 'hourly', 'tell'],

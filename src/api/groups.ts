@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { pageFields } from '#api/fields'
+import { pageFields, pathParameters } from '#api/fields'
 import { changeAnswer, defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { exampleAuthorship, exampleDevice } from '#api/state-shape'
 import { GroupBody, GroupEntry, GroupPatch } from '#model/group'
 
 /** Groups: named lists of devices for alarms, functions, actions, roles and rollouts. Contract 5.1. */
 
-export const exampleGroup = '5Kd9tVw3Cx'
+export const exampleGroup = pathParameters.groupId.example
 const body = { name: 'Hall 3', devices: [exampleDevice] }
 const example = {
   ...body,
@@ -37,7 +37,7 @@ export const readGroup = defineRoute('readGroup', {
   summary: 'Read a group',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The group', schema: GroupEntry }, ...notModified },
-  example: { parameters: { groupId: exampleGroup }, answer: example },
+  example: { answer: example },
 })
 
 export const updateGroup = defineRoute('updateGroup', {
@@ -46,7 +46,7 @@ export const updateGroup = defineRoute('updateGroup', {
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   body: { schema: GroupPatch },
   answers: { 200: { description: 'The group', schema: changeAnswer(GroupEntry) }, ...errorAnswers(409, 412) },
-  example: { parameters: { groupId: exampleGroup }, body, answer: example },
+  example: { body, answer: example },
 })
 
 export const deleteGroup = defineRoute('deleteGroup', {
@@ -54,5 +54,4 @@ export const deleteGroup = defineRoute('deleteGroup', {
   summary: 'Delete a group that no alarm, function or role names',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
-  example: { parameters: { groupId: exampleGroup } },
 })

@@ -127,7 +127,6 @@ const route = {
   },
 } as const
 const example = {
-  parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
   query: { from: '-1h', interval: '5m' },
   answer: {
     from: 1_789_999_200_000,
@@ -168,7 +167,6 @@ export const readStatusHistory = defineRoute('readStatusHistory', {
   query: StatusHistoryQuery,
   answers: { ...route.answers, 200: { description: 'The changes, in order', schema: StatusHistory } },
   example: {
-    parameters: { deviceIdentifier: exampleDevice },
     answer: { from: 1_789_999_200_000, to: 1_790_002_800_000, time: [1_790_000_100_000], status: ['online'] },
   },
 })

@@ -40,7 +40,7 @@ export const readMeta = defineRoute('readMeta', {
   hasEntityTag: true,
   query: z.object({ depth: depthField.optional() }),
   answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound },
-  example: { parameters: { deviceIdentifier: exampleDevice }, answer: example },
+  example: { answer: example },
 })
 
 export const patchMeta = defineRoute('patchMeta', {
@@ -54,7 +54,7 @@ export const patchMeta = defineRoute('patchMeta', {
     409: { description: 'The device would exceed its memory limit', schema: ErrorBody },
     ...errorAnswers(412, 429),
   },
-  example: { parameters: { deviceIdentifier: exampleDevice }, body: { location: { floor: 2 } }, answer: example },
+  example: { body: { location: { floor: 2 } }, answer: example },
 })
 
 export const deleteMetaKey = defineRoute('deleteMetaKey', {
@@ -62,5 +62,4 @@ export const deleteMetaKey = defineRoute('deleteMetaKey', {
   summary: 'Delete one key of the metadata of a device',
   access: { resource: 'meta', action: 'update', within: 'device' },
   answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(412) },
-  example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' } },
 })

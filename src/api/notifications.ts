@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pageFields, signatureField } from '#api/fields'
+import { pageFields, pathParameters, signatureField } from '#api/fields'
 import { exampleFunction } from '#api/functions'
 import { defineRoute, errorAnswers, ValidationBody } from '#api/route-entry'
 import { ResourceIdentifier } from '#model/crn'
@@ -9,7 +9,7 @@ import { LocalePatch, SubscribeBody, SubscriptionEntry } from '#model/subscripti
 
 /** Subscriptions of users to functions. §2.6, §3.1, §4.4, §7, contract 5.6. */
 
-export const exampleSubscription = '9Pw3tKc8Lb'
+export const exampleSubscription = pathParameters.subscriptionId.example
 const body = { topic: `crn#function:${exampleFunction}`, type: 'email', locale: 'de-CH' }
 const example = {
   ...body,
@@ -53,7 +53,7 @@ export const updateSubscription = defineRoute('updateSubscription', {
   areParameterFaultsShown: true,
   body: { schema: LocalePatch },
   answers: { 200: { description: 'The subscription', schema: SubscriptionEntry }, 404: notFound },
-  example: { parameters: { subscriptionId: exampleSubscription }, body: { locale: 'de-CH' }, answer: example },
+  example: { body: { locale: 'de-CH' }, answer: example },
 })
 
 export const unsubscribe = defineRoute('unsubscribe', {
@@ -62,7 +62,6 @@ export const unsubscribe = defineRoute('unsubscribe', {
   access: { resource: 'notifications', action: 'delete', within: 'tenant' },
   areParameterFaultsShown: true,
   answers: { 204: { description: 'Ended' }, 404: notFound },
-  example: { parameters: { subscriptionId: exampleSubscription } },
 })
 
 /** Ends a subscription from a link in a mail, without authentication. RFC 2369, RFC 8058. */
@@ -75,7 +74,6 @@ const link = {
 } as const
 const forbidden = { description: 'The signature of the URL is not valid' }
 const linkExample = {
-  parameters: { subscriptionId: exampleSubscription },
   query: { tenant: 'default', user: 'crn#user:2Vb7qYx9Kd', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
 } as const
 

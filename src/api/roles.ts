@@ -23,7 +23,7 @@ export const readRole = defineRoute('readRole', {
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   query: TenantQuery,
   answers: { 200: { description: 'The role', schema: RoleEntry }, ...notModified },
-  example: { parameters: { role: 'ops' }, answer: example },
+  example: { answer: example },
 })
 
 export const putRole = defineRoute('putRole', {
@@ -33,7 +33,7 @@ export const putRole = defineRoute('putRole', {
   query: TenantQuery,
   body: { schema: RoleGrants },
   answers: { 200: { description: 'The role', schema: RoleEntry }, ...errorAnswers(409, 412) },
-  example: { parameters: { role: 'ops' }, body: { grants: [grant] }, answer: example },
+  example: { body: { grants: [grant] }, answer: example },
 })
 
 export const deleteRole = defineRoute('deleteRole', {
@@ -42,5 +42,4 @@ export const deleteRole = defineRoute('deleteRole', {
   access: { resource: 'roles', action: 'delete', within: 'tenant' },
   query: TenantQuery,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
-  example: { parameters: { role: 'ops' } },
 })

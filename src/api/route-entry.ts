@@ -129,7 +129,7 @@ interface RouteDetails<
   readonly body?: RouteBody<B>
   /** The errors that follow from the other fields are added: see `usualAnswers`. */
   readonly answers: A
-  /** Default of `status`: the first of `answers`. */
+  /** Default of `status`: the first of `answers`; of `parameters`: their examples in `pathParameters`. */
   readonly example?: Partial<RouteExample>
 }
 
@@ -166,18 +166,27 @@ export function defineRoute<
   { route, ...details }: { readonly route: `${M} ${Path}` } & RouteDetails<Path, P, Q, B, A>,
 ): RouteEntry<Path, P, Q, B, M, A> {
   const space = route.indexOf(' ')
-  const path = route.slice(space + 1) as Path
-  const parameters = details.parameters ?? (parametersOf(path) as P | undefined)
+  const [method, path] = [route.slice(0, space) as M, route.slice(space + 1) as Path]
+  const known = knownParametersOf(path)
+  const parameters = details.parameters ?? (known?.schema as P | undefined)
   const answers = { ...usualAnswers({ ...details, parameters }), ...details.answers }
-  const example = { status: Number(Object.keys(details.answers)[0]), ...details.example }
-  const method = route.slice(0, space) as M
+  const example = {
+    status: Number(Object.keys(details.answers)[0]),
+    ...details.example,
+    ...(known && { parameters: { ...known.example, ...details.example?.parameters } }),
+  }
   return { name, method, path, ...details, ...(parameters && { parameters }), answers, example }
 }
 
-function parametersOf(path: string): z.ZodType | undefined {
+/** Undefined for a path without parameters, or with another one than those of `pathParameters`. */
+function knownParametersOf(path: string) {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name)
   const known = Object.entries(pathParameters).filter(([name]) => names.includes(name))
-  return known.length > 0 && known.length === names.length ? z.object(Object.fromEntries(known)) : undefined
+  if (known.length === 0 || known.length !== names.length) return undefined
+  return {
+    schema: z.object(Object.fromEntries(known.map(([name, { schema }]) => [name, schema]))),
+    example: Object.fromEntries(known.map(([name, { example }]) => [name, example])),
+  }
 }
 
 /** The errors of every route with this access, query, body and parameters. */

@@ -36,7 +36,7 @@ export const readSchema = defineRoute('readSchema', {
   summary: 'Read the schema of a service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
   answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...notModified },
-  example: { parameters: { serviceIdentifier: exampleService }, answer: example },
+  example: { answer: example },
 })
 
 export const putSchema = defineRoute('putSchema', {
@@ -45,7 +45,7 @@ export const putSchema = defineRoute('putSchema', {
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
   body: { schema: ServiceSchema },
   answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...errorAnswers(412, 429) },
-  example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, answer: example },
+  example: { body: exampleSchema, answer: example },
 })
 
 export const deleteSchema = defineRoute('deleteSchema', {
@@ -53,5 +53,4 @@ export const deleteSchema = defineRoute('deleteSchema', {
   summary: 'Delete the schema of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
   answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(412) },
-  example: { parameters: { serviceIdentifier: exampleService } },
 })

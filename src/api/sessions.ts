@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { TenantQuery } from '#api/fields'
+import { pathParameters, TenantQuery } from '#api/fields'
 import { defineRoute, errorAnswers } from '#api/route-entry'
 import { ServerMadeId, TenantIdentifier, Timestamp } from '#model/identifier'
 import { Grant } from '#model/scope'
@@ -21,7 +21,7 @@ export const SessionEntry = z.object({
 export type SessionEntry = z.infer<typeof SessionEntry>
 
 const example = {
-  id: '3Nc7xJr4Vq',
+  id: pathParameters.id.example,
   createdAt: 1_790_000_000_000,
   lastUsedAt: 1_790_000_060_000,
   address: '192.0.2.7',
@@ -43,7 +43,6 @@ export const endSession = defineRoute('endSession', {
   summary: `End one of the caller's own sessions`,
   access: 'user',
   answers: { 204: { description: 'Ended' }, ...errorAnswers(404) },
-  example: { parameters: { id: example.id } },
 })
 
 export const changePassword = defineRoute('changePassword', {
@@ -72,7 +71,7 @@ export const listUserSessions = defineRoute('listUserSessions', {
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: TenantQuery,
   answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) } },
-  example: { parameters: { name: 'ann' }, answer: [{ ...example, isCurrent: false }] },
+  example: { answer: [{ ...example, isCurrent: false }] },
 })
 
 export const endUserSessions = defineRoute('endUserSessions', {
@@ -81,7 +80,6 @@ export const endUserSessions = defineRoute('endUserSessions', {
   access: { resource: 'users', action: 'update', within: 'tenant' },
   query: TenantQuery,
   answers: { 204: { description: 'Ended' } },
-  example: { parameters: { name: 'ann' } },
 })
 
 export const endUserSession = defineRoute('endUserSession', {
@@ -90,7 +88,6 @@ export const endUserSession = defineRoute('endUserSession', {
   access: { resource: 'users', action: 'update', within: 'tenant' },
   query: TenantQuery,
   answers: { 204: { description: 'Ended' } },
-  example: { parameters: { name: 'ann', id: example.id } },
 })
 
 /** The caller of a request. Contract 2. */

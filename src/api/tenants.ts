@@ -49,7 +49,7 @@ export const readTenant = defineRoute('readTenant', {
   summary: 'Read a tenant',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...notModified },
-  example: { parameters: { tenantIdentifier: 'other' }, answer: example },
+  example: { answer: example },
 })
 
 export const updateTenant = defineRoute('updateTenant', {
@@ -58,7 +58,7 @@ export const updateTenant = defineRoute('updateTenant', {
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   body: { schema: z.strictObject({ name: TenantName.optional(), ...settings }) },
   answers: { 200: { description: 'The tenant', schema: changeAnswer(TenantEntry) }, ...errorAnswers(409, 412) },
-  example: { parameters: { tenantIdentifier: 'other' }, body: { hosts: ['devices.other.example'] }, answer: example },
+  example: { body: { hosts: ['devices.other.example'] }, answer: example },
 })
 
 export const deleteTenant = defineRoute('deleteTenant', {
@@ -66,5 +66,4 @@ export const deleteTenant = defineRoute('deleteTenant', {
   summary: 'Delete a tenant, which is unreachable at once; its data is deleted in the background',
   access: { resource: 'tenants', action: 'delete', within: 'tenant' },
   answers: { 204: { description: 'The tenant is unreachable' }, ...errorAnswers(409, 412) },
-  example: { parameters: { tenantIdentifier: 'other' } },
 })

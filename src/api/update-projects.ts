@@ -86,7 +86,7 @@ export const listReleases = defineRoute('listReleases', {
   summary: 'List the releases of a project by index, hardware and precedence',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'Releases', schema: z.array(ReleaseEntry) } },
-  example: { parameters: { project: exampleProject }, answer: [exampleRelease] },
+  example: { answer: [exampleRelease] },
 })
 
 export const readRelease = defineRoute('readRelease', {
@@ -95,7 +95,7 @@ export const readRelease = defineRoute('readRelease', {
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   query: ReleaseQuery,
   answers: { 200: { description: 'The release', schema: ReleaseEntry } },
-  example: { parameters: { project: exampleProject, firmware: exampleFirmware }, answer: exampleRelease },
+  example: { answer: exampleRelease },
 })
 
 export const putRelease = defineRoute('putRelease', {
@@ -114,7 +114,7 @@ export const putRelease = defineRoute('putRelease', {
     ...errorAnswers(409, 429, 503),
   },
   example: {
-    parameters: { project: exampleProject, firmware: '1.5.0' },
+    parameters: { firmware: '1.5.0' },
     body: exampleImage,
     status: 201,
     answer: { ...exampleRelease, firmware: '1.5.0' },
@@ -127,7 +127,7 @@ export const deleteRelease = defineRoute('deleteRelease', {
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   query: ReleaseQuery,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409) },
-  example: { parameters: { project: exampleProject, firmware: '1.4.1' } },
+  example: { parameters: { firmware: '1.4.1' } },
 })
 
 export const listPins = defineRoute('listPins', {
@@ -136,10 +136,7 @@ export const listPins = defineRoute('listPins', {
   access: { resource: 'updates', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Pins, by device', schema: z.array(PinEntry) } },
-  example: {
-    parameters: { project: exampleProject },
-    answer: [{ deviceIdentifier: exampleDevice, firmware: exampleFirmware }],
-  },
+  example: { answer: [{ deviceIdentifier: exampleDevice, firmware: exampleFirmware }] },
 })
 
 export const readPin = defineRoute('readPin', {
@@ -147,10 +144,7 @@ export const readPin = defineRoute('readPin', {
   summary: 'Read the pin of a device',
   access: { resource: 'updates', action: 'read', within: 'device' },
   answers: { 200: { description: 'The pin', schema: PinBody } },
-  example: {
-    parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
-    answer: { firmware: exampleFirmware },
-  },
+  example: { answer: { firmware: exampleFirmware } },
 })
 
 export const putPin = defineRoute('putPin', {
@@ -159,11 +153,7 @@ export const putPin = defineRoute('putPin', {
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'device' },
   body: { schema: PinBody },
   answers: { 200: { description: 'The pin', schema: PinBody }, ...errorAnswers(409) },
-  example: {
-    parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
-    body: { firmware: exampleFirmware },
-    answer: { firmware: exampleFirmware },
-  },
+  example: { body: { firmware: exampleFirmware }, answer: { firmware: exampleFirmware } },
 })
 
 export const deletePin = defineRoute('deletePin', {
@@ -171,7 +161,6 @@ export const deletePin = defineRoute('deletePin', {
   summary: 'Delete the pin of a device',
   access: { resource: 'updates', action: 'delete', within: 'device' },
   answers: { 204: { description: 'Deleted' } },
-  example: { parameters: { project: exampleProject, deviceIdentifier: exampleDevice } },
 })
 
 export const readRollout = defineRoute('readRollout', {
@@ -179,7 +168,7 @@ export const readRollout = defineRoute('readRollout', {
   summary: 'Read the rollout of a project, and its number of devices in each state',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'The rollout', schema: RolloutEntry } },
-  example: { parameters: { project: exampleProject }, answer: exampleRollout },
+  example: { answer: exampleRollout },
 })
 
 export const putRollout = defineRoute('putRollout', {
@@ -188,7 +177,7 @@ export const putRollout = defineRoute('putRollout', {
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   body: { schema: RolloutBody, acceptsNames: true },
   answers: { 200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') }, ...errorAnswers(409) },
-  example: { parameters: { project: exampleProject }, body: rolloutBody, answer: exampleRollout },
+  example: { body: rolloutBody, answer: exampleRollout },
 })
 
 export const deleteRollout = defineRoute('deleteRollout', {
@@ -196,7 +185,6 @@ export const deleteRollout = defineRoute('deleteRollout', {
   summary: 'Delete a rollout: all devices are offered the newest release again',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   answers: { 204: { description: 'Deleted' } },
-  example: { parameters: { project: exampleProject } },
 })
 
 const changeState = {
@@ -208,12 +196,12 @@ export const pauseRollout = defineRoute('pauseRollout', {
   ...changeState,
   route: 'POST /updates/projects/:project/rollout/pause',
   summary: 'Pause a rollout; running updates continue',
-  example: { parameters: { project: exampleProject }, answer: { ...exampleRollout, state: 'paused' } },
+  example: { answer: { ...exampleRollout, state: 'paused' } },
 })
 
 export const resumeRollout = defineRoute('resumeRollout', {
   ...changeState,
   route: 'POST /updates/projects/:project/rollout/resume',
   summary: 'Resume a rollout that is paused, or stopped because of failures',
-  example: { parameters: { project: exampleProject }, answer: exampleRollout },
+  example: { answer: exampleRollout },
 })

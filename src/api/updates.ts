@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { depthField, deviceIdentifiersField, pageFields, signatureField } from '#api/fields'
+import { depthField, deviceIdentifiersField, pageFields, pathParameters, signatureField } from '#api/fields'
 import { defineRoute, ErrorBody, errorAnswers, notModified } from '#api/route-entry'
 import { exampleDevice } from '#api/state-shape'
 import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
@@ -7,9 +7,9 @@ import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
 /** Firmware of devices, and updates on request. §2.7, §3.2, §4.5, contract 6. */
 
 /** A project of the embedded update server, for all examples. */
-export const exampleProject = 'boiler'
+export const exampleProject = pathParameters.project.example
 /** The firmware version of the example device. */
-export const exampleFirmware = '1.4.2'
+export const exampleFirmware = pathParameters.firmware.example
 const example = {
   deviceIdentifier: exampleDevice,
   project: exampleProject,
@@ -40,7 +40,7 @@ export const readUpdate = defineRoute('readUpdate', {
   access: { resource: 'updates', action: 'read', within: 'device' },
   query: z.object({ depth: depthField.optional() }),
   answers: { 200: { description: 'Its firmware', schema: FirmwareInformation }, 404: notFound },
-  example: { parameters: { deviceIdentifier: exampleDevice }, answer: example },
+  example: { answer: example },
 })
 
 export const triggerUpdate = defineRoute('triggerUpdate', {
@@ -51,7 +51,7 @@ export const triggerUpdate = defineRoute('triggerUpdate', {
     200: { description: 'The result, also if it is a refusal', schema: TriggerOutcome },
     ...errorAnswers(503),
   },
-  example: { parameters: { deviceIdentifier: exampleDevice }, answer: { status: 'DEVICE_OFFLINE' } },
+  example: { answer: { status: 'DEVICE_OFFLINE' } },
 })
 
 /** Firmware images for the devices to which they were offered. Contract 6, RFC 9110 §14. */
@@ -70,7 +70,6 @@ export const readImage = defineRoute('readImage', {
     ...errorAnswers(404, 503),
   },
   example: {
-    parameters: { sha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' },
     query: { device: exampleDevice, exp: '1790086400000', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
   },
 })
@@ -87,5 +86,5 @@ export const callUpdateHook = defineRoute('callUpdateHook', {
   // As raw bytes, because the signature covers them; missing fields mean the whole project.
   body: { schema: z.unknown(), contentTypes: 'any' },
   answers: { 204: { description: 'The check is stored and will run' }, ...errorAnswers(403, 503) },
-  example: { parameters: { projectIdentifier: 'boiler' }, body: { event: 'release', devices: [exampleDevice] } },
+  example: { body: { event: 'release', devices: [exampleDevice] } },
 })

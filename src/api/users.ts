@@ -68,7 +68,7 @@ export const readUser = defineRoute('readUser', {
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: TenantQuery,
   answers: { 200: { description: 'The user', schema: UserEntry }, ...notModified },
-  example: { parameters: { name: 'ann' }, answer: exampleUser },
+  example: { answer: exampleUser },
 })
 
 export const updateUser = defineRoute('updateUser', {
@@ -86,7 +86,7 @@ export const updateUser = defineRoute('updateUser', {
     }),
   },
   answers: { 200: { description: 'The user', schema: changeAnswer(UserEntry) }, ...errorAnswers(409, 412) },
-  example: { parameters: { name: 'ann' }, body: { roles: ['operator'] }, answer: exampleUser },
+  example: { body: { roles: ['operator'] }, answer: exampleUser },
 })
 
 export const deleteUser = defineRoute('deleteUser', {
@@ -95,7 +95,6 @@ export const deleteUser = defineRoute('deleteUser', {
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   query: TenantQuery,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(409, 412) },
-  example: { parameters: { name: 'ann' } },
 })
 
 export const renewUserCode = defineRoute('renewUserCode', {

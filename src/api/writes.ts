@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pageFields } from '#api/fields'
+import { pageFields, pathParameters } from '#api/fields'
 import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { ActionBody, ActionEntry, zeroCounts } from '#model/action'
@@ -46,7 +46,6 @@ const answers = {
   ...errorAnswers(429, 503),
 }
 const example = {
-  parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
   body: { '0x2000': 22.5 },
   answer: { updates: [{ propId: 8192, status: 'OK' }] },
 }
@@ -72,7 +71,7 @@ export const writeServiceProperties = defineRoute('writeServiceProperties', {
 
 /** Actions: one write to many devices. Contract 3.6. */
 
-export const exampleAction = '6Hn3wRt5Mz'
+export const exampleAction = pathParameters.actionId.example
 const actionBody = { devices: [exampleDevice], serviceIdentifier: exampleService, updates: { '0x2000': 22.5 } }
 
 export const createAction = defineRoute('createAction', {
@@ -94,7 +93,6 @@ export const readAction = defineRoute('readAction', {
   query: z.object(pageFields),
   answers: { 200: { description: 'The action', schema: ActionEntry }, ...errorAnswers(503) },
   example: {
-    parameters: { actionId: exampleAction },
     answer: {
       id: exampleAction,
       state: 'done',
