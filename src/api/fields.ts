@@ -14,7 +14,10 @@ import { SubscriptionId } from '#model/subscription'
 import { TenantReference } from '#model/tenant'
 import { UserName } from '#model/user'
 
-/** Parameters of paths by name, in the order of documents. An invalid one makes the path unknown (404). */
+/**
+ * The usual schemas of path parameters by name, in the order of documents. An entry may give another one. An invalid
+ * parameter makes the path unknown (404), unless the entry shows its faults.
+ */
 export const pathParameters = {
   actionId: { schema: ServerMadeId, example: '6Hn3wRt5Mz' },
   alarmId: { schema: ServerMadeId, example: '8Hj4wRt6Zp' },

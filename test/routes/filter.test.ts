@@ -19,7 +19,10 @@ const schema = {
 }
 
 const server = await StartedServer.here()
+afterAll(() => server.finish())
 const link = await LinkClient.open(server, 'json')
+afterAll(() => link.socket.terminate())
+// A and B are online, C is offline, and F was never connected.
 const climate = (...values: number[]) => [
   { serviceIdentifier: 'climate', properties: properties.map((each, at) => ({ ...each, value: values[at] })) },
 ]
@@ -38,13 +41,6 @@ await until(
 
 /** Contract 3.7, over the API. Unit tests cover the meaning of conditions. */
 describe('a filter', () => {
-  /** A and B are online, C is offline, and F was never connected. */
-
-  afterAll(async () => {
-    link?.socket.terminate()
-    await server?.finish()
-  })
-
   const pathOf = (filter: unknown, more = '') =>
     `/devices?filter=${encodeURIComponent(typeof filter === 'string' ? filter : JSON.stringify(filter))}${more}`
   const namesIn = ({ json }: Answer) =>
