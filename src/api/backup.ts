@@ -6,7 +6,6 @@ import { defineRoute, errorAnswers } from '#api/route-entry'
 
 export const readBackup = defineRoute('readBackup', {
   route: 'GET /backup',
-  source: 'contract 8',
   summary: 'Read a backup of all tenants at one moment, including all secrets',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   isSecret: true,
@@ -16,7 +15,6 @@ export const readBackup = defineRoute('readBackup', {
       description: 'The backup, to be stored unchanged; it is complete only if it has its end mark',
       contentType: 'application/octet-stream',
     },
-    ...errorAnswers(400, 401, 403, 409, 503),
+    ...errorAnswers(409, 503),
   },
-  example: { status: 200 },
 })

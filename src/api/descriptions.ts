@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineRoute, errorAnswers } from '#api/route-entry'
+import { defineRoute, errorAnswers, notModified } from '#api/route-entry'
 import { version } from '#model/version'
 
 /** Machine-readable descriptions of the API. Contract 8. */
@@ -8,7 +8,6 @@ const info = { title: 'Device Data Backend', version: '0.1.0' }
 
 export const readOpenApi = defineRoute('readOpenApi', {
   route: 'GET /openapi.json',
-  source: 'contract 8',
   summary: 'All routes, as OpenAPI 3.1',
   access: 'none',
   answers: {
@@ -16,15 +15,14 @@ export const readOpenApi = defineRoute('readOpenApi', {
       description: 'The document',
       schema: z.looseObject({ openapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) }),
     },
-    304: { description: 'Not changed' },
+    ...notModified,
     ...errorAnswers(404),
   },
-  example: { status: 200, answer: { openapi: '3.1.1', info } },
+  example: { answer: { openapi: '3.1.1', info } },
 })
 
 export const readAsyncApi = defineRoute('readAsyncApi', {
   route: 'GET /asyncapi.json',
-  source: 'contract 8',
   summary: 'The device link and the stream of events, as AsyncAPI 3.0',
   access: 'none',
   answers: {
@@ -32,10 +30,10 @@ export const readAsyncApi = defineRoute('readAsyncApi', {
       description: 'The document',
       schema: z.looseObject({ asyncapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) }),
     },
-    304: { description: 'Not changed' },
+    ...notModified,
     ...errorAnswers(404),
   },
-  example: { status: 200, answer: { asyncapi: '3.0.0', info } },
+  example: { answer: { asyncapi: '3.0.0', info } },
 })
 
 /** The common part of `info` in both documents. */

@@ -1,42 +1,31 @@
-import { z } from 'zod'
 import { defineRoute, errorAnswers } from '#api/route-entry'
-import { exampleDevice, exampleService } from '#api/state-shape'
 import { DesiredValues } from '#model/desired'
-import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 import { PropertyWrites } from '#model/property-write'
 
 /** Desired values of a service of a device, in both groupings. Contract 12. */
 
 const bodyBytesMax = 256 * 1024
 
-const source = 'contract 12'
-const parameters = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const update = { resource: 'service', action: 'update', within: 'service of device' } as const
 const body = { schema: PropertyWrites, bytesMax: bodyBytesMax }
 const description = 'The desired values of the service, by decimal propId'
 const example = {
-  parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
-  status: 200,
   answer: { '8192': { value: 22.5, since: 1_790_000_000_000, status: 'PENDING' } },
 }
 
 const read = {
-  source,
   summary: 'Read the desired values of a service of a device',
   access: { ...update, action: 'read' },
-  parameters,
-  answers: { 200: { description, schema: DesiredValues }, ...errorAnswers(401, 403, 404) },
+  answers: { 200: { description, schema: DesiredValues } },
   example,
 } as const
 
 const change = {
-  source,
   access: update,
-  parameters,
   body,
   answers: {
     200: { description: `${description}; \`{}\` for callers who may not read them`, schema: DesiredValues },
-    ...errorAnswers(400, 401, 403, 404, 409, 429, 503),
+    ...errorAnswers(409, 429, 503),
   },
   example: { ...example, body: { '0x2000': 22.5 } },
 } as const
@@ -45,12 +34,9 @@ const put = { ...change, summary: 'Replace the desired values of a service of a 
 const patch = { ...change, summary: 'Change some desired values of a service of a device; null removes one' } as const
 
 const remove = {
-  source,
   summary: 'Remove all desired values of a service of a device',
   access: update,
-  parameters,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 503) },
-  example: { parameters: example.parameters, status: 204 },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(503) },
 } as const
 
 const ofDevice = '/devices/:deviceIdentifier/services/:serviceIdentifier/desired'

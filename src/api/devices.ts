@@ -1,14 +1,12 @@
 import { z } from 'zod'
 import { filterField, ListQuery, StateQuery, searchField } from '#api/fields'
-import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
+import { defineRoute, ErrorBody, notModified } from '#api/route-entry'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
-import { DeviceIdentifier, isDeviceToken, ServiceIdentifier } from '#model/identifier'
+import { DeviceIdentifier, isDeviceToken } from '#model/identifier'
 import { Meta } from '#model/meta'
 
-/** Devices, and their state by device. §4.2, contract 3.1–3.4, 3.7, 3.11. */
+/** Devices, and their state by device. §4.2, contract 3.1–3.4, 3.7, 3.11, 10, 12. */
 
-const device = z.object({ deviceIdentifier: DeviceIdentifier })
-const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const read = { resource: 'service', action: 'read' } as const
 const serviceExample = { serviceIdentifier: exampleService, properties: { '8192': exampleProperty } }
 const notFound = {
@@ -17,36 +15,27 @@ const notFound = {
 }
 /** The answers to reads of one resource. */
 function readAnswers<S extends z.ZodType>(description: string, schema: S) {
-  return { 200: { description, schema }, 404: notFound, ...errorAnswers(400, 401, 403) }
+  return { 200: { description, schema }, 404: notFound }
 }
-const ofDevice = { deviceIdentifier: exampleDevice }
-const ofDeviceService = { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService }
 export const DeviceListQuery = ListQuery.extend({ filter: filterField.optional(), search: searchField.optional() })
 export type DeviceListQuery = z.infer<typeof DeviceListQuery>
 const DeviceSecret = z.object({ deviceIdentifier: DeviceIdentifier, secret: z.string() })
 
 export const listDevices = defineRoute('listDevices', {
   route: 'GET /devices',
-  source: '§4.2, contract 3.1, 3.7, 12',
   summary: 'Read the state of all devices, or of those that meet a condition or contain some words, by device',
   access: { ...read, within: 'list' },
   hasPosition: true,
   query: DeviceListQuery,
-  answers: {
-    200: { description: 'Devices', schema: z.array(DeviceEntry) },
-    304: { description: 'Not changed' },
-    ...errorAnswers(400, 401, 403),
-  },
+  answers: { 200: { description: 'Devices', schema: z.array(DeviceEntry) }, ...notModified },
   example: {
     query: { depth: '2', filter: '{"!":{"==":[{"var":"status"},"idle"]}}' },
-    status: 200,
     answer: [{ deviceIdentifier: exampleDevice, services: [serviceExample] }],
   },
 })
 
 export const createDevice = defineRoute('createDevice', {
   route: 'POST /devices',
-  source: 'contract 3.11',
   summary: 'Create a device before it first connects; its secret is shown once',
   access: { resource: 'device', action: 'create', within: 'tenant' },
   isSecret: true,
@@ -59,83 +48,57 @@ export const createDevice = defineRoute('createDevice', {
       schema: ErrorBody,
     },
     409: { description: 'The device exists, or would exceed its memory limit', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403),
   },
   example: {
     body: { deviceIdentifier: 'PUMP-7', meta: { location: 'Hall 3' } },
-    status: 201,
     answer: { deviceIdentifier: 'PUMP-7', secret: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
   },
 })
 
 export const readDevice = defineRoute('readDevice', {
   route: 'GET /devices/:deviceIdentifier',
-  source: 'contract 3.3',
   summary: 'Read a device',
   access: { ...read, within: 'device' },
-  parameters: device,
   query: StateQuery,
   answers: readAnswers('The device', DeviceEntry),
-  example: {
-    parameters: ofDevice,
-    status: 200,
-    answer: { deviceIdentifier: exampleDevice, services: [serviceExample] },
-  },
+  example: { answer: { deviceIdentifier: exampleDevice, services: [serviceExample] } },
 })
 
 export const readConnection = defineRoute('readConnection', {
   route: 'GET /devices/:deviceIdentifier/connection',
-  source: 'contract 10',
   summary: 'Read how a device is connected',
   access: { resource: 'meta', action: 'read', within: 'device' },
-  parameters: device,
   answers: {
     200: {
       description: 'The protocol; null: the device is not connected',
       schema: z.object({ protocol: z.enum(['websocket', 'mqtt']).nullable() }),
     },
     404: notFound,
-    ...errorAnswers(401, 403),
   },
-  example: { parameters: ofDevice, status: 200, answer: { protocol: null } },
+  example: { answer: { protocol: null } },
 })
 
 export const deleteDevice = defineRoute('deleteDevice', {
   route: 'DELETE /devices/:deviceIdentifier',
-  source: 'contract 3.11',
   summary: 'Delete a device with its state, metadata and credentials',
   access: { resource: 'device', action: 'delete', within: 'device' },
-  parameters: device,
-  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403) },
-  example: { parameters: ofDevice, status: 204 },
+  answers: { 204: { description: 'Deleted' }, 404: notFound },
 })
 
 export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
   route: 'POST /devices/:deviceIdentifier/secret',
-  source: 'contract 3.11',
   summary: `Replace a device's secret; the old one is void, and the connection of the device is closed`,
   access: { resource: 'device', action: 'update', within: 'device' },
   isSecret: true,
-  parameters: device,
-  answers: {
-    200: { description: 'The new secret, shown once', schema: DeviceSecret },
-    404: notFound,
-    ...errorAnswers(401, 403),
-  },
-  example: {
-    parameters: ofDevice,
-    status: 200,
-    answer: { deviceIdentifier: exampleDevice, secret: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
-  },
+  answers: { 200: { description: 'The new secret, shown once', schema: DeviceSecret }, 404: notFound },
+  example: { answer: { deviceIdentifier: exampleDevice, secret: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' } },
 })
 
 export const setDeviceToken = defineRoute('setDeviceToken', {
   route: 'POST /devices/:deviceIdentifier/token',
-  source: 'contract 10',
   summary: 'Set the token with which a device signs in over MQTT without a password; connections with the old one end',
   access: { resource: 'device', action: 'update', within: 'device' },
   isSecret: true,
-  parameters: device,
   body: {
     schema: z
       .strictObject({
@@ -153,117 +116,86 @@ export const setDeviceToken = defineRoute('setDeviceToken', {
     },
     404: notFound,
     409: { description: 'Another device has this token', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403),
   },
   example: {
-    parameters: ofDevice,
     body: { token: 'A1_TEST_TOKEN_OF_A_METER' },
-    status: 200,
     answer: { deviceIdentifier: exampleDevice, token: 'A1_TEST_TOKEN_OF_A_METER' },
   },
 })
 
 export const listDeviceServices = defineRoute('listDeviceServices', {
   route: 'GET /devices/:deviceIdentifier/services',
-  source: 'contract 3.3',
   summary: 'Read the services of a device',
   access: { ...read, within: 'device' },
-  parameters: device,
   query: StateQuery,
   answers: readAnswers('Services', DeviceEntry.shape.services.unwrap()),
-  example: { parameters: ofDevice, status: 200, answer: [serviceExample] },
+  example: { answer: [serviceExample] },
 })
 
 export const readDeviceService = defineRoute('readDeviceService', {
   route: 'GET /devices/:deviceIdentifier/services/:serviceIdentifier',
-  source: 'contract 3.3',
   summary: 'Read a service of a device',
   access: { ...read, within: 'service of device' },
-  parameters: deviceService,
   query: StateQuery,
   answers: readAnswers('The service', DeviceEntry.shape.services.unwrap().element),
-  example: { parameters: ofDeviceService, status: 200, answer: serviceExample },
+  example: { answer: serviceExample },
 })
 
 export const readDeviceProperties = defineRoute('readDeviceProperties', {
   route: 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
-  source: 'contract 3.3',
   summary: 'Read the properties of a service of a device',
   access: { ...read, within: 'service of device' },
-  parameters: deviceService,
   query: StateQuery,
   answers: readAnswers('Properties', Properties),
-  example: { parameters: ofDeviceService, status: 200, answer: { '8192': exampleProperty } },
+  example: { answer: { '8192': exampleProperty } },
 })
 
-/** The same state by service. */
+/** The same state by service. §2.3. */
 
-const service = z.object({ serviceIdentifier: ServiceIdentifier })
 const deviceExample = { deviceIdentifier: exampleDevice, properties: { '8192': exampleProperty } }
 
 export const listServices = defineRoute('listServices', {
   route: 'GET /services',
-  source: '§2.3, §4.2, contract 3.1',
   summary: 'Read the state of all devices, by service',
   access: { ...read, within: 'list' },
   hasPosition: true,
   query: ListQuery,
-  answers: {
-    200: { description: 'Services', schema: z.array(ServiceEntry) },
-    304: { description: 'Not changed' },
-    ...errorAnswers(400, 401, 403),
-  },
-  example: {
-    query: { depth: '2' },
-    status: 200,
-    answer: [{ serviceIdentifier: exampleService, devices: [deviceExample] }],
-  },
+  answers: { 200: { description: 'Services', schema: z.array(ServiceEntry) }, ...notModified },
+  example: { query: { depth: '2' }, answer: [{ serviceIdentifier: exampleService, devices: [deviceExample] }] },
 })
 
 export const readService = defineRoute('readService', {
   route: 'GET /services/:serviceIdentifier',
-  source: 'contract 3.3',
   summary: 'Read a service, with the devices that offer it',
   access: { ...read, within: 'service' },
-  parameters: service,
   query: StateQuery,
   answers: readAnswers('The service', ServiceEntry),
-  example: {
-    parameters: { serviceIdentifier: exampleService },
-    status: 200,
-    answer: { serviceIdentifier: exampleService, devices: [deviceExample] },
-  },
+  example: { answer: { serviceIdentifier: exampleService, devices: [deviceExample] } },
 })
 
 export const listServiceDevices = defineRoute('listServiceDevices', {
   route: 'GET /services/:serviceIdentifier/devices',
-  source: 'contract 3.3',
   summary: 'Read the devices that offer a service',
   access: { ...read, within: 'service' },
-  parameters: service,
   query: StateQuery,
   answers: readAnswers('Devices', ServiceEntry.shape.devices.unwrap()),
-  example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: [deviceExample] },
+  example: { answer: [deviceExample] },
 })
 
 export const readServiceDevice = defineRoute('readServiceDevice', {
   route: 'GET /services/:serviceIdentifier/devices/:deviceIdentifier',
-  source: 'contract 3.3',
   summary: 'Read a device that offers a service',
   access: { ...read, within: 'service of device' },
-  parameters: deviceService,
   query: StateQuery,
   answers: readAnswers('The device', ServiceEntry.shape.devices.unwrap().element),
-  example: { parameters: ofDeviceService, status: 200, answer: deviceExample },
+  example: { answer: deviceExample },
 })
 
 export const readServiceProperties = defineRoute('readServiceProperties', {
   route: 'GET /services/:serviceIdentifier/devices/:deviceIdentifier/properties',
-  source: 'contract 3.3',
   summary: 'Read the properties of a service of a device',
   access: { ...read, within: 'service of device' },
-  parameters: deviceService,
   query: StateQuery,
   answers: readAnswers('Properties', Properties),
-  example: { parameters: ofDeviceService, status: 200, answer: { '8192': exampleProperty } },
+  example: { answer: { '8192': exampleProperty } },
 })

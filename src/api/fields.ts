@@ -1,7 +1,42 @@
 import { z } from 'zod'
+import { exampleDevice, exampleService } from '#api/state-shape'
 import { FilterCondition } from '#model/condition'
-import { DeviceIdentifier } from '#model/identifier'
+import {
+  DeviceIdentifier,
+  FirmwareVersion,
+  ServerMadeId,
+  ServiceIdentifier,
+  Sha256,
+  ShortName,
+} from '#model/identifier'
+import { RoleName } from '#model/role'
+import { SubscriptionId } from '#model/subscription'
 import { TenantReference } from '#model/tenant'
+import { UserName } from '#model/user'
+
+/**
+ * The usual schemas of path parameters by name, in the order of documents. An entry may give another one. An invalid
+ * parameter makes the path unknown (404), unless the entry shows its faults.
+ */
+export const pathParameters = {
+  actionId: { schema: ServerMadeId, example: '6Hn3wRt5Mz' },
+  alarmId: { schema: ServerMadeId, example: '8Hj4wRt6Zp' },
+  functionId: { schema: ServerMadeId, example: '7Gm2sXv5Hd' },
+  groupId: { schema: ServerMadeId, example: '5Kd9tVw3Cx' },
+  name: { schema: UserName, example: 'ann' },
+  project: { schema: ShortName, example: 'boiler' },
+  deviceIdentifier: { schema: DeviceIdentifier, example: exampleDevice },
+  serviceIdentifier: { schema: ServiceIdentifier, example: exampleService },
+  firmware: { schema: FirmwareVersion, example: '1.4.2' },
+  id: { schema: ServerMadeId, example: '3Nc7xJr4Vq' },
+  key: { schema: z.string().min(1), example: 'location' },
+  // An invalid name is treated as a project without devices.
+  projectIdentifier: { schema: z.string(), example: 'boiler' },
+  role: { schema: RoleName, example: 'ops' },
+  sha256: { schema: Sha256, example: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' },
+  subscriptionId: { schema: SubscriptionId, example: '9Pw3tKc8Lb' },
+  tenantIdentifier: { schema: TenantReference, example: 'other' },
+} as const
 
 /** Query fields of several routes. Contract 1.5, 3.1, 3.2, 3.4. */
 

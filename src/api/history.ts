@@ -114,10 +114,8 @@ export const ServiceHistory = z.object({
 })
 
 const route = {
-  source: 'contract 9',
   access: { resource: 'service', action: 'read', within: 'service of device' },
   hasPosition: true,
-  parameters: z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier }),
   query: HistoryQuery,
   answers: {
     200: { description: 'The history', schema: ServiceHistory },
@@ -125,13 +123,11 @@ const route = {
       description: 'The resource does not exist, the caller may not read it, or history is off',
       schema: ErrorBody,
     },
-    ...errorAnswers(400, 401, 403, 503),
+    ...errorAnswers(503),
   },
 } as const
 const example = {
-  parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
   query: { from: '-1h', interval: '5m' },
-  status: 200,
   answer: {
     from: 1_789_999_200_000,
     to: 1_790_002_800_000,
@@ -165,16 +161,12 @@ export const StatusHistory = z.object({ from: time, to: time, time: times, statu
 
 export const readStatusHistory = defineRoute('readStatusHistory', {
   route: 'GET /meta/:deviceIdentifier/history',
-  source: 'contract 9',
   summary: 'Read when a device changed its status',
   access: { resource: 'meta', action: 'read', within: 'device' },
   hasPosition: true,
-  parameters: z.object({ deviceIdentifier: DeviceIdentifier }),
   query: StatusHistoryQuery,
   answers: { ...route.answers, 200: { description: 'The changes, in order', schema: StatusHistory } },
   example: {
-    parameters: { deviceIdentifier: exampleDevice },
-    status: 200,
     answer: { from: 1_789_999_200_000, to: 1_790_002_800_000, time: [1_790_000_100_000], status: ['online'] },
   },
 })
@@ -235,12 +227,7 @@ export const AcrossHistoryQuestion = z.strictObject({
 })
 export type AcrossHistoryQuestion = z.infer<typeof AcrossHistoryQuestion>
 
-export const SeriesHistory = z.object({
-  from: time,
-  to: time,
-  interval: z.int().optional(),
-  tz: z.string().optional(),
-  gaps: z.array(Span),
+export const SeriesHistory = ServiceHistory.extend({
   series: z.array(HistorySeries.extend({ deviceIdentifier: z.string(), serviceIdentifier: z.string() })),
   /** The span of the next page of points, if there is one. */
   next: Span.optional(),
@@ -259,7 +246,6 @@ export const AcrossHistory = z.object({
 
 export const queryHistory = defineRoute('queryHistory', {
   route: 'POST /history/query',
-  source: 'contract 9',
   summary: 'Read the history of several properties, or of one property across many devices',
   access: { resource: 'service', action: 'read', within: 'list' },
   hasPosition: true,
@@ -267,7 +253,7 @@ export const queryHistory = defineRoute('queryHistory', {
   answers: {
     200: { description: 'The history', schema: z.union([SeriesHistory, AcrossHistory]) },
     404: { description: 'History is off', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403, 503),
+    ...errorAnswers(503),
   },
   example: {
     body: {
@@ -277,7 +263,6 @@ export const queryHistory = defineRoute('queryHistory', {
       interval: '1h',
       from: '-1h',
     },
-    status: 200,
     answer: {
       from: 1_789_999_200_000,
       to: 1_790_002_800_000,
@@ -306,7 +291,6 @@ export type HistoryExportQuery = z.infer<typeof HistoryExportQuery>
 
 export const exportHistory = defineRoute('exportHistory', {
   route: 'GET /history/export',
-  source: 'contract 9',
   summary: 'Export the history of properties as a file with a row for each point, or each span of time',
   access: { resource: 'service', action: 'read', within: 'list' },
   hasPosition: true,
@@ -317,11 +301,10 @@ export const exportHistory = defineRoute('exportHistory', {
       description: 'None of the properties exists, the caller may read none of them, or history is off',
       schema: ErrorBody,
     },
-    ...errorAnswers(400, 401, 403, 503),
+    ...errorAnswers(503),
   },
   example: {
     query: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService, format: 'csv', from: '-1h' },
-    status: 200,
   },
 })
 
@@ -339,7 +322,6 @@ export type HistoryImport = z.infer<typeof HistoryImport>
 
 export const importHistory = defineRoute('importHistory', {
   route: 'POST /history/import',
-  source: 'contract 9',
   summary: 'Import values of an earlier system into the history',
   access: { resource: 'device', action: 'update', within: 'list' },
   body: { schema: z.unknown(), contentTypes: 'any', isStreamed: true },
@@ -347,24 +329,21 @@ export const importHistory = defineRoute('importHistory', {
     200: { description: 'The rows were stored, except those that are counted as rejected', schema: HistoryImport },
     404: { description: 'History is off', schema: ErrorBody },
     413: { description: 'The body is larger than IMAGE_BYTES_MAX', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403, 429, 503),
+    ...errorAnswers(429, 503),
   },
   example: {
     body: `deviceIdentifier,serviceIdentifier,propId,time,value\n${exampleDevice},${exampleService},0x2000,2020-01-01T00:00:00Z,21.5\n`,
-    status: 200,
     answer: { rows: 1, stored: 0, rejected: { unknown: 0, invalid: 0, old: 1 }, details: [] },
   },
 })
 
 export const compactHistory = defineRoute('compactHistory', {
   route: 'POST /history/compact',
-  source: 'contract 9',
   summary: 'Delete expired values of the history at once, and free their disk space',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   answers: {
     204: { description: 'The deletion has begun' },
     404: { description: 'History is off', schema: ErrorBody },
-    ...errorAnswers(401, 403, 503),
+    ...errorAnswers(503),
   },
-  example: { status: 204 },
 })

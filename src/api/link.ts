@@ -5,13 +5,12 @@ import { LinkBody } from '#model/link-message'
 /** The device link without a websocket. Contract 7. */
 export const postLink = defineRoute('postLink', {
   route: 'POST /link',
-  source: 'contract 7',
   summary: 'Report properties of a device; the answer comes when they are stored',
   access: 'link',
   body: { schema: LinkBody },
   answers: {
     204: { description: 'Stored' },
-    ...errorAnswers(400, 401, 403, 429),
+    ...errorAnswers(403, 429),
     409: { description: 'The device or tenant would exceed its memory limit', schema: ErrorBody },
   },
   example: {
@@ -20,6 +19,5 @@ export const postLink = defineRoute('postLink', {
       services: [{ serviceIdentifier: exampleService, properties: [{ propId: 8192, type: 'FLOAT' }] }],
       updates: [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }],
     },
-    status: 204,
   },
 })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { pathParameters } from '#api/fields'
 import type { Action, Resource } from '#model/scope'
 
 /**
@@ -62,6 +63,8 @@ export type ParametersOf<Path> = Path extends `${string}:${infer Name}/${infer R
     ? Name
     : never
 
+type ParameterSchema<Path> = z.ZodType<Readonly<Record<ParametersOf<Path>, string>>>
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface RouteBody<B extends z.ZodType = z.ZodType> {
@@ -104,8 +107,6 @@ interface RouteDetails<
   B extends z.ZodType,
   A extends RouteAnswers,
 > {
-  /** The sections of the specification and of the contract. */
-  readonly source: string
   readonly summary: string
   readonly access: RouteAccess<Path>
   /**
@@ -117,7 +118,7 @@ interface RouteDetails<
   readonly hasEntityTag?: true
   /** The request or the answer contains a secret, so neither is stored for an `Idempotency-Key`. Contract 1.10. */
   readonly isSecret?: true
-  /** The schema of path parameters; an invalid one makes the path unknown (404). */
+  /** Default: the schemas of `pathParameters`. */
   readonly parameters?: P
   /** Invalid parameters are a 400 with details, for callers with the permission. §7, contract 1.4. */
   readonly areParameterFaultsShown?: true
@@ -126,8 +127,10 @@ interface RouteDetails<
    */
   readonly query?: Q
   readonly body?: RouteBody<B>
+  /** The errors that follow from the other fields are added: see `usualAnswers`. */
   readonly answers: A
-  readonly example: RouteExample
+  /** Default of `status`: the first of `answers`; of `parameters`: their examples in `pathParameters`. */
+  readonly example?: Partial<RouteExample>
 }
 
 /** A route of the API. The router, tests, the API description and the client library read it. */
@@ -141,6 +144,7 @@ export interface RouteEntry<
 > extends RouteDetails<Path, P, Q, B, A> {
   readonly name: string
   readonly method: M
+  readonly example: RouteExample
   /** With parameters as `:name`. In the API: the part after `/api/v1`. */
   readonly path: Path
 }
@@ -153,16 +157,49 @@ export interface RouteEntry<
 export function defineRoute<
   const M extends Method,
   const Path extends string,
-  P extends z.ZodType,
   Q extends z.ZodType,
   B extends z.ZodType,
   A extends RouteAnswers,
+  P extends z.ZodType = ParameterSchema<Path>,
 >(
   name: string,
   { route, ...details }: { readonly route: `${M} ${Path}` } & RouteDetails<Path, P, Q, B, A>,
 ): RouteEntry<Path, P, Q, B, M, A> {
   const space = route.indexOf(' ')
-  return { name, method: route.slice(0, space) as M, path: route.slice(space + 1) as Path, ...details }
+  const [method, path] = [route.slice(0, space) as M, route.slice(space + 1) as Path]
+  const known = knownParametersOf(path)
+  const parameters = details.parameters ?? (known?.schema as P | undefined)
+  const answers = { ...usualAnswers({ ...details, parameters }), ...details.answers }
+  const example = {
+    status: Number(Object.keys(details.answers)[0]),
+    ...details.example,
+    ...(known && { parameters: { ...known.example, ...details.example?.parameters } }),
+  }
+  return { name, method, path, ...details, ...(parameters && { parameters }), answers, example }
+}
+
+/** Undefined for a path without parameters, or with another one than those of `pathParameters`. */
+function knownParametersOf(path: string) {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name)
+  const known = Object.entries(pathParameters).filter(([name]) => names.includes(name))
+  if (known.length === 0 || known.length !== names.length) return undefined
+  return {
+    schema: z.object(Object.fromEntries(known.map(([name, { schema }]) => [name, schema]))),
+    example: Object.fromEntries(known.map(([name, { example }]) => [name, example])),
+  }
+}
+
+/** The errors of every route with this access, query, body and parameters. */
+function usualAnswers(details: Readonly<Partial<Record<keyof RouteEntry, unknown>>>): RouteAnswers {
+  const { access, parameters, query, body, areParameterFaultsShown } = details
+  const hasPermission = typeof access === 'object'
+  const namesTenant = query instanceof z.ZodObject && 'tenant' in query.shape
+  return {
+    ...(query || body || areParameterFaultsShown ? errorAnswers(400) : {}),
+    ...(access !== 'none' && errorAnswers(401)),
+    ...((hasPermission || access === 'user') && errorAnswers(403)),
+    ...(hasPermission && (parameters || namesTenant) ? errorAnswers(404) : {}),
+  }
 }
 
 /** Requests that may be repeated and take effect once. Contract 1.10. */
@@ -232,15 +269,15 @@ const refusals: Readonly<Record<Refusal, RouteAnswer>> = {
 /** For reads: the client has the content with this entity tag. */
 export const notModified = { 304: { description: 'Not changed' } } as const
 
-/** `answers: { 200: …, ...errorAnswers(401, 404) }`. */
+/** `answers: { 200: …, ...errorAnswers(409, 429) }`. */
 export function errorAnswers<S extends Refusal>(...statuses: readonly S[]): Readonly<Record<S, RouteAnswer>> {
   return Object.fromEntries(statuses.map((status) => [status, refusals[status]])) as Record<S, RouteAnswer>
 }
 
 /** The answer to a change: the resource, or only its identifier if the caller may change but not read it. */
-export function changeAnswer<S extends z.ZodRawShape, Name extends keyof S & string>(
+export function changeAnswer<S extends z.ZodRawShape, Name extends keyof S & string = 'resourceIdentifier' & keyof S>(
   thing: z.ZodObject<S>,
-  name: Name,
+  name = 'resourceIdentifier' as Name,
 ) {
   return z.union([thing, z.object({ [name]: thing.shape[name] } as Pick<S, Name>)])
 }

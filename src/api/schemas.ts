@@ -5,9 +5,8 @@ import { exampleService } from '#api/state-shape'
 import { ServiceIdentifier } from '#model/identifier'
 import { ServiceSchema } from '#model/service-schema'
 
-/** Schemas of services. §2.4, contract 3.9. */
+/** Schemas of services. §2.4, §4.2, contract 3.9. */
 
-const service = z.object({ serviceIdentifier: ServiceIdentifier })
 const SchemaEntry = z.object({ serviceIdentifier: ServiceIdentifier, schema: ServiceSchema.optional() })
 const exampleSchema = {
   name: 'Climate',
@@ -24,55 +23,34 @@ const notFound = {
 
 export const listSchemas = defineRoute('listSchemas', {
   route: 'GET /schemas',
-  source: '§4.2, contract 3.9',
   summary: 'List the schemas: identifiers, or whole schemas from depth 1',
   access: { resource: 'schemas', action: 'read', within: 'list' },
   hasPosition: true,
   query: z.object({ depth: depthField.optional(), ...pageFields }),
-  answers: {
-    200: { description: 'Schemas', schema: z.array(SchemaEntry) },
-    304: { description: 'Not changed' },
-    ...errorAnswers(400, 401, 403),
-  },
-  example: { query: { depth: '1' }, status: 200, answer: [example] },
+  answers: { 200: { description: 'Schemas', schema: z.array(SchemaEntry) }, ...notModified },
+  example: { query: { depth: '1' }, answer: [example] },
 })
 
 export const readSchema = defineRoute('readSchema', {
   route: 'GET /schemas/:serviceIdentifier',
-  source: 'contract 3.9',
   summary: 'Read the schema of a service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
-  parameters: service,
-  answers: {
-    200: { description: 'The schema', schema: SchemaEntry },
-    404: notFound,
-    ...notModified,
-    ...errorAnswers(401, 403),
-  },
-  example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: example },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...notModified },
+  example: { answer: example },
 })
 
 export const putSchema = defineRoute('putSchema', {
   route: 'PUT /schemas/:serviceIdentifier',
-  source: 'contract 3.9',
   summary: 'Create or replace the schema of a service; needs create if there is none, otherwise update',
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
-  parameters: service,
   body: { schema: ServiceSchema },
-  answers: {
-    200: { description: 'The schema', schema: SchemaEntry },
-    404: notFound,
-    ...errorAnswers(400, 401, 403, 412, 429),
-  },
-  example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...errorAnswers(412, 429) },
+  example: { body: exampleSchema, answer: example },
 })
 
 export const deleteSchema = defineRoute('deleteSchema', {
   route: 'DELETE /schemas/:serviceIdentifier',
-  source: 'contract 3.9',
   summary: 'Delete the schema of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
-  parameters: service,
-  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403, 412) },
-  example: { parameters: { serviceIdentifier: exampleService }, status: 204 },
+  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(412) },
 })

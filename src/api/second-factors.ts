@@ -13,7 +13,7 @@ export const factorCodeField = z.string().max(64)
 export const confirmationFields = { password: SubmittedPassword.optional(), code: factorCodeField.optional() }
 
 /** The common part of all routes about second factors. */
-export const factorRoute = { source: '§5.2.8, contract 2', access: 'user or proof', isSecret: true } as const
+export const factorRoute = { access: 'user or proof', isSecret: true } as const
 
 /** Second factors: one-time codes and recovery codes. §5.2.8, contract 2. */
 
@@ -27,8 +27,8 @@ export const useTotp = defineRoute('useTotp', {
   route: 'POST /auth/2fa/totp',
   summary: 'Complete a sign-in with a one-time code',
   body: { schema: WithCode },
-  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 429, 503) },
-  example: { body: { token, code: '492039' }, status: 200, answer: examplePair },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(429, 503) },
+  example: { body: { token, code: '492039' }, answer: examplePair },
 })
 
 export const useRecoveryCode = defineRoute('useRecoveryCode', {
@@ -36,8 +36,8 @@ export const useRecoveryCode = defineRoute('useRecoveryCode', {
   route: 'POST /auth/2fa/recovery',
   summary: 'Complete a sign-in with a recovery code, which is valid once',
   body: { schema: WithCode },
-  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 429, 503) },
-  example: { body: { token, code: 'ABCD-EFGH-IJKL-MNOP' }, status: 200, answer: examplePair },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(429, 503) },
+  example: { body: { token, code: 'ABCD-EFGH-IJKL-MNOP' }, answer: examplePair },
 })
 
 export const enrollTotp = defineRoute('enrollTotp', {
@@ -47,11 +47,10 @@ export const enrollTotp = defineRoute('enrollTotp', {
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
     200: { description: 'The secret', schema: z.object({ secret: z.string(), otpauthUri: z.string() }) },
-    ...errorAnswers(400, 401, 403, 429, 503),
+    ...errorAnswers(403, 429, 503),
   },
   example: {
     body: { password: 'correct horse battery' },
-    status: 200,
     answer: {
       secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
       otpauthUri: 'otpauth://totp/device-data-backend:ann?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
@@ -76,13 +75,9 @@ export const activateTotp = defineRoute('activateTotp', {
       description: 'New recovery codes, which replace the earlier ones; the pair of tokens if it completes a sign-in',
       schema: z.object({ recoveryCodes: RecoveryCodes, ...TokenPair.partial().shape }),
     },
-    ...errorAnswers(400, 401, 403, 429, 503),
+    ...errorAnswers(403, 429, 503),
   },
-  example: {
-    body: { token, code: '492039' },
-    status: 200,
-    answer: { recoveryCodes: ['ABCD-EFGH-IJKL-MNOP'], ...examplePair },
-  },
+  example: { body: { token, code: '492039' }, answer: { recoveryCodes: ['ABCD-EFGH-IJKL-MNOP'], ...examplePair } },
 })
 
 export const removeTotp = defineRoute('removeTotp', {
@@ -90,6 +85,6 @@ export const removeTotp = defineRoute('removeTotp', {
   route: 'DELETE /auth/2fa/totp',
   summary: 'Turn off one-time codes; the other sessions end',
   body: { schema: z.strictObject(confirmationFields).optional() },
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
-  example: { body: { password: 'correct horse battery' }, status: 204 },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(403, 404, 409, 429, 503) },
+  example: { body: { password: 'correct horse battery' } },
 })

@@ -20,31 +20,28 @@ const exampleBasicPair = { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln', refreshToken:
 
 export const readToken = defineRoute('readToken', {
   route: 'GET /iam/token',
-  source: '§4.1, contract 2',
   summary: 'Sign in with `Authorization: Basic`; with `scope=offline` also for a refresh token',
   access: 'none',
   isSecret: true,
   query: z.object({ scope: offlineField.optional() }),
   answers: {
     200: { description: 'The token', schema: z.union([BasicTokenPair, BasicToken]) },
-    ...errorAnswers(400, 401, 429, 503),
+    ...errorAnswers(401, 429, 503),
   },
-  example: { query: { scope: 'offline' }, status: 200, answer: exampleBasicPair },
+  example: { query: { scope: 'offline' }, answer: exampleBasicPair },
 })
 
 export const refreshToken = defineRoute('refreshToken', {
   route: 'POST /iam/token',
-  source: '§4.1, contract 2',
   summary: 'Exchange a refresh token, which is valid once, for a new pair of tokens',
   access: 'none',
   isSecret: true,
   query: z.object({ grant_type: z.literal('refresh_token'), scope: offlineField.optional() }),
   body: { schema: z.strictObject({ refreshToken: z.string().max(4096) }) },
-  answers: { 200: { description: 'The pair', schema: BasicTokenPair }, ...errorAnswers(400, 401, 503) },
+  answers: { 200: { description: 'The pair', schema: BasicTokenPair }, ...errorAnswers(401, 503) },
   example: {
     query: { grant_type: 'refresh_token' },
     body: { refreshToken: exampleBasicPair.refreshToken },
-    status: 200,
     answer: exampleBasicPair,
   },
 })
@@ -52,7 +49,6 @@ export const refreshToken = defineRoute('refreshToken', {
 /** Sign-up with an invitation, and a new password with a code. Contract 2, Sign-up. */
 export const signUp = defineRoute('signUp', {
   route: 'POST /iam/signup',
-  source: 'contract 2',
   summary: 'Set the password with an invitation or reset code; all earlier sessions end',
   access: 'none',
   isSecret: true,
@@ -66,11 +62,10 @@ export const signUp = defineRoute('signUp', {
   },
   answers: {
     201: { description: 'The account is active', schema: z.object({ name: UserName }) },
-    ...errorAnswers(400, 401, 429, 503),
+    ...errorAnswers(401, 429, 503),
   },
   example: {
     body: { name: 'bob', code: '7bTq5mXwZr2NcVd9KpLhGf', password: 'correct horse battery' },
-    status: 201,
     answer: { name: 'bob' },
   },
 })
@@ -109,7 +104,6 @@ const TenantConflict = z.object({
 
 export const logIn = defineRoute('logIn', {
   route: 'POST /auth/login',
-  source: '§4.1, contract 2',
   summary: 'Sign in with an e-mail address, or a name, and a password',
   access: 'proof',
   isSecret: true,
@@ -126,48 +120,40 @@ export const logIn = defineRoute('logIn', {
       description: 'The pair of tokens, or the required second factor',
       schema: z.union([TokenPair, SecondFactorNeeded]),
     },
-    ...errorAnswers(400, 401, 429, 503),
+    ...errorAnswers(429, 503),
     409: { description: 'The address and password are valid in several tenants', schema: TenantConflict },
   },
-  example: {
-    body: { email: 'ann@acme.example', password: 'correct horse battery' },
-    status: 200,
-    answer: examplePair,
-  },
+  example: { body: { email: 'ann@acme.example', password: 'correct horse battery' }, answer: examplePair },
 })
 
 export const refreshSession = defineRoute('refreshSession', {
   route: 'POST /auth/token',
-  source: '§4.1, contract 2',
   summary: 'Exchange a refresh token, which is valid once, for a new pair of tokens',
   access: 'proof',
   isSecret: true,
   body: { schema: z.strictObject({ refreshToken: tokenField }) },
-  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 503) },
-  example: { body: { refreshToken: examplePair.refreshToken }, status: 200, answer: examplePair },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(503) },
+  example: { body: { refreshToken: examplePair.refreshToken }, answer: examplePair },
 })
 
 export const logOut = defineRoute('logOut', {
   route: 'POST /auth/logout',
-  source: 'contract 2',
   summary: 'End the session, or all sessions of the user; by either scheme, or by refresh token and proof',
   access: 'user or proof',
   isSecret: true,
   query: z.object({ all: booleanField.optional() }),
   body: { schema: z.strictObject({ refreshToken: tokenField.optional() }).optional() },
-  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 503) },
-  example: { query: { all: 'true' }, status: 204 },
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(403, 503) },
+  example: { query: { all: 'true' } },
 })
 
-/** The public keys of tokens, below `/api/v1` and at the root of the server. RFC 7517, contract 2, Tokens. */
+/** The public keys of tokens, below `/api/v1` and at the root of the server. RFC 7517, §5.1.4, contract 2, Tokens. */
 export const readJwks = defineRoute('readJwks', {
   route: 'GET /.well-known/jwks.json',
-  source: '§5.1.4, contract 2',
   summary: 'Read the public keys that verify tokens',
   access: 'none',
   answers: { 200: { description: 'Keys', schema: z.object({ keys: z.array(z.looseObject({ kid: z.string() })) }) } },
   example: {
-    status: 200,
     answer: {
       keys: [
         {

@@ -1,17 +1,15 @@
 import { z } from 'zod'
-import { depthField, deviceIdentifiersField, pageFields, signatureField } from '#api/fields'
-import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
+import { depthField, deviceIdentifiersField, pageFields, pathParameters, signatureField } from '#api/fields'
+import { defineRoute, ErrorBody, errorAnswers, notModified } from '#api/route-entry'
 import { exampleDevice } from '#api/state-shape'
 import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
-import { DeviceIdentifier, Sha256 } from '#model/identifier'
 
 /** Firmware of devices, and updates on request. §2.7, §3.2, §4.5, contract 6. */
 
-const device = z.object({ deviceIdentifier: DeviceIdentifier })
 /** A project of the embedded update server, for all examples. */
-export const exampleProject = 'boiler'
+export const exampleProject = pathParameters.project.example
 /** The firmware version of the example device. */
-export const exampleFirmware = '1.4.2'
+export const exampleFirmware = pathParameters.firmware.example
 const example = {
   deviceIdentifier: exampleDevice,
   project: exampleProject,
@@ -24,7 +22,6 @@ const notFound = {
 
 export const listUpdates = defineRoute('listUpdates', {
   route: 'GET /updates',
-  source: '§4.5, contract 6',
   summary: 'List devices whose project or firmware is known; with their firmware from depth 1',
   access: { resource: 'updates', action: 'read', within: 'list' },
   hasPosition: true,
@@ -33,63 +30,47 @@ export const listUpdates = defineRoute('listUpdates', {
     ...pageFields,
     deviceIdentifier: deviceIdentifiersField.optional(),
   }),
-  answers: { 200: { description: 'Devices', schema: z.array(FirmwareInformation) }, ...errorAnswers(400, 401, 403) },
-  example: { query: { depth: '1' }, status: 200, answer: [example] },
+  answers: { 200: { description: 'Devices', schema: z.array(FirmwareInformation) } },
+  example: { query: { depth: '1' }, answer: [example] },
 })
 
 export const readUpdate = defineRoute('readUpdate', {
   route: 'GET /updates/:deviceIdentifier',
-  source: '§2.7, §4.5, contract 6',
   summary: 'Read the firmware of a device, and the state of its update from depth 2',
   access: { resource: 'updates', action: 'read', within: 'device' },
-  parameters: device,
   query: z.object({ depth: depthField.optional() }),
-  answers: {
-    200: { description: 'Its firmware', schema: FirmwareInformation },
-    404: notFound,
-    ...errorAnswers(400, 401, 403),
-  },
-  example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
+  answers: { 200: { description: 'Its firmware', schema: FirmwareInformation }, 404: notFound },
+  example: { answer: example },
 })
 
 export const triggerUpdate = defineRoute('triggerUpdate', {
   route: 'POST /updates/:deviceIdentifier',
-  source: '§3.2, §4.5, contract 6',
   summary: 'Update a device if there is a newer version, even if the device refuses automatic updates',
   access: { resource: 'updates', action: 'update', within: 'device' },
-  parameters: device,
   answers: {
     200: { description: 'The result, also if it is a refusal', schema: TriggerOutcome },
-    ...errorAnswers(401, 403, 404, 503),
+    ...errorAnswers(503),
   },
-  example: {
-    parameters: { deviceIdentifier: exampleDevice },
-    status: 200,
-    answer: { status: 'DEVICE_OFFLINE' },
-  },
+  example: { answer: { status: 'DEVICE_OFFLINE' } },
 })
 
-/** Firmware images for the devices to which they were offered. Contract 6. */
+/** Firmware images for the devices to which they were offered. Contract 6, RFC 9110 §14. */
 
 export const readImage = defineRoute('readImage', {
   route: 'GET /updates/images/:sha256',
-  source: 'contract 6, RFC 9110 §14',
   summary: 'Read an image, whole or one range of it; the URL itself is the credential, and expires',
   access: 'none',
-  parameters: z.object({ sha256: Sha256 }),
   query: z.object({ device: signatureField, exp: signatureField, sig: signatureField }),
   answers: {
     200: { description: 'The image', contentType: 'application/octet-stream' },
     206: { description: 'The requested range', contentType: 'application/octet-stream' },
-    304: { description: 'Not changed' },
+    ...notModified,
     403: { description: 'The signature of the URL is not valid, or it has expired' },
     416: { description: 'The image has no such bytes; `Content-Range` contains its size' },
-    ...errorAnswers(400, 404, 503),
+    ...errorAnswers(404, 503),
   },
   example: {
-    parameters: { sha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' },
     query: { device: exampleDevice, exp: '1790086400000', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
-    status: 200,
   },
 })
 
@@ -100,17 +81,10 @@ export const hookSignatureHeader = 'x-hook-signature'
 
 export const callUpdateHook = defineRoute('callUpdateHook', {
   route: 'POST /updates/hook/:projectIdentifier',
-  source: '§4.5, contract 6',
   summary: 'Check which devices of a project need an update: all, or those in the body',
   access: 'hook',
-  // An invalid name is treated as a project without devices.
-  parameters: z.object({ projectIdentifier: z.string() }),
   // As raw bytes, because the signature covers them; missing fields mean the whole project.
   body: { schema: z.unknown(), contentTypes: 'any' },
-  answers: { 204: { description: 'The check is stored and will run' }, ...errorAnswers(400, 401, 403, 503) },
-  example: {
-    parameters: { projectIdentifier: 'boiler' },
-    body: { event: 'release', devices: [exampleDevice] },
-    status: 204,
-  },
+  answers: { 204: { description: 'The check is stored and will run' }, ...errorAnswers(403, 503) },
+  example: { body: { event: 'release', devices: [exampleDevice] } },
 })

@@ -69,11 +69,10 @@ export const startWebauthnRegistration = defineRoute('startWebauthnRegistration'
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
     200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
-    ...errorAnswers(400, 401, 403, 409, 429, 503),
+    ...errorAnswers(403, 409, 429, 503),
   },
   example: {
     body: { password: 'correct horse battery' },
-    status: 200,
     answer: {
       challenge,
       rp: { id: 'localhost', name: 'Device Data Backend' },
@@ -101,7 +100,7 @@ export const finishWebauthnRegistration = defineRoute('finishWebauthnRegistratio
       description: 'Recovery codes if this is the first factor, the pair of tokens if it completes a sign-in',
       schema: z.object({ id: CredentialId, recoveryCodes: RecoveryCodes.optional(), ...TokenPair.partial().shape }),
     },
-    ...errorAnswers(400, 401, 403, 409, 429, 503),
+    ...errorAnswers(403, 409, 429, 503),
   },
   example: {
     body: {
@@ -110,7 +109,6 @@ export const finishWebauthnRegistration = defineRoute('finishWebauthnRegistratio
       password: 'correct horse battery',
       response: { clientDataJSON, attestationObject: 'o2NmbXRkbm9uZQ', transports: ['usb'] },
     },
-    status: 200,
     answer: { id, recoveryCodes: ['ABCD-EFGH-IJKL-MNOP'] },
   },
 })
@@ -122,11 +120,10 @@ export const startWebauthnAuthentication = defineRoute('startWebauthnAuthenticat
   body: { schema: z.strictObject({ token: tokenField.optional() }).optional() },
   answers: {
     200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
-    ...errorAnswers(400, 401, 403, 404, 429, 503),
+    ...errorAnswers(403, 404, 429, 503),
   },
   example: {
     body: { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' },
-    status: 200,
     answer: { challenge, rpId: 'localhost', allowCredentials: [{ id, type: 'public-key', transports: ['usb'] }] },
   },
 })
@@ -138,7 +135,7 @@ export const finishWebauthnAuthentication = defineRoute('finishWebauthnAuthentic
   body: { schema: z.strictObject({ token: tokenField.optional(), ...Assertion }) },
   answers: {
     200: { description: 'The pair of tokens if it completes a sign-in, otherwise empty', schema: TokenPair.partial() },
-    ...errorAnswers(400, 401, 403, 429, 503),
+    ...errorAnswers(403, 429, 503),
   },
   example: {
     body: {
@@ -146,19 +143,16 @@ export const finishWebauthnAuthentication = defineRoute('finishWebauthnAuthentic
       token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln',
       response: { clientDataJSON, authenticatorData: 'SZYN5YgOjGh0NBcP', signature: 'MEUCIQDx' },
     },
-    status: 200,
     answer: examplePair,
   },
 })
 
 export const listWebauthnCredentials = defineRoute('listWebauthnCredentials', {
   route: 'GET /auth/2fa/webauthn/credentials',
-  source: '§5.2.8, contract 2',
   summary: `List the caller's own credentials`,
   access: 'user or proof',
-  answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...errorAnswers(400, 401, 403) },
+  answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...errorAnswers(400, 403) },
   example: {
-    status: 200,
     answer: [
       { id, name: 'Key ring', createdAt: 1_790_000_000_000, lastUsedAt: 1_790_000_000_000, transports: ['usb'] },
     ],
@@ -171,6 +165,6 @@ export const deleteWebauthnCredential = defineRoute('deleteWebauthnCredential', 
   summary: 'Delete a credential; the other sessions end',
   parameters: z.object({ id: CredentialId }),
   body: { schema: z.strictObject(confirmationFields).optional() },
-  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
-  example: { parameters: { id }, body: { password: 'correct horse battery' }, status: 204 },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(403, 404, 409, 429, 503) },
+  example: { parameters: { id }, body: { password: 'correct horse battery' } },
 })

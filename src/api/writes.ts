@@ -1,17 +1,16 @@
 import { z } from 'zod'
-import { pageFields } from '#api/fields'
+import { pageFields, pathParameters } from '#api/fields'
 import { defineRoute, ErrorBody, errorAnswers } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { ActionBody, ActionEntry, zeroCounts } from '#model/action'
-import { DeviceIdentifier, PropertyId, ServerMadeId, ServiceIdentifier } from '#model/identifier'
+import { PropertyId, ServerMadeId } from '#model/identifier'
 import { PropertyWrites } from '#model/property-write'
 
-/** Writes to properties of a device, in both groupings. Contract 3.5. */
+/** Writes to properties of a device, in both groupings. §1.1, contract 3.5. */
 
 /** About as much as devices accept in one message. */
 const writeBytesMax = 256 * 1024
 
-const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const update = { resource: 'service', action: 'update', within: 'service of device' } as const
 
 /** The results, one for each property, in the order of the body. */
@@ -44,20 +43,16 @@ const answers = {
   409: { description: '`DEVICE_OFFLINE`: the device is not connected; nothing was sent', schema: ErrorBody },
   413: { description: 'More than a device accepts at once', schema: ErrorBody },
   504: { description: '`DEVICE_TIMEOUT`: no answer in time; the device may still apply it', schema: ErrorBody },
-  ...errorAnswers(400, 401, 403, 429, 503),
+  ...errorAnswers(429, 503),
 }
 const example = {
-  parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
   body: { '0x2000': 22.5 },
-  status: 200,
   answer: { updates: [{ propId: 8192, status: 'OK' }] },
 }
 
 const write = {
-  source: '§1.1, contract 3.5',
   summary: 'Write properties of one service of a device',
   access: update,
-  parameters: deviceService,
   query: WriteQuery,
   body,
   answers,
@@ -76,33 +71,28 @@ export const writeServiceProperties = defineRoute('writeServiceProperties', {
 
 /** Actions: one write to many devices. Contract 3.6. */
 
-export const exampleAction = '6Hn3wRt5Mz'
+export const exampleAction = pathParameters.actionId.example
 const actionBody = { devices: [exampleDevice], serviceIdentifier: exampleService, updates: { '0x2000': 22.5 } }
 
 export const createAction = defineRoute('createAction', {
   route: 'POST /devices/actions',
-  source: 'contract 3.6',
   summary: 'Write properties of one service of many devices',
   access: { resource: 'service', action: 'update', within: 'tenant' },
   body: { schema: ActionBody, acceptsNames: true },
   answers: {
     202: { description: 'The action is stored and will run', schema: z.object({ id: ServerMadeId }) },
-    ...errorAnswers(400, 401, 403, 404, 409, 503),
+    ...errorAnswers(404, 409, 503),
   },
-  example: { body: actionBody, status: 202, answer: { id: exampleAction } },
+  example: { body: actionBody, answer: { id: exampleAction } },
 })
 
 export const readAction = defineRoute('readAction', {
   route: 'GET /devices/actions/:actionId',
-  source: 'contract 3.6',
   summary: 'Read an action and its outcome for each device',
   access: { resource: 'service', action: 'read', within: 'tenant' },
-  parameters: z.object({ actionId: ServerMadeId }),
   query: z.object(pageFields),
-  answers: { 200: { description: 'The action', schema: ActionEntry }, ...errorAnswers(400, 401, 403, 404, 503) },
+  answers: { 200: { description: 'The action', schema: ActionEntry }, ...errorAnswers(503) },
   example: {
-    parameters: { actionId: exampleAction },
-    status: 200,
     answer: {
       id: exampleAction,
       state: 'done',

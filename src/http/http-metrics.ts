@@ -74,22 +74,12 @@ export class HttpMetrics {
 
   /** Returns the same object for the same name. */
   route(name: string): RouteMetrics {
-    let route = this.#routes.get(name)
-    if (!route) {
-      route = new RouteMetrics(name)
-      this.#routes.set(name, route)
-    }
-    return route
+    return madeOnce(this.#routes, name, RouteMetrics)
   }
 
   /** Returns the same object for the same path. */
   socket(path: string): SocketMetrics {
-    let socket = this.#sockets.get(path)
-    if (!socket) {
-      socket = new SocketMetrics(path)
-      this.#sockets.set(path, socket)
-    }
-    return socket
+    return madeOnce(this.#sockets, path, SocketMetrics)
   }
 
   get routes(): Iterable<RouteMetrics> {
@@ -99,4 +89,10 @@ export class HttpMetrics {
   get sockets(): Iterable<SocketMetrics> {
     return this.#sockets.values()
   }
+}
+
+function madeOnce<T>(known: Map<string, T>, name: string, Kind: new (name: string) => T): T {
+  const metrics = known.get(name) ?? new Kind(name)
+  known.set(name, metrics)
+  return metrics
 }

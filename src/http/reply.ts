@@ -8,11 +8,9 @@ import { Problem, type ProblemKind } from '#model/problem'
 /** Turns a Problem into a reply; no other code does. Contract 1.3. `secFetchMode`: a header of the request. */
 export function replyOf(problem: Problem, secFetchMode: string): Reply {
   const { status, body } = problem.kind
-  const own = problem.headers ?? {}
-  const isOwn = (name: string) => Object.keys(own).some((key) => key.toLowerCase() === name.toLowerCase())
-  const headers: Record<string, string> = { ...own }
+  const headers: Record<string, string> = { ...problem.headers }
   for (const [name, value] of Object.entries(defaultHeaders[status]?.(secFetchMode) ?? {})) {
-    if (!isOwn(name)) headers[name] = value
+    if (headerOf({ headers }, name.toLowerCase()) === undefined) headers[name] = value
   }
   const json = bodies[body](problem)
   return json === undefined ? { status, headers } : { status, headers, json }
@@ -240,7 +238,8 @@ async function stream(
   // The request may have been answered in between, at its deadline.
   if (!exchange.isOpen) return
 
-  const lengthBytes = contentLength(reply)
+  const length = headerOf(reply, 'content-length')
+  const lengthBytes = length === undefined ? undefined : Number(length)
   const headers = headersOf(exchange, reply, !isBodiless(reply.status))
   const output = new ChunkOutput(exchange, lengthBytes)
   exchange.write((response) => {
@@ -263,11 +262,9 @@ async function stream(
   await output.end()
 }
 
-function contentLength(reply: Reply): number | undefined {
-  for (const [name, value] of Object.entries(reply.headers ?? {})) {
-    if (name.toLowerCase() === 'content-length') return Number(value)
-  }
-  return undefined
+/** `name` in lower case. */
+export function headerOf({ headers = {} }: Pick<Reply, 'headers'>, name: string): string | undefined {
+  return Object.entries(headers).find(([own]) => own.toLowerCase() === name)?.[1]
 }
 
 /** The number of bytes written at once to an answer of known length. */

@@ -15,22 +15,22 @@ import { type Action, devicesWithin, reachesDevice, servicesWithin } from '#mode
 import { logReply } from '#routes/audit'
 import { authorOf, checkBindings, isVisible, membersIn, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { listReply, mustMatch, resourceListReply, resourceReply, streamHeaders } from '#routes/replies'
+import { listReply, streamHeaders } from '#routes/replies'
+import { tenantResources } from '#routes/tenant-resources'
 import { unknownNamesIn } from '#rules/property-name'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for alarms. Contract 5.1, 5.3. */
 export function alarmRoutes(context: RouteContext): Binding[] {
   const { system } = context
+  const alarms = tenantResources<StoredAlarm>(context, {
+    path: '/alarms',
+    all: (tenant) => tenant.alarms,
+    isVisible: ({ scope }, action, alarm, tenant) => isVisible(scope, 'alarms', action, alarm, membersIn(tenant)),
+    entryOf: alarmEntryOf,
+  })
   return [
-    bind(api.listAlarms, (call) => {
-      const tenant = context.system.wake(tenantAddress(call.caller.tenant))
-      const membersOf = membersIn(tenant)
-      return resourceListReply(context, call, tenant.alarms, {
-        isShown: (alarm) => isVisible(call.caller.scope, 'alarms', 'read', alarm, membersOf),
-        textOf,
-      })
-    }),
+    bind(api.listAlarms, alarms.list),
 
     // The state of alarms on devices, and its history. As for events, access depends on the device. Contract 12.
     bind(api.listAlarmStatus, (call) => statusList(context, call)),
@@ -50,7 +50,8 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       return replyToChange(reachesDevice(scope, 'alarms', 'read', device), row, 'resourceIdentifier')
     }),
 
-    bind(api.createAlarm, async ({ caller, body, bodyBytes, seed }) => {
+    bind(api.createAlarm, async (call) => {
+      const { caller, body, bodyBytes, seed } = call
       const id = randomId(seededRandom(seed))
       const stored = await system.askAtOnce(() => {
         checkMayBind(context, caller, 'create', body)
@@ -59,53 +60,31 @@ export function alarmRoutes(context: RouteContext): Binding[] {
         const put: TenantCommand = { type: 'put_alarm', id, isNew: true, body, ...authorOf(caller, 'alarms') }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
-      const headers = { Location: `/api/v1/alarms/${id}` }
-      return { status: 201, headers, json: alarmEntryOf(id, stored as StoredAlarm) }
+      return alarms.created(call, id, stored)
     }),
 
-    bind(api.readAlarm, (call) => {
-      const { alarmId } = call.parameters
-      return resourceReply(context, call, textOf(alarmId, existingAlarm(context, call.caller, 'read', alarmId)))
-    }),
+    bind(api.readAlarm, (call) => alarms.read(call, call.parameters.alarmId)),
 
     bind(api.putAlarm, async (call) => {
       const { caller, body, bodyBytes } = call
       const { alarmId: id } = call.parameters
       const stored = await system.askAtOnce(() => {
-        const before = existingAlarm(context, caller, 'update', id)
+        const before = alarms.existing(caller, 'update', id)
         checkMayBind(context, caller, 'update', body)
         if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
-        mustMatch(call, () => textOf(id, before))
+        alarms.mustMatchTag(call, id, before)
         context.events.streamShare.take(caller, bodyBytes.byteLength)
         const put: TenantCommand = { type: 'put_alarm', id, isNew: false, body, ...authorOf(caller, 'alarms') }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
-      const mayRead = isThere(context, caller, 'read', stored as StoredAlarm)
-      return replyToChange(mayRead, alarmEntryOf(id, stored as StoredAlarm), 'resourceIdentifier')
+      return alarms.changed(call, id, stored)
     }),
 
-    bind(api.deleteAlarm, async (call) => {
-      const { caller } = call
+    bind(api.deleteAlarm, (call) => {
       const { alarmId: id } = call.parameters
-      await system.askAtOnce(() => {
-        const alarm = existingAlarm(context, caller, 'delete', id)
-        mustMatch(call, () => textOf(id, alarm))
-        return { to: tenantAddress(caller.tenant), command: { type: 'delete_alarm', id } }
-      })
-      return { status: 204 }
+      return alarms.remove(call, id, { type: 'delete_alarm', id })
     }),
   ]
-}
-
-/** @throws Problem `not_found`, also for an alarm that is not entirely within the caller's scope */
-function existingAlarm(context: RouteContext, caller: Caller, action: Action, id: string): StoredAlarm {
-  const alarm = context.system.wake(tenantAddress(caller.tenant)).alarms.get(id)
-  if (!alarm || !isThere(context, caller, action, alarm)) throw new Problem('not_found')
-  return alarm
-}
-
-function isThere(context: RouteContext, { tenant, scope }: Caller, action: Action, alarm: StoredAlarm): boolean {
-  return isVisible(scope, 'alarms', action, alarm, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
 /** Refuses property names, also existing ones, if the caller may not read the schema. @throws Problem `invalid` */
@@ -120,10 +99,6 @@ function checkMayBind(context: RouteContext, { tenant, scope }: Caller, action: 
   const { serviceIdentifier, devices = null, groups = null } = body
   const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
   checkBindings(scope, 'alarms', action, { devices, groups }, membersOf, [serviceIdentifier])
-}
-
-function textOf(id: string, alarm: StoredAlarm): string {
-  return JSON.stringify(alarmEntryOf(id, alarm))
 }
 
 /** A row of the list: one alarm on one device. */

@@ -42,7 +42,6 @@ type FoundCaller = z.infer<typeof FoundCaller>
 /** Called by other nodes; the path is not below `/api/v1`. Contract 11. */
 const findCaller = defineRoute('findCaller', {
   route: 'POST /cluster/callers',
-  source: 'contract 11',
   summary: 'For other nodes: finds the caller of an event websocket, whose ticket or proof cannot be used again',
   // Access by the key of the nodes.
   access: 'none',
@@ -51,13 +50,11 @@ const findCaller = defineRoute('findCaller', {
     200: { description: 'The session of the caller, or why the owner refuses it', schema: FoundCaller },
     404: { description: 'The request is not from a node' },
   },
-  example: { status: 200 },
 })
 
 /** Called by other nodes; the path is not below `/api/v1`. Contract 11, Joining. */
 const readImage = defineRoute('readNodeImage', {
   route: `GET ${api.imagePath}`,
-  source: 'contract 11',
   summary: 'For other nodes: the database, the firmware images and the history of this node',
   // Access by the key of the nodes.
   access: 'none',
@@ -65,7 +62,6 @@ const readImage = defineRoute('readNodeImage', {
     200: { description: 'A backup with the history', contentType: 'application/octet-stream' },
     404: { description: 'The request is not from a node' },
   },
-  example: { status: 200 },
 })
 
 interface CallerOptions {

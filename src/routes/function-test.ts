@@ -44,7 +44,7 @@ export async function tryFunction(
   sample: Sample,
 ): Promise<Reply> {
   const triggers = triggersOf(stored.graph, sample)
-  const trial = new Trial(new FunctionGraph(id, stored.graph), sample, context.world.now())
+  const trial = trialOf(new FunctionGraph(id, stored.graph), sample, context.world.now())
   const slices = new ReadSlices(context.world, caller)
   await slices.next()
   for (const { place, node } of triggers) {
@@ -79,72 +79,45 @@ function triggersOf({ nodes }: Graph, { trigger: requested }: Sample): readonly 
   throw new Problem('invalid', undefined, { details })
 }
 
-/** A mail from a run: its node and its data. */
+/** A mail of a run: its node and its data. */
 interface MailRequest {
   readonly node: EmailNode
-  readonly cause: DeliveryCause
-  readonly value: TriggerValue
-  readonly previous: TriggerValue
-  readonly device: string
-  readonly time: number
+  readonly run: Parameters<typeof dataOf>[0]
 }
 
 /** The runs of one sample. Results that several runs share appear once. */
-class Trial {
-  readonly #graph: FunctionGraph
-  readonly #sample: Sample
-  readonly #now: number
-  readonly path = new Set<string>()
-  readonly stopped = new Map<string, TriedFunction['stopped'][number]>()
-  readonly requested = new Map<string, MailRequest>()
-
-  constructor(graph: FunctionGraph, sample: Sample, now: number) {
-    this.#graph = graph
-    this.#sample = sample
-    this.#now = now
+function trialOf(graph: FunctionGraph, sample: Sample, now: number) {
+  const { deviceIdentifier: device = sampleDevice, previous = null, meta = {}, time = now } = sample
+  const path = new Set<string>()
+  const stopped = new Map<string, TriedFunction['stopped'][number]>()
+  const requested = new Map<string, MailRequest>()
+  const stop = (node: string, because: string) => {
+    path.add(node)
+    stopped.set(`${node} ${because}`, { node, because })
   }
-
-  run(place: number, trigger: TriggerNode): void {
-    const {
-      trigger: requested,
-      deviceIdentifier = sampleDevice,
-      previous = null,
-      meta = {},
-      time = this.#now,
-    } = this.#sample
-    const value = this.#sample.value === undefined ? waitedFor(trigger) : this.#sample.value
-    if (!this.#graph.fits(place, value)) {
+  const run = (place: number, trigger: TriggerNode) => {
+    const value = sample.value === undefined ? waitedFor(trigger) : sample.value
+    if (!graph.fits(place, value)) {
       // The answer reports that the requested trigger did not fire.
-      if (requested !== undefined) this.#stop(trigger.id, 'false')
+      if (sample.trigger !== undefined) stop(trigger.id, 'false')
       return
     }
-    const input: RunInput = {
-      value,
-      previous,
-      device: deviceIdentifier,
-      time,
-      meta: () => meta as JsonObject,
-      passedAt: () => undefined,
-    }
-    const cause = causeOf(trigger)
+    const input: RunInput = { value, previous, device, time, meta: () => meta as JsonObject, passedAt: () => undefined }
+    const values = { value: storedValue(value), previous: storedValue(previous) }
+    const made = { device, at: time, ...values, cause: causeOf(trigger) }
     const reached = (node: EmailNode | WebhookNode) => {
-      if (node.type === 'webhook' || this.requested.has(node.id)) return
-      this.requested.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
+      if (node.type === 'email' && !requested.has(node.id)) requested.set(node.id, { node, run: made })
     }
     ruleBudget.begin(turnUnitsMax, 1)
-    this.#graph.run(
+    graph.run(
       place,
       input,
       { stamped() {}, reached, failed() {} },
-      { entered: ({ id }) => this.path.add(id), stopped: ({ id }, because) => this.#stop(id, because) },
+      { entered: ({ id }) => path.add(id), stopped: ({ id }, because) => stop(id, because) },
     )
     ruleBudget.end()
   }
-
-  #stop(node: string, because: string): void {
-    this.path.add(node)
-    this.stopped.set(`${node} ${because}`, { node, because })
-  }
+  return { path, stopped, requested, run }
 }
 
 /** The value that fires a trigger; null if any event does. */
@@ -174,12 +147,11 @@ function triedMail(
   caller: Caller,
   { name }: StoredFunction,
   { meta = {}, locale = 'en' }: Sample,
-  { node: { id: node, template }, cause, value, previous, device, time }: MailRequest,
+  { node: { id: node, template }, run }: MailRequest,
 ): TriedMail {
   const stored = tenant.templates.get(template)
   if (!stored) return { node, template, error: 'no_template' }
-  const run = { device, at: time, value: storedValue(value), previous: storedValue(previous), cause }
-  const surroundings = { functionName: name, meta: meta as JsonObject, ...namesFor(tenant, caller, cause) }
+  const surroundings = { functionName: name, meta: meta as JsonObject, ...namesFor(tenant, caller, run.cause) }
   try {
     return { node, template, ...renderMail(stored, locale, dataOf(run, surroundings)) }
   } catch (error) {

@@ -20,25 +20,26 @@ import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { deliveriesOf } from '#model/webhook'
-import { authorOf, checkBindings, isVisible, membersIn, replyToChange } from '#routes/bound-visibility'
+import { authorOf, checkBindings, isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { tryFunction } from '#routes/function-test'
-import { mustMatch, resourceListReply, resourceReply, textReply } from '#routes/replies'
+import { textReply } from '#routes/replies'
+import { tenantResources } from '#routes/tenant-resources'
 
 /** Routes for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {
   const { system } = context
+  const functions = tenantResources<StoredFunction>(context, {
+    path: '/functions',
+    all: (tenant) => tenant.functions,
+    isVisible: ({ scope }, action, stored, tenant) => isVisible(scope, resource, action, stored, membersIn(tenant)),
+    entryOf: functionEntryOf,
+  })
   return [
-    bind(api.listFunctions, (call) => {
-      const tenant = context.system.wake(tenantAddress(call.caller.tenant))
-      const membersOf = membersIn(tenant)
-      return resourceListReply(context, call, tenant.functions, {
-        isShown: (stored) => isVisible(call.caller.scope, resource, 'read', stored, membersOf),
-        textOf,
-      })
-    }),
+    bind(api.listFunctions, functions.list),
 
-    bind(api.createFunction, async ({ caller, body, bodyBytes, seed }) => {
+    bind(api.createFunction, async (call) => {
+      const { caller, body, bodyBytes, seed } = call
       const id = randomId(seededRandom(seed))
       let made: SealedBody['made'] = new Map()
       const stored = await system.askAtOnce(() => {
@@ -49,25 +50,17 @@ export function functionRoutes(context: RouteContext): Binding[] {
         made = put.made
         return { to: tenantAddress(caller.tenant), command: put.command, bytes: bodyBytes.byteLength }
       })
-      const entry = functionEntryOf(id, stored as StoredFunction)
-      return withSecrets({ status: 201, headers: { Location: `/api/v1/functions/${id}` }, json: entry }, entry, made)
+      return withSecrets(functions.created(call, id, stored), made)
     }),
 
-    bind(api.readFunction, (call) => {
-      const { functionId } = call.parameters
-      return resourceReply(
-        context,
-        call,
-        textOf(functionId, existingFunction(context, call.caller, 'read', functionId)),
-      )
-    }),
+    bind(api.readFunction, (call) => functions.read(call, call.parameters.functionId)),
 
     bind(api.updateFunction, async (call) => {
       const { caller, body: change, bodyBytes } = call
       const { functionId: id } = call.parameters
       let made: SealedBody['made'] = new Map()
       const stored = await system.askAtOnce(() => {
-        const before = existingFunction(context, caller, 'update', id)
+        const before = functions.existing(caller, 'update', id)
         const body = bodyAfter(before, change)
         checkMayBind(context, caller, 'update', body)
         // Checked only for a changed graph: the existing one may name deleted alarms, and receivers that are no longer
@@ -76,52 +69,32 @@ export function functionRoutes(context: RouteContext): Binding[] {
           mustSeeAlarms(context, caller, body.graph)
           checkReceivers(context, body.graph)
         }
-        mustMatch(call, () => textOf(id, before))
+        functions.mustMatchTag(call, id, before)
         const put = putOf(context, caller, id, body, before)
         made = put.made
         return { to: tenantAddress(caller.tenant), command: put.command, bytes: bodyBytes.byteLength }
       })
-      const mayRead = isThere(context, caller, 'read', stored as StoredFunction)
-      const entry = functionEntryOf(id, stored as StoredFunction)
-      const reply = replyToChange(mayRead, entry, 'resourceIdentifier')
-      return mayRead ? withSecrets(reply, entry, made) : reply
+      return withSecrets(functions.changed(call, id, stored), made)
     }),
 
-    bind(api.deleteFunction, async (call) => {
-      const { caller } = call
+    bind(api.deleteFunction, (call) => {
       const { functionId: id } = call.parameters
-      await system.askAtOnce(() => {
-        const stored = existingFunction(context, caller, 'delete', id)
-        mustMatch(call, () => textOf(id, stored))
-        return { to: tenantAddress(caller.tenant), command: { type: 'delete_function', id } }
-      })
-      return { status: 204 }
+      return functions.remove(call, id, { type: 'delete_function', id })
     }),
 
     bind(api.listDeliveries, ({ caller, parameters: { functionId: id } }) => {
-      existingFunction(context, caller, 'read', id)
+      functions.existing(caller, 'read', id)
       const { webhooks, results } = system.peek(deliveryAddress(caller.tenant, id))
       return textReply(context, JSON.stringify(deliveriesOf(webhooks.values(), results.values())))
     }),
 
     bind(api.testFunction, ({ caller, parameters: { functionId: id }, body: { sample } }) =>
-      tryFunction(context, caller, { id, stored: existingFunction(context, caller, 'read', id) }, sample),
+      tryFunction(context, caller, { id, stored: functions.existing(caller, 'read', id) }, sample),
     ),
   ]
 }
 
 const resource = 'functions'
-
-/** @throws Problem `not_found`, also for a function that is not entirely within the caller's scope */
-function existingFunction(context: RouteContext, caller: Caller, action: Action, id: string): StoredFunction {
-  const stored = context.system.wake(tenantAddress(caller.tenant)).functions.get(id)
-  if (!stored || !isThere(context, caller, action, stored)) throw new Problem('not_found')
-  return stored
-}
-
-function isThere(context: RouteContext, { tenant, scope }: Caller, action: Action, stored: StoredFunction): boolean {
-  return isVisible(scope, resource, action, stored, membersIn(context.system.wake(tenantAddress(tenant))))
-}
 
 /**
  * Checks that the caller may bind a function to these devices, and may read the services whose values it sends.
@@ -163,8 +136,10 @@ function putOf(
 /**
  * The only answer with the new secrets. A repeated request gets no secrets, because none is stored in clear.
  */
-function withSecrets(reply: Reply, entry: FunctionEntry, made: SealedBody['made']): Reply {
-  if (made.size === 0) return reply
+function withSecrets(reply: Reply, made: SealedBody['made']): Reply {
+  const entry = reply.json as Partial<FunctionEntry>
+  // Without a graph, the caller may not read the function.
+  if (made.size === 0 || !entry.graph) return reply
   const json = { ...entry, graph: withMadeSecrets(entry.graph, made) }
   return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'no-store' }, json, repeatedJson: entry }
 }
@@ -197,8 +172,4 @@ function bodyAfter(before: StoredFunction, change: FunctionPatch): FunctionBody 
     binding: change.binding ?? { ...(devices && { devices: [...devices] }), ...(groups && { groups: [...groups] }) },
     graph: change.graph ?? before.graph,
   }
-}
-
-function textOf(id: string, stored: StoredFunction): string {
-  return JSON.stringify(functionEntryOf(id, stored))
 }

@@ -8,41 +8,39 @@ import { groupEntryOf, isMember, type StoredGroup } from '#model/group'
 import { randomId, seededRandom } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
-import { authorOf, isBindingWithin, mayBind, replyToChange } from '#routes/bound-visibility'
+import { authorOf, isBindingWithin, mayBind } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, resourceListReply, resourceReply } from '#routes/replies'
 import { mustCover } from '#routes/roles'
+import { tenantResources } from '#routes/tenant-resources'
 
 /** Routes for groups. Contract 5.1. */
 export function groupRoutes(context: RouteContext): Binding[] {
   const { system } = context
+  const groups = tenantResources<StoredGroup>(context, {
+    path: '/groups',
+    all: (tenant) => tenant.groups,
+    isVisible: ({ scope }, action, { devices }) => isBindingWithin(scope, resource, action, devices),
+    entryOf: groupEntryOf,
+  })
   return [
-    bind(api.listGroups, (call) =>
-      resourceListReply(context, call, context.system.wake(tenantAddress(call.caller.tenant)).groups, {
-        isShown: (group) => isVisible(call.caller, 'read', group),
-        textOf,
-      }),
-    ),
+    bind(api.listGroups, groups.list),
 
-    bind(api.createGroup, async ({ caller, body, bodyBytes, seed }) => {
+    bind(api.createGroup, async (call) => {
+      const { caller, body, bodyBytes, seed } = call
       checkMayBind(caller, 'create', body.devices)
       const id = randomId(seededRandom(seed))
       const put: TenantCommand = { type: 'put_group', id, isNew: true, body, ...authorOf(caller, resource) }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
-      const headers = { Location: `/api/v1/groups/${id}` }
-      return { status: 201, headers, json: groupEntryOf(id, stored as StoredGroup) }
+      return groups.created(call, id, stored)
     }),
 
-    bind(api.readGroup, (call) => {
-      const { groupId } = call.parameters
-      return resourceReply(context, call, textOf(groupId, existingGroup(context, call.caller, 'read', groupId)))
-    }),
+    bind(api.readGroup, (call) => groups.read(call, call.parameters.groupId)),
 
     bind(api.updateGroup, async (call) => {
       const { caller, body: change, bodyBytes } = call
       const { groupId: id } = call.parameters
       const stored = await system.askAtOnce(() => {
-        const before = existingGroup(context, caller, 'update', id)
+        const before = groups.existing(caller, 'update', id)
         const body = { name: change.name ?? before.name, devices: change.devices ?? before.devices }
         checkMayBind(caller, 'update', body.devices)
         mustHoldGrants(
@@ -51,40 +49,22 @@ export function groupRoutes(context: RouteContext): Binding[] {
           id,
           body.devices.filter((device) => !isMember(before.devices, device)),
         )
-        mustMatch(call, () => textOf(id, before))
+        groups.mustMatchTag(call, id, before)
         const put: TenantCommand = { type: 'put_group', id, isNew: false, body, author: caller.user }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
-      const mayRead = isVisible(caller, 'read', stored as StoredGroup)
-      return replyToChange(mayRead, groupEntryOf(id, stored as StoredGroup), 'resourceIdentifier')
+      return groups.changed(call, id, stored)
     }),
 
-    bind(api.deleteGroup, async (call) => {
-      const { caller } = call
+    bind(api.deleteGroup, (call) => {
       const { groupId: id } = call.parameters
-      await system.askAtOnce(() => {
-        const group = existingGroup(context, caller, 'delete', id)
-        mustMatch(call, () => textOf(id, group))
-        return { to: tenantAddress(caller.tenant), command: { type: 'delete_group', id } }
-      })
-      return { status: 204 }
+      return groups.remove(call, id, { type: 'delete_group', id })
     }),
   ]
 }
 
-/** @throws Problem `not_found`, also for a group that is not entirely within the caller's scope */
-function existingGroup(context: RouteContext, caller: Caller, action: Action, id: string): StoredGroup {
-  const group = context.system.wake(tenantAddress(caller.tenant)).groups.get(id)
-  if (!group || !isVisible(caller, action, group)) throw new Problem('not_found')
-  return group
-}
-
 /** Contract 2: groups belong to the resource `functions`. */
 const resource = 'functions'
-
-function isVisible({ scope }: Caller, action: Action, { devices }: StoredGroup): boolean {
-  return isBindingWithin(scope, resource, action, devices)
-}
 
 /** @throws Problem `not_found` */
 function checkMayBind({ scope }: Caller, action: Action, devices: readonly string[]): void {
@@ -104,8 +84,4 @@ function mustHoldGrants(context: RouteContext, caller: Caller, group: string, ad
   )
   mustCover(caller, grants)
   if (added.length > 0 && !coversOn(caller.scope, grants, added)) throw new Problem('forbidden')
-}
-
-function textOf(id: string, group: StoredGroup): string {
-  return JSON.stringify(groupEntryOf(id, group))
 }

@@ -11,7 +11,16 @@ import { servicesOfDevicesWithin } from '#model/scope'
 import { isBindingWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { deviceFinder } from '#routes/devices'
-import { historyOf, historyReply, intervalOf, positionHeaders, propIdOf, queriedService, spanOf } from '#routes/history'
+import {
+  historyOf,
+  historyReply,
+  intervalOf,
+  positionHeaders,
+  propIdOf,
+  queriedService,
+  seriesReply,
+  spanOf,
+} from '#routes/history'
 import { importHistory } from '#routes/history-import'
 import { ReadSlices } from '#routes/read-slices'
 import { compileFilter } from '#rules/device-filter'
@@ -57,29 +66,12 @@ async function readSeries(context: RouteContext, call: Call, body: api.SeriesHis
   const { tenant, scope } = call.caller
   const schemas = schemasFor(call.caller, context.system.wake(tenantAddress(tenant)))
   const mayRead = servicesOfDevicesWithin(scope, 'service', 'read')
-  const now = context.world.now()
-  const faults: ProblemDetail[] = []
-  const span = spanOf(body, now, faults)
-  const services = body.series.flatMap(
-    ({ deviceIdentifier: device, serviceIdentifier: service, properties }, place) => {
+  return await seriesReply(context, call, body, 'series', (faults) =>
+    body.series.flatMap(({ deviceIdentifier: device, serviceIdentifier: service, properties }, place) => {
       const state = mayRead(device, service) && context.system.peek(deviceAddress(tenant, device))
       if (!state) return []
       const asked = { keys: properties, path: `series.${place}.properties` }
       return [queriedService(state, schemas.get(service), { device, service }, asked, faults)]
-    },
-  )
-  const interval = intervalOf(body.interval, span, body.points ?? 1_000)
-  if (faults.length > 0) throw new Problem('invalid', undefined, { details: faults })
-  return await historyReply(context, call, (service) =>
-    service.query({
-      tenant,
-      services,
-      form: 'series',
-      ...span,
-      now,
-      ...(interval === undefined
-        ? { raw: { limit: body.limit, isDescending: body.order === 'desc' } }
-        : { buckets: { interval, zone: body.tz ?? 'UTC', aggregates: body.aggregates } }),
     }),
   )
 }

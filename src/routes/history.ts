@@ -1,7 +1,7 @@
 import { type DeviceState, serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/history'
-import type { HistoryAnswer, QueriedProperty, QueriedService } from '#history/history-query'
+import type { HistoryAnswer, HistoryQuery, QueriedProperty, QueriedService } from '#history/history-query'
 import type { HistoryQueries, HistoryRequests } from '#history/history-requests'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { principalKey } from '#model/caller'
@@ -32,29 +32,10 @@ async function read(context: RouteContext, call: HistoryCall): Promise<Reply> {
   historyOf(context)
   const state = existingDevice(context, caller.tenant, device)
   const schema = schemasFor(caller, context.system.wake(tenantAddress(caller.tenant))).get(service)
-  const now = context.world.now()
-  const faults: ProblemDetail[] = []
-  const span = spanOf(query, now, faults)
   const properties = { keys: query.properties?.split(','), path: 'properties' }
-  const asked = queriedService(state, schema, { device, service }, properties, faults)
-  const interval = intervalOf(query.interval, span, query.points ?? 1_000)
-  if (faults.length > 0) throw new Problem('invalid', undefined, { details: faults })
-  return await historyReply(
-    context,
-    call,
-    (history) =>
-      history.query({
-        tenant: caller.tenant,
-        services: [asked],
-        form: 'service',
-        ...span,
-        now,
-        ...(interval === undefined
-          ? { raw: { limit: query.limit, isDescending: query.order === 'desc' } }
-          : { buckets: { interval, zone: query.tz ?? 'UTC', aggregates: query.aggregates } }),
-      }),
-    query.position,
-  )
+  return await seriesReply(context, call, query, 'service', (faults) => [
+    queriedService(state, schema, { device, service }, properties, faults),
+  ])
 }
 
 /** The status of a device is stored as a series without a service. */
@@ -62,28 +43,33 @@ async function readStatus(
   context: RouteContext,
   call: Call<{ readonly deviceIdentifier: string }, api.StatusHistoryQuery>,
 ): Promise<Reply> {
-  const { caller, query, parameters } = call
+  const { deviceIdentifier: device } = call.parameters
   historyOf(context)
-  existingDevice(context, caller.tenant, parameters.deviceIdentifier)
+  existingDevice(context, call.caller.tenant, device)
+  const series = { device, service: '', declared: [], propIds: undefined, path: '' }
+  return await seriesReply(context, call, call.query, 'status', () => [series])
+}
+
+/** Reads points, or buckets if there is an interval. `servicesOf` adds the faults of the request to its argument. */
+export async function seriesReply(
+  context: RouteContext,
+  call: Call,
+  asked: Omit<api.HistoryQuery, 'properties'>,
+  form: HistoryQuery['form'],
+  servicesOf: (faults: ProblemDetail[]) => readonly QueriedService[],
+): Promise<Reply> {
   const now = context.world.now()
   const faults: ProblemDetail[] = []
-  const span = spanOf(query, now, faults)
+  const span = spanOf(asked, now, faults)
+  const services = servicesOf(faults)
+  const interval = intervalOf(asked.interval, span, asked.points ?? 1_000)
   if (faults.length > 0) throw new Problem('invalid', undefined, { details: faults })
-  const series = { service: '', declared: [], propIds: undefined, path: '' }
-  return await historyReply(
-    context,
-    call,
-    (history) =>
-      history.query({
-        tenant: caller.tenant,
-        services: [{ device: parameters.deviceIdentifier, ...series }],
-        form: 'status',
-        ...span,
-        now,
-        raw: { limit: query.limit, isDescending: false },
-      }),
-    query.position,
-  )
+  const shape =
+    interval === undefined
+      ? { raw: { limit: asked.limit, isDescending: asked.order === 'desc' } }
+      : { buckets: { interval, zone: asked.tz ?? 'UTC', aggregates: asked.aggregates } }
+  const query = { tenant: call.caller.tenant, services, form, ...span, now, ...shape }
+  return await historyReply(context, call, (history) => history.query(query), asked.position)
 }
 
 /**

@@ -3,7 +3,7 @@ import { ByteAllowance } from '#access/byte-allowance'
 import { type Begun, idempotencyAddress, keyLifetimeMs, type StoredReply } from '#actors/idempotency/idempotency'
 import { idempotencyKeyHeader, type RouteEntry } from '#api/route-entry'
 import type { BegunRequest, Call, IdempotencyGuard, Reply } from '#http/call'
-import { bodyOf, replyOf } from '#http/reply'
+import { bodyOf, headerOf, replyOf } from '#http/reply'
 import type { Caller } from '#model/caller'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -172,9 +172,4 @@ function mayBeStored(reply: Reply): boolean {
 
 function repeated({ status, location, body }: StoredReply): Reply {
   return { status, ...(location !== null && { headers: { Location: location } }), text: body }
-}
-
-/** `name` in lower case. */
-function headerOf({ headers = {} }: Reply, name: string): string | undefined {
-  return Object.entries(headers).find(([own]) => own.toLowerCase() === name)?.[1]
 }

@@ -62,7 +62,8 @@ function shownKey(id: string, { name, createdAt, expiresAt }: StoredKey): ShownK
  * Contract 2.
  */
 export function apiKeyRoutes(context: RouteContext, authors: Authors): Binding[] {
-  const { system, world } = context
+  const { system } = context
+  const random = (bytes: number) => context.world.random(bytes)
   return [
     bindForTenant(context, api.listApiKeys, (_, tenant) => {
       const keys = validKeys<StoredApiKey>(context, tenant, 'api_key')
@@ -78,12 +79,8 @@ export function apiKeyRoutes(context: RouteContext, authors: Authors): Binding[]
       const { name, roles, expiresIn } = body
       checkMayGive(context, caller, tenant, roles)
       refuseChainOfKeys(context, caller)
-      const id = randomId((bytes) => world.random(bytes))
-      const key = apiKeyText(
-        tenant,
-        id,
-        newSecret((bytes) => world.random(bytes)),
-      )
+      const id = randomId(random)
+      const key = apiKeyText(tenant, id, newSecret(random))
       const expiresAt = expiryIn(context, expiresIn)
       const { isNarrow } = authorOf(caller, 'users')
       const createdBy = { tenant: caller.tenant, user: caller.user }
@@ -126,7 +123,8 @@ function refuseChainOfKeys(context: RouteContext, { session }: Caller): void {
 
 /** Routes for provisioning keys. Contract 2. */
 export function provisioningKeyRoutes(context: RouteContext): Binding[] {
-  const { system, world } = context
+  const { system } = context
+  const random = (bytes: number) => context.world.random(bytes)
   return [
     bindForTenant(context, api.listProvisioningKeys, ({ caller }, tenant) => {
       const keys = reachesAnyDevice(caller, 'read')
@@ -142,20 +140,10 @@ export function provisioningKeyRoutes(context: RouteContext): Binding[] {
     bindForTenant(context, api.createProvisioningKey, async ({ caller, query, body }, tenant) => {
       mustReachAnyDevice(caller, 'create')
       const { name, expiresIn, maxDevices = null } = body
-      const id = randomId((bytes) => world.random(bytes))
-      const key = provisioningKeyText(
-        id,
-        newSecret((bytes) => world.random(bytes)),
-      )
-      const expiresAt = expiryIn(context, expiresIn)
-      const add: TenantCommand = {
-        type: 'add_provisioning_key',
-        id,
-        name,
-        hash: hashOf(key),
-        expiresAt,
-        maxDevices,
-      }
+      const id = randomId(random)
+      const key = provisioningKeyText(id, newSecret(random))
+      const made = { id, name, hash: hashOf(key), expiresAt: expiryIn(context, expiresIn), maxDevices }
+      const add: TenantCommand = { type: 'add_provisioning_key', ...made }
       await system.ask(tenantAddress(tenant), add)
       const headers = { Location: locationOf(`/iam/provisioning-keys/${id}`, query), 'Cache-Control': 'no-store' }
       return { status: 201, headers, json: { id, key } }

@@ -24,10 +24,10 @@ type LinkIdentity = Pick<Identity, 'linkCaller'>
 
 /** Contract 7, POST /link: for devices that report from time to time. */
 export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Binding[] {
-  const { system } = context
-  const { intern, presence, links } = context.devices
   return [
     bind(postLink, async (call) => {
+      const { system } = context
+      const { intern, presence, links } = context.devices
       const { body, bodyBytes } = call
       const { deviceIdentifier: device, session, seq } = body
       const credentials = credentialsOf(identity, call)

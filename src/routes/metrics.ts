@@ -27,7 +27,6 @@ export interface MetricsRouteOptions {
 /** At the root, for monitoring systems: not part of the API below `/api/v1`. Contract 1.1, 8. */
 const readMetrics = defineRoute('readMetrics', {
   route: 'GET /metrics',
-  source: 'contract 8',
   summary: 'Metrics in Prometheus format, or OpenMetrics if preferred',
   // Access by its own token, or from this machine.
   access: 'none',
@@ -36,7 +35,6 @@ const readMetrics = defineRoute('readMetrics', {
     401: { description: '`METRICS_TOKEN` is set and was not sent as Bearer token' },
     403: { description: '`METRICS_TOKEN` is not set and the request does not come from this machine' },
   },
-  example: { status: 200 },
 })
 
 /** Finished metrics are sent after this time or at this size, and the loop continues. */

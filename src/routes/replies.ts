@@ -29,14 +29,11 @@ export async function listReply(
   call: Call<unknown, ListQuery & TenantQuery>,
   { headers = {}, names, isShown, isMatching, textOf, placeOf }: ListOf,
 ): Promise<Reply> {
-  const { limit } = call.query
   const frame = { before: '[', after: ']' }
   const shownText = (name: string) => (isShown(name) ? textOf(name) : undefined)
-  if (limit === undefined)
-    return { status: 200, headers, chunks: streamObjects(context, call.caller, names, frame, shownText) }
   const isCounted = isMatching ? (name: string) => isShown(name) && isMatching(name) : isShown
-  const page = await pageOf(context, call, limit, names, isCounted, placeOf)
-  const chunks = streamObjects(context, call.caller, namesOf(page.names), frame, shownText)
+  const page = await pageOf(context, call, names, isCounted, placeOf)
+  const chunks = streamObjects(context, call.caller, page.names, frame, shownText)
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }
 
@@ -70,36 +67,35 @@ export function resourceListReply<Thing>(
   })
 }
 
-/** One page of names, and the header with the link to the next page if there is one. Contract 3.4. */
-export interface Page {
-  readonly names: readonly string[]
-  readonly headers: Record<string, string>
-}
-
 const namesAtATime = 512
 
-/** The first `limit` names that match. Searched in slices, because very few of many names may match. */
+/**
+ * One page of the names that match, and the header with the link to the next page if there is one; without a limit, all
+ * names. Searched in slices, because very few of many names may match. Contract 3.4.
+ */
 export async function pageOf(
   { world }: RouteContext,
-  call: Call,
-  limit: number,
+  call: Call<unknown, Pick<ListQuery, 'limit'>>,
   names: Pages,
   isCounted: (name: string) => boolean,
   placeOf = (name: string) => name,
-): Promise<Page> {
+): Promise<{ readonly names: Pages; readonly headers: Record<string, string> }> {
+  const { limit } = call.query
+  if (limit === undefined) return { names, headers: {} }
   const found: string[] = []
   const slices = new ReadSlices(world, call.caller)
   for await (const page of pagesIn(names, namesAtATime)) {
     await slices.next()
     for (const name of page) {
       if (isCounted(name)) {
-        if (found.length === limit) return { names: found, headers: nextLink(call, placeOf(found.at(-1) ?? '')) }
+        if (found.length === limit)
+          return { names: namesOf(found), headers: nextLink(call, placeOf(found.at(-1) ?? '')) }
         found.push(name)
       }
       if (slices.isOver) await slices.next()
     }
   }
-  return { names: found, headers: {} }
+  return { names: namesOf(found), headers: {} }
 }
 
 /** The link to the names after this place. */

@@ -12,7 +12,7 @@ import { readableService } from '#routes/devices'
 import { checkCurrent } from '#routes/read-slices'
 import { etagOf, notModified, pageOf, partsReply, streamHeaders, streamObjects } from '#routes/replies'
 import { formOf, fullDepth, type StateForm, StateText, type TextOrParts } from '#routes/state-text'
-import { namesOf, type Pages } from '#runtime/storage'
+import type { Pages } from '#runtime/storage'
 
 /** Routes for services: the same state as for devices, grouped by service. */
 export function serviceRoutes(context: RouteContext): Binding[] {
@@ -45,15 +45,8 @@ async function list(context: RouteContext, call: Call<unknown, ListQuery>): Prom
   const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
   const form = formOf(query, 0)
   const shown = new ShownServices(context, call, query)
-  if (query.limit === undefined) {
-    return {
-      status: 200,
-      headers,
-      chunks: listed(context, call, form, shown, shown.services(nameOfCursor(query.cursor))),
-    }
-  }
-  const page = await pageOf(context, call, query.limit, shown.services(nameOfCursor(query.cursor)), () => true)
-  const chunks = listed(context, call, form, shown, namesOf(page.names))
+  const page = await pageOf(context, call, shown.services(nameOfCursor(query.cursor)), () => true)
+  const chunks = listed(context, call, form, shown, page.names)
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }
 

@@ -25,6 +25,12 @@ function namesOf(schema: z.ZodType | undefined, io: 'input' | 'output'): string[
 }
 
 describe.each(entries)('%s', (_, entry) => {
+  test('validates each parameter of its path', () => {
+    const names = [...entry.path.matchAll(/:(\w+)/g)].map(([, name]) => name)
+    const { shape = {} } = (entry.parameters ?? {}) as { readonly shape?: object }
+    expect(Object.keys(shape).sort()).toEqual(names.sort())
+  })
+
   test('needs the permission that fits its method', () => {
     const usual = { GET: 'read', POST: 'create', PUT: 'update', PATCH: 'update', DELETE: 'delete' }
     // Contract 2, Resources; 5.7.

@@ -4,12 +4,7 @@ import { defineRoute } from '#api/route-entry'
  * Compile-time tests, run by `npm run check`: the compiler refuses an entry without `access`, or with an access that
  * does not match the parameters of the path. A missing error is reported, because each line has `@ts-expect-error`.
  */
-const rest = {
-  source: '§0',
-  summary: '',
-  answers: {},
-  example: { status: 200 },
-} as const
+const rest = { summary: '', answers: {} } as const
 const read = { resource: 'service', action: 'read' } as const
 
 // @ts-expect-error Access is missing.

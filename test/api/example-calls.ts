@@ -44,12 +44,12 @@ const prepared: Readonly<Record<string, Prepare>> = {
     await inviteBob(fixture)
     return { body: { code: 'bob' } }
   },
-  logIn: async (fixture, entry) => ({ headers: await new DpopCaller(fixture).headers(entry.method, entry.path) }),
-  refreshSession: async (fixture, entry) => {
+  logIn: proven(async (fixture) => ({ client: new DpopCaller(fixture) })),
+  refreshSession: proven(async (fixture) => {
     const client = new DpopCaller(fixture)
     const { refreshToken } = await client.logIn('ann')
-    return { headers: await client.headers(entry.method, entry.path), body: { refreshToken } }
-  },
+    return { client, body: { refreshToken } }
+  }),
   listAudit: async (fixture) => {
     await fixture.call('eve', 'DELETE', `/groups/${exampleGroup}`)
     return { user: 'eve', query: 'user=eve' }
@@ -85,15 +85,9 @@ const prepared: Readonly<Record<string, Prepare>> = {
     const { imageUrls } = fixture.context.firmware
     return { parameters: { sha256 }, query: imageUrls.queryOf(sha256, exampleDevice, fixture.http.now() + 3_600_000) }
   },
-  enrollTotp: async (fixture, entry) => {
-    const { client, pair } = await signedIn(fixture)
-    return { headers: await client.headers(entry.method, entry.path, pair.accessToken) }
-  },
-  removeTotp: async (fixture, entry) => {
-    const { client, pair } = await withTotp(fixture)
-    return { headers: await client.headers(entry.method, entry.path, pair.accessToken) }
-  },
-  activateTotp: async (fixture, entry) => {
+  enrollTotp: proven(signedIn),
+  removeTotp: proven(withTotp),
+  activateTotp: proven(async (fixture) => {
     const client = new DpopCaller(fixture)
     const name = await newUser(fixture)
     const isRequired = (twoFactor: string) => fixture.call('eve', 'PATCH', '/iam/tenants/default', { twoFactor })
@@ -101,61 +95,57 @@ const prepared: Readonly<Record<string, Prepare>> = {
     const { token } = await client.logIn(name)
     await isRequired('optional')
     const { secret } = await client.post<{ secret: string }>('/auth/2fa/totp/enroll', { token })
-    return {
-      headers: await client.headers(entry.method, entry.path),
-      body: { token, code: codeOf(secret, fixture.http.now()) },
-    }
-  },
-  useTotp: async (fixture, entry) => {
+    return { client, body: { token, code: codeOf(secret, fixture.http.now()) } }
+  }),
+  useTotp: proven(async (fixture) => {
     const { client, name, secret } = await withTotp(fixture)
     // A code can be used once.
     fixture.http.pass(31_000)
     const { token } = await client.logIn(name)
-    return {
-      headers: await client.headers(entry.method, entry.path),
-      body: { token, code: codeOf(secret, fixture.http.now()) },
-    }
-  },
-  useRecoveryCode: async (fixture, entry) => {
+    return { client, body: { token, code: codeOf(secret, fixture.http.now()) } }
+  }),
+  useRecoveryCode: proven(async (fixture) => {
     const { client, name, recoveryCodes } = await withTotp(fixture)
     const { token } = await client.logIn(name)
-    return { headers: await client.headers(entry.method, entry.path), body: { token, code: recoveryCodes[0] } }
-  },
-  startWebauthnRegistration: async (fixture, entry) => {
+    return { client, body: { token, code: recoveryCodes[0] } }
+  }),
+  startWebauthnRegistration: proven(signedIn),
+  finishWebauthnRegistration: proven(async (fixture) => {
     const { client, pair } = await signedIn(fixture)
-    return { headers: await client.headers(entry.method, entry.path, pair.accessToken) }
-  },
-  finishWebauthnRegistration: async (fixture, entry) => {
-    const { client, pair } = await signedIn(fixture)
-    const asked = await registration(fixture, client, pair)
-    return {
-      headers: await client.headers(entry.method, entry.path, pair.accessToken),
-      body: new SoftAuthenticator('ring').register(asked),
-    }
-  },
-  startWebauthnAuthentication: async (fixture, entry) => {
+    return { client, pair, body: new SoftAuthenticator('ring').register(await registration(fixture, client, pair)) }
+  }),
+  startWebauthnAuthentication: proven(async (fixture) => {
     const { client, name } = await withPasskey(fixture)
     const { token } = await client.logIn(name)
-    return { headers: await client.headers(entry.method, entry.path), body: { token } }
-  },
-  finishWebauthnAuthentication: async (fixture, entry) => {
+    return { client, body: { token } }
+  }),
+  finishWebauthnAuthentication: proven(async (fixture) => {
     const { client, name, authenticator } = await withPasskey(fixture)
     const { token } = await client.logIn(name)
     const { challenge } = await client.post<Challenge>('/auth/2fa/webauthn/authenticate/options', { token })
-    return {
-      headers: await client.headers(entry.method, entry.path),
-      body: { token, ...authenticator.authenticate(askedOf(fixture, challenge)) },
-    }
-  },
-  listWebauthnCredentials: async (fixture, entry) => {
-    const { client, pair } = await withPasskey(fixture)
-    return { headers: await client.headers(entry.method, entry.path, pair.accessToken) }
-  },
+    return { client, body: { token, ...authenticator.authenticate(askedOf(fixture, challenge)) } }
+  }),
+  listWebauthnCredentials: proven(withPasskey),
   deleteWebauthnCredential: async (fixture, entry) => {
     const { client, pair, id } = await withPasskey(fixture)
     const path = entry.path.replace(':id', id)
     return { headers: await client.headers(entry.method, path, pair.accessToken), parameters: { id } }
   },
+}
+
+interface Proven {
+  readonly client: DpopCaller
+  /** The tokens to send. Absent: only a proof is sent. */
+  readonly pair?: Pair
+  readonly body?: object
+}
+
+/** A call with a proof by the key of this client. */
+function proven(prepare: (fixture: AccessFixture) => Promise<Proven>): Prepare {
+  return async (fixture, { method, path }) => {
+    const { client, pair, body } = await prepare(fixture)
+    return { headers: await client.headers(method, path, pair?.accessToken), ...(body && { body }) }
+  }
 }
 
 /** Creates the resources that an example needs and that the fixture does not have. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { asyncApiDocument } from '#api/asyncapi'
 import { chapters } from '#api/chapters'
 import { openApiDocument } from '#api/openapi'
@@ -17,15 +17,12 @@ const entries = chapters.flatMap((chapter) => chapter.entries)
 /** Finds secrets in answers. No cache may store such answers. */
 const secretAnswer = /"(token|accessToken|key|code|secret|recoveryCodes|ticket)":/
 
-let fixture: AccessFixture
-beforeAll(async () => {
-  const files = new Map([
-    [openApiFile, fileOf(openApiDocument())],
-    [asyncApiFile, fileOf(asyncApiDocument())],
-  ])
-  fixture = await AccessFixture.open(descriptionRoutes(files))
-})
-afterAll(() => fixture?.close())
+const files = new Map([
+  [openApiFile, fileOf(openApiDocument())],
+  [asyncApiFile, fileOf(asyncApiDocument())],
+])
+const fixture = await AccessFixture.open(descriptionRoutes(files))
+afterAll(() => fixture.close())
 
 /** The file that the build would write for this document. */
 function fileOf(document: object): PageFile {

@@ -1,42 +1,39 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Reply } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
-import { admin, type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
+import { admin, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
 /** Requests with asynchronous authentication, such as signatures. */
 
-let http: HttpFixture
 let verdicts: { readonly give: (caller: Caller) => void; readonly refuse: (error: unknown) => void }[]
 let answers: ((reply: Reply) => void)[]
 const deadlineMs = 300
 const streamed = { schema: z.unknown(), contentTypes: 'any', isStreamed: true } as const
 
-beforeAll(async () => {
-  http = await openHttp({
-    requestDeadlineMs: deadlineMs,
-    requestsPerUserMax: 2,
-    bindings: [
-      route('GET', '/slow', () => new Promise((give) => answers.push(give)), { access: 'session' }),
-      route('POST', '/whole', ({ body }) => ({ status: 200, json: body }), {
-        access: 'session',
-        body: { schema: z.unknown() },
-      }),
-      route(
-        'PUT',
-        '/streamed',
-        async ({ upload }) => {
-          let bytes = 0
-          for await (const piece of upload ?? []) bytes += piece.byteLength
-          return { status: 200, json: [bytes, upload?.stillPermitted() === admin] }
-        },
-        { access: 'session', body: streamed },
-      ),
-    ],
-    authenticate: () => new Promise((give, refuse) => verdicts.push({ give, refuse })),
-  })
+const http = await openHttp({
+  requestDeadlineMs: deadlineMs,
+  requestsPerUserMax: 2,
+  bindings: [
+    route('GET', '/slow', () => new Promise((give) => answers.push(give)), { access: 'session' }),
+    route('POST', '/whole', ({ body }) => ({ status: 200, json: body }), {
+      access: 'session',
+      body: { schema: z.unknown() },
+    }),
+    route(
+      'PUT',
+      '/streamed',
+      async ({ upload }) => {
+        let bytes = 0
+        for await (const piece of upload ?? []) bytes += piece.byteLength
+        return { status: 200, json: [bytes, upload?.stillPermitted() === admin] }
+      },
+      { access: 'session', body: streamed },
+    ),
+  ],
+  authenticate: () => new Promise((give, refuse) => verdicts.push({ give, refuse })),
 })
 beforeEach(() => {
   verdicts = []

@@ -1,14 +1,13 @@
 import { Readable } from 'node:stream'
 import { request } from 'undici'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Call } from '#http/call'
 import { commasMax, containersMax, keysMax, textsMax } from '#http/validation'
 import { Problem } from '#model/problem'
-import { admin, type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
+import { admin, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
-let http: HttpFixture
 let calls: Call[] = []
 const record = (call: Call) => {
   calls.push(call)
@@ -16,36 +15,29 @@ const record = (call: Call) => {
 }
 const strict = z.strictObject({ a: z.array(z.strictObject({ b: z.number() })) })
 
-beforeAll(async () => {
-  http = await openHttp({
-    bodyBytesMax: 1000,
-    bindings: [
-      route('POST', '/strict', record, { body: { schema: strict } }),
-      route('POST', '/any', record, { body: { schema: z.unknown() } }),
-      route('POST', '/large', record, { body: { schema: z.strictObject({}), bytesMax: 1024 * 1024 } }),
-      route('PATCH', '/merge', record, {
-        body: { schema: z.unknown(), contentTypes: ['application/merge-patch+json'], bytesMax: 10 },
-      }),
-      route(
-        'PUT',
-        '/raw',
-        (call) => ({ status: 200, json: [(call.body as Uint8Array).length, call.bodyBytes.length] }),
-        {
-          access: 'session',
-          body: { schema: z.instanceof(Uint8Array), contentTypes: ['application/octet-stream'], bytesMax: 100_000 },
-        },
-      ),
-      route('POST', '/any-type', (call) => ({ status: 200, json: Buffer.from(call.body as Uint8Array).toString() }), {
-        body: { schema: z.instanceof(Uint8Array), contentTypes: 'any' },
-      }),
-      route('POST', '/none', record),
-      route('POST', '/denied', record, { access: 'session', body: { schema: z.unknown() } }),
-    ],
-    authenticate({ path }) {
-      if (path.endsWith('/denied')) throw new Problem('unauthorized')
-      return admin
-    },
-  })
+const http = await openHttp({
+  bodyBytesMax: 1000,
+  bindings: [
+    route('POST', '/strict', record, { body: { schema: strict } }),
+    route('POST', '/any', record, { body: { schema: z.unknown() } }),
+    route('POST', '/large', record, { body: { schema: z.strictObject({}), bytesMax: 1024 * 1024 } }),
+    route('PATCH', '/merge', record, {
+      body: { schema: z.unknown(), contentTypes: ['application/merge-patch+json'], bytesMax: 10 },
+    }),
+    route('PUT', '/raw', (call) => ({ status: 200, json: [(call.body as Uint8Array).length, call.bodyBytes.length] }), {
+      access: 'session',
+      body: { schema: z.instanceof(Uint8Array), contentTypes: ['application/octet-stream'], bytesMax: 100_000 },
+    }),
+    route('POST', '/any-type', (call) => ({ status: 200, json: Buffer.from(call.body as Uint8Array).toString() }), {
+      body: { schema: z.instanceof(Uint8Array), contentTypes: 'any' },
+    }),
+    route('POST', '/none', record),
+    route('POST', '/denied', record, { access: 'session', body: { schema: z.unknown() } }),
+  ],
+  authenticate({ path }) {
+    if (path.endsWith('/denied')) throw new Problem('unauthorized')
+    return admin
+  },
 })
 beforeEach(() => {
   calls = []

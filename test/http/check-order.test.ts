@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { anonymous } from '#access/built-in-callers'
 import { permit } from '#http/authentication'
 import { Problem } from '#model/problem'
 import { scopeOf } from '#model/scope'
-import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
+import { openHttp, route } from '#test/http/http-fixture'
 
 /** Faults of a request in the order in which they are checked, with the status of each. */
 const faults = {
@@ -20,7 +20,6 @@ const faults = {
 type Fault = keyof typeof faults
 const names = Object.keys(faults) as Fault[]
 
-let http: HttpFixture
 let authentications = 0
 
 const callerOf = (permission: 'read' | 'update') => ({
@@ -28,22 +27,20 @@ const callerOf = (permission: 'read' | 'update') => ({
   scope: scopeOf([{ permissions: { meta: [permission] }, devices: ['A'], services: ['*'] }]),
 })
 
-beforeAll(async () => {
-  http = await openHttp({
-    bindings: [
-      route('PUT', '/things/:deviceIdentifier', () => ({ status: 200, json: 'answered' }), {
-        access: { resource: 'meta', action: 'update', within: 'device' },
-        parameters: z.object({ deviceIdentifier: z.string().regex(/^[A-Z]$/) }),
-        query: z.object({ depth: z.string().regex(/^\d$/).optional() }),
-        body: { schema: z.object({ a: z.number() }) },
-      }),
-    ],
-    authenticate(request) {
-      authentications++
-      if (request.header('authorization') === '') throw new Problem('unauthorized')
-      return callerOf(request.header('authorization') === 'reader' ? 'read' : 'update')
-    },
-  })
+const http = await openHttp({
+  bindings: [
+    route('PUT', '/things/:deviceIdentifier', () => ({ status: 200, json: 'answered' }), {
+      access: { resource: 'meta', action: 'update', within: 'device' },
+      parameters: z.object({ deviceIdentifier: z.string().regex(/^[A-Z]$/) }),
+      query: z.object({ depth: z.string().regex(/^\d$/).optional() }),
+      body: { schema: z.object({ a: z.number() }) },
+    }),
+  ],
+  authenticate(request) {
+    authentications++
+    if (request.header('authorization') === '') throw new Problem('unauthorized')
+    return callerOf(request.header('authorization') === 'reader' ? 'read' : 'update')
+  },
 })
 afterAll(() => http.server.close())
 

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
+import { afterAll, expect, test } from 'vitest'
+import { openHttp, route } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
-let http: HttpFixture
-beforeAll(async () => {
-  http = await openHttp({
-    bindings: [
-      route('GET', '/plain', () => ({ status: 200, json: 'plain' })),
-      route('GET', '/later', async () => {
-        await new Promise((resolve) => setTimeout(resolve, 20))
-        return { status: 200, json: 'later' }
-      }),
-      route('POST', '/plain', () => ({ status: 200, json: 'posted' })),
-    ],
-  })
+const http = await openHttp({
+  bindings: [
+    route('GET', '/plain', () => ({ status: 200, json: 'plain' })),
+    route('GET', '/later', async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return { status: 200, json: 'later' }
+    }),
+    route('POST', '/plain', () => ({ status: 200, json: 'posted' })),
+  ],
 })
 afterAll(() => http.server.close())
 

@@ -88,11 +88,9 @@ export interface RouteOptions {
 export function route(method: Method, path: string, answer: Answerer, options: RouteOptions = {}): Binding {
   const entry = defineRoute('x', {
     route: `${method} ${path}`,
-    source: '§0',
     summary: '',
     access: 'none',
     answers: {},
-    example: { status: 200 },
     ...options,
   })
   return { entry, answer }

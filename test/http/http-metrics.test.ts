@@ -29,7 +29,7 @@ describe('requests', () => {
     http = await openHttp({
       metrics,
       bindings: [
-        named('readThing', '/things/:id', () => ({ status: 200 })),
+        named('readThing', '/things/:thing', () => ({ status: 200 })),
         named('readThing', '/same', () => ({ status: 304 })),
         named('refuse', '/refuse', () => Promise.reject(new Problem('conflict'))),
         named('fail', '/fail', () => {

@@ -1,66 +1,63 @@
 import { request } from 'undici'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Problem } from '#model/problem'
 import { scopeOf } from '#model/scope'
-import { admin, type HttpFixture, openHttp, route } from '#test/http/http-fixture'
+import { admin, openHttp, route } from '#test/http/http-fixture'
 
-let http: HttpFixture
 const device = z.object({ deviceIdentifier: z.string().regex(/^[A-Z0-9]+$/) })
 const stranger = { ...admin, scope: scopeOf([]) }
 
-beforeAll(async () => {
-  http = await openHttp({
-    bindings: [
-      route('GET', '/plain', () => ({ status: 200, json: { ok: true } })),
-      route('GET', '/none', () => ({ status: 204 })),
-      route('GET', '/same', () => ({ status: 304, headers: { ETag: 'W/"1"' } })),
-      route('GET', '/empty', () => ({ status: 200 })),
-      route('GET', '/own', () => ({
-        status: 200,
-        headers: { 'content-type': 'text/plain', 'CACHE-CONTROL': 'no-store', Location: '/x' },
-        json: 'x',
-      })),
-      route('GET', '/split', () => ({ status: 200, headers: { Location: 'a\r\nSet-Cookie: b' }, json: 1 })),
-      route('GET', '/unwritable', () => ({ status: 200, json: { big: 1n } })),
-      route('GET', '/function', () => ({ status: 200, json: () => 1 })),
-      route('GET', '/throws', () => {
-        throw new Error('secret of throws')
-      }),
-      route('GET', '/rejects', async () => {
-        throw new TypeError('secret of rejects')
-      }),
-      route('GET', '/null', () => {
-        throw null
-      }),
-      route('GET', '/devices/:deviceIdentifier', (call) => ({ status: 200, json: call.parameters }), {
-        parameters: device,
-      }),
-      route('GET', '/query', (call) => ({ status: 200, json: call.query }), {
-        query: z.object({ depth: z.string().regex(/^\d+$/).optional(), id: z.array(z.string()).optional() }),
-      }),
-      route('GET', '/guarded', (call) => ({ status: 200, json: call.caller.name }), {
-        access: { resource: 'alarms', action: 'read', within: 'list' },
-      }),
-      route('GET', '/session', (call) => ({ status: 200, json: call.caller.name }), { access: 'session' }),
-      route('GET', '/seen', (call) => ({
-        status: 200,
-        json: {
-          address: call.remoteAddress,
-          target: call.target.path,
-          query: call.target.query,
-          x: call.header('x-a'),
-        },
-      })),
-    ],
-    rootBindings: [route('GET', '/', () => ({ status: 200, json: 'root' }))],
-    authenticate(request) {
-      request.addReplyHeader('DPoP-Nonce', 'next')
-      const token = request.header('authorization')
-      if (token === '') throw new Problem('unauthorized', 'missing token')
-      return token === 'stranger' ? stranger : admin
-    },
-  })
+const http = await openHttp({
+  bindings: [
+    route('GET', '/plain', () => ({ status: 200, json: { ok: true } })),
+    route('GET', '/none', () => ({ status: 204 })),
+    route('GET', '/same', () => ({ status: 304, headers: { ETag: 'W/"1"' } })),
+    route('GET', '/empty', () => ({ status: 200 })),
+    route('GET', '/own', () => ({
+      status: 200,
+      headers: { 'content-type': 'text/plain', 'CACHE-CONTROL': 'no-store', Location: '/x' },
+      json: 'x',
+    })),
+    route('GET', '/split', () => ({ status: 200, headers: { Location: 'a\r\nSet-Cookie: b' }, json: 1 })),
+    route('GET', '/unwritable', () => ({ status: 200, json: { big: 1n } })),
+    route('GET', '/function', () => ({ status: 200, json: () => 1 })),
+    route('GET', '/throws', () => {
+      throw new Error('secret of throws')
+    }),
+    route('GET', '/rejects', async () => {
+      throw new TypeError('secret of rejects')
+    }),
+    route('GET', '/null', () => {
+      throw null
+    }),
+    route('GET', '/devices/:deviceIdentifier', (call) => ({ status: 200, json: call.parameters }), {
+      parameters: device,
+    }),
+    route('GET', '/query', (call) => ({ status: 200, json: call.query }), {
+      query: z.object({ depth: z.string().regex(/^\d+$/).optional(), id: z.array(z.string()).optional() }),
+    }),
+    route('GET', '/guarded', (call) => ({ status: 200, json: call.caller.name }), {
+      access: { resource: 'alarms', action: 'read', within: 'list' },
+    }),
+    route('GET', '/session', (call) => ({ status: 200, json: call.caller.name }), { access: 'session' }),
+    route('GET', '/seen', (call) => ({
+      status: 200,
+      json: {
+        address: call.remoteAddress,
+        target: call.target.path,
+        query: call.target.query,
+        x: call.header('x-a'),
+      },
+    })),
+  ],
+  rootBindings: [route('GET', '/', () => ({ status: 200, json: 'root' }))],
+  authenticate(request) {
+    request.addReplyHeader('DPoP-Nonce', 'next')
+    const token = request.header('authorization')
+    if (token === '') throw new Problem('unauthorized', 'missing token')
+    return token === 'stranger' ? stranger : admin
+  },
 })
 afterAll(() => http.server.close())
 

@@ -1,10 +1,10 @@
 import { request } from 'undici'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Method } from '#api/route-entry'
 import type { Call } from '#http/call'
 import { Problem } from '#model/problem'
-import { admin, type HttpFixture, openHttp, route, world } from '#test/http/http-fixture'
+import { admin, openHttp, route, world } from '#test/http/http-fixture'
 
 /**
  * Which requests reach the guard of Idempotency-Key. test/routes/idempotency.test.ts tests the guard, and
@@ -13,43 +13,40 @@ import { admin, type HttpFixture, openHttp, route, world } from '#test/http/http
 
 const guarded: string[] = []
 let drawn = 0
-let http: HttpFixture
 
 const seedOf = (call: Call) => Buffer.from(call.seed).toString('hex')
 const all = { resource: 'alarms', action: 'update', within: 'tenant' } as const
 
-beforeAll(async () => {
-  http = await openHttp({
-    world: {
-      ...world,
-      random(byteCount) {
-        if (byteCount === 16) drawn++
-        return world.random(byteCount)
-      },
+const http = await openHttp({
+  world: {
+    ...world,
+    random(byteCount) {
+      if (byteCount === 16) drawn++
+      return world.random(byteCount)
     },
-    bindings: [
-      route('PUT', '/session', () => ({ status: 200, json: 'done' }), { access: 'session' }),
-      route('POST', '/seed', (call) => ({ status: 200, json: [seedOf(call), seedOf(call), call.isRepeated] }), {
-        access: all,
-      }),
-      route('POST', '/body', (call) => ({ status: 200, json: call.body }), {
-        access: all,
-        query: z.object({ depth: z.string().max(1).optional() }),
-        body: { schema: z.strictObject({ a: z.int() }) },
-      }),
-    ],
-    idempotency: {
-      async run(call, entry, proceed) {
-        guarded.push(`${entry.method} ${entry.path} ${call.header('idempotency-key')}`)
-        if (call.header('idempotency-key') === 'refused') throw new Problem('unprocessable')
-        return proceed({ seed: new Uint8Array(16).fill(7), isRepeated: true })
-      },
+  },
+  bindings: [
+    route('PUT', '/session', () => ({ status: 200, json: 'done' }), { access: 'session' }),
+    route('POST', '/seed', (call) => ({ status: 200, json: [seedOf(call), seedOf(call), call.isRepeated] }), {
+      access: all,
+    }),
+    route('POST', '/body', (call) => ({ status: 200, json: call.body }), {
+      access: all,
+      query: z.object({ depth: z.string().max(1).optional() }),
+      body: { schema: z.strictObject({ a: z.int() }) },
+    }),
+  ],
+  idempotency: {
+    async run(call, entry, proceed) {
+      guarded.push(`${entry.method} ${entry.path} ${call.header('idempotency-key')}`)
+      if (call.header('idempotency-key') === 'refused') throw new Problem('unprocessable')
+      return proceed({ seed: new Uint8Array(16).fill(7), isRepeated: true })
     },
-    authenticate: (asked) => {
-      if (asked.header('authorization') === 'unknown') throw new Problem('unauthorized')
-      return admin
-    },
-  })
+  },
+  authenticate: (asked) => {
+    if (asked.header('authorization') === 'unknown') throw new Problem('unauthorized')
+    return admin
+  },
 })
 afterAll(() => http.server.close())
 beforeEach(() => {

@@ -1,27 +1,24 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { anonymous } from '#access/built-in-callers'
 import type { Reply } from '#http/call'
 import type { Caller } from '#model/caller'
-import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
+import { openHttp, route, until } from '#test/http/http-fixture'
 
 /** A user with too many requests in flight is refused more; other users are not affected. */
 
-let http: HttpFixture
 const begun: ((reply: Reply) => void)[] = []
 
-beforeAll(async () => {
-  const slow = () => new Promise<Reply>((give) => begun.push(give))
-  http = await openHttp({
-    bindings: [
-      route('GET', '/slow', slow, { access: 'session' }),
-      route('GET', '/quick', () => ({ status: 204 }), { access: 'session' }),
-    ],
-    authenticate: (request): Caller => {
-      const user = request.header('authorization')
-      return { ...anonymous, user, session: { kind: 'session', tenant: 'default', id: user } }
-    },
-    requestsPerUserMax: 2,
-  })
+const slow = () => new Promise<Reply>((give) => begun.push(give))
+const http = await openHttp({
+  bindings: [
+    route('GET', '/slow', slow, { access: 'session' }),
+    route('GET', '/quick', () => ({ status: 204 }), { access: 'session' }),
+  ],
+  authenticate: (request): Caller => {
+    const user = request.header('authorization')
+    return { ...anonymous, user, session: { kind: 'session', tenant: 'default', id: user } }
+  },
+  requestsPerUserMax: 2,
 })
 afterAll(() => http.server.close())
 

@@ -129,7 +129,7 @@ test('the log has one line for each request, with the template of its path and w
   const http = await opened(
     openHttp({
       bindings: [
-        route('GET', '/devices/:id', () => ({ status: 200, json: 'ä' })),
+        route('GET', '/devices/:thing', () => ({ status: 200, json: 'ä' })),
         route('GET', '/empty', () => ({ status: 204 })),
         route('GET', '/busy', () => ({ status: 503 })),
         // A device that did not answer in time is no fault of the server.
@@ -145,7 +145,7 @@ test('the log has one line for each request, with the template of its path and w
   const common = { method: 'GET', ms, requestId: 'r' }
   const lines = http.log.lines.filter(({ message }) => message === 'request')
   expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
-    ['debug', { ...common, path: '/api/v1/devices/:id', status: 200, bytes: 4 }],
+    ['debug', { ...common, path: '/api/v1/devices/:thing', status: 200, bytes: 4 }],
     ['debug', { ...common, path: '/api/v1/empty', status: 204, bytes: 0 }],
     ['warn', { ...common, path: '/api/v1/busy', status: 503, bytes: 0 }],
     ['debug', { ...common, path: '/api/v1/silent', status: 504, bytes: 0 }],

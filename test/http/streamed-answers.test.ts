@@ -1,12 +1,11 @@
 import { connect } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { Problem } from '#model/problem'
-import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
+import { openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
 const piece = Buffer.alloc(256 * 1024, 'x')
 const big = 'y'.repeat(30 * 1024 * 1024)
-let http: HttpFixture
 let yielded = 0
 let returned = 0
 
@@ -34,39 +33,37 @@ async function* never() {
   }
 }
 
-beforeAll(async () => {
-  http = await openHttp({
-    bindings: [
-      route('GET', '/few', () => ({ status: 200, chunks: chunksOf(3, 'añ') })),
-      route('GET', '/empty', () => ({ status: 200, chunks: chunksOf(0) })),
-      route('GET', '/blanks', () => ({ status: 200, chunks: chunksOf(2, '') })),
-      route('GET', '/large', () => ({ status: 200, chunks: chunksOf(200) })),
-      route('GET', '/endless', () => ({ status: 200, chunks: chunksOf(100_000) })),
-      route('GET', '/counted', () => ({
-        status: 206,
-        headers: { 'Content-Length': String(100 * piece.length), 'Content-Type': 'image/png' },
-        chunks: chunksOf(100),
-      })),
-      route('GET', '/short', () => ({ status: 200, headers: { 'content-length': '10' }, chunks: chunksOf(1, 'abc') })),
-      route('GET', '/long', () => ({ status: 200, headers: { 'content-length': '4' }, chunks: chunksOf(2, 'abc') })),
-      route('GET', '/nothing', () => ({ status: 200, headers: { 'content-length': '0' }, chunks: chunksOf(0) })),
-      route('GET', '/fails-midway', () => ({ status: 200, chunks: failing(2) })),
-      route('GET', '/refuses-midway', () => ({ status: 200, chunks: failing(1, new Problem('storage')) })),
-      route('GET', '/overloaded-midway', () => ({
-        status: 200,
-        chunks: failing(1, new Problem('overloaded', 'moved')),
-      })),
-      route('GET', '/fails-first', () => ({ status: 200, chunks: failing(0) })),
-      route('GET', '/refuses-first', () => ({ status: 200, chunks: failing(0, new Problem('not_found')) })),
-      route('GET', '/unmodified', () => ({ status: 304, chunks: chunksOf(1) })),
-      route('GET', '/never', () => ({ status: 200, chunks: never() })),
-      route('GET', '/big', () => ({ status: 200, json: big })),
-      route('GET', '/big-later', async () => {
-        await new Promise((resolve) => setTimeout(resolve, 5))
-        return { status: 200, json: big }
-      }),
-    ],
-  })
+const http = await openHttp({
+  bindings: [
+    route('GET', '/few', () => ({ status: 200, chunks: chunksOf(3, 'añ') })),
+    route('GET', '/empty', () => ({ status: 200, chunks: chunksOf(0) })),
+    route('GET', '/blanks', () => ({ status: 200, chunks: chunksOf(2, '') })),
+    route('GET', '/large', () => ({ status: 200, chunks: chunksOf(200) })),
+    route('GET', '/endless', () => ({ status: 200, chunks: chunksOf(100_000) })),
+    route('GET', '/counted', () => ({
+      status: 206,
+      headers: { 'Content-Length': String(100 * piece.length), 'Content-Type': 'image/png' },
+      chunks: chunksOf(100),
+    })),
+    route('GET', '/short', () => ({ status: 200, headers: { 'content-length': '10' }, chunks: chunksOf(1, 'abc') })),
+    route('GET', '/long', () => ({ status: 200, headers: { 'content-length': '4' }, chunks: chunksOf(2, 'abc') })),
+    route('GET', '/nothing', () => ({ status: 200, headers: { 'content-length': '0' }, chunks: chunksOf(0) })),
+    route('GET', '/fails-midway', () => ({ status: 200, chunks: failing(2) })),
+    route('GET', '/refuses-midway', () => ({ status: 200, chunks: failing(1, new Problem('storage')) })),
+    route('GET', '/overloaded-midway', () => ({
+      status: 200,
+      chunks: failing(1, new Problem('overloaded', 'moved')),
+    })),
+    route('GET', '/fails-first', () => ({ status: 200, chunks: failing(0) })),
+    route('GET', '/refuses-first', () => ({ status: 200, chunks: failing(0, new Problem('not_found')) })),
+    route('GET', '/unmodified', () => ({ status: 304, chunks: chunksOf(1) })),
+    route('GET', '/never', () => ({ status: 200, chunks: never() })),
+    route('GET', '/big', () => ({ status: 200, json: big })),
+    route('GET', '/big-later', async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      return { status: 200, json: big }
+    }),
+  ],
 })
 beforeEach(() => {
   yielded = 0

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { request } from 'undici'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { RequestEnded } from '#http/body-stream'
 import type { Call } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
-import { admin, type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
+import { admin, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
 const limit = 4 * 1024 * 1024
@@ -19,7 +19,6 @@ interface ReadResult {
   error: unknown
 }
 
-let http: HttpFixture
 let reads: ReadResult[] = []
 let isCurrent = true
 /** Callbacks that let `/slow` read its next piece. */
@@ -63,65 +62,63 @@ async function readUntil(holds: () => boolean): Promise<void> {
   clearInterval(reading)
 }
 
-beforeAll(async () => {
-  http = await openHttp({
-    streamedBytesMax: limit,
-    requestDeadlineMs: deadlineMs,
-    bindings: [
-      route(
-        'PUT',
-        '/take',
-        async (call) => {
-          const { bytes, hash } = await readUpload(call)
-          return {
-            status: 200,
-            json: { bytes, hash, length: call.upload?.lengthBytes, isEmpty: call.bodyBytes.length },
-          }
-        },
-        { access: 'session', body },
-      ),
-      route(
-        'PUT',
-        '/judged',
-        async (call) => {
-          await readUpload(call)
-          return { status: 200, json: call.upload?.stillPermitted() === caller }
-        },
-        { access: 'session', body },
-      ),
-      slowRoute,
-      route(
-        'PUT',
-        '/late',
-        async (call) => {
-          await new Promise((resolve) => setTimeout(resolve, 30))
-          return { status: 200, json: (await readUpload(call)).hash }
-        },
-        { body },
-      ),
-      route(
-        'PUT',
-        '/some',
-        async (call) => {
-          for await (const _ of call.upload ?? []) throw new Problem('conflict', 'enough')
-          return { status: 200 }
-        },
-        { body },
-      ),
-      route('PUT', '/none', () => ({ status: 200, json: 'unread' }), { body }),
-      route('PUT', '/never', () => new Promise(() => {}), { body }),
-      route('PUT', '/narrow', async (call) => ({ status: 200, json: (await readUpload(call)).bytes }), {
-        body: { ...body, bytesMax: 10, contentTypes: ['application/octet-stream'] },
-      }),
-      route('GET', '/next', () => ({ status: 204 })),
-    ],
-    authenticate: ({ path }) => (path.endsWith('/judged') ? caller : admin),
-    idempotency: {
-      async run() {
-        throw new Error('a streamed body was to be compared')
+const http = await openHttp({
+  streamedBytesMax: limit,
+  requestDeadlineMs: deadlineMs,
+  bindings: [
+    route(
+      'PUT',
+      '/take',
+      async (call) => {
+        const { bytes, hash } = await readUpload(call)
+        return {
+          status: 200,
+          json: { bytes, hash, length: call.upload?.lengthBytes, isEmpty: call.bodyBytes.length },
+        }
       },
+      { access: 'session', body },
+    ),
+    route(
+      'PUT',
+      '/judged',
+      async (call) => {
+        await readUpload(call)
+        return { status: 200, json: call.upload?.stillPermitted() === caller }
+      },
+      { access: 'session', body },
+    ),
+    slowRoute,
+    route(
+      'PUT',
+      '/late',
+      async (call) => {
+        await new Promise((resolve) => setTimeout(resolve, 30))
+        return { status: 200, json: (await readUpload(call)).hash }
+      },
+      { body },
+    ),
+    route(
+      'PUT',
+      '/some',
+      async (call) => {
+        for await (const _ of call.upload ?? []) throw new Problem('conflict', 'enough')
+        return { status: 200 }
+      },
+      { body },
+    ),
+    route('PUT', '/none', () => ({ status: 200, json: 'unread' }), { body }),
+    route('PUT', '/never', () => new Promise(() => {}), { body }),
+    route('PUT', '/narrow', async (call) => ({ status: 200, json: (await readUpload(call)).bytes }), {
+      body: { ...body, bytesMax: 10, contentTypes: ['application/octet-stream'] },
+    }),
+    route('GET', '/next', () => ({ status: 204 })),
+  ],
+  authenticate: ({ path }) => (path.endsWith('/judged') ? caller : admin),
+  idempotency: {
+    async run() {
+      throw new Error('a streamed body was to be compared')
     },
-  })
+  },
 })
 beforeEach(() => {
   reads = []

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import {
   type Alarm,
   above,
@@ -14,36 +14,22 @@ import {
 import { EventClient } from '#test/blackbox/event-client'
 import { pagesOf } from '#test/blackbox/pages'
 import { climate } from '#test/blackbox/sensor'
-import {
-  answerOf,
-  type Credentials,
-  identityOn,
-  report,
-  SignedInUser,
-  wrongFields,
-} from '#test/blackbox/signed-in-user'
+import { answerOf, identityOn, report, SignedInUser, wrongFields } from '#test/blackbox/signed-in-user'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
+
+const server = await StartedServer.here(identityOn)
+afterAll(() => server.finish())
+const admin = await SignedInUser.signIn(server)
+const a = await admin.makeDevice('A')
+const b = await admin.makeDevice('B')
+const c = await admin.makeDevice('C')
 
 /** Alarms over the API. Contract 5.1–5.3. */
 describe('alarms', () => {
-  let server: StartedServer
-  let admin: SignedInUser
-  let a: Credentials
-  let b: Credentials
-  let c: Credentials
-
-  beforeAll(async () => {
-    server = await StartedServer.here(identityOn)
-    admin = await SignedInUser.signIn(server)
-    a = await admin.makeDevice('A')
-    b = await admin.makeDevice('B')
-    c = await admin.makeDevice('C')
-  })
   afterEach(async () => {
     for (const alarm of (await admin.get('/alarms')).json as Alarm[]) await admin.delete(pathOf(alarm))
     await untilRows(admin)
   })
-  afterAll(() => server?.finish())
 
   const unknown = [404, { error: 'Not Found' }]
   const get = (path: string) => admin.get(path)

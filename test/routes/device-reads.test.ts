@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { type Fields, LinkClient } from '#test/blackbox/link-client'
 import { pagesOf } from '#test/blackbox/pages'
 import { noModifier } from '#test/blackbox/sensor'
@@ -36,31 +36,26 @@ interface ServiceEntry {
   readonly devices: readonly { readonly deviceIdentifier: string; readonly properties: Fields }[]
 }
 
+const server = await StartedServer.here()
+afterAll(() => server.finish())
+for (const path of ['/devices', '/services', '/schemas', '/meta']) {
+  expect((await server.get(path)).json).toEqual([])
+}
+const link = await LinkClient.open(server, 'json')
+for (const device of devices) {
+  const services = [{ serviceIdentifier: alpha, properties: alphaProperties }]
+  const second = { serviceIdentifier: beta, properties: [{ propId: 0x2000, type: 'UINT8', value: 7 }] }
+  await link.hello(device, device === 'READ-7' ? services : [...services, second])
+}
+await server.ask(`/schemas/${alpha}`, { method: 'PUT', body: schema })
+const { flakeAddress } = await link.hello('BROKEN', [
+  { serviceIdentifier: 'gamma', properties: [{ propId: 1, type: 'UINT8' }] },
+])
+await link.report(flakeAddress, 1, 'gamma', [{ propId: 1, error: 'no signal' }])
+await link.hello('EMPTY', [])
+
 /** Contract 3.1–3.4, on a state that does not change. */
 describe('reads of devices and services', () => {
-  let server: StartedServer
-  let link: LinkClient
-
-  beforeAll(async () => {
-    server = await StartedServer.here()
-    for (const path of ['/devices', '/services', '/schemas', '/meta']) {
-      expect((await server.get(path)).json).toEqual([])
-    }
-    link = await LinkClient.open(server, 'json')
-    for (const device of devices) {
-      const services = [{ serviceIdentifier: alpha, properties: alphaProperties }]
-      const second = { serviceIdentifier: beta, properties: [{ propId: 0x2000, type: 'UINT8', value: 7 }] }
-      await link.hello(device, device === 'READ-7' ? services : [...services, second])
-    }
-    await server.ask(`/schemas/${alpha}`, { method: 'PUT', body: schema })
-    const { flakeAddress } = await link.hello('BROKEN', [
-      { serviceIdentifier: 'gamma', properties: [{ propId: 1, type: 'UINT8' }] },
-    ])
-    await link.report(flakeAddress, 1, 'gamma', [{ propId: 1, error: 'no signal' }])
-    await link.hello('EMPTY', [])
-  })
-  afterAll(() => server?.finish())
-
   const item = (propId: number, type: string, value?: unknown, modifier = {}) => ({
     tag: 'value',
     modifier: { ...noModifier, ...modifier },

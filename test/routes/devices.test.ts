@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { EventClient } from '#test/blackbox/event-client'
 import { LinkClient } from '#test/blackbox/link-client'
 import { climate, degrees, sensor } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
 
+const server = await StartedServer.here()
+afterAll(() => server.finish())
+
 /** Creating and deleting devices, and their secrets. Contract 3.11. */
 describe('devices', () => {
-  let server: StartedServer
   let names = 0
   const newName = () => `DEVICE-${++names}`
-
-  beforeAll(async () => {
-    server = await StartedServer.here()
-  })
-  afterAll(() => server?.finish())
 
   const create = (body: unknown) => server.ask('/devices', { method: 'POST', body })
   const remove = (device: string) => server.ask(`/devices/${device}`, { method: 'DELETE' })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { answerOf, grant, identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 
@@ -82,17 +82,13 @@ const edited: readonly Edited[] = [
   },
 ]
 
+const server = await StartedServer.here(identityOn)
+afterAll(() => server.finish())
+const admin = await SignedInUser.signIn(server)
+
 /** Two users edit the same resource. RFC 9110 §13.1 */
 describe('a conditional change succeeds only if the resource is unchanged', () => {
-  let server: StartedServer
-  let admin: SignedInUser
   const changed = [412, { error: 'Precondition Failed' }]
-
-  beforeAll(async () => {
-    server = await StartedServer.here(identityOn)
-    admin = await SignedInUser.signIn(server)
-  })
-  afterAll(() => server?.finish())
 
   test.each(edited)('$thing', async ({ make, method, bodies: [one, two] }) => {
     const path = await make(admin)

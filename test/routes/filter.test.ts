@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { DeviceFilters } from '#routes/devices'
 import { LinkClient } from '#test/blackbox/link-client'
 import { nextPage, pagesOf } from '#test/blackbox/pages'
@@ -18,36 +18,29 @@ const schema = {
   },
 }
 
+const server = await StartedServer.here()
+afterAll(() => server.finish())
+const link = await LinkClient.open(server, 'json')
+afterAll(() => link.socket.terminate())
+// A and B are online, C is offline, and F was never connected.
+const climate = (...values: number[]) => [
+  { serviceIdentifier: 'climate', properties: properties.map((each, at) => ({ ...each, value: values[at] })) },
+]
+await link.hello('A', climate(20.5, 1))
+await link.hello('B', climate(25, 2))
+const { flakeAddress } = await link.hello('C', climate(-3, 1))
+link.send({ type: 'BYE', flakeAddress })
+await server.ask('/devices', { method: 'POST', body: { deviceIdentifier: 'F' } })
+await server.ask('/schemas/climate', { method: 'PUT', body: schema })
+await server.ask('/meta/A', { method: 'PATCH', body: { site: { floor: 1 } } })
+await server.ask('/meta/B', { method: 'PATCH', body: { site: { floor: 2 } } })
+await until(
+  async () => ((await server.get('/meta/C')).json as { status: string }).status === 'offline',
+  'C to be offline',
+)
+
 /** Contract 3.7, over the API. Unit tests cover the meaning of conditions. */
 describe('a filter', () => {
-  let server: StartedServer
-  let link: LinkClient
-
-  /** A and B are online, C is offline, and F was never connected. */
-  beforeAll(async () => {
-    server = await StartedServer.here()
-    link = await LinkClient.open(server, 'json')
-    const climate = (...values: number[]) => [
-      { serviceIdentifier: 'climate', properties: properties.map((each, at) => ({ ...each, value: values[at] })) },
-    ]
-    await link.hello('A', climate(20.5, 1))
-    await link.hello('B', climate(25, 2))
-    const { flakeAddress } = await link.hello('C', climate(-3, 1))
-    link.send({ type: 'BYE', flakeAddress })
-    await server.ask('/devices', { method: 'POST', body: { deviceIdentifier: 'F' } })
-    await server.ask('/schemas/climate', { method: 'PUT', body: schema })
-    await server.ask('/meta/A', { method: 'PATCH', body: { site: { floor: 1 } } })
-    await server.ask('/meta/B', { method: 'PATCH', body: { site: { floor: 2 } } })
-    await until(
-      async () => ((await server.get('/meta/C')).json as { status: string }).status === 'offline',
-      'C to be offline',
-    )
-  })
-  afterAll(async () => {
-    link?.socket.terminate()
-    await server?.finish()
-  })
-
   const pathOf = (filter: unknown, more = '') =>
     `/devices?filter=${encodeURIComponent(typeof filter === 'string' ? filter : JSON.stringify(filter))}${more}`
   const namesIn = ({ json }: Answer) =>

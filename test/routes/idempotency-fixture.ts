@@ -117,7 +117,7 @@ export class IdempotencyFixture {
       seed: new Uint8Array(16),
       isRepeated: false,
     }
-    const rest = { source: '', summary: '', access: 'session', answers: {}, example: { status: 200 } } as const
+    const rest = { summary: '', access: 'session', answers: {}, example: { status: 200 } } as const
     const entry: RouteEntry = { name: 'x', method, path: '/p', ...rest, ...(asked.isSecret && { isSecret: true }) }
     return this.#guard.run(call, entry, (begun) => {
       const keyed = { ...call, ...begun }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { LinkClient, type Protocol } from '#test/blackbox/link-client'
 import { degrees, label, sensor, temperature } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
@@ -10,18 +10,15 @@ const services = Array.from({ length: 20 }, (_, index) => ({
     { propId: label, type: 'STRING' },
   ],
 }))
+const server = await StartedServer.here({ DEVICE_BYTES_MAX: '760000' })
+afterAll(() => server.finish())
+
 /** 30 000 small numbers take 240 000 bytes. */
 const numbers = Array(30_000).fill(7)
 const text = 'x'.repeat(60_000)
 
 /** How each route refuses a device above the limit; `test/actors/memory.test.ts` covers the counting. */
 describe('the memory of a device', () => {
-  let server: StartedServer
-  beforeAll(async () => {
-    server = await StartedServer.here({ DEVICE_BYTES_MAX: '760000' })
-  })
-  afterAll(() => server?.finish())
-
   const post = (body: object) => server.ask('/link', { method: 'POST', body })
   const fill = (deviceIdentifier: string, service: number) =>
     post({ deviceIdentifier, updates: [{ serviceIdentifier: `svc-${service}`, propId: 1, value: numbers }] })

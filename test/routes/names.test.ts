@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { alarmBody, pathOf } from '#test/blackbox/alarm-calls'
 import { climate } from '#test/blackbox/sensor'
 import { answerOf, grant, identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
@@ -6,9 +6,14 @@ import { StartedServer } from '#test/blackbox/started-server'
 
 const properties = (name: string) => ({ '0x2000': { name, type: 'float' } })
 
+const server = await StartedServer.here(identityOn)
+afterAll(() => server.finish())
+const admin = await SignedInUser.signIn(server)
+await admin.put(`/schemas/${climate}`, { name: 'Room climate', properties: properties('Temperature') })
+await admin.put('/schemas/other', { name: 'Twin', properties: properties('Level') })
+await admin.put('/schemas/another', { name: 'Twin', properties: properties('Level') })
+
 describe('names in place of identifiers', () => {
-  let server: StartedServer
-  let admin: SignedInUser
   const made = async (path: string, body: unknown) => {
     const answer = await admin.post(path, body)
     expect(answerOf(answer)).toEqual([201, expect.anything()])
@@ -19,15 +24,6 @@ describe('names in place of identifiers', () => {
     400,
     { error: 'Validation Error', details: details.map(([path, message]) => ({ path, message })) },
   ]
-
-  beforeAll(async () => {
-    server = await StartedServer.here(identityOn)
-    admin = await SignedInUser.signIn(server)
-    await admin.put(`/schemas/${climate}`, { name: 'Room climate', properties: properties('Temperature') })
-    await admin.put('/schemas/other', { name: 'Twin', properties: properties('Level') })
-    await admin.put('/schemas/another', { name: 'Twin', properties: properties('Level') })
-  })
-  afterAll(() => server?.finish())
 
   test('are replaced by identifiers in alarms, functions and actions', async () => {
     const group = idOf(await made('/groups', { name: 'Hall 3', devices: ['A'] }))

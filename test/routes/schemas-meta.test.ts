@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { EventClient } from '#test/blackbox/event-client'
 import { StartedServer } from '#test/blackbox/started-server'
 
+const server = await StartedServer.here()
+afterAll(() => server.finish())
+
 describe('schemas and metadata', () => {
-  let server: StartedServer
   let names = 0
   const newName = (prefix: string) => `${prefix}-${++names}`
-
-  beforeAll(async () => {
-    server = await StartedServer.here()
-  })
-  afterAll(() => server?.finish())
 
   const listen = (types: string) => EventClient.open(server, { offset: 'now', types })
 

@@ -73,17 +73,18 @@ test('an answer ends with an error if access changes during its last write', asy
 })
 
 describe('a page', () => {
-  const call = (caller = anonymous) => ({ caller, target: { path: '/', query: '' } }) as unknown as Call
+  const call = (limit: number, caller = anonymous) =>
+    ({ caller, query: { limit }, target: { path: '/', query: '' } }) as unknown as Call<unknown, { limit: number }>
   const still = new ManualWorld()
   const inStill = { world: still } as unknown as RouteContext
 
   test('stops its search when access changes', async () => {
     const names = recordedPages(thousand)
-    const refused = pageOf(inStill, call(callerFor(1)), 1_000, names, () => true)
+    const refused = pageOf(inStill, call(1_000, callerFor(1)), names, () => true)
     await expect(during(still, refused)).rejects.toMatchObject(changed)
     expect(names.isClosed).toBe(true)
-    const page = pageOf(inStill, call(callerFor(2)), 1_000, namesOf(thousand), () => true)
-    expect((await during(still, page)).names).toHaveLength(1_000)
+    const page = pageOf(inStill, call(1_000, callerFor(2)), namesOf(thousand), () => true)
+    expect(await (await during(still, page)).names.next(2_000)).toHaveLength(1_000)
   })
 
   test('yields to the loop every two milliseconds, however few names match', async () => {
@@ -104,9 +105,9 @@ describe('a page', () => {
     }
     const page = await during(
       slow,
-      pageOf({ world: slow } as unknown as RouteContext, call(), 10, namesOf(thousand), isCounted),
+      pageOf({ world: slow } as unknown as RouteContext, call(10), namesOf(thousand), isCounted),
     )
-    expect(page).toEqual({ names: ['N999'], headers: {} })
+    expect([await page.names.next(2), page.headers]).toEqual([['N999'], {}])
     expect([turnTimes.length > 200, Math.max(...turnTimes)]).toEqual([true, 4])
   })
 })

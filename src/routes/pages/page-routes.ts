@@ -41,11 +41,9 @@ function fileAt(files: PageFiles, path: string): (call: Call) => Reply {
 function pageRoute(path: string, answer: (call: Call) => Reply): Binding {
   const entry = defineRoute('readPage', {
     route: `GET ${path}`,
-    source: 'contract 8',
     summary: 'A page or one of its files',
     access: 'none',
     answers: { 200: { description: 'The file' }, 304: { description: 'Not modified' } },
-    example: { status: 200 },
   })
   return bind(entry, answer)
 }
