@@ -42,7 +42,8 @@ beforeEach(() => {
   put('tsconfig.build.json', '{}')
   put('src/app/main.ts', 'console.log(1)')
   put(binary, '')
-  put('npm-cli.js', recordCall)
+  // npm writes its record after it has installed everything.
+  put('npm-cli.js', `${recordCall}; require('fs').writeFileSync('node_modules/.package-lock.json', '{"packages":{}}')`)
   put(
     'node_modules/typescript/bin/tsc',
     `${recordCall}; require('fs').cpSync('src/app/main.ts', 'dist/src/app/main.js')`,
@@ -92,7 +93,8 @@ test.runIf(process.platform === 'linux')(
     // Represents Node 22, which has the binary.
     const script = `#!/bin/sh\n: > ${binary}\nexec ${process.execPath} "$@"\n`
     const write = `require('fs').mkdirSync('${dirname(runtime)}', { recursive: true }); require('fs').writeFileSync('${runtime}', ${JSON.stringify(script)}, { mode: 0o755 })`
-    put('npm-cli.js', `${recordCall}; if (process.argv.includes('--prefix')) { ${write} }`)
+    put('node_modules/.package-lock.json', '{"packages":{}}')
+    put('npm-cli.js', `${recordCall}; ${write}`)
     const [code, out, errors] = await launch('start')
     expect([code, out]).toEqual([0, '1\n'])
     expect(errors).toContain(`no binary for Node ${process.version}: installing Node 22 into node_modules/.runtime\n`)
