@@ -37,10 +37,8 @@ interface OpenOffer {
  */
 export class Offers {
   readonly #options: OffersOptions
-  /** By link, then by tenant and device, so that closing a link is cheap. */
-  readonly #open = new Map<Link, Map<string, OpenOffer>>()
-  /** The link of the open offer of each device. */
-  readonly #links = new Map<string, Link>()
+  /** By tenant and device. Few at a time, because devices answer at once, and few updates start in a second. */
+  readonly #open = new Map<string, OpenOffer>()
   /** FIRMWARE messages sent, including repeated ones. */
   sentCount = 0
 
@@ -70,7 +68,7 @@ export class Offers {
     if (isWelcomed && this.urlOf(tenant, device, offer) === undefined) return false
     const isWaiting = isWelcomed && link.socket.bufferedBytes() > unsentBytesMax
     const open: OpenOffer = { tenant, device, id, offer, link, isWaiting }
-    this.#add(open)
+    this.#open.set(tenantKey(tenant, device), open)
     if (isWelcomed && !isWaiting) this.#sendOffer(linked, open)
     return true
   }
@@ -78,7 +76,7 @@ export class Offers {
   /** Offers that would be lost with this link. Excludes devices that are on another link by now. */
   offeredOn(link: Link): readonly { readonly tenant: string; readonly device: string; readonly id: string }[] {
     const { deviceLinks } = this.#options
-    return [...(this.#open.get(link)?.values() ?? [])].filter(({ tenant, device }) => {
+    return this.#openOn(link).filter(({ tenant, device }) => {
       const current = deviceLinks.get(tenant, device)?.link
       return current === undefined || current === link
     })
@@ -86,35 +84,25 @@ export class Offers {
 
   /** The offer was answered or withdrawn. */
   forget(tenant: string, device: string): void {
-    const key = tenantKey(tenant, device)
-    const link = this.#links.get(key)
-    if (!link) return
-    this.#links.delete(key)
-    const open = this.#open.get(link)
-    open?.delete(key)
-    if (open?.size === 0) this.#open.delete(link)
+    this.#open.delete(tenantKey(tenant, device))
   }
 
   /** The unsent bytes of a link were sent. */
   drained(link: Link): void {
     if (!link.isOpen) return
-    const waiting = [...(this.#open.get(link)?.values() ?? [])].filter(({ isWaiting }) => isWaiting)
-    for (const { tenant, device, id, offer } of waiting) {
+    for (const { tenant, device, id, offer, isWaiting } of this.#openOn(link)) {
       // A device that is on another link by now gets its offer there.
-      if (this.#options.deviceLinks.get(tenant, device)?.link === link) this.send(tenant, device, id, offer)
+      const isHere = this.#options.deviceLinks.get(tenant, device)?.link === link
+      if (isWaiting && isHere) this.send(tenant, device, id, offer)
     }
   }
 
   closed(link: Link): void {
-    for (const { tenant, device } of [...(this.#open.get(link)?.values() ?? [])]) this.forget(tenant, device)
+    for (const { tenant, device } of this.#openOn(link)) this.forget(tenant, device)
   }
 
-  #add(open: OpenOffer): void {
-    const key = tenantKey(open.tenant, open.device)
-    this.#links.set(key, open.link)
-    const offers = this.#open.get(open.link)
-    if (offers) offers.set(key, open)
-    else this.#open.set(open.link, new Map([[key, open]]))
+  #openOn(link: Link): readonly OpenOffer[] {
+    return [...this.#open.values()].filter((open) => open.link === link)
   }
 
   /** Sends FIRMWARE, with an absolute `url` of the image. Contract 7. */
