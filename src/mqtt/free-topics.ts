@@ -129,13 +129,8 @@ export class FreeTopics {
     this.#brokers.get(client.principal.tenant)?.unsubscribe(client.key, topic)
   }
 
-  /** Publishes a message. A repeated message with QoS 2 is not published again. */
   publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic, qos, packetId } = message
-    if (qos === 2 && client.openPacketIds.has(packetId)) {
-      answer()
-      return
-    }
     if (serverTopic.test(topic)) answer({ reason: reasons.topicNameInvalid, message: 'only servers use this topic' })
     else if (!mayPublish(client)) {
       answer({ reason: reasons.notAuthorized, message: 'publishing here needs the permission update on service' })
