@@ -1,5 +1,7 @@
 import { type MetricTable, unlabelled } from '#app/metrics/metric'
 import { collectionBounds, collectionKinds, delayBounds } from '#app/metrics/process-metrics'
+import { loopTimes } from '#app/world'
+import { version } from '#model/version'
 
 const microsecondsPerSecond = 1e6
 
@@ -8,7 +10,7 @@ export const processMetrics: MetricTable = {
   ddb_build_info: {
     help: 'Always 1',
     labels: { version: 'version of this server', node: 'version of Node.js' },
-    read: ({ process: { version } }) => [{ labels: { version, node: process.version }, value: 1 }],
+    read: () => [{ labels: { version, node: process.version }, value: 1 }],
   },
   process_start_time_seconds: {
     help: 'When the process started, in seconds since 1970',
@@ -55,11 +57,11 @@ export const processMetrics: MetricTable = {
   },
   ddb_loop_active_seconds_total: {
     help: 'Time that the event loop worked; its rate is the utilization of the loop',
-    read: ({ process: { loopTimes } }) => loopTimes.active / 1000,
+    read: () => loopTimes().active / 1000,
   },
   ddb_loop_idle_seconds_total: {
     help: 'Time that the event loop was idle',
-    read: ({ process: { loopTimes } }) => loopTimes.idle / 1000,
+    read: () => loopTimes().idle / 1000,
   },
   ddb_data_disk_free_bytes: {
     help: 'Free bytes on the disk of the data folder; absent if the system does not report them',
