@@ -15,7 +15,7 @@ import type { World } from '#runtime/world'
 /** The data with which a link is opened: the result of a websocket upgrade, or of an MQTT sign-in. */
 export interface LinkOpening extends ConnectionCredentials {
   readonly codec: LinkCodec
-  /** The device speaks MQTT. Absent: it speaks the link protocol over a websocket. */
+  /** The device speaks MQTT, whose keep alive replaces pings. Absent: it speaks the link protocol over a websocket. */
   readonly isMqtt?: true
   /**
    * The base of the server's URLs as seen by the device: scheme, host, possibly a path. Empty for MQTT, and if the Host

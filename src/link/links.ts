@@ -139,7 +139,7 @@ export class Links implements SocketHandler<LinkOpening> {
     const link = new Link(this.#context, socket, opening)
     this.#links.set(socket, link)
     this.#byCredential.add(link)
-    this.#liveness.watch(link)
+    if (!opening.isMqtt) this.#liveness.watch(link)
     return link
   }
 

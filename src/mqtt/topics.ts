@@ -50,7 +50,7 @@ export class Topics {
     const reports = new FreeReports({ system, links, intern })
     this.sessions = sessions
     this.exchange = exchange
-    this.#links = new LinkTopics({ world, links, sessions, exchange })
+    this.#links = new LinkTopics({ links, sessions, exchange })
     this.#thingsBoard = new ThingsBoardTopics({ system, links, exchange, reports })
     this.#readers = new ReaderTopics({ system, hub, listing, localTopics, port: links.port })
     const received = (client: Client, packetId: number, answer: () => void) => {
