@@ -3,7 +3,6 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -11,11 +10,11 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
+import { folderOfTest } from '#test/temporary-folder'
 
 /** The launcher in a small project, whose compiler and npm record their calls. */
 
@@ -34,7 +33,7 @@ const runtime = `node_modules/.runtime/node_modules/node-${process.platform}-${p
 const binary = `node_modules/uWebSockets.js/uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'launcher-'))
+  folder = folderOfTest()
   mkdirSync(at('src'))
   cpSync(join(projectRoot, 'src/launch.cjs'), at('src/launch.cjs'))
   put('package.json', engines('>=20.19'))
@@ -49,7 +48,6 @@ beforeEach(() => {
     `${recordCall}; require('fs').cpSync('src/app/main.ts', 'dist/src/app/main.js')`,
   )
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 function launch(...args: string[]) {
   const env = { ...process.env, npm_execpath: at('npm-cli.js'), npm_lifecycle_event: '' }
