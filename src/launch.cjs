@@ -231,23 +231,31 @@ const stampFile = 'dist/.built-from'
 const isBuilt = () => readText(stampFile) === hashOfSources()
 
 function hashOfSources() {
-  const filesOf = (path) =>
-    fs.statSync(at(path)).isFile()
-      ? [path]
-      : fs.readdirSync(at(path), { recursive: true }).map((name) => join(path, name))
-  const files = buildSources.filter(exists).flatMap(filesOf)
   const hash = createHash('sha256')
-  for (const path of files.filter((each) => /\.(tsx?|mjs|css|html|json)$/.test(each)).sort())
-    hash.update(`${path}\n`).update(fs.readFileSync(at(path)))
+  const isInput = (path) => !path.startsWith(join('bench', 'results'))
+  for (const path of filesIn(buildSources).filter(isInput)) hash.update(`${path}\n`).update(fs.readFileSync(at(path)))
   return hash.digest('hex')
+}
+
+function filesIn(paths) {
+  const isFile = (path) => fs.statSync(at(path)).isFile()
+  const below = (path) => fs.readdirSync(at(path), { recursive: true }).map((name) => join(path, name))
+  return paths
+    .filter(exists)
+    .flatMap((path) => (isFile(path) ? [path] : below(path).filter(isFile)))
+    .sort()
 }
 
 function build() {
   print('building')
   // Computed before the compiler reads the files, so that the next run builds a change made meanwhile.
   const hash = hashOfSources()
-  for (const path of [stampFile, ...sourceFolders.map((folder) => join('dist', folder))]) remove(path)
+  const begunAt = Date.now()
+  remove(stampFile)
+  // The earlier build stays in place until the new one is compiled, because servers may run from it.
   runTool('the sources could not be compiled', tools.tsc, '-p', project)
+  const built = filesIn(sourceFolders.map((folder) => join('dist', folder)))
+  for (const path of built.filter((each) => fs.statSync(at(each)).mtimeMs < begunAt)) remove(path)
   if (exists(dashboard))
     runTool('the dashboard could not be built', tools.vite, 'build', '-c', viteConfig, '-l', 'warn')
   // Also compresses the dashboard.

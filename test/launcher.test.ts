@@ -147,3 +147,10 @@ test.each<[string, () => void, string, string]>([
   expect([code, out]).toEqual([1, ''])
   expect(errors.trim().split('\n').at(-1)).toContain(`device-data-backend: ${complaint}`)
 })
+
+test('a build that fails leaves the earlier build in place', async () => {
+  put('dist/src/app/main.js', '')
+  put('node_modules/typescript/bin/tsc', 'process.exit(1)')
+  expect((await launch('build', '--force'))[0]).toBe(1)
+  expect(existsSync(at('dist/src/app/main.js'))).toBe(true)
+})

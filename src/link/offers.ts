@@ -37,8 +37,10 @@ interface OpenOffer {
  */
 export class Offers {
   readonly #options: OffersOptions
-  /** By tenant and device. Few at a time, because devices answer at once, and few updates start in a second. */
-  readonly #open = new Map<string, OpenOffer>()
+  /** By link, then by tenant and device, so that closing a link is cheap. */
+  readonly #open = new Map<Link, Map<string, OpenOffer>>()
+  /** The link of the open offer of each device. */
+  readonly #links = new Map<string, Link>()
   /** FIRMWARE messages sent, including repeated ones. */
   sentCount = 0
 
@@ -68,7 +70,7 @@ export class Offers {
     if (isWelcomed && this.urlOf(tenant, device, offer) === undefined) return false
     const isWaiting = isWelcomed && link.socket.bufferedBytes() > unsentBytesMax
     const open: OpenOffer = { tenant, device, id, offer, link, isWaiting }
-    this.#open.set(tenantKey(tenant, device), open)
+    this.#add(open)
     if (isWelcomed && !isWaiting) this.#sendOffer(linked, open)
     return true
   }
@@ -76,7 +78,7 @@ export class Offers {
   /** Offers that would be lost with this link. Excludes devices that are on another link by now. */
   offeredOn(link: Link): readonly { readonly tenant: string; readonly device: string; readonly id: string }[] {
     const { deviceLinks } = this.#options
-    return this.#openOn(link).filter(({ tenant, device }) => {
+    return [...(this.#open.get(link)?.values() ?? [])].filter(({ tenant, device }) => {
       const current = deviceLinks.get(tenant, device)?.link
       return current === undefined || current === link
     })
@@ -84,25 +86,35 @@ export class Offers {
 
   /** The offer was answered or withdrawn. */
   forget(tenant: string, device: string): void {
-    this.#open.delete(tenantKey(tenant, device))
+    const key = tenantKey(tenant, device)
+    const link = this.#links.get(key)
+    if (!link) return
+    this.#links.delete(key)
+    const open = this.#open.get(link)
+    open?.delete(key)
+    if (open?.size === 0) this.#open.delete(link)
   }
 
   /** The unsent bytes of a link were sent. */
   drained(link: Link): void {
     if (!link.isOpen) return
-    for (const { tenant, device, id, offer, isWaiting } of this.#openOn(link)) {
+    const waiting = [...(this.#open.get(link)?.values() ?? [])].filter(({ isWaiting }) => isWaiting)
+    for (const { tenant, device, id, offer } of waiting) {
       // A device that is on another link by now gets its offer there.
-      const isHere = this.#options.deviceLinks.get(tenant, device)?.link === link
-      if (isWaiting && isHere) this.send(tenant, device, id, offer)
+      if (this.#options.deviceLinks.get(tenant, device)?.link === link) this.send(tenant, device, id, offer)
     }
   }
 
   closed(link: Link): void {
-    for (const { tenant, device } of this.#openOn(link)) this.forget(tenant, device)
+    for (const { tenant, device } of [...(this.#open.get(link)?.values() ?? [])]) this.forget(tenant, device)
   }
 
-  #openOn(link: Link): readonly OpenOffer[] {
-    return [...this.#open.values()].filter((open) => open.link === link)
+  #add(open: OpenOffer): void {
+    const key = tenantKey(open.tenant, open.device)
+    this.#links.set(key, open.link)
+    const offers = this.#open.get(open.link)
+    if (offers) offers.set(key, open)
+    else this.#open.set(open.link, new Map([[key, open]]))
   }
 
   /** Sends FIRMWARE, with an absolute `url` of the image. Contract 7. */

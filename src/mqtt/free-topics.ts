@@ -143,6 +143,9 @@ export class FreeTopics {
   publishWill(client: Client, { delayMs, ...will }: FreeWill): void {
     if (!mayPublish(client) || serverTopic.test(will.topic)) return
     const bytes = bytesOf(will)
+    // The client came back without completing its sign-in, so its earlier will is still waiting.
+    const before = this.#wills.get(client.key)
+    if (before) this.#willBytes -= bytesOf(before.will)
     const isFull = this.#wills.size >= delayedMax || this.#willBytes + bytes > delayedBytesMax
     if (delayMs === 0 || isFull) {
       this.#publish(client, will)
