@@ -11,25 +11,26 @@ const { spawn, spawnSync } = require('node:child_process')
 const { createHash } = require('node:crypto')
 const { once } = require('node:events')
 const fs = require('node:fs')
-const { dirname, join, relative } = require('node:path')
+const { dirname, join } = require('node:path')
 const { pathToFileURL } = require('node:url')
 
 const root = dirname(__dirname)
 const at = (path) => join(root, path)
 const exists = (path) => fs.existsSync(at(path))
-const remove = (path) => fs.rmSync(at(path), { force: true })
-const contentOf = (path) => fs.readFileSync(at(path))
+const remove = (path) => fs.rmSync(at(path), { recursive: true, force: true })
+const load = (path) => import(pathToFileURL(at(path)).href)
 const readJson = (path) => JSON.parse(readText(path) ?? 'null')
 const print = (text) => process.stderr.write(`device-data-backend: ${text}\n`)
 const programs = {
-  start: 'dist/src/app/main.js',
-  demo: 'dist/bench/demo.js',
-  fleet: 'dist/bench/fleet.js',
-  bench: 'dist/bench/run.js',
-  proof: 'dist/bench/proof.js',
-  admin: 'dist/src/cli/main.js',
-  doctor: 'dist/src/cli/doctor/main.js',
+  start: 'src/app/main',
+  demo: 'bench/demo',
+  fleet: 'bench/fleet',
+  bench: 'bench/run',
+  proof: 'bench/proof',
+  admin: 'src/cli/main',
+  doctor: 'src/cli/doctor/main',
 }
+const builtOf = (name) => `dist/${programs[name]}.js`
 const tools = {
   tsc: 'node_modules/typescript/bin/tsc',
   biome: 'node_modules/@biomejs/biome/bin/biome',
@@ -39,43 +40,14 @@ const tools = {
 }
 const sourceFolders = ['src', 'actors', 'bench']
 const project = 'tsconfig.build.json'
-const buildInputs = ['tsconfig.json', project, 'package.json', 'package-lock.json']
+const lockfile = 'package-lock.json'
+const buildSources = [...sourceFolders, 'tsconfig.json', project, 'package.json', lockfile]
 /** An installed package contains no sources. */
 const isPackage = !exists(project)
 const dashboard = 'src/dashboard'
 const clientPackage = 'src/client/package'
 const viteConfig = join(dashboard, 'vite.config.ts')
-const viewer = 'src/routes/pages/viewer'
-
-/** The builds in order. A build runs if one of its inputs has changed. */
-const builds = [
-  {
-    stamp: 'dist/.built-from',
-    inputs: () => [
-      ...buildInputs.filter(exists),
-      ...filesIn(...sourceFolders).filter(
-        (path) =>
-          path.endsWith('.ts') && ![dashboard, clientPackage].some((folder) => path.startsWith(join(folder, '/'))),
-      ),
-    ],
-    make: () => {
-      runTool('the sources could not be compiled', tools.tsc, '-p', project)
-      removeStaleOutput()
-    },
-  },
-  {
-    // The dashboard may import any file of the model and the client.
-    stamp: 'dist/pages/.built-from',
-    inputs: () => (exists(dashboard) ? filesIn('package-lock.json', dashboard, 'src/client', 'src/model') : []),
-    make: () => runTool('the dashboard could not be built', tools.vite, 'build', '-c', viteConfig, '-l', 'warn'),
-  },
-  {
-    // Compresses the output of the two builds above, so it runs after each of them.
-    stamp: 'dist/pages/.made-from',
-    inputs: () => (exists(viewer) ? filesIn('dist/.built-from', 'dist/pages/.built-from', viewer) : []),
-    make: () => makePages(),
-  },
-]
+const fastTests = ['--project', 'parts', '--project', 'whole']
 
 const commands = {
   ...Object.fromEntries(Object.keys(programs).map((name) => [name, (args) => run(name, args)])),
@@ -106,26 +78,23 @@ class UserError extends Error {}
 
 async function main() {
   const [name = 'start', ...args] = process.argv.slice(2)
-  const names = isPackage ? Object.keys(programs).filter((each) => exists(programs[each])) : Object.keys(commands)
+  const names = isPackage ? Object.keys(programs).filter((each) => exists(builtOf(each))) : Object.keys(commands)
   if (!names.includes(name)) throw new UserError(`usage: device-data-backend ${names.join('|')} [arguments]`)
   checkNode()
   if (process.env.npm_lifecycle_event) stopWithParent()
-  if (name === 'build' && args.includes('--force')) for (const { stamp } of builds) remove(stamp)
-  const isReady = () => isPackage || name === 'check' || isBuilt()
-  if (!isPackage && !isInstalled()) withLock(() => isInstalled() || install())
+  if (name === 'build' && args.includes('--force')) remove(stampFile)
+  if (!isPackage) onceLocked(isInstalled, install)
   if (!canRun()) {
     if (exists(runtime) && fs.realpathSync(at(runtime)) === process.execPath) throw new UserError(noBinary())
-    if (!exists(runtime)) withLock(() => exists(runtime) || installRuntime())
+    onceLocked(() => exists(runtime), installRuntime)
     return forward([[at(runtime), __filename, name, ...args]], process.cwd())
   }
-  if (!isReady()) withLock(() => isReady() || build())
+  if (!isPackage && name !== 'check') onceLocked(isBuilt, build)
   // Native code reads each of these once: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
   process.env.UV_THREADPOOL_SIZE ??= '8'
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384'
   await commands[name](args)
 }
-
-const fastTests = ['--project', 'parts', '--project', 'whole']
 
 /** Named files run regardless of their tier. */
 function hasNames(args) {
@@ -139,11 +108,11 @@ async function runTests(args, leftOut, script) {
 
 /** Runs in this process, so that a signal to the child of npm reaches the server. */
 async function run(name, args) {
-  const path = programs[name]
-  if (!exists(path)) throw new UserError(`${name}: ${sourceOf(path)} was not built`)
+  const path = builtOf(name)
+  if (!exists(path)) throw new UserError(`${name}: ${programs[name]}.ts was not built`)
   process.argv.splice(1, process.argv.length, at(path), ...args)
   process.setSourceMapsEnabled(true)
-  await import(pathToFileURL(at(path)).href)
+  await load(path)
 }
 
 /** The shell between npm and this process does not forward signals. */
@@ -159,14 +128,14 @@ function stopWithParent() {
 
 async function dev(args) {
   // The compiler writes no stamp in watch mode. Without a stamp, the next start builds.
-  remove(builds[0].stamp)
+  remove(stampFile)
   // Runs the compiler's native program directly: the script around it forwards no signals and would leave it running.
-  const { default: compilerPath } = await import(pathToFileURL(at('node_modules/typescript/lib/getExePath.js')).href)
+  const { default: compilerPath } = await load('node_modules/typescript/lib/getExePath.js')
   const node = process.execPath
   return forward([
-    [compilerPath(), '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'],
+    [compilerPath(), '-p', project, '--watch', '--preserveWatchOutput'],
     [node, tools.vite, '--config', viteConfig],
-    [node, '--watch', '--watch-preserve-output', '--enable-source-maps', programs.start, ...args],
+    [node, '--watch', '--watch-preserve-output', '--enable-source-maps', builtOf('start'), ...args],
   ])
 }
 
@@ -234,27 +203,17 @@ function installRuntime() {
   npm('install', '--prefix', runtimeFolder, '--no-save', `${name}@22`)
 }
 
-const lockfile = 'package-lock.json'
-const installStamp = 'node_modules/.installed-from'
-const npmRecord = 'node_modules/.package-lock.json'
-
+/** Whether npm has installed what the lock file names. npm writes its record last. */
 function isInstalled() {
-  if (!exists(lockfile)) return exists(npmRecord)
-  const wanted = digest([lockfile], contentOf)
-  if (readText(installStamp) === wanted) return true
-  // npm installed the packages without this script.
-  const record = readJson(npmRecord)?.packages
-  const isAsWanted = ([path, { version, optional }]) => path === '' || optional || record[path]?.version === version
-  if (!record || !Object.entries(readJson(lockfile).packages).every(isAsWanted)) return false
-  fs.writeFileSync(at(installStamp), wanted)
-  return true
+  const installed = readJson('node_modules/.package-lock.json')?.packages
+  const wanted = Object.entries(readJson(lockfile)?.packages ?? {})
+  const isAsWanted = ([path, { version, optional }]) => path === '' || optional || installed[path]?.version === version
+  return Boolean(installed) && wanted.every(isAsWanted)
 }
 
 function install() {
   print('installing packages')
-  const wanted = exists(lockfile) ? digest([lockfile], contentOf) : ''
-  npm(wanted ? 'ci' : 'install', '--include=dev')
-  fs.writeFileSync(at(installStamp), wanted)
+  npm(exists(lockfile) ? 'ci' : 'install', '--include=dev')
 }
 
 function npm(...line) {
@@ -267,30 +226,41 @@ function npm(...line) {
   if (status !== 0) throw new UserError('npm could not install the packages; see its messages above.')
 }
 
-const isBuilt = () => builds.every(isUpToDate)
+/** The hash of the sources that were built. */
+const stampFile = 'dist/.built-from'
+const isBuilt = () => readText(stampFile) === hashOfSources()
 
-/** Compares sizes and times first, and contents only if they differ, as after a checkout. */
-function isUpToDate({ stamp, inputs }) {
-  const files = inputs()
-  const [metadata, content] = (readText(stamp) ?? '').split(' ')
-  if (files.length === 0 || (content && metadata === digest(files, metadataOf))) return true
-  if (!content || content !== digest(files, contentOf)) return false
-  fs.writeFileSync(at(stamp), stampOf(files))
-  return true
+function hashOfSources() {
+  const hash = createHash('sha256')
+  const isInput = (path) => !path.startsWith(join('bench', 'results'))
+  for (const path of filesIn(buildSources).filter(isInput)) hash.update(`${path}\n`).update(fs.readFileSync(at(path)))
+  return hash.digest('hex')
+}
+
+function filesIn(paths) {
+  const isFile = (path) => fs.statSync(at(path)).isFile()
+  const below = (path) => fs.readdirSync(at(path), { recursive: true }).map((name) => join(path, name))
+  return paths
+    .filter(exists)
+    .flatMap((path) => (isFile(path) ? [path] : below(path).filter(isFile)))
+    .sort()
 }
 
 function build() {
   print('building')
-  for (const each of builds) {
-    // One by one, because the output of a build is the input of another.
-    if (isUpToDate(each)) continue
-    // Computed before the compiler reads the files, so that the next run builds a change made meanwhile.
-    const stamp = stampOf(each.inputs())
-    remove(each.stamp)
-    each.make()
-    fs.mkdirSync(dirname(at(each.stamp)), { recursive: true })
-    fs.writeFileSync(at(each.stamp), stamp)
-  }
+  // Computed before the compiler reads the files, so that the next run builds a change made meanwhile.
+  const hash = hashOfSources()
+  const begunAt = Date.now()
+  remove(stampFile)
+  // The earlier build stays in place until the new one is compiled, because servers may run from it.
+  runTool('the sources could not be compiled', tools.tsc, '-p', project)
+  const built = filesIn(sourceFolders.map((folder) => join('dist', folder)))
+  for (const path of built.filter((each) => fs.statSync(at(each)).mtimeMs < begunAt)) remove(path)
+  if (exists(dashboard))
+    runTool('the dashboard could not be built', tools.vite, 'build', '-c', viteConfig, '-l', 'warn')
+  // Also compresses the dashboard.
+  if (exists('src/routes/pages/viewer')) makePages()
+  fs.writeFileSync(at(stampFile), hash)
 }
 
 function makePages(...args) {
@@ -299,8 +269,8 @@ function makePages(...args) {
 
 /** Writes the package `device-data-client`: declarations, then modules, then the script for pages without a bundler. */
 function makeClientPackage() {
-  const build = [tools.vite, 'build', '-c', join(clientPackage, 'vite.config.ts'), '-l', 'warn']
-  for (const line of [[tools.tsc, '-p', clientPackage], build, [...build, '--mode', 'script']])
+  const vite = [tools.vite, 'build', '-c', join(clientPackage, 'vite.config.ts'), '-l', 'warn']
+  for (const line of [[tools.tsc, '-p', clientPackage], vite, [...vite, '--mode', 'script']])
     runTool('the client package could not be made', ...line)
 }
 
@@ -314,31 +284,20 @@ function runTool(message, ...line) {
   if (status !== 0) throw new UserError(`${message}; see the messages above.`)
 }
 
-function removeStaleOutput() {
-  const built = filesIn(...sourceFolders.map((folder) => join('dist', folder))).filter((path) => path.endsWith('.js'))
-  for (const path of built.filter((each) => !exists(sourceOf(each)))) {
-    remove(path)
-    remove(`${path}.map`)
-  }
-}
-
-function sourceOf(built) {
-  return built.replace(/^dist[\\/]/, '').replace(/\.js$/, '.ts')
-}
-
 /** Writes the table of settings into the operator's guide, between its two markers. */
 async function writeSettingsTable() {
-  const { placeTable } = await import(pathToFileURL(at('dist/src/app/config-text.js')).href)
+  const { placeTable } = await load('dist/src/app/config-text.js')
   const path = at('docs/operator-guide.md')
   fs.writeFileSync(path, placeTable(fs.readFileSync(path, 'utf8')))
 }
 
-/** Only one process installs and builds; the others wait. */
-function withLock(work, lock = 'dist/.lock') {
+/** Works if that is needed. Only one process installs and builds; the others wait. */
+function onceLocked(isDone, work, lock = 'dist/.lock') {
+  if (isDone()) return
   fs.mkdirSync(at('dist'), { recursive: true })
   while (!takeLock(lock)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
   try {
-    work()
+    if (!isDone()) work()
   } finally {
     remove(lock)
   }
@@ -352,7 +311,11 @@ function takeLock(lock) {
     if (error.code !== 'EEXIST') throw error
   }
   // The removal needs a lock of its own: otherwise a second process would remove the new lock of the first.
-  if (isStale(lock)) withLock(() => isStale(lock) && remove(lock), `${lock}-`)
+  onceLocked(
+    () => !isStale(lock),
+    () => remove(lock),
+    `${lock}-`,
+  )
   return false
 }
 
@@ -368,32 +331,6 @@ function isStale(lock) {
   }
 }
 
-function filesIn(...paths) {
-  const below = (folder) => fs.readdirSync(at(folder), { recursive: true, withFileTypes: true })
-  const inside = (path) =>
-    fs.statSync(at(path)).isDirectory()
-      ? below(path).flatMap((entry) =>
-          entry.isDirectory() ? [] : [relative(root, join(entry.parentPath, entry.name))],
-        )
-      : [path]
-  return paths.filter(exists).flatMap(inside).sort()
-}
-
-function metadataOf(path) {
-  const { size, mtimeMs } = fs.statSync(at(path))
-  return `${size} ${mtimeMs}`
-}
-
-function digest(files, textOf) {
-  const hash = createHash('sha256')
-  for (const path of files) hash.update(`${path}\n`).update(textOf(path)).update('\n')
-  return hash.digest('hex')
-}
-
-function stampOf(files) {
-  return `${digest(files, metadataOf)} ${digest(files, contentOf)}`
-}
-
 function readText(path) {
   try {
     return fs.readFileSync(at(path), 'utf8')
@@ -403,7 +340,7 @@ function readText(path) {
 }
 
 // For reports of measurements, which name the measured build.
-module.exports = { buildSources: [...sourceFolders, ...buildInputs], isBuilt }
+module.exports = { buildSources, isBuilt }
 
 if (require.main === module) {
   main().catch((error) => {

@@ -3,7 +3,6 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -11,11 +10,11 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
+import { folderOfTest } from '#test/temporary-folder'
 
 /** The launcher in a small project, whose compiler and npm record their calls. */
 
@@ -34,7 +33,7 @@ const runtime = `node_modules/.runtime/node_modules/node-${process.platform}-${p
 const binary = `node_modules/uWebSockets.js/uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'launcher-'))
+  folder = folderOfTest()
   mkdirSync(at('src'))
   cpSync(join(projectRoot, 'src/launch.cjs'), at('src/launch.cjs'))
   put('package.json', engines('>=20.19'))
@@ -42,13 +41,13 @@ beforeEach(() => {
   put('tsconfig.build.json', '{}')
   put('src/app/main.ts', 'console.log(1)')
   put(binary, '')
-  put('npm-cli.js', recordCall)
+  // npm writes its record after it has installed everything.
+  put('npm-cli.js', `${recordCall}; require('fs').writeFileSync('node_modules/.package-lock.json', '{"packages":{}}')`)
   put(
     'node_modules/typescript/bin/tsc',
     `${recordCall}; require('fs').cpSync('src/app/main.ts', 'dist/src/app/main.js')`,
   )
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 function launch(...args: string[]) {
   const env = { ...process.env, npm_execpath: at('npm-cli.js'), npm_lifecycle_event: '' }
@@ -92,7 +91,8 @@ test.runIf(process.platform === 'linux')(
     // Represents Node 22, which has the binary.
     const script = `#!/bin/sh\n: > ${binary}\nexec ${process.execPath} "$@"\n`
     const write = `require('fs').mkdirSync('${dirname(runtime)}', { recursive: true }); require('fs').writeFileSync('${runtime}', ${JSON.stringify(script)}, { mode: 0o755 })`
-    put('npm-cli.js', `${recordCall}; if (process.argv.includes('--prefix')) { ${write} }`)
+    put('node_modules/.package-lock.json', '{"packages":{}}')
+    put('npm-cli.js', `${recordCall}; ${write}`)
     const [code, out, errors] = await launch('start')
     expect([code, out]).toEqual([0, '1\n'])
     expect(errors).toContain(`no binary for Node ${process.version}: installing Node 22 into node_modules/.runtime\n`)
@@ -146,4 +146,11 @@ test.each<[string, () => void, string, string]>([
   const [code, out, errors] = await launch(command)
   expect([code, out]).toEqual([1, ''])
   expect(errors.trim().split('\n').at(-1)).toContain(`device-data-backend: ${complaint}`)
+})
+
+test('a build that fails leaves the earlier build in place', async () => {
+  put('dist/src/app/main.js', '')
+  put('node_modules/typescript/bin/tsc', 'process.exit(1)')
+  expect((await launch('build', '--force'))[0]).toBe(1)
+  expect(existsSync(at('dist/src/app/main.js'))).toBe(true)
 })

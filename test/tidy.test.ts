@@ -3,43 +3,19 @@ import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 
-/** The modules that each module may import. ARCHITECTURE.md has the reasons; change both together. */
-const modules: Readonly<Record<string, readonly string[]>> = {
-  'src/model': [],
-  'src/runtime': ['src/model'],
-  'src/api': ['src/model', 'src/runtime'],
-  'src/rules': ['src/model'],
-  'src/events': ['src/model', 'src/runtime'],
-  'src/store': ['src/model', 'src/runtime'],
-  'src/history': ['src/model', 'src/runtime', 'src/store'],
-  actors: ['src/model', 'src/runtime', 'src/rules'],
-  'src/http': ['src/model', 'src/runtime', 'src/api'],
-  'src/cluster': ['src/model', 'src/runtime', 'src/store', 'src/api', 'src/http'],
-  'src/access': ['src/model', 'src/runtime', 'src/api', 'src/events', 'src/http', 'actors'],
-  'src/link': ['src/model', 'src/runtime', 'src/http', 'src/access', 'actors'],
-  'src/mqtt': ['src/model', 'src/runtime', 'src/events', 'src/http', 'src/access', 'src/link', 'actors'],
-  'src/workers': ['src/model', 'src/runtime', 'src/rules', 'src/link', 'actors'],
-  'src/firmware': ['src/model', 'src/runtime', 'src/link', 'src/workers', 'actors'],
-  'src/notifications': ['src/model', 'src/runtime', 'src/rules', 'src/workers', 'actors'],
-  'src/routes': [
-    'src/model',
-    'src/runtime',
-    'src/api',
-    'src/rules',
-    'src/events',
-    'src/http',
-    'src/access',
-    'src/link',
-    'src/workers',
-    'src/firmware',
-    'src/notifications',
-    'src/history',
-    'actors',
-  ],
-  'src/client': ['src/model', 'src/api'],
-  'src/dashboard': ['src/model', 'src/client'],
-  'src/app': ['*'],
-  'src/cli': ['*'],
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const textOf = (path: string) => readFileSync(join(root, path), 'utf8')
+
+/** The modules that each module may import, by the table in ARCHITECTURE.md. */
+const modules: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  [...textOf('ARCHITECTURE.md').matchAll(/^\| `(src\/\w+|actors)(?:\/\*)?` \|.*\| (.+) \|$/gm)].map(
+    ([, module, allowed = '']) => [module, allowed === '—' ? [] : allowed.split(', ').map(moduleNamed)],
+  ),
+)
+
+function moduleNamed(name: string): string {
+  if (name === 'all') return '*'
+  return name === 'actors' ? name : `src/${name}`
 }
 
 /** The modules or files that may import a package or a part of Node. Other packages may not be imported. */
@@ -251,8 +227,7 @@ function withoutComments(text: string): string {
   return text.replace(token, (found) => (found.startsWith('/') ? ' ' : found))
 }
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const aliases: Record<string, { source: string }> = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).imports
+const aliases: Record<string, { source: string }> = JSON.parse(textOf('package.json')).imports
 // This file has the forbidden words as data.
 const sources = ['src', 'actors', 'bench', 'test'].flatMap(sourcesIn).filter(({ path }) => path !== 'test/tidy.test.ts')
 const sourcePaths = new Set(sources.map(({ path }) => path))
@@ -261,7 +236,7 @@ function sourcesIn(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .map((name) => posix.join(folder, name.replaceAll('\\', '/')))
     .filter((path) => /\.[cm]?[jt]sx?$/.test(path))
-    .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }))
+    .map((path) => ({ path, text: textOf(path) }))
 }
 
 test.each(sources.map((source) => [source.path, source] as const))('%s is tidy', (_, source) => {

@@ -7,7 +7,7 @@ import { realWorld } from '#app/world'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import { DeviceTunnels } from '#cluster/device-tunnels'
 import { Forwarder } from '#cluster/forwarder'
-import { LogTrim } from '#cluster/log-trim'
+import { trimLog } from '#cluster/log-trim'
 import { connectNats } from '#cluster/nats'
 import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
 import { replicatedStorage } from '#cluster/replicated-storage'
@@ -66,13 +66,6 @@ export async function joinCluster(
     partBytesMax: Math.min(partBytesMax, nats.messageBytesMax - messageSpareBytes),
     backend,
   })
-  const trim = new LogTrim({
-    world: realWorld,
-    isOwner: () => clusterNode.isOwner,
-    positions: () => nats.nodes.positions(),
-    log: nats.logStore,
-    failed: (error) => log.warn({ err: error }, 'old messages of the log could not be deleted'),
-  })
   nats.nodes.sequence = () => replicated.position.sequence
   const clusterNode = new ClusterNode({
     world: realWorld,
@@ -99,7 +92,13 @@ export async function joinCluster(
     key: clusterNode.key,
     log,
   })
-  trim.start()
+  const stopTrimming = trimLog({
+    world: realWorld,
+    isOwner: () => clusterNode.isOwner,
+    positions: () => nats.nodes.positions(),
+    log: nats.logStore,
+    failed: (error) => log.warn({ err: error }, 'old messages of the log could not be deleted'),
+  })
   return {
     backend: replicated,
     node: clusterNode,
@@ -135,7 +134,7 @@ export async function joinCluster(
       await assembly.database.close()
     },
     async close() {
-      trim.stop()
+      stopTrimming()
       forwarder.close()
       await nats.close()
     },

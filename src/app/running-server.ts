@@ -11,13 +11,12 @@ import { ProcessMetrics } from '#app/metrics/process-metrics'
 import type { MetricSources } from '#app/metrics/sources'
 import { type Mqtt, MqttSettingFailure, openMqtt } from '#app/mqtt'
 import { logStartMessages, urlOf } from '#app/start-messages'
-import { loopTimes, realWorld } from '#app/world'
+import { realWorld } from '#app/world'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
 import { ofEachNode } from '#http/call'
 import { HttpMetrics } from '#http/http-metrics'
 import { CannotListen, openServer, type Server } from '#http/server'
-import { version } from '#model/version'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
 import { IdempotentRequests } from '#routes/idempotency'
 import { metricsRoutes } from '#routes/metrics'
@@ -228,7 +227,7 @@ function metricsParts(
   others: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight' | 'cluster' | 'mqtt'>,
 ) {
   const http = new HttpMetrics()
-  const process = new ProcessMetrics({ world: realWorld, version, dataDirectory, loopTimes })
+  const process = new ProcessMetrics(realWorld, dataDirectory)
   const metrics = metricsOf({
     ...metricParts,
     ...context,

@@ -38,7 +38,7 @@ export async function writeBackup(
   return temporaryFiles.while(draft, async () => {
     const handle = await openDraft(draft)
     try {
-      const saved = await readChecked(await begin(), (piece) => write(handle, piece))
+      const saved = await readChecked(await begin(), (piece) => handle.appendFile(piece))
       await handle.sync()
       await publish(draft, path)
       await syncFolder(dirname(path))
@@ -104,13 +104,6 @@ async function readChecked(
   for await (const item of readBackup(copied())) if (item.kind === 'end') end = item.end
   if (!end) throw new Error('a backup without an end was read as whole')
   return { end, bytes }
-}
-
-async function write(handle: FileHandle, piece: Uint8Array): Promise<void> {
-  for (let at = 0; at < piece.byteLength; ) {
-    const { bytesWritten } = await handle.write(piece, at, piece.byteLength - at)
-    at += bytesWritten
-  }
 }
 
 async function openDraft(draft: string): Promise<FileHandle> {

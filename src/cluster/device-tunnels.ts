@@ -3,7 +3,6 @@ import { Tunnel, TunnelledLink } from '#cluster/tunnel'
 import { tunnelHost } from '#cluster/tunnel-host'
 import type { TunnelRequest } from '#cluster/tunnel-records'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/call'
-import { closeCodes } from '#runtime/close-codes'
 import type { Socket, SocketHandler } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
@@ -14,8 +13,6 @@ export interface DeviceTunnelsOptions {
   readonly basePath: string
   readonly bug: (error: unknown) => void
 }
-
-const { tryLater } = closeCodes
 
 /**
  * Carries the connections of devices to the owner. One connection between the nodes carries all of them. The owner
@@ -44,10 +41,10 @@ export class DeviceTunnels {
 
   /** The websocket of a route that every node offers. The owner answers its messages. */
   carry(route: AnyWebsocketRoute): AnyWebsocketRoute {
-    const { world, node } = this.#options
+    const { node } = this.#options
     const { handler } = route
     const links = new Map<Socket, TunnelledLink>()
-    const endLater = (socket: Socket) => world.soon(() => socket.end(tryLater.code, tryLater.reason))
+    const of = (socket: Socket) => links.get(socket) ?? handler
     this.#routes.set(route.path, route)
     const own: SocketHandler<unknown> = {
       opened(socket, opening) {
@@ -58,31 +55,13 @@ export class DeviceTunnels {
         links.set(socket, opening)
         opening.join(socket)
       },
-      received(socket, data, isBinary) {
-        const link = links.get(socket)
-        if (!link) handler.received(socket, data, isBinary)
-        else if (!link.send(data, isBinary)) endLater(socket)
-      },
-      dropped(socket) {
-        // A lost message must not be followed by later ones.
-        if (links.has(socket)) endLater(socket)
-        else handler.dropped(socket)
-      },
-      drained(socket) {
-        const link = links.get(socket)
-        if (link) link.drained()
-        else handler.drained(socket)
-      },
-      ponged(socket) {
-        const link = links.get(socket)
-        if (link) link.pong()
-        else handler.ponged(socket)
-      },
+      received: (socket, data, isBinary) => of(socket).received(socket, data, isBinary),
+      dropped: (socket) => of(socket).dropped(socket),
+      drained: (socket) => of(socket).drained(socket),
+      ponged: (socket) => of(socket).ponged(socket),
       closed(socket, code) {
-        const link = links.get(socket)
+        of(socket).closed(socket, code)
         links.delete(socket)
-        if (link) link.leave(code)
-        else handler.closed(socket, code)
       },
     }
     return websocketRoute({

@@ -28,37 +28,30 @@ const trimEveryMs = 10_000
 const logBytesMax = 4 * 1024 * 1024 * 1024
 
 /**
- * Deletes the messages of the log that every known node has stored. When a node starts, it reads again the last message
- * that it stored, so this message is kept, and so is the last message of the log. If the log is larger than
- * `logBytesMax`, the oldest messages are deleted, too; nodes that lack them fetch an image.
+ * Deletes, at intervals, the messages of the log that every known node has stored. When a node starts, it reads again the
+ * last message that it stored, so this message is kept, and so is the last message of the log. If the log is larger than
+ * `logBytesMax`, the oldest messages are deleted, too; nodes that lack them fetch an image. Returns a function that ends
+ * this.
  */
-export class LogTrim {
-  readonly #options: LogTrimOptions
-  #cancel: () => void = () => {}
-  #isStopped = false
-
-  constructor(options: LogTrimOptions) {
-    this.#options = options
-  }
-
-  start(): void {
-    this.#cancel = this.#options.world.after(trimEveryMs, async () => {
-      await this.#trim().catch(this.#options.failed)
-      if (!this.#isStopped) this.start()
-    })
-  }
-
-  stop(): void {
-    this.#isStopped = true
-    this.#cancel()
-  }
-
-  async #trim(): Promise<void> {
-    const { isOwner, positions, log } = this.#options
+export function trimLog(options: LogTrimOptions): () => void {
+  const { world, isOwner, positions, log, failed } = options
+  let cancel: (() => void) | undefined
+  const trim = async () => {
     if (!isOwner()) return
     const extent = await log.extent()
     const first = firstKept(positions(), extent, logBytesMax)
     if (first > extent.first) await log.trim(first)
+  }
+  const trimLater = () => {
+    cancel = world.after(trimEveryMs, async () => {
+      await trim().catch(failed)
+      if (cancel) trimLater()
+    })
+  }
+  trimLater()
+  return () => {
+    cancel?.()
+    cancel = undefined
   }
 }
 

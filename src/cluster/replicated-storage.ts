@@ -2,15 +2,7 @@ import { type ChainPosition, chainStart } from '#cluster/log-chain'
 import { Replica, type ReplicaOptions } from '#cluster/replica'
 import type { Lease } from '#cluster/shared-log'
 import { Histogram } from '#runtime/histogram'
-import {
-  type Operation,
-  type Scan,
-  type ScanRange,
-  type SharedStorage,
-  type Storage,
-  type StorageBackend,
-  StorageFailure,
-} from '#runtime/storage'
+import { type Storage, type StorageBackend, StorageFailure } from '#runtime/storage'
 import { everyKey, keys } from '#store/key-space'
 import { firstRowOf } from '#store/pages'
 
@@ -56,16 +48,16 @@ export function replicatedStorage(options: ReplicatedStorageOptions): Replicated
       return replica?.position ?? chainStart
     },
     async open() {
-      const storage = await backend.open()
-      if (storage.get(keys.replica) === undefined && (await firstRowOf(storage, { ...everyKey, hasValues: false }))) {
-        await storage.close()
+      const local = await backend.open()
+      if (local.get(keys.replica) === undefined && (await firstRowOf(local, { ...everyKey, hasValues: false }))) {
+        await local.close()
         throw new StorageFailure(
           'damaged',
           'this data folder does not belong to a node of a cluster: use an empty one, with the identity.key of the other nodes',
         )
       }
-      replica = new Replica({ ...options, storage, logSeconds: metrics.logSeconds })
-      return new ReplicatedStorage(replica, storage, options, metrics)
+      replica = new Replica({ ...options, storage: local, logSeconds: metrics.logSeconds })
+      return sharedStorage(replica, local, options, metrics)
     },
     hasRoom: () => backend.hasRoom(),
     releaseHeadroom: () => backend.releaseHeadroom(),
@@ -73,91 +65,53 @@ export function replicatedStorage(options: ReplicatedStorageOptions): Replicated
   }
 }
 
-/** `sync` has no effect, because the servers of the log decide how durable a commit is. */
-class ReplicatedStorage implements Storage, SharedStorage {
-  readonly #replica: Replica
-  readonly #storage: Storage
-  readonly #lease: Lease
-  readonly #node: string
-  readonly #metrics: LogMetrics
-  #closing: Promise<void> | undefined
-
-  constructor(replica: Replica, storage: Storage, { lease, node }: ReplicatedStorageOptions, metrics: LogMetrics) {
-    this.#replica = replica
-    this.#storage = storage
-    this.#lease = lease
-    this.#node = node
-    this.#metrics = metrics
+/** `sync` of `write` has no effect, because the servers of the log decide how durable a commit is. */
+function sharedStorage(
+  replica: Replica,
+  local: Storage,
+  { lease, node }: ReplicatedStorageOptions,
+  metrics: LogMetrics,
+): Storage {
+  let closing: Promise<void> | undefined
+  const open = () => {
+    if (closing !== undefined) throw new StorageFailure('closed', 'the store was closed')
+    return local
   }
-
-  get shared(): SharedStorage {
-    return this
+  const close = async () => {
+    await replica.close()
+    await local.close()
+    await lease.release()
   }
-
-  get local(): Storage {
-    return this.#openStorage
+  return {
+    get: (key) => open().get(key),
+    scan: (range) => open().scan(range),
+    async write(operations) {
+      open()
+      await replica.commit(operations)
+    },
+    memoryBytes: () => local.memoryBytes(),
+    diskBytes: () => local.diskBytes(),
+    compact: () => local.compact(),
+    close: () => {
+      closing ??= close()
+      return closing
+    },
+    shared: {
+      get local() {
+        return open()
+      },
+      follow: (stored) => replica.follow(stored),
+      async own() {
+        await lease.acquire()
+        await replica.claim(node)
+        metrics.takeOvers++
+      },
+      whenEnded: (task) =>
+        replica.whenEnded((failure) => {
+          // Lets another node take over, even if this one only has a problem with its disk.
+          void lease.release()
+          task(failure)
+        }),
+    },
   }
-
-  follow(stored: (operations: readonly Operation[]) => Promise<void>): Promise<void> {
-    return this.#replica.follow(stored)
-  }
-
-  async own(): Promise<void> {
-    await this.#lease.acquire()
-    await this.#replica.claim(this.#node)
-    this.#metrics.takeOvers++
-  }
-
-  whenEnded(task: (failure: StorageFailure) => void): void {
-    this.#replica.whenEnded((failure) => {
-      // Lets another node take over, even if this one only has a problem with its disk.
-      void this.#lease.release()
-      task(failure)
-    })
-  }
-
-  get(key: string): Uint8Array | undefined {
-    return this.#openStorage.get(key)
-  }
-
-  async write(operations: readonly Operation[]): Promise<void> {
-    if (this.#closing !== undefined) throw closedFailure()
-    await this.#replica.commit(operations)
-  }
-
-  scan(range: ScanRange): Scan {
-    return this.#openStorage.scan(range)
-  }
-
-  memoryBytes(): number {
-    return this.#storage.memoryBytes()
-  }
-
-  diskBytes(): Promise<number> {
-    return this.#storage.diskBytes()
-  }
-
-  compact(): Promise<void> {
-    return this.#storage.compact()
-  }
-
-  get #openStorage(): Storage {
-    if (this.#closing !== undefined) throw closedFailure()
-    return this.#storage
-  }
-
-  close(): Promise<void> {
-    this.#closing ??= closeAll(this.#replica, this.#storage, this.#lease)
-    return this.#closing
-  }
-}
-
-function closedFailure(): StorageFailure {
-  return new StorageFailure('closed', 'the store was closed')
-}
-
-async function closeAll(replica: Replica, storage: Storage, lease: Lease): Promise<void> {
-  await replica.close()
-  await storage.close()
-  await lease.release()
 }

@@ -16,7 +16,7 @@ import {
 } from '#cluster/tunnel-records'
 import { Problem, type ProblemCode } from '#model/problem'
 import { closeCodes } from '#runtime/close-codes'
-import type { Socket } from '#runtime/socket'
+import type { Socket, SocketHandler } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
 /** How long an accepted device may take to open its connection. */
@@ -26,7 +26,7 @@ const joinMsMax = 1_000
  * be paused. Less than what a paused connection of the owner keeps.
  */
 const untakenBytesMax = 512 * 1024
-const { restarting } = closeCodes
+const { restarting, tryLater } = closeCodes
 
 /** The connection of this node to the owner. */
 export class Tunnel {
@@ -131,8 +131,8 @@ export class Tunnel {
   }
 }
 
-/** One connection of a device in a tunnel. */
-export class TunnelledLink {
+/** One connection of a device in a tunnel. It handles the events of the device's socket, if the device has a websocket. */
+export class TunnelledLink implements Omit<SocketHandler<unknown>, 'opened'> {
   readonly id: number
   readonly #tunnel: Tunnel
   readonly #world: World
@@ -213,6 +213,15 @@ export class TunnelledLink {
     }
   }
 
+  received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
+    if (!this.send(data, isBinary)) this.#end(socket, tryLater)
+  }
+
+  /** A lost message must not be followed by later ones. */
+  dropped(socket: Socket): void {
+    this.#end(socket, tryLater)
+  }
+
   /** Returns false if the connection to the owner has too many unsent bytes, and always after that. */
   send(data: Uint8Array, isBinary: boolean): boolean {
     // A lost message must not be followed by later ones.
@@ -244,8 +253,12 @@ export class TunnelledLink {
   }
 
   /** Passes on the device's own answer, so that the owner notices a dead device. */
-  pong(): void {
+  ponged(): void {
     if (!this.#isOver) this.#tunnel.add(this.id, recordKinds.pong)
+  }
+
+  closed(_: Socket, code: number): void {
+    this.leave(code)
   }
 
   /** The device has gone. */

@@ -165,7 +165,7 @@ export class HelloHandler {
       link,
       device,
       session: message.session ?? namelessSession(world),
-      services: link.shapes.of(services.map(({ shape }) => shape)),
+      services: link.sharedShapes(services.map(({ shape }) => shape)),
       activation,
     })
     this.#own(tenant, linked, before)

@@ -15,7 +15,7 @@ import type { World } from '#runtime/world'
 /** The data with which a link is opened: the result of a websocket upgrade, or of an MQTT sign-in. */
 export interface LinkOpening extends ConnectionCredentials {
   readonly codec: LinkCodec
-  /** The device speaks MQTT. Absent: it speaks the link protocol over a websocket. */
+  /** The device speaks MQTT, whose keep alive replaces pings. Absent: it speaks the link protocol over a websocket. */
   readonly isMqtt?: true
   /**
    * The base of the server's URLs as seen by the device: scheme, host, possibly a path. Empty for MQTT, and if the Host
@@ -78,7 +78,8 @@ export class LinkedDevice implements PortDevice {
 /** Shared by all links. */
 export interface LinkContext {
   readonly world: World
-  readonly acknowledgements: Acknowledgements
+  /** Calls `flushAcknowledgements` of the link soon. */
+  readonly flushLater: (link: Link) => void
   readonly counts: { refused: number }
   readonly errors: ErrorCounts
   readonly hasOtherNodes: boolean
@@ -99,7 +100,6 @@ export class Link {
   readonly socket: Socket
   readonly opening: LinkOpening
   readonly devices = new Map<number, LinkedDevice>()
-  readonly shapes = new ShapeLists()
   /**
    * Addresses of devices that left this link for another link, or were dismissed: their late frames are not mistakes.
    */
@@ -114,6 +114,7 @@ export class Link {
   #isEnding = false
   #hasStopped = false
   readonly #context: LinkContext
+  #lastShapes: readonly Shape[] = []
   readonly #acks: LinkedDevice[] = []
   readonly #sendAcksNow = () => this.#sendAcks()
   #isFlushing = false
@@ -155,12 +156,20 @@ export class Link {
     this.#acks.push(linked)
     if (this.#isFlushing) return
     this.#isFlushing = true
-    this.#context.acknowledgements.add(this)
+    this.#context.flushLater(this)
   }
 
   flushAcknowledgements(): void {
     this.#isFlushing = false
     if (this.isOpen && this.#acks.length > 0) this.socket.cork(this.#sendAcksNow)
+  }
+
+  /** Shares a list of shapes between consecutive devices that declare the same services. */
+  sharedShapes(shapes: readonly Shape[]): readonly Shape[] {
+    const last = this.#lastShapes
+    const isSame = shapes.length === last.length && shapes.every((shape, place) => shape === last[place])
+    if (!isSame) this.#lastShapes = shapes
+    return this.#lastShapes
   }
 
   /** Resets the count of refused frames in a row, because a frame was accepted. */
@@ -234,38 +243,18 @@ export class Link {
 }
 
 /**
- * Links with pending acknowledgements. All acknowledgements of one cycle of the event loop are sent together, with one
- * task and one write for each link.
+ * All acknowledgements of one cycle of the event loop are sent together, with one task and one write for each link. Each
+ * link is added at most once before its `flushAcknowledgements`.
  */
-export class Acknowledgements {
-  readonly #world: World
-  #links: Link[] = []
-
-  constructor(world: World) {
-    this.#world = world
+export function acknowledgementFlush(world: World): LinkContext['flushLater'] {
+  let links: Link[] = []
+  const flush = () => {
+    const flushed = links
+    links = []
+    for (const link of flushed) link.flushAcknowledgements()
   }
-
-  /** The caller adds a link at most once before its `flushAcknowledgements`. */
-  add(link: Link): void {
-    if (this.#links.push(link) === 1) this.#world.soon(() => this.#flush())
-  }
-
-  #flush(): void {
-    const links = this.#links
-    this.#links = []
-    for (const link of links) link.flushAcknowledgements()
-  }
-}
-
-/** Shares a list of shapes between consecutive devices of a link that declare the same services. */
-class ShapeLists {
-  #last: readonly Shape[] = []
-
-  of(shapes: readonly Shape[]): readonly Shape[] {
-    const last = this.#last
-    if (shapes.length === last.length && shapes.every((shape, place) => shape === last[place])) return last
-    this.#last = shapes
-    return shapes
+  return (link) => {
+    if (links.push(link) === 1) world.soon(flush)
   }
 }
 

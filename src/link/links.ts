@@ -16,7 +16,7 @@ import { DevicePort } from '#link/device-port'
 import { FrameQueue, type FrameSteps, finish, smallFrameBytesMax } from '#link/frame-queue'
 import { HelloHandler } from '#link/hello'
 import {
-  Acknowledgements,
+  acknowledgementFlush,
   Link,
   type LinkContext,
   type LinkedDevice,
@@ -95,7 +95,7 @@ export class Links implements SocketHandler<LinkOpening> {
     })
     const { counts, errors } = this
     const { hasOtherNodes = false } = options
-    this.#context = { world, acknowledgements: new Acknowledgements(world), counts, errors, hasOtherNodes }
+    this.#context = { world, flushLater: acknowledgementFlush(world), counts, errors, hasOtherNodes }
     this.queue = new FrameQueue({
       world,
       take: (link, data, isBinary) => this.#queued(link, data, isBinary),
@@ -139,7 +139,7 @@ export class Links implements SocketHandler<LinkOpening> {
     const link = new Link(this.#context, socket, opening)
     this.#links.set(socket, link)
     this.#byCredential.add(link)
-    this.#liveness.watch(link)
+    if (!opening.isMqtt) this.#liveness.watch(link)
     return link
   }
 

@@ -2,6 +2,7 @@ import type { WriteOrder } from '#actors/device/commands'
 import type { LinkedDevice } from '#link/link'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
+import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import type { World } from '#runtime/world'
 
 /**
@@ -29,13 +30,13 @@ export interface WriteResult {
 }
 
 /** A write that was not sent yet, or has no complete RESULT. */
-export interface OpenWrite {
+export interface OpenWrite extends Due {
   readonly tenant: string
   readonly device: string
   readonly id: string
   /** CRN of the user who requested the write. */
   readonly user: string | undefined
-  readonly order: WriteOrder
+  readonly writeOrder: WriteOrder
   /** If false, the answer is sent with the WRITE and not with its RESULT. */
   readonly isWaiting: boolean
   /** The received results, by propId. */
@@ -51,7 +52,7 @@ export interface OpenWrite {
 }
 
 export function openWrite(
-  request: Pick<OpenWrite, 'tenant' | 'device' | 'id' | 'user' | 'order' | 'isWaiting'>,
+  request: Pick<OpenWrite, 'tenant' | 'device' | 'id' | 'user' | 'writeOrder' | 'isWaiting'>,
 ): OpenWrite {
   let answered: OpenWrite['answered'] = () => {}
   let refused: OpenWrite['refused'] = () => {}
@@ -59,28 +60,27 @@ export function openWrite(
     answered = resolve
     refused = reject
   })
-  const unanswered = new Set(request.order.updates.map(({ propId }) => propId))
-  return { ...request, results: new Map(), unanswered, sentTo: undefined, outcome, answered, refused }
+  const key = `${tenantKey(request.tenant, request.device)}\n${request.id}`
+  const unanswered = new Set(request.writeOrder.updates.map(({ propId }) => propId))
+  const results = new Map()
+  return { ...unplaced, ...request, key, results, unanswered, sentTo: undefined, outcome, answered, refused }
 }
 
-/**
- * Open writes by device, in the order of the requests, with their deadline. All have the same time limit, so the oldest
- * expires first and one timer is enough.
- */
+/** Open writes by device, in the order of the requests, with their deadline. */
 export class OpenWrites {
   readonly #world: World
   readonly #timeoutMs: number
-  readonly #expired: (write: OpenWrite) => void
   readonly #writes = new Map<string, Map<string, OpenWrite>>()
-  /** The deadline of each write (World.monotonic), in ascending order. */
-  readonly #waiting = new Map<OpenWrite, number>()
-  #isTimed = false
+  readonly #waiting: DueQueue<OpenWrite>
 
   /** `expired` is called for each write that was removed at its deadline. */
   constructor(world: World, timeoutMs: number, expired: (write: OpenWrite) => void) {
     this.#world = world
     this.#timeoutMs = timeoutMs
-    this.#expired = expired
+    this.#waiting = new DueQueue(world, 'monotonic', (write) => {
+      this.#forget(write)
+      expired(write)
+    })
   }
 
   get size(): number {
@@ -97,7 +97,7 @@ export class OpenWrites {
   }
 
   all(): readonly OpenWrite[] {
-    return [...this.#waiting.keys()]
+    return [...this.#waiting]
   }
 
   /** @throws Problem `overloaded`, `too_many_requests` */
@@ -112,41 +112,22 @@ export class OpenWrites {
     }
     if (before) before.set(write.id, write)
     else this.#writes.set(key, new Map([[write.id, write]]))
-    this.#waiting.set(write, this.#world.monotonic() + this.#timeoutMs)
-    this.#setTimer(this.#timeoutMs)
+    this.#waiting.put(write, this.#world.monotonic() + this.#timeoutMs)
   }
 
   /** Returns false if the write was removed before. */
   remove(write: OpenWrite): boolean {
-    if (!this.#waiting.delete(write)) return false
+    if (this.#waiting.get(write.key) !== write) return false
+    this.#waiting.delete(write.key)
+    this.#forget(write)
+    return true
+  }
+
+  #forget(write: OpenWrite): void {
     const key = tenantKey(write.tenant, write.device)
     const writes = this.#writes.get(key)
     writes?.delete(write.id)
     if (writes?.size === 0) this.#writes.delete(key)
-    return true
-  }
-
-  #setTimer(delayMs: number): void {
-    if (this.#isTimed) return
-    this.#isTimed = true
-    this.#world.after(delayMs, () => {
-      this.#isTimed = false
-      this.#expireDue()
-    })
-  }
-
-  #expireDue(): void {
-    const now = this.#world.monotonic()
-    for (const [write, until] of this.#waiting) {
-      const leftMs = until - now
-      // A timer may fire a fraction early. The next wait is at least a millisecond.
-      if (leftMs > 0) {
-        this.#setTimer(Math.max(1, leftMs))
-        return
-      }
-      this.remove(write)
-      this.#expired(write)
-    }
   }
 }
 

@@ -5,6 +5,7 @@ import type { Link, LinkedDevice } from '#link/link'
 import type { Entry } from '#model/entry'
 import type { DeviceStatus } from '#model/meta'
 import { tenantKey } from '#model/tenant'
+import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { backgroundSliceMs, runInSlices, Slices } from '#runtime/slices'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
@@ -16,7 +17,6 @@ import type { World } from '#runtime/world'
  */
 export const graceMs = 60_000
 
-const tickMs = 1_000
 const listedAtATime = 256
 
 export interface PresenceOptions {
@@ -25,6 +25,11 @@ export interface PresenceOptions {
   /** The present status of a device by its link. */
   readonly statusOf: (tenant: string, device: string) => DeviceStatus
   readonly failed: (error: unknown) => void
+}
+
+interface HttpDevice extends Due {
+  readonly tenant: string
+  readonly device: string
 }
 
 interface StatusChange {
@@ -41,18 +46,16 @@ export class Presence {
   readonly #options: PresenceOptions
   /** The latest status of each device, in the order of the first change. */
   readonly #changes = new Map<string, StatusChange>()
-  /** When devices that report by HTTP become offline, unless they have a link (World.monotonic), in ascending order. */
-  readonly #httpDevices = new Map<
-    string,
-    { readonly tenant: string; readonly device: string; readonly until: number }
-  >()
+  /** When devices that report by HTTP become offline, unless they have a link. */
+  readonly #httpDevices: DueQueue<HttpDevice>
   #isRunning = false
   #isStopped = false
-  #cancelTick: (() => void) | undefined
   #cancelGrace: (() => void) | undefined
 
   constructor(options: PresenceOptions) {
     this.#options = options
+    const { world } = options.system
+    this.#httpDevices = new DueQueue(world, 'monotonic', ({ tenant, device }) => this.#setOffline(tenant, device))
   }
 
   /** Called when the store is read: devices recorded as online have a minute to reconnect. */
@@ -71,9 +74,8 @@ export class Presence {
   close(): void {
     this.#isStopped = true
     this.#cancelGrace?.()
-    this.#cancelTick?.()
     this.#changes.clear()
-    this.#httpDevices.clear()
+    this.#httpDevices.stop()
   }
 
   /** Records a status soon, a few devices at a time. A later status replaces an earlier one. */
@@ -89,9 +91,8 @@ export class Presence {
   reportedByHttp(tenant: string, device: string): void {
     const { world } = this.#options.system
     const key = tenantKey(tenant, device)
-    this.#httpDevices.delete(key)
-    this.#httpDevices.set(key, { tenant, device, until: world.monotonic() + graceMs })
-    this.#tick()
+    const known = this.#httpDevices.get(key) ?? { ...unplaced, key, tenant, device }
+    this.#httpDevices.put(known, world.monotonic() + graceMs)
   }
 
   #run(): void {
@@ -115,27 +116,12 @@ export class Presence {
     system.turn(deviceAddress(tenant, device), { type: 'status', status }, { answered: () => {}, refused: () => {} }, 0)
   }
 
-  #tick(): void {
-    if (this.#cancelTick || this.#isStopped) return
-    const { world } = this.#options.system
-    this.#cancelTick = world.after(tickMs, () => {
-      this.#cancelTick = undefined
-      const now = world.monotonic()
-      for (const [key, { tenant, device, until }] of this.#httpDevices) {
-        if (until > now) break
-        this.#httpDevices.delete(key)
-        this.#setOffline(tenant, device)
-      }
-      if (this.#httpDevices.size > 0) this.#tick()
-    })
-  }
-
   async #setAbsentOffline(): Promise<void> {
     const { system, listing } = this.#options
     for (const { tenant } of [...system.registry.heads()]) {
       for await (const devices of pagesIn(listing.entries(presentIndex, tenant), listedAtATime)) {
         for (const device of devices) {
-          if (!this.#httpDevices.has(tenantKey(tenant, device))) this.#setOffline(tenant, device)
+          if (!this.#httpDevices.get(tenantKey(tenant, device))) this.#setOffline(tenant, device)
         }
         await this.#untilFewChanges()
       }

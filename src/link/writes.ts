@@ -97,7 +97,7 @@ export class Writes {
     const bytes = Buffer.byteLength(codec.encode(writeMessage(order, id)))
     if (bytes > frameBytesMax) throw new Problem('too_large', `the WRITE has more than ${frameBytesMax} bytes`)
     if (link && link.socket.bufferedBytes() > unsentBytesMax) throw new Problem('overloaded')
-    const write = openWrite({ tenant, device, id, user: request.user, order, isWaiting })
+    const write = openWrite({ tenant, device, id, user: request.user, writeOrder: order, isWaiting })
     this.#open.add(write)
     if (linked && link) this.#sendOpen(linked)
     return write.outcome
@@ -111,7 +111,7 @@ export class Writes {
     if (this.desired.result(linked, message)) return true
     const { id, results } = message
     const write = this.#open.get(linked.tenant, linked.device, id)
-    if (!write || write.order.flakeAddress !== linked.flakeAddress) return false
+    if (!write || write.writeOrder.flakeAddress !== linked.flakeAddress) return false
     for (const { propId, status, message } of results) {
       // Only the first result of a requested property counts.
       if (!write.unanswered.delete(propId)) continue
@@ -120,7 +120,7 @@ export class Writes {
     if (write.unanswered.size > 0) return true
     this.#open.remove(write)
     this.counts.answered++
-    const outcome = { updates: write.order.updates.map(({ propId }) => write.results.get(propId) as WriteResult) }
+    const outcome = { updates: write.writeOrder.updates.map(({ propId }) => write.results.get(propId) as WriteResult) }
     this.#options.port.inOrder(() => write.answered(outcome))
     return true
   }
@@ -148,7 +148,7 @@ export class Writes {
   /** The device of this address was removed. */
   removed(tenant: string, device: string, flakeAddress: number): void {
     for (const write of this.#open.of(tenant, device)) {
-      if (write.order.flakeAddress === flakeAddress) this.#refuse(write, new Problem('not_found'))
+      if (write.writeOrder.flakeAddress === flakeAddress) this.#refuse(write, new Problem('not_found'))
     }
   }
 
@@ -163,7 +163,7 @@ export class Writes {
     const { link, tenant, device, flakeAddress } = linked
     if (!linked.isWelcomed) return
     for (const write of this.#open.of(tenant, device)) {
-      if (write.sentTo === linked || write.order.flakeAddress !== flakeAddress) continue
+      if (write.sentTo === linked || write.writeOrder.flakeAddress !== flakeAddress) continue
       if (link.socket.bufferedBytes() > unsentBytesMax) {
         this.#sendWhenDrained(linked)
         return
@@ -190,7 +190,7 @@ export class Writes {
     const { link } = linked
     write.sentTo = linked
     this.counts.sent++
-    link.send(writeMessage(write.order, write.id))
+    link.send(writeMessage(write.writeOrder, write.id))
     if (write.isWaiting) return
     if (this.#open.remove(write)) write.answered(sentOutcome(write))
   }
@@ -200,8 +200,8 @@ export class Writes {
   }
 }
 
-function sentOutcome({ order }: OpenWrite): WriteOutcome {
-  return { updates: order.updates.map(({ propId }) => ({ propId, status: 'SENT' })) }
+function sentOutcome({ writeOrder }: OpenWrite): WriteOutcome {
+  return { updates: writeOrder.updates.map(({ propId }) => ({ propId, status: 'SENT' })) }
 }
 
 /** Builds WRITE. The same order always gives the same message. Contract 7. */

@@ -161,15 +161,14 @@ const reasonsByCode: Readonly<Record<CloseReason['code'], Reason>> = {
 }
 
 /**
- * A client as a socket of `src/runtime`. The module that uses the socket publishes its messages, and answers its pings,
- * because an MQTT server cannot ping. The keep alive detects a client that has gone.
+ * A client as a socket of `src/runtime`. The module that uses the socket publishes its messages. An MQTT server cannot
+ * ping: the keep alive detects a client that has gone.
  */
 export class ClientSocket implements Socket, LocalSocket {
   readonly #client: Client
   /** Set by the module that uses the socket. */
   onMessage: (message: string | Uint8Array) => void = () => {}
   receive: (messages: readonly string[]) => void = () => {}
-  onPing: () => void = () => {}
   /** The topics of events. Undefined for a socket that receives no events. */
   topics: LocalTopics | undefined
   readonly #subscribed = new Set<string>()
@@ -210,9 +209,7 @@ export class ClientSocket implements Socket, LocalSocket {
     for (const topic of [...this.#subscribed]) this.unsubscribe(topic)
   }
 
-  ping(): void {
-    this.onPing()
-  }
+  ping(): void {}
 
   end(code: number, reason: string): void {
     this.#client.end(reasonsByCode[code as CloseReason['code']] ?? reasons.implementationError, reason)

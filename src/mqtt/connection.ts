@@ -205,30 +205,17 @@ export class Connection {
       this.#refuse(4, reasons.clientIdentifierInvalid, 'a persistent session needs a client identifier')
       return
     }
-    try {
-      const principal = this.#context.principalOf(connect, this.#transport.address)
-      if (isPromiseLike(principal)) this.#awaitPrincipal(connect, principal)
-      else this.#tryAccept(connect, principal)
-    } catch (error) {
-      this.#refuseProblem(error)
-    }
+    void this.#signIn(connect)
   }
 
-  /** Keeps later packets until the credentials are checked. */
-  #awaitPrincipal(connect: Connect, principal: Promise<Principal>): void {
-    this.#reader.pause()
-    principal.then(
-      (found) => {
-        if (!this.#isClosed) this.#tryAccept(connect, found)
-      },
-      (error: unknown) => this.#refuseProblem(error),
-    )
-  }
-
-  /** Refuses the client if its session cannot be read, for example while the server starts and loads the store. */
-  #tryAccept(connect: Connect, principal: Principal): void {
+  /** Refuses the client also if its session cannot be read, for example while the server starts and loads the store. */
+  async #signIn(connect: Connect): Promise<void> {
     try {
-      this.#accept(connect, principal)
+      const checked = this.#context.principalOf(connect, this.#transport.address)
+      // Keeps later packets until the credentials are checked. Most are checked at once, and must not wait.
+      if (isPromiseLike(checked)) this.#reader.pause()
+      const principal = isPromiseLike(checked) ? await checked : checked
+      if (!this.#isClosed) this.#accept(connect, principal)
     } catch (error) {
       this.#refuseProblem(error)
     }

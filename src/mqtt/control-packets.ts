@@ -196,7 +196,7 @@ function unpack<S extends z.ZodType>(schema: S, first: number, body: Uint8Array,
     fault = error
   })
   try {
-    reader.parse(Buffer.concat([Buffer.of(first), lengthOf(body), body]))
+    reader.parse(Buffer.concat([Buffer.of(first), variableLength(body.length), body]))
   } catch {
     // The package reads beyond the end of a packet that is too short, and throws.
     throw malformed('the packet is too short')
@@ -211,12 +211,16 @@ function unpack<S extends z.ZodType>(schema: S, first: number, body: Uint8Array,
   throw issue?.message.startsWith('must be UTF-8') ? malformed(where) : protocolError(where)
 }
 
-function lengthOf({ length }: Uint8Array): Buffer {
-  return length < 128
-    ? Buffer.of(length)
-    : length < 16_384
-      ? Buffer.of((length % 128) | 0x80, length >> 7)
-      : Buffer.of((length % 128) | 0x80, ((length >> 7) % 128) | 0x80, length >> 14)
+/** A length in one to four bytes. MQTT 5.0 §1.5.5. */
+export function variableLength(length: number): Buffer {
+  const bytes: number[] = []
+  let rest = length
+  do {
+    const byte = rest % 128
+    rest = Math.floor(rest / 128)
+    bytes.push(rest > 0 ? byte | 0x80 : byte)
+  } while (rest > 0)
+  return Buffer.from(bytes)
 }
 
 /** Limits and names that CONNACK announces. MQTT 5.0 §3.2.2.3. */

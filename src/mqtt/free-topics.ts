@@ -7,6 +7,7 @@ import type { Answer } from '#mqtt/link-exchange'
 import { bytesOf } from '#mqtt/outgoing-messages'
 import { reasons } from '#mqtt/reason-codes'
 import { isTopicFilter } from '#mqtt/topic'
+import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import type { World } from '#runtime/world'
 
 /** The will of a client that has gone. */
@@ -14,10 +15,9 @@ export interface FreeWill extends Pick<ClientMessage, 'topic' | 'payload' | 'qos
   readonly delayMs: number
 }
 
-interface DelayedWill {
-  readonly bytes: number
-  readonly cancel: () => void
-  readonly publish: () => void
+interface DelayedWill extends Due {
+  readonly client: Client
+  readonly will: Omit<FreeWill, 'delayMs'>
 }
 
 export interface FreeTopicsParts {
@@ -43,7 +43,7 @@ export class FreeTopics {
   readonly #isOn: boolean
   readonly #brokers = new Map<string, Broker>()
   /** Delayed wills by session. */
-  readonly #wills = new Map<string, DelayedWill>()
+  readonly #wills: DueQueue<DelayedWill>
   #willBytes = 0
   readonly #received: FreeTopicsParts['received']
 
@@ -51,6 +51,7 @@ export class FreeTopics {
     this.#world = world
     this.#isOn = isOn
     this.#received = received
+    this.#wills = new DueQueue(world, 'monotonic', (delayed) => this.#publishDelayed(delayed))
   }
 
   /** Whether the topic or filter is outside `v1/`, and such topics are enabled. */
@@ -79,16 +80,16 @@ export class FreeTopics {
    * ended. MQTT-3.1.3-9.
    */
   #endDelay(key: string, isContinued: boolean): void {
-    const will = this.#takeWill(key)
-    will?.cancel()
-    if (!isContinued) will?.publish()
+    const delayed = this.#wills.get(key)
+    if (!delayed) return
+    this.#wills.delete(key)
+    if (isContinued) this.#willBytes -= bytesOf(delayed.will)
+    else this.#publishDelayed(delayed)
   }
 
-  #takeWill(key: string): DelayedWill | undefined {
-    const will = this.#wills.get(key)
-    this.#wills.delete(key)
-    this.#willBytes -= will?.bytes ?? 0
-    return will
+  #publishDelayed({ client, will }: DelayedWill): void {
+    this.#willBytes -= bytesOf(will)
+    this.#publish(client, will)
   }
 
   /** `expiryMs`: how long the session lasts from now on. If 0, the session ends now. */
@@ -100,7 +101,6 @@ export class FreeTopics {
   /** Drops all messages, subscriptions and wills, because another node answers now. */
   clear(): void {
     this.#brokers.clear()
-    for (const { cancel } of this.#wills.values()) cancel()
     this.#wills.clear()
     this.#willBytes = 0
   }
@@ -129,13 +129,8 @@ export class FreeTopics {
     this.#brokers.get(client.principal.tenant)?.unsubscribe(client.key, topic)
   }
 
-  /** Publishes a message. A repeated message with QoS 2 is not published again. */
   publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic, qos, packetId } = message
-    if (qos === 2 && client.openPacketIds.has(packetId)) {
-      answer()
-      return
-    }
     if (serverTopic.test(topic)) answer({ reason: reasons.topicNameInvalid, message: 'only servers use this topic' })
     else if (!mayPublish(client)) {
       answer({ reason: reasons.notAuthorized, message: 'publishing here needs the permission update on service' })
@@ -148,18 +143,16 @@ export class FreeTopics {
   publishWill(client: Client, { delayMs, ...will }: FreeWill): void {
     if (!mayPublish(client) || serverTopic.test(will.topic)) return
     const bytes = bytesOf(will)
+    // The client came back without completing its sign-in, so its earlier will is still waiting.
+    const before = this.#wills.get(client.key)
+    if (before) this.#willBytes -= bytesOf(before.will)
     const isFull = this.#wills.size >= delayedMax || this.#willBytes + bytes > delayedBytesMax
     if (delayMs === 0 || isFull) {
       this.#publish(client, will)
       return
     }
-    const key = client.key
-    const publish = () => {
-      this.#takeWill(key)
-      this.#publish(client, will)
-    }
     this.#willBytes += bytes
-    this.#wills.set(key, { bytes, cancel: this.#world.after(delayMs, publish), publish })
+    this.#wills.put({ ...unplaced, key: client.key, client, will }, this.#world.monotonic() + delayMs)
   }
 
   /** Returns false if there is no space. `delivered` is then not called. */

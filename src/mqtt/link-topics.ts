@@ -4,12 +4,10 @@ import { type Client, type ClientMessage, ClientSocket } from '#mqtt/client'
 import { type Answer, type ClientLink, type LinkExchange, PublishedFrames } from '#mqtt/link-exchange'
 import { reasons } from '#mqtt/reason-codes'
 import { type Sessions, sessionDevicesMax } from '#mqtt/sessions'
-import type { World } from '#runtime/world'
 
 const downTopic = 'v1/link/down'
 
 export interface LinkTopicsParts {
-  readonly world: World
   readonly links: Links
   readonly sessions: Sessions
   readonly exchange: LinkExchange
@@ -29,13 +27,12 @@ export class LinkTopics {
 
   /** `devices`: the devices that the session of the client had connected. */
   connected(client: Client, devices: SessionDevices): void {
-    const { world, links } = this.#parts
+    const { links } = this.#parts
     const { link: credentials } = client.principal
     if (!credentials) return
     const socket = new ClientSocket(client)
     const frames = new PublishedFrames()
     socket.onMessage = (payload) => client.deliver({ topic: downTopic, payload, qos: 0 })
-    socket.onPing = () => world.soon(() => links.ponged(socket))
     const link = links.opened(socket, { ...credentials, codec: frames, isMqtt: true, origin: '' })
     const taken = () => {
       if (frames.hasNewDevices) this.#noteDevices(client, { link, frames })

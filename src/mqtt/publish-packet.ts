@@ -5,6 +5,7 @@ import {
   packetTypes,
   type Qos,
   readPublishProperties,
+  variableLength,
   writePublish,
 } from '#mqtt/control-packets'
 import { malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reason-codes'
@@ -131,17 +132,6 @@ export function deliveryPacket(message: Delivery, version: ProtocolVersion): Uin
   if (!packets) return writeDelivery(message, version)
   packets[version] ??= writeDelivery(message, version)
   return packets[version]
-}
-
-function variableLength(length: number): Buffer {
-  const bytes: number[] = []
-  let rest = length
-  do {
-    const byte = rest % 128
-    rest = Math.floor(rest / 128)
-    bytes.push(rest > 0 ? byte | 0x80 : byte)
-  } while (rest > 0)
-  return Buffer.from(bytes)
 }
 
 function wordAt(body: Uint8Array, at: number): number {

@@ -45,15 +45,11 @@ export class SetTopics {
   }
 
   /**
-   * Answers when the write was sent to the device. A repeated message with QoS 2 is not written again, even in a later
-   * connection of the session, unless the process died before the identifier was stored.
+   * Answers when the write was sent to the device. A message with QoS 2 may be written again if the process dies before
+   * its identifier is stored.
    */
   publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic, payload, qos, packetId } = message
-    if (qos === 2 && client.openPacketIds.has(packetId)) {
-      answer()
-      return
-    }
     if (qos === 2) client.openPacketIds.add(packetId)
     const refused = (error: unknown) => {
       // In version 5 a refusal ends the exchange. MQTT 5.0 §4.3.3.

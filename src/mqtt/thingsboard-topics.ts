@@ -61,6 +61,7 @@ const devicePrefix = 'v1/devices/me/'
 const gatewayPrefix = 'v1/gateway/'
 const attributeRequest = 'attributes/request/'
 const rpcResponse = 'rpc/response/'
+const readers = { telemetry: telemetryOf, attributes: attributesOf } as const
 const requestsMax = 1_024
 /** The limit of devices in a message. Each device may have to be connected and stored. */
 const devicesMax = 128
@@ -115,12 +116,11 @@ export class ThingsBoardTopics {
     const known = this.#peers.get(client)
     const { link: credentials } = client.principal
     if (known || !credentials) return known
-    const { links, system } = this.#parts
+    const { links } = this.#parts
     const socket = new ClientSocket(client)
     const frames = new PublishedFrames()
     const link = links.opened(socket, { ...credentials, codec: frames, isMqtt: true, origin: '' })
     const peer: Peer = { socket, link, frames, names: new Map(), requests: new Map() }
-    socket.onPing = () => system.world.soon(() => links.ponged(socket))
     socket.onMessage = (text) => {
       const message = JSON.parse(String(text)) as WriteMessage
       if (message.type === 'WRITE') this.#write(client, peer, message)
@@ -155,9 +155,8 @@ export class ThingsBoardTopics {
     const path = topic.slice(devicePrefix.length)
     const number = path.slice(path.lastIndexOf('/') + 1)
     const bytes = payload.byteLength
-    if (path === 'telemetry') this.#report(peer, this.#own(client, peer), path, telemetryOf(parseJson(payload)), bytes)
-    else if (path === 'attributes') {
-      this.#report(peer, this.#own(client, peer), path, attributesOf(parseJson(payload)), bytes)
+    if (path === 'telemetry' || path === 'attributes') {
+      this.#report(peer, this.#own(client, peer), path, readers[path](parseJson(payload)), bytes)
     } else if (path === attributeRequest + number) this.#answerAttributes(client, peer, number, readJsonObject(payload))
     else if (path === rpcResponse + number) {
       this.#result(peer, Number(number), payload.byteLength === 0 ? undefined : parseJson(payload))
@@ -178,10 +177,8 @@ export class ThingsBoardTopics {
         break
       }
       case 'telemetry':
-        this.#reportAll(client, peer, path, json, telemetryOf, payload.byteLength)
-        break
       case 'attributes':
-        this.#reportAll(client, peer, path, json, attributesOf, payload.byteLength)
+        this.#reportAll(client, peer, path, json, payload.byteLength)
         break
       case 'attributes/request':
         this.#answerGateway(client, peer, json)
@@ -203,12 +200,11 @@ export class ThingsBoardTopics {
     peer: Peer,
     service: FreeService,
     json: Readonly<Record<string, unknown>>,
-    read: (json: unknown) => FreeValues[],
     bytes: number,
   ): void {
     const entries = Object.entries(json)
     if (entries.length > devicesMax) throw new Problem('bad_request', `more than ${devicesMax} devices in one message`)
-    const devices = entries.map(([name, values]) => [name, read(values)] as const)
+    const devices = entries.map(([name, values]) => [name, readers[service](values)] as const)
     for (const [name, times] of devices) {
       this.#attempt(peer, () => this.#report(peer, this.#named(client, peer, name), service, times, bytes))
     }

@@ -50,7 +50,7 @@ export class Topics {
     const reports = new FreeReports({ system, links, intern })
     this.sessions = sessions
     this.exchange = exchange
-    this.#links = new LinkTopics({ world, links, sessions, exchange })
+    this.#links = new LinkTopics({ links, sessions, exchange })
     this.#thingsBoard = new ThingsBoardTopics({ system, links, exchange, reports })
     this.#readers = new ReaderTopics({ system, hub, listing, localTopics, port: links.port })
     const received = (client: Client, packetId: number, answer: () => void) => {
@@ -100,6 +100,7 @@ export class Topics {
     this.counts.received++
     if (topic === linkTopic) this.#links.publish(client, message, answer)
     else if (ThingsBoardTopics.isTopic(topic)) this.#thingsBoard.publish(client, message, answer)
+    else if (this.exchange.isRepeated(client, message)) answer()
     else if (SetTopics.isTopic(topic)) this.#writes.publish(client, message, answer)
     else if (this.free.includes(topic)) this.free.publish(client, message, answer)
     else answer({ reason: reasons.topicNameInvalid, message: `${topic} is not a topic of this server` })

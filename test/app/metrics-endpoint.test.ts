@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { metricRows } from '#app/metrics/table'
+import { metricTypeOf } from '#app/metrics/metric'
+import { allMetrics } from '#app/metrics/table'
 import { projectRoot } from '#bench/project-root'
 import { Exposition } from '#test/app/exposition'
 import { EventClient } from '#test/blackbox/event-client'
@@ -56,13 +57,14 @@ describe('metrics of a server', () => {
 
   test('exactly the documented metrics are served', async () => {
     const { types, helps, samples } = await scrape()
-    expect([...types]).toEqual(metricRows.map(({ name, type }) => [name, type]))
-    expect([...helps]).toEqual(metricRows.map(({ name, help }) => [name, help]))
+    expect([...types]).toEqual(Object.entries(allMetrics).map(([name, metric]) => [name, metricTypeOf(name, metric)]))
+    expect([...helps]).toEqual(Object.entries(allMetrics).map(([name, { help }]) => [name, help]))
     const families = samples.map(({ name }) => familyOf(name))
     expect(families.filter((family) => !types.has(family))).toEqual([])
     for (const { name, labels } of samples) {
-      const row = metricRows.find((each) => each.name === familyOf(name))
-      expect(Object.keys(labels).filter((label) => label !== 'le')).toEqual(Object.keys(row?.labels ?? {}))
+      expect(Object.keys(labels).filter((label) => label !== 'le')).toEqual(
+        Object.keys(allMetrics[familyOf(name)]?.labels ?? {}),
+      )
     }
   })
 

@@ -27,13 +27,9 @@ function oneTimerWorld() {
   }
 }
 
-function metricsOf(world: World, dataDirectory = tmpdir()): ProcessMetrics {
-  return new ProcessMetrics({ world, version: '1.2.3', dataDirectory, loopTimes: () => ({ active: 1, idle: 2 }) })
-}
-
 test('the delay of the event loop is measured until it is stopped', () => {
   const late = oneTimerWorld()
-  const metrics = metricsOf(late.world)
+  const metrics = new ProcessMetrics(late.world, tmpdir())
   metrics.start()
   for (const ms of [20, 21, 19.5, 120, 5020]) late.fireAfter(ms)
   const { bounds, counts, count, sum } = metrics.loopDelay
@@ -55,8 +51,8 @@ test('the delay of the event loop is measured until it is stopped', () => {
 
 test('the disk of the data folder is measured, and a missing folder has no values', async () => {
   const { world } = oneTimerWorld()
-  const disk = await metricsOf(world).disk()
+  const disk = await new ProcessMetrics(world, tmpdir()).disk()
   expect(disk?.sizeBytes).toBeGreaterThan(0)
   expect(disk?.freeBytes).toBeLessThanOrEqual(disk?.sizeBytes ?? 0)
-  expect(await metricsOf(world, '/there/is/no/such/folder').disk()).toBeUndefined()
+  expect(await new ProcessMetrics(world, '/there/is/no/such/folder').disk()).toBeUndefined()
 })

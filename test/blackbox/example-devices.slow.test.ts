@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
+import { freePort } from '#bench/server-process'
 import { EventClient } from '#test/blackbox/event-client'
-import { freePort } from '#test/blackbox/free-port'
 import { identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
+import { folderOfSuite } from '#test/temporary-folder'
 
 /**
  * Runs the devices in `examples` with a real server. They must follow the guide for devices: they execute writes, and
@@ -89,7 +89,7 @@ class Device {
 
 describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
   const isInstalled = spawnSync(tool, ['--version']).status === 0
-  let folder: string
+  const folder = folderOfSuite()
   let server: StartedServer
   let admin: SignedInUser
   let program: readonly [string, ...string[]]
@@ -101,7 +101,6 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
   })
   beforeAll(async () => {
     if (!isInstalled && !process.env.CI) return
-    folder = mkdtempSync(join(tmpdir(), 'examples-'))
     program = build(folder)
     const ports = { PORT: String(await freePort()), MQTT_PORT: isMqtt ? String(await freePort()) : 'off' }
     server = await StartedServer.start({ ...identityOn, ...ports })
@@ -110,10 +109,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
   afterEach(async () => {
     if (device?.ending === undefined) await device?.kill()
   })
-  afterAll(async () => {
-    await server?.finish()
-    if (folder) rmSync(folder, { recursive: true, force: true })
-  })
+  afterAll(() => server?.finish())
 
   const url = () => (isMqtt ? `mqtt://127.0.0.1:${server.mqttPorts.plain}` : `http://127.0.0.1:${server.port}`)
   const start = async (name: string) => {

@@ -1,9 +1,9 @@
-import { mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readToken, root, SignedInUser } from '#test/blackbox/signed-in-user'
 import { type Environment, ServerRun, StartedServer } from '#test/blackbox/started-server'
+import { folderOfTest } from '#test/temporary-folder'
 
 /** The output and the key file of a first start. `test/access` tests which user becomes administrator. Contract 2. */
 
@@ -11,11 +11,10 @@ let folder: string
 const started: StartedServer[] = []
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'blackbox-'))
+  folder = folderOfTest()
 })
 afterEach(async () => {
   for (const server of started.splice(0)) await server.discard()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const start = async (environment: Environment = {}) => {

@@ -1,15 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { freePort } from '#test/blackbox/free-port'
+import { freePort } from '#bench/server-process'
 import { ServerRun, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
+import { folderOfSuite } from '#test/temporary-folder'
 
-const folder = mkdtempSync(join(tmpdir(), 'mqtt-slow-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = folderOfSuite()
 
 describe('ports', () => {
   const occupied: Server[] = []

@@ -1,25 +1,20 @@
 import { type EventEmitter, once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { connectAsync, type IClientOptions, MqttClient } from 'mqtt'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createWebSocketStream, WebSocket } from 'ws'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { certificate, tlsSettings } from '#test/mqtt/tls-files'
+import { folderOfSuite } from '#test/temporary-folder'
 
 /** Connects an independent client over each transport. */
 
-const folder = mkdtempSync(join(tmpdir(), 'mqtt-'))
+const folder = folderOfSuite()
 let server: StartedServer
 beforeAll(async () => {
   server = await StartedServer.here({ MQTT_PORT: '0', MQTT_TLS_PORT: '0', ...tlsSettings(folder) })
 })
-afterAll(async () => {
-  await server?.finish()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => server?.finish())
 
 const places: readonly (readonly [string, () => string])[] = [
   ['TCP', () => `mqtt://127.0.0.1:${server.mqttPorts.plain}`],

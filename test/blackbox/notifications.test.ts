@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeFunction, putTemplate, subscribe } from '#test/blackbox/notification-calls'
@@ -8,6 +7,7 @@ import { ServerRun, type StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { readMail } from '#test/notifications/read-mail'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
+import { folderOfTest } from '#test/temporary-folder'
 
 /** Mails when the process ends. `test/notifications` tests every step of a delivery. Contract 5.7. */
 
@@ -58,16 +58,12 @@ test('a server that stops waits for the answer to a mail', async () => {
 })
 
 test('a start fails if the folder for mails cannot be created', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'blackbox-'))
-  try {
-    writeFileSync(join(folder, 'outbox'), 'not a folder')
-    const run = new ServerRun({ DATA_DIR: folder })
-    expect(await run.ended).toBe(1)
-    expect(run.lines.filter(({ level }) => level === 'fatal').map(({ msg }) => msg)).toEqual([
-      `${join(folder, 'outbox')}: mails cannot be written here (EEXIST): set SMTP_URL, or repair the folder`,
-    ])
-    expect(run.output).not.toContain('    at ')
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  const folder = folderOfTest()
+  writeFileSync(join(folder, 'outbox'), 'not a folder')
+  const run = new ServerRun({ DATA_DIR: folder })
+  expect(await run.ended).toBe(1)
+  expect(run.lines.filter(({ level }) => level === 'fatal').map(({ msg }) => msg)).toEqual([
+    `${join(folder, 'outbox')}: mails cannot be written here (EEXIST): set SMTP_URL, or repair the folder`,
+  ])
+  expect(run.output).not.toContain('    at ')
 })

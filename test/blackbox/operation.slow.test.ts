@@ -1,6 +1,5 @@
-import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HealthStatus } from '#api/health'
@@ -9,15 +8,11 @@ import { LinkClient } from '#test/blackbox/link-client'
 import { climate, degrees, sensor, temperature } from '#test/blackbox/sensor'
 import { type Environment, ServerRun, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
+import { folderOfSuite } from '#test/temporary-folder'
 
 /** The start, the running and the end of the process. Contract 8. */
 describe('a start', () => {
-  let folder: string
-
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'blackbox-'))
-  })
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = folderOfSuite()
 
   const run = async (environment: Environment, args: readonly string[] = []) => {
     const started = new ServerRun({ DATA_DIR: folder, ...environment }, args)

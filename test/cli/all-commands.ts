@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { type AdminResult, errorOf, outputOf } from '#test/cli/admin-process'
+import { folderOfTest } from '#test/temporary-folder'
 
 type RunCommand = (args: readonly string[], input?: string) => Promise<AdminResult>
 
@@ -14,29 +14,25 @@ const grants = [
 
 /** Runs all commands for tenants, roles, users, sessions, keys, imports and the audit. The server must be new. */
 export async function runAllCommands(run: RunCommand): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'admin-'))
+  const folder = folderOfTest()
   const file = join(folder, 'ops.json')
   writeFileSync(file, JSON.stringify({ grants }))
   const succeeds = async (args: string, input?: string) => outputOf(await run(args.split(' '), input))
   const json = async (args: string, input?: string) => JSON.parse(await succeeds(`${args} --json`, input)) as unknown
-  try {
-    await tenants(succeeds, json)
-    await roles(succeeds, json, file)
-    await users(succeeds, json)
-    await sessions(run, succeeds)
-    await keys(succeeds, json)
-    await imports(json, folder)
-    await audit(succeeds, json)
-    expect(await succeeds('user delete ann')).toBe('')
-    expect(await succeeds('role delete ops')).toBe('')
-    expect(await succeeds('role delete ops --tenant other')).toBe('')
-    expect(await succeeds('tenant delete other')).toBe('')
-    expect(await json('user list')).not.toContainEqual(expect.objectContaining({ name: 'ann' }))
-    expect(await json('role list')).not.toContainEqual(expect.objectContaining({ name: 'ops' }))
-    expect(await json('tenant list')).toEqual([expect.objectContaining({ tenantIdentifier: 'default' })])
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  await tenants(succeeds, json)
+  await roles(succeeds, json, file)
+  await users(succeeds, json)
+  await sessions(run, succeeds)
+  await keys(succeeds, json)
+  await imports(json, folder)
+  await audit(succeeds, json)
+  expect(await succeeds('user delete ann')).toBe('')
+  expect(await succeeds('role delete ops')).toBe('')
+  expect(await succeeds('role delete ops --tenant other')).toBe('')
+  expect(await succeeds('tenant delete other')).toBe('')
+  expect(await json('user list')).not.toContainEqual(expect.objectContaining({ name: 'ann' }))
+  expect(await json('role list')).not.toContainEqual(expect.objectContaining({ name: 'ops' }))
+  expect(await json('tenant list')).toEqual([expect.objectContaining({ tenantIdentifier: 'default' })])
 }
 
 type Succeeds = (args: string, input?: string) => Promise<string>

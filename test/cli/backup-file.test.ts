@@ -1,12 +1,12 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import files from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { writeBackup } from '#cli/backup-file'
 import { TemporaryFiles } from '#cli/temporary-files'
 import { bytesOfBackup, inPieces } from '#test/store/backup/backup-bytes'
+import { folderOfTest } from '#test/temporary-folder'
 
 const backup = bytesOfBackup({ rows: [['a', Buffer.from('1')]], files: [] })
 
@@ -14,13 +14,12 @@ let folder: string
 let path: string
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'backup-file-'))
+  folder = folderOfTest()
   path = join(folder, 'backup')
 })
 afterEach(() => {
   vi.restoreAllMocks()
   syncBuiltinESMExports()
-  rmSync(folder, { recursive: true })
 })
 
 /** Writes a backup while `during` runs. */

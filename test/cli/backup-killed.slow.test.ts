@@ -1,7 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ServerRun, StartedServer } from '#test/blackbox/started-server'
@@ -16,18 +15,18 @@ import {
   runAdmin,
 } from '#test/cli/admin-process'
 import { onSmallDisk } from '#test/store/small-disk'
+import { folderOfSuite } from '#test/temporary-folder'
 
 const MIB = 1024 * 1024
 const imageCount = 3
 const imageBytes = 30 * MIB
 
 describe('an interrupted backup or restore', () => {
-  let home: string
+  const home = folderOfSuite()
   let server: StartedServer
   let file: string
 
   beforeAll(async () => {
-    home = mkdtempSync(join(tmpdir(), 'backup-'))
     server = await StartedServer.start({ IAM: 'off' })
     for (let at = 0; at < imageCount; at++) {
       const body = Buffer.alloc(imageBytes, createHash('sha256').update(`${at}`).digest())
@@ -38,10 +37,7 @@ describe('an interrupted backup or restore', () => {
     outputOf(await runAdmin({ args: ['backup', file], environment: environmentOf(server) }))
     expect(statSync(file).size).toBeGreaterThan(imageCount * imageBytes)
   })
-  afterAll(async () => {
-    await server?.finish()
-    rmSync(home, { recursive: true, force: true })
-  })
+  afterAll(() => server?.finish())
 
   const partsIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith('.part'))
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -18,6 +18,7 @@ import {
   runAdmin,
 } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
+import { folderOfSuite } from '#test/temporary-folder'
 
 /** Backup, restore and inspect. Contract 8. */
 
@@ -39,20 +40,16 @@ interface Inspection {
 }
 
 describe('a backup', () => {
-  let home: string
+  const home = folderOfSuite()
   let server: StartedServer
   let admin: SignedInUser
 
   beforeAll(async () => {
-    home = mkdtempSync(join(tmpdir(), 'backup-'))
     server = await startWithIdentity()
     admin = await SignedInUser.signIn(server)
     await admin.post('/devices', { deviceIdentifier: 'KEPT-1' })
   })
-  afterAll(async () => {
-    await server?.finish()
-    rmSync(home, { recursive: true, force: true })
-  })
+  afterAll(() => server?.finish())
 
   const runAs = (user: Record<string, string>, args: readonly string[]) =>
     administerAt({ ...environmentOf(server), ...user }, args)

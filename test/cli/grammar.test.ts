@@ -1,18 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { tableOf } from '#cli/printer'
 import { readSettings } from '#cli/settings'
 import { administerAt } from '#test/cli/administer-at'
+import { folderOfSuite } from '#test/temporary-folder'
 
 /** Runs a command line. It reaches no server, because none listens on this port, and IAM is off. */
 function run(line: string) {
   return administerAt({ PORT: '0', IAM: 'off' }, line === '' ? [] : line.split(' '))
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'admin-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = folderOfSuite()
 
 const verbs = {
   user: ['list', 'add', 'invite', 'set', 'disable', 'enable', 'delete'],

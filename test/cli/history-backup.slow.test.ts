@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LinkClient } from '#test/blackbox/link-client'
@@ -7,6 +6,7 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { environmentOf, environmentOn, outputOf } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
+import { folderOfTest } from '#test/temporary-folder'
 
 const device = 'HISTORY-1'
 const service = 'climate'
@@ -23,7 +23,7 @@ async function countOf(server: StartedServer): Promise<number | undefined> {
 }
 
 test('a backup of a running or a stopped server has the history, unless it is left out', async () => {
-  const home = mkdtempSync(join(tmpdir(), 'history-backup-'))
+  const home = folderOfTest()
   const server = await StartedServer.start({ HISTORY: 'on' })
   const link = await LinkClient.open(server, 'json')
   const properties = [{ propId: 0x2000, type: 'FLOAT', value: 20 }]
@@ -52,5 +52,4 @@ test('a backup of a running or a stopped server has the history, unless it is le
   expect(await restoredFrom(environmentOn(server.dataFolder))).toEqual([4, true])
   expect(await restoredFrom(environmentOn(server.dataFolder), ['--no-history'])).toEqual([1, false])
   await server.finish()
-  rmSync(home, { recursive: true, force: true })
 })

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writeServerFile } from '#store/server-file'
@@ -10,6 +9,7 @@ import { type AdminResult, environmentOf, errorOf, outputOf, runAdmin } from '#t
 import { administerAt } from '#test/cli/administer-at'
 import { runAllCommands } from '#test/cli/all-commands'
 import { type Answer, RecordingServer } from '#test/http/recording-server'
+import { folderOfTest } from '#test/temporary-folder'
 
 /** If a server runs, commands use its API. */
 describe('with a running server', () => {
@@ -202,7 +202,7 @@ describe('with a running server', () => {
     const key = outputOf(await asRoot('key', 'add', 'api', newName('nightly'), '--role', 'admin')).trim()
     const impostor = await startImpostor()
     const here = { ...environmentOf(server), PORT: String(impostor.port) }
-    const folder = mkdtempSync(join(tmpdir(), 'impostor-'))
+    const folder = folderOfTest()
     const missing = { ...here, DATA_DIR: folder }
     // The killed server left its file, but the impostor does not know the key.
     const left = { ...here, DATA_DIR: join(folder, 'left') }
@@ -225,7 +225,6 @@ describe('with a running server', () => {
     )
     expect(credentialsAt(impostor)).toEqual([])
     expect(readdirSync(folder)).toEqual(['left'])
-    rmSync(folder, { recursive: true })
   })
 
   test('a data folder in use is not opened, also if its server is not found', async () => {

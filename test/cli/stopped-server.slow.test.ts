@@ -1,15 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { freePort } from '#bench/server-process'
 import { startPrivateServer } from '#cli/server-lookup'
 import { configOf } from '#test/app/valid-config'
-import { freePort } from '#test/blackbox/free-port'
 import { root, SignedInUser, signUp, startWithIdentity } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { environmentOf, environmentOn, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
+import { folderOfTest } from '#test/temporary-folder'
 
 /** If no server runs, commands start one on the data folder. */
 describe('with a stopped server', () => {
@@ -18,12 +18,11 @@ describe('with a stopped server', () => {
   const started: StartedServer[] = []
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'admin-'))
+    folder = folderOfTest()
     port = await freePort()
   })
   afterEach(async () => {
     for (const server of started.splice(0)) await server.discard()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   const environment = () => ({ ...environmentOn(folder, port), LOG_LEVEL: 'info' })

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { projectRoot } from '#bench/project-root'
-import { freePort } from '#test/blackbox/free-port'
+import { freePort } from '#bench/server-process'
 import { until } from '#test/blackbox/until'
 import { cleanEnvironment } from '#test/cli/admin-process'
 

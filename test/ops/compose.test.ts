@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { projectRoot } from '#bench/project-root'
 import { configurationWith, exposedPort } from '#test/ops/image'
+import { folderOfTest } from '#test/temporary-folder'
 
 /** Checks of the compose files without a container engine. */
 
@@ -159,7 +159,7 @@ describe('a cluster', () => {
   })
 
   test('all nodes get one key, which a second start keeps', () => {
-    const root = mkdtempSync(join(tmpdir(), 'compose-'))
+    const root = folderOfTest()
     for (const name of ['data-1', 'data-2', 'data-3', 'credentials']) mkdirSync(join(root, name))
     const { entrypoint = [], command = [] } = services.prepare ?? {}
     const owned: string[][] = []
@@ -177,18 +177,14 @@ describe('a cluster', () => {
       owned.push(run.stdout.trim().split(/\s+/))
       return numbers.map((number) => readFileSync(join(root, `data-${number}`, 'identity.key'), 'utf8'))
     }
-    try {
-      const [first, ...others] = prepare()
-      expect(Buffer.from(first ?? '', 'base64url')).toHaveLength(32)
-      expect(others).toEqual([first, first])
-      expect(prepare()).toEqual([first, first, first])
-      expect(readFileSync(join(root, 'credentials/system'), 'utf8')).toBe('system:secret\n')
-      expect(statSync(join(root, 'data-2/identity.key')).mode & 0o777).toBe(0o600)
-      for (const name of ['data-1', 'data-2', 'data-3', 'credentials', 'data-3/identity.key', 'credentials/system'])
-        expect(owned[0]).toContain(join(root, name))
-    } finally {
-      rmSync(root, { recursive: true })
-    }
+    const [first, ...others] = prepare()
+    expect(Buffer.from(first ?? '', 'base64url')).toHaveLength(32)
+    expect(others).toEqual([first, first])
+    expect(prepare()).toEqual([first, first, first])
+    expect(readFileSync(join(root, 'credentials/system'), 'utf8')).toBe('system:secret\n')
+    expect(statSync(join(root, 'data-2/identity.key')).mode & 0o777).toBe(0o600)
+    for (const name of ['data-1', 'data-2', 'data-3', 'credentials', 'data-3/identity.key', 'credentials/system'])
+      expect(owned[0]).toContain(join(root, name))
   })
 })
 

@@ -4,7 +4,7 @@ import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { projectRoot } from '#bench/project-root'
-import { freePort } from '#test/blackbox/free-port'
+import { freePort } from '#bench/server-process'
 import { until } from '#test/blackbox/until'
 
 /** The domain in the shipped configuration. */

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 import { version } from '#model/version'
 import { valuesOf } from '#test/ops/image'
+import { folderOfTest } from '#test/temporary-folder'
 
 /** What `npm version` changes besides package.json. */
 
@@ -14,11 +14,10 @@ const read = (path: string) => readFileSync(join(folder, path), 'utf8')
 const files = ['src/model/version.ts', 'ops/kubernetes/kustomization.yaml', 'CHANGELOG.md']
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'release-'))
+  folder = folderOfTest()
   for (const path of files) cpSync(join(projectRoot, path), join(folder, path))
   writeFileSync(join(folder, 'package.json'), '{ "version": "9.8.7" }')
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const release = () =>
   spawnSync(process.execPath, [join(projectRoot, 'ops/release.mjs')], { cwd: folder, encoding: 'utf8' })

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
-import { freePort } from '#test/blackbox/free-port'
+import { freePort } from '#bench/server-process'
 import { until } from '#test/blackbox/until'
 import { EmptyProject, outsideEnvironment, type Packed } from '#test/packages/packed'
 

@@ -25,20 +25,13 @@ export const collectionBounds = [0.001, 0.01, 0.1, 1, 2, 5]
 /** The interval of the delay measurement. */
 const everyMs = 20
 
-export interface ProcessMetricsOptions {
-  readonly world: World
-  readonly version: string
-  readonly dataDirectory: string
-  /** The time the loop was active and idle since its start, in milliseconds. */
-  readonly loopTimes: () => { readonly active: number; readonly idle: number }
-}
-
 /**
  * Measurements of the process. Event loop delays are counted in buckets that only grow: Node's `monitorEventLoopDelay`
  * would have to be reset by its reader, and there may be two readers.
  */
 export class ProcessMetrics {
-  readonly #options: ProcessMetricsOptions
+  readonly #world: World
+  readonly #dataDirectory: string
   readonly loopDelay = new Histogram(delayBounds)
   readonly collections = Object.fromEntries(
     collectionKinds.map((kind) => [kind, new Histogram(collectionBounds)]),
@@ -48,23 +41,16 @@ export class ProcessMetrics {
   readonly startedAt: number
   #cancel: () => void = () => {}
 
-  constructor(options: ProcessMetricsOptions) {
-    this.#options = options
-    this.startedAt = options.world.now() / 1000 - process.uptime()
+  constructor(world: World, dataDirectory: string) {
+    this.#world = world
+    this.#dataDirectory = dataDirectory
+    this.startedAt = world.now() / 1000 - process.uptime()
     this.#observer = new PerformanceObserver((list) => {
       for (const { detail, duration } of list.getEntries() as readonly { detail?: unknown; duration: number }[]) {
         const kind = kindNames.get((detail as CollectionDetail | undefined)?.kind)
         if (kind) this.collections[kind].observe(duration / 1000)
       }
     })
-  }
-
-  get version(): string {
-    return this.#options.version
-  }
-
-  get loopTimes(): { readonly active: number; readonly idle: number } {
-    return this.#options.loopTimes()
   }
 
   start(): void {
@@ -80,7 +66,7 @@ export class ProcessMetrics {
   /** The disk that holds the data; undefined if the system does not report it. */
   async disk(): Promise<{ readonly freeBytes: number; readonly sizeBytes: number } | undefined> {
     try {
-      const { bavail, blocks, bsize } = await statfs(this.#options.dataDirectory)
+      const { bavail, blocks, bsize } = await statfs(this.#dataDirectory)
       return { freeBytes: bavail * bsize, sizeBytes: blocks * bsize }
     } catch {
       return undefined
@@ -88,10 +74,9 @@ export class ProcessMetrics {
   }
 
   #tick(): void {
-    const { world } = this.#options
-    const began = world.monotonic()
-    this.#cancel = world.after(everyMs, () => {
-      this.loopDelay.observe(Math.max(0, world.monotonic() - began - everyMs) / 1000)
+    const began = this.#world.monotonic()
+    this.#cancel = this.#world.after(everyMs, () => {
+      this.loopDelay.observe(Math.max(0, this.#world.monotonic() - began - everyMs) / 1000)
       this.#tick()
     })
   }

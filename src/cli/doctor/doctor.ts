@@ -1,7 +1,14 @@
 import { hostname } from 'node:os'
 import type { Config, ConfigReading } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
-import { databaseFindings, diskFindings, folderFindings, historyFindings, imageFindings } from '#cli/doctor/folder'
+import {
+  databaseFindings,
+  diskFindings,
+  folderFindings,
+  historyFindings,
+  imageFindings,
+  messageOf,
+} from '#cli/doctor/folder'
 import { portFindings } from '#cli/doctor/port'
 import { combinationFindings, settingsFindings } from '#cli/doctor/settings'
 import { clockFindings, syncFinding } from '#cli/doctor/timing'
@@ -119,12 +126,8 @@ export async function mailFinding({ smtpUrl }: Config): Promise<Finding> {
     await trySmtp(smtpUrl)
     return ok(about, `${host} accepts mail from this machine`)
   } catch (error) {
-    const said = error instanceof Error ? error.message : String(error)
-    return wrong(
-      about,
-      `${host}: ${withoutSecrets(said, smtpUrl)}`,
-      'check SMTP_URL, its user and password, and the network',
-    )
+    const said = withoutSecrets(messageOf(error), smtpUrl)
+    return wrong(about, `${host}: ${said}`, 'check SMTP_URL, its user and password, and the network')
   }
 }
 

@@ -45,18 +45,17 @@ export async function folderFindings({
       `their deletion; then delete ${join(folder, name)}`
     findings.push(hint(about, said, todo))
   }
-  const mode = (await stat(folder)).mode & 0o777
-  if ((mode & 0o077) !== 0) {
-    findings.push(
-      hint(
-        about,
-        `${folder} is accessible to other users of this machine (mode ${mode.toString(8)})`,
-        `chmod 700 ${folder}`,
-      ),
-    )
-  }
+  const openAccess = await openAccessOf(folder)
+  if (openAccess !== undefined) findings.push(hint(about, `${folder} ${openAccess}`, `chmod 700 ${folder}`))
   if (findings.length === 0) findings.push(ok(about, folder))
   return [...findings, await keyFinding(folder, names, { isIamOn, isNode: natsUrls.length > 0 })]
+}
+
+/** How others can access the folder or file; undefined if they can't. */
+async function openAccessOf(path: string): Promise<string | undefined> {
+  const mode = (await stat(path)).mode & 0o777
+  if ((mode & 0o077) === 0) return undefined
+  return `is accessible to other users of this machine (mode ${mode.toString(8)})`
 }
 
 /** Undefined if the folder does not exist. A string if it cannot be used. */
@@ -76,11 +75,8 @@ async function creationFinding(folder: string): Promise<Finding> {
     await access(above, constants.W_OK | constants.X_OK)
     return ok('DATA_DIR', `${folder} does not exist yet; the first start creates it`)
   } catch (error) {
-    return wrong(
-      'DATA_DIR',
-      `${folder} does not exist and can't be created: ${messageOf(error)}`,
-      'create it for the user that runs the server',
-    )
+    const said = `${folder} does not exist and can't be created: ${messageOf(error)}`
+    return wrong('DATA_DIR', said, 'create it for the user that runs the server')
   }
 }
 
@@ -109,21 +105,17 @@ async function keyFinding(
       }
       if (!names.includes('db') || !isIamOn)
         return ok(about, 'does not exist yet; the first start with IAM=on creates it')
-      return hint(
-        about,
-        'does not exist, although there is a database',
-        'if accounts are stored, restore it from the backup of this folder',
-      )
+      const todo = 'if accounts are stored, restore it from the backup of this folder'
+      return hint(about, 'does not exist, although there is a database', todo)
     }
   } catch (error) {
     if (error instanceof KeyFileDamaged)
       return wrong(about, error.message, 'without it no account can be used; restore it from a backup')
     return wrong(about, messageOf(error), 'give the file to the user that runs the server')
   }
-  const mode = (await stat(file)).mode & 0o777
-  if ((mode & 0o077) === 0) return ok(about, 'readable by its owner only')
-  const said = `is accessible to other users of this machine (mode ${mode.toString(8)}): anyone who reads it can forge sessions`
-  return wrong(about, said, `chmod 600 ${file}`)
+  const openAccess = await openAccessOf(file)
+  if (openAccess === undefined) return ok(about, 'readable by its owner only')
+  return wrong(about, `${openAccess}: anyone who reads it can forge sessions`, `chmod 600 ${file}`)
 }
 
 /** Checks that each firmware image has the SHA-256 in its name. Devices refuse other images. */
@@ -148,39 +140,28 @@ export async function imageFindings({ dataDirectory }: Config): Promise<readonly
 }
 
 /** File systems that deserve a warning, by their `statfs` type. */
-const fileSystems: Readonly<Record<number, Finding>> = {
-  16914836: hint(
-    'disk',
-    'DATA_DIR is in memory (tmpfs): a restart of the machine deletes it',
-    'put DATA_DIR on a disk',
-  ),
-  2035054128: hint('disk', 'DATA_DIR is in the container itself, and is deleted with it', 'mount a volume at DATA_DIR'),
-  26985: hint(
-    'disk',
-    'DATA_DIR is on NFS: locks and fsync may be unreliable',
-    'put DATA_DIR on a disk of this machine',
-  ),
+const fileSystems: Readonly<Record<number, readonly [said: string, todo: string]>> = {
+  16914836: ['DATA_DIR is in memory (tmpfs): a restart of the machine deletes it', 'put DATA_DIR on a disk'],
+  2035054128: ['DATA_DIR is in the container itself, and is deleted with it', 'mount a volume at DATA_DIR'],
+  26985: ['DATA_DIR is on NFS: locks and fsync may be unreliable', 'put DATA_DIR on a disk of this machine'],
 }
 
 export async function diskFindings(config: Config): Promise<readonly Finding[]> {
-  const { dataDirectory, storageHeadroomBytes, streamRetentionBytes } = config
-  const folder = await nearestFolder(dataDirectory)
-  const free = await freeBytes(folder)
-  const size = `${Math.floor(free / mebibyte)} MiB free`
+  const folder = await nearestFolder(config.dataDirectory)
   const warning = fileSystems[(await statfs(folder)).type]
+  return [spaceFinding(config, await freeBytes(folder)), ...(warning ? [hint('disk', ...warning)] : [])]
+}
+
+function spaceFinding({ storageHeadroomBytes, streamRetentionBytes }: Config, free: number): Finding {
+  const size = `${Math.floor(free / mebibyte)} MiB free`
   const bytesMin = storageHeadroomBytes + spaceBytes
   const todo = 'free some disk space, or set STREAM_RETENTION_MB to less'
-  const spaceFinding =
-    free < bytesMin
-      ? wrong(
-          'disk',
-          `${size}: below ${Math.ceil(bytesMin / mebibyte)} MiB the server does not resume writes after the disk was full`,
-          todo,
-        )
-      : free < streamRetentionBytes + bytesMin
-        ? hint('disk', `${size}: the stream alone may grow to ${Math.ceil(streamRetentionBytes / mebibyte)} MiB`, todo)
-        : ok('disk', size)
-  return warning ? [spaceFinding, warning] : [spaceFinding]
+  if (free < bytesMin) {
+    const least = `${Math.ceil(bytesMin / mebibyte)} MiB`
+    return wrong('disk', `${size}: below ${least} the server does not resume writes after the disk was full`, todo)
+  }
+  if (free >= streamRetentionBytes + bytesMin) return ok('disk', size)
+  return hint('disk', `${size}: the stream alone may grow to ${Math.ceil(streamRetentionBytes / mebibyte)} MiB`, todo)
 }
 
 export function messageOf(error: unknown): string {

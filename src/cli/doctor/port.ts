@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import { readHealth, readHealthStatus } from '#api/health'
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
+import { messageOf } from '#cli/doctor/folder'
 import { NoAnswer, requestPage } from '#cli/exchange'
 import { addressOf, missingProofOf } from '#cli/server-lookup'
 
@@ -17,8 +18,11 @@ export async function portFindings(config: Config, apiKey: string | undefined): 
     const { status, text } = await requestPage(base + readHealth.path, timeoutMs)
     if (status === 200 && text === '{"status":"ok"}') {
       const doubt = await missingProofOf(base, config)
-      if (doubt !== undefined) return [doubtFinding(base, doubt)]
-      return [ok('server', `answers at ${base}`), ...(await statusFindings(base, apiKey))]
+      if (doubt === undefined) return [ok('server', `answers at ${base}`), await statusFinding(base, apiKey)]
+      // A server that has not proved which data folder it uses gets no API key.
+      const todo =
+        'run doctor as the user and with the settings of the server; if another program has the port, stop it'
+      return [wrong('server', `the server at ${base} may be another one: ${doubt}`, todo)]
     }
     return [wrong('port', `another program answers at ${base} (${status})`, 'set another PORT, or stop that program')]
   } catch (error) {
@@ -29,26 +33,16 @@ export async function portFindings(config: Config, apiKey: string | undefined): 
   return [await bindFinding(host, port)]
 }
 
-/** The finding about a server that has not proved which data folder it uses. Such a server gets no API key. */
-function doubtFinding(base: string, doubt: string): Finding {
-  const todo = 'run doctor as the user and with the settings of the server; if another program has the port, stop it'
-  return wrong('server', `the server at ${base} may be another one: ${doubt}`, todo)
-}
-
 /** Checks the details of a server that answers. */
-async function statusFindings(base: string, apiKey: string | undefined): Promise<readonly Finding[]> {
+async function statusFinding(base: string, apiKey: string | undefined): Promise<Finding> {
   const headers: Record<string, string> = apiKey === undefined ? {} : { 'x-api-key': apiKey }
   try {
     const { status, text } = await requestPage(base + readHealthStatus.path, timeoutMs, headers)
-    if (status === 401 && apiKey === undefined) return [ok('server', 'for more details, set ADMIN_API_KEY')]
-    if (status !== 200)
-      return [
-        hint(
-          'server',
-          `refuses a request for its health (${status})`,
-          'set ADMIN_API_KEY to a key that may read health',
-        ),
-      ]
+    if (status === 401 && apiKey === undefined) return ok('server', 'for more details, set ADMIN_API_KEY')
+    if (status !== 200) {
+      const todo = 'set ADMIN_API_KEY to a key that may read health'
+      return hint('server', `refuses a request for its health (${status})`, todo)
+    }
     const { database, links, sockets, devices } = JSON.parse(text) as {
       readonly database: { readonly status: string }
       readonly links: number
@@ -56,19 +50,12 @@ async function statusFindings(base: string, apiKey: string | undefined): Promise
       readonly devices: number
     }
     if (database.status !== 'ok') {
-      return [
-        wrong(
-          'server',
-          `its database is ${database.status}`,
-          'see disk; if the disk failed, repair it and restart the server',
-        ),
-      ]
+      const todo = 'see disk; if the disk failed, repair it and restart the server'
+      return wrong('server', `its database is ${database.status}`, todo)
     }
-    return [ok('server', `${devices} devices, ${links} device connections, ${sockets} sockets`)]
+    return ok('server', `${devices} devices, ${links} device connections, ${sockets} sockets`)
   } catch (error) {
-    return [
-      hint('server', `did not report its health: ${error instanceof Error ? error.message : error}`, 'check its log'),
-    ]
+    return hint('server', `did not report its health: ${messageOf(error)}`, 'check its log')
   }
 }
 

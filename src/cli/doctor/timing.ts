@@ -21,11 +21,8 @@ export async function syncFinding({ dataDirectory, durability }: Config, world: 
     const said = `${median.toFixed(1)} ms, worst ${worst.toFixed(1)} ms`
     if (median < slowMs) return ok(about, said)
     if (durability !== 'disk') return ok(about, `${said}; with DURABILITY=process no answer waits for an fsync`)
-    return hint(
-      about,
-      `${said}: with DURABILITY=disk every answer waits for an fsync`,
-      'use a faster disk, or DURABILITY=process',
-    )
+    const cost = 'with DURABILITY=disk every answer waits for an fsync'
+    return hint(about, `${said}: ${cost}`, 'use a faster disk, or DURABILITY=process')
   } catch (error) {
     return wrong(about, `could not be measured: ${messageOf(error)}`, 'see DATA_DIR and disk')
   } finally {
@@ -76,9 +73,8 @@ export async function clockFindings({ dataDirectory }: Config, world: World): Pr
   const drift = await driftOf(world)
   if (Math.abs(drift) > driftMsMax) {
     const said = `jumped by ${Math.round(drift)} ms within ${driftSpanMs} ms: something sets the clock in steps`
-    findings.push(
-      hint('clock', said, 'adjust the clock gradually (systemd-timesyncd, chrony), and check the virtual machine'),
-    )
+    const todo = 'adjust the clock gradually (systemd-timesyncd, chrony), and check the virtual machine'
+    findings.push(hint('clock', said, todo))
   }
   return findings.length > 0 ? findings : [ok('clock', new Date(now).toISOString())]
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,16 +15,16 @@ import type { StartedServer } from '#test/blackbox/started-server'
 import { doctorProgram, environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 import { RecordingServer } from '#test/http/recording-server'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
+import { folderOfTest } from '#test/temporary-folder'
 
 describe('a data folder', () => {
   let home: string
   let folder: string
 
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), 'doctor-'))
+    home = folderOfTest()
     folder = join(home, 'data')
   })
-  afterEach(() => rmSync(home, { recursive: true, force: true }))
 
   const findings = async (more: Record<string, string> = {}) => {
     const findings = await folderFindings(configOf({ DATA_DIR: folder, ...more }))
@@ -147,9 +147,8 @@ describe('a data folder', () => {
 describe('a clock', () => {
   let folder: string
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'doctor-'))
+    folder = folderOfTest()
   })
-  afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
   /** A clock that begins at `start` and runs at `rate`. */
   const world = (start: number, rate = 1) => {

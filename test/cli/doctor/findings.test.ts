@@ -105,7 +105,7 @@ describe('settings', () => {
       ['hint NATS_REPLICAS'],
     ],
   ])('are checked in combination: %s', (_, environment, expected) => {
-    const found = combinationFindings(configOf(environment))
+    const found = [...combinationFindings(configOf(environment))]
     expect(found.map(({ verdict, about }) => `${verdict} ${about}`)).toEqual(expected)
     for (const { todo } of found) expect(todo).toBeTruthy()
   })

@@ -13,12 +13,7 @@ export interface HistogramSample {
   readonly histogram: Histogram
 }
 
-interface RowBase {
-  /**
-   * By the conventions of Prometheus: base units, `_total` at the end of counters. For metrics that every process has,
-   * such as CPU time, the name that all client libraries use.
-   */
-  readonly name: string
+interface MetricBase {
   readonly help: string
   /** All labels of the metric, with a description of their values. */
   readonly labels?: Readonly<Record<string, string>>
@@ -28,20 +23,28 @@ interface RowBase {
  * `read` returns a number, or a list of samples if there are labels. An empty list means that no value is known. `read`
  * must neither block the loop nor throw.
  */
-export interface NumberRow extends RowBase {
-  readonly type: 'counter' | 'gauge'
+interface NumberMetric extends MetricBase {
+  readonly bounds?: undefined
   read(sources: MetricSources): number | readonly Sample[] | Promise<number | readonly Sample[]>
 }
 
-/** The buckets are the same in all samples. */
-export interface HistogramRow extends RowBase {
-  readonly type: 'histogram'
+/** `bounds`: those of the buckets, the same in all samples. */
+interface HistogramMetric extends MetricBase {
   readonly bounds: readonly number[]
   read(sources: MetricSources): readonly HistogramSample[]
 }
 
-/** One metric: its name, its description, and the source of its value. */
-export type MetricRow = NumberRow | HistogramRow
+/**
+ * The description and the source of each metric, by its name. Names follow the conventions of Prometheus: base units,
+ * and `_total` at the end of counters. Metrics that every process has, such as CPU time, have the name that all client
+ * libraries use.
+ */
+export type MetricTable = Readonly<Record<string, NumberMetric | HistogramMetric>>
+
+export function metricTypeOf(name: string, { bounds }: MetricTable[string]): 'histogram' | 'counter' | 'gauge' {
+  if (bounds) return 'histogram'
+  return name.endsWith('_total') ? 'counter' : 'gauge'
+}
 
 /** A sample for each key of `counts`. The key is the value of the label. */
 export function samplesBy(label: string, counts: Readonly<Record<string, number>>): readonly Sample[] {
