@@ -83,6 +83,21 @@ function sleepFor(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
+/** A signal that the outer signal also aborts, until `unfollow`. Older browsers have no `AbortSignal.any`. */
+export function following(outer?: AbortSignal): {
+  signal: AbortSignal
+  abort(reason?: unknown): void
+  unfollow(): void
+} {
+  const controller = new AbortController()
+  const { signal } = controller
+  const abort = (reason?: unknown) => controller.abort(reason)
+  const follow = () => abort(outer?.reason)
+  if (outer?.aborted) follow()
+  else outer?.addEventListener('abort', follow)
+  return { signal, abort, unfollow: () => outer?.removeEventListener('abort', follow) }
+}
+
 function runInFrame(frame: (task: () => void) => unknown, task: () => void): void {
   let isDone = false
   const run = () => {

@@ -1,7 +1,7 @@
 import { type ProvenRequest, proofOf } from '#client/dpop-proof'
 import type { KeyPair } from '#client/options'
-import type { Platform } from '#client/platform'
-import { ConnectionLost } from '#client/problem'
+import { following, type Platform } from '#client/platform'
+import { ConnectionLost, Problem } from '#client/problem'
 
 /** A request, apart from its credential. */
 export interface Request {
@@ -30,6 +30,14 @@ export interface RawAnswer {
   readonly headers: Headers
   /** Parsed JSON, a text, or bytes; undefined if empty. */
   readonly body: unknown
+}
+
+/** Sends a request, and returns the answer of any status. */
+export type Exchange = (request: Request) => Promise<RawAnswer>
+
+/** The refusal in an answer. */
+export function problemOf({ status, body, headers }: RawAnswer): Problem {
+  return new Problem(status, body, headers)
 }
 
 /** A person has given up by then. Calls that wait for devices set a longer time. */
@@ -93,7 +101,7 @@ export class Transport {
     if (credential.authorization !== undefined) headers.set('authorization', credential.authorization)
     if (credential.apiKey !== undefined) headers.set('x-api-key', credential.apiKey)
     if (credential.proof) headers.set('dpop', await this.#proof(method, url, credential.proof))
-    const deadline = new Deadline(this.#platform, silenceMs, signal)
+    const deadline = deadlineOf(this.#platform, silenceMs, signal)
     const sentAt = this.#platform.now()
     const init: RequestInit & { readonly cache: 'no-store'; readonly duplex?: 'half' } = {
       method,
@@ -163,79 +171,52 @@ function proofError({ status, body }: RawAnswer): string | undefined {
   return status === 401 && error === 'iat outside tolerance' ? error : undefined
 }
 
-async function bodyOf(response: Response, deadline: Deadline): Promise<unknown> {
-  const parts: Uint8Array[] = []
-  let length = 0
-  const reader = response.body?.getReader()
-  while (reader) {
-    const { done, value } = await reader.read()
-    if (done) break
-    deadline.extend()
-    parts.push(value)
-    length += value.byteLength
-  }
-  if (length === 0) return undefined
-  const bytes = joined(parts, length)
-  const type = response.headers.get('content-type') ?? ''
+/** Reads the body. Each byte extends the deadline. */
+async function bodyOf({ body, headers }: Response, deadline: Deadline): Promise<unknown> {
+  const reported = new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      deadline.extend()
+      controller.enqueue(bytes)
+    },
+  })
+  const bytes = new Uint8Array(await new Response(body?.pipeThrough(reported)).arrayBuffer())
+  if (bytes.length === 0) return undefined
+  const type = headers.get('content-type') ?? ''
   if (!/^(text\/|application\/([\w.-]+\+)?json)/i.test(type)) return bytes
   const text = new TextDecoder().decode(bytes)
   return /json/i.test(type) ? JSON.parse(text) : text
 }
 
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const [first] = parts
-  if (first && parts.length === 1) return first
-  const whole = new Uint8Array(length)
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.byteLength
-  }
-  return whole
+/** Aborts a request. */
+interface Deadline {
+  readonly signal: AbortSignal
+  /** A byte has arrived. */
+  extend(): void
+  /** The request has ended, with or without an answer. */
+  end(): void
 }
 
-/** Aborts after a time without a byte, or when the outer signal aborts. */
-class Deadline {
-  readonly #platform: Platform
-  readonly #silenceMs: number
-  readonly #controller = new AbortController()
-  readonly #ended = new AbortController()
-  readonly #outer: AbortSignal | undefined
-  #lastByteAt: number
-
-  /** @param silenceMs Infinity: no limit */
-  constructor(platform: Platform, silenceMs: number, outer?: AbortSignal) {
-    this.#platform = platform
-    this.#silenceMs = silenceMs
-    this.#outer = outer
-    this.#lastByteAt = platform.now()
-    if (outer?.aborted) this.#follow()
-    else outer?.addEventListener('abort', this.#follow)
-    if (silenceMs !== Number.POSITIVE_INFINITY) void this.#watch()
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  extend(): void {
-    this.#lastByteAt = this.#platform.now()
-  }
-
-  /** The request has ended, with or without an answer. */
-  end(): void {
-    this.#ended.abort()
-    this.#outer?.removeEventListener('abort', this.#follow)
-  }
-
-  readonly #follow = (): void => this.#controller.abort(this.#outer?.reason)
-
-  async #watch(): Promise<void> {
-    const { signal } = this.#ended
-    while (!signal.aborted) {
-      const leftMs = this.#lastByteAt + this.#silenceMs - this.#platform.now()
-      if (leftMs <= 0) return this.#controller.abort(new ConnectionLost(`no data for ${this.#silenceMs / 1000} s`))
-      await this.#platform.sleep(leftMs, signal)
+/** A deadline that aborts after a time without a byte, or when the outer signal aborts. `silenceMs` Infinity: no limit. */
+function deadlineOf({ now, sleep }: Platform, silenceMs: number, outer: AbortSignal | undefined): Deadline {
+  const { signal, abort, unfollow } = following(outer)
+  const ended = new AbortController()
+  let lastByteAt = now()
+  const watch = async () => {
+    while (!ended.signal.aborted) {
+      const leftMs = lastByteAt + silenceMs - now()
+      if (leftMs <= 0) return abort(new ConnectionLost(`no data for ${silenceMs / 1000} s`))
+      await sleep(leftMs, ended.signal)
     }
+  }
+  if (silenceMs !== Number.POSITIVE_INFINITY) void watch()
+  return {
+    signal,
+    extend() {
+      lastByteAt = now()
+    },
+    end() {
+      ended.abort()
+      unfollow()
+    },
   }
 }

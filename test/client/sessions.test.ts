@@ -2,7 +2,7 @@ import { TOTP } from 'otpauth'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Client, ConnectionLost, connect, may, Problem } from '#client/client'
 import type { ConnectOptions } from '#client/options'
-import { MemoryStore } from '#client/session-store'
+import { memoryStore } from '#client/session-store'
 import { type Credentials, newName, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { TestFetch, type TestRequest, tokenRefused } from '#test/client/test-fetch'
@@ -56,7 +56,7 @@ describe('the session of a client', () => {
 
   test('is shared by the clients of one store, and ends for all of them', async () => {
     const user = await newUser()
-    const store = new MemoryStore()
+    const store = memoryStore()
     const { client: first } = client({ store })
     await signIn(first, user)
     const stored = await store.read()
@@ -73,7 +73,7 @@ describe('the session of a client', () => {
 
   test('is renewed once for all calls of all its clients', async () => {
     const user = await newUser()
-    const store = new MemoryStore()
+    const store = memoryStore()
     const one = client({ store })
     const other = client({ store })
     await signIn(one.client, user)
