@@ -218,7 +218,6 @@ export class Client {
       now: () => this.now(),
       session: this.#session,
       read: this.#exchange,
-      pages: (first, limitOf) => pagesOf(first, this.#exchange, limitOf),
       open: (path) => new WebSocket(this.#transport.socketUrl(path)),
       renew: () => this.#renew(),
       rightsChanged: () => void this.#readSession().catch(() => {}),

@@ -2,7 +2,7 @@ import type { Platform } from '#client/platform'
 import { ConnectionLost, Problem, pauseMsAfter } from '#client/problem'
 import { nextOf, requestOf } from '#client/requests'
 import type { Answer, Query } from '#client/routes'
-import type { RawAnswer, Request } from '#client/transport'
+import type { Exchange, Request } from '#client/transport'
 import type { EventOf, StreamEvent } from '#model/event'
 
 const route = 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/history'
@@ -29,7 +29,7 @@ export interface DeviceHistory extends History {
 /** The parts of a live state that a history uses. */
 export interface HistorySource {
   readonly platform: Pick<Platform, 'sleep' | 'random'>
-  read(request: Request): Promise<RawAnswer>
+  readonly read: Exchange
   events(listener: (event: StreamEvent) => void): () => void
   /** Called when events were missed. */
   missed(listener: () => void): () => void

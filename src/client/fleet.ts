@@ -2,7 +2,7 @@ import { LiveMap, type Scheduler } from '#client/observable'
 import type { Item } from '#client/routes'
 import { Layouts, ServiceState } from '#client/service-state'
 import type { DeviceView, ServiceView } from '#client/state'
-import type { ListKind } from '#client/synced-list'
+import { commonFunctions, type ListKind } from '#client/synced-list'
 import type { EventOf, StreamEvent } from '#model/event'
 import type { DeviceStatus } from '#model/meta'
 import { deviceIdentifierOf } from '#model/name-forms'
@@ -114,131 +114,96 @@ interface StateScope {
 /** A page of this size takes the server and the client a few milliseconds. */
 const propertiesPerPage = 4_000
 
-/** A list about the devices of a fleet: one part of each device. */
-abstract class FleetList {
-  readonly #part: 'services' | 'meta'
-  protected readonly fleet: Fleet
-  protected readonly scope: StateScope
-
-  constructor(part: 'services' | 'meta', fleet: Fleet, scope: StateScope) {
-    this.#part = part
-    this.fleet = fleet
-    this.scope = scope
+/** The functions that both lists of a fleet have. */
+function fleetList(fleet: Fleet, part: 'services' | 'meta', removeDevice: (device: string) => void) {
+  const entries = {
+    keys: () => fleet.devices.keys(),
+    delete: removeDevice,
+    complete: (isComplete: boolean) => fleet.complete(part, isComplete),
   }
+  return { ...commonFunctions(entries, deviceOf), removeDevice }
+}
 
-  abstract removeDevice(device: string): void
-
-  keyOfEvent(event: StreamEvent): string {
-    return (event as EventOf<'DEVICE_ADD'>).deviceIdentifier
-  }
-
-  retainOnly(isListed: (device: string) => boolean): void {
-    for (const device of [...this.fleet.devices.keys()]) if (!isListed(device)) this.removeDevice(device)
-  }
-
-  complete(isComplete: boolean): void {
-    this.fleet.complete(this.#part, isComplete)
-  }
-
-  protected isWanted(device: string): boolean {
-    return this.scope.devices?.has(device) ?? true
-  }
+function deviceOf(fields: { readonly deviceIdentifier: string }): string {
+  return fields.deviceIdentifier
 }
 
 /** Devices with their services, by `GET /devices`. */
-export class DeviceList extends FleetList implements ListKind {
-  readonly route = 'GET /devices'
-  readonly query: Readonly<Record<string, unknown>>
-  readonly firstLimit = 100
-  readonly weightPerPage = propertiesPerPage
-  readonly types = ['OBJECT_UPDATED', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
-  readonly #layouts = new Layouts()
-
-  constructor(fleet: Fleet, scope: StateScope) {
-    super('services', fleet, scope)
-    this.query = { depth: scope.depth }
-  }
-
-  store(entries: readonly unknown[]) {
-    const keys: string[] = []
-    let weight = 0
-    for (const { deviceIdentifier: device, services = [] } of entries as readonly Item<'GET /devices'>[]) {
-      weight++
-      if (!this.isWanted(device)) continue
-      const states = new Map<string, ServiceView>()
-      for (const { serviceIdentifier: service, properties = {} } of services) {
-        if (!this.scope.services || this.scope.services.has(service)) {
-          const state = ServiceState.of(Object.values(properties as Record<string, Property>), this.#layouts)
-          states.set(service, state)
-          weight += state.size
-        }
-      }
-      this.fleet.setServices(device, states)
-      keys.push(device)
-    }
-    return { keys, weight }
-  }
-
-  apply(event: StreamEvent): void {
-    const device = this.keyOfEvent(event)
-    if (!this.isWanted(device)) return
-    if (event.type === 'DEVICE_DELETE') this.removeDevice(device)
-    else if (event.type === 'DEVICE_ADD') this.fleet.setServices(device, this.fleet.servicesOf(device) ?? new Map())
-    else if (event.type === 'OBJECT_UPDATED') this.#update(event as EventOf<'OBJECT_UPDATED'>)
-  }
-
-  removeDevice(device: string): void {
-    this.fleet.setServices(device, undefined)
-  }
-
-  #update(event: EventOf<'OBJECT_UPDATED'>): void {
+export function deviceList(fleet: Fleet, { depth, devices, services: wanted }: StateScope): ListKind {
+  const layouts = new Layouts()
+  const isWanted = (device: string) => devices?.has(device) ?? true
+  const removeDevice = (device: string) => fleet.setServices(device, undefined)
+  const update = (event: EventOf<'OBJECT_UPDATED'>) => {
     const { deviceIdentifier: device, serviceIdentifier: service, updates, timestamp } = event
-    const { depth, services: wanted } = this.scope
     if (depth === 0 || (wanted && !wanted.has(service))) return
-    const services = this.fleet.servicesOf(device)
+    const services = fleet.servicesOf(device)
     const before = services?.get(service) as ServiceState | undefined
     // At depth 1 properties are unknown. A service that lost its last property stays until the next full read.
     if (depth === 1 && (before || updates.every(({ tag }) => tag === 'removed'))) return
-    const layouts = this.#layouts
     const after = depth === 1 ? ServiceState.of([], layouts) : ServiceState.after(before, updates, timestamp, layouts)
     const changed = new Map(services)
     if (after) changed.set(service, after)
     else changed.delete(service)
-    this.fleet.setServices(device, changed)
+    fleet.setServices(device, changed)
+  }
+  return {
+    ...fleetList(fleet, 'services', removeDevice),
+    route: 'GET /devices',
+    query: { depth },
+    firstLimit: 100,
+    weightPerPage: propertiesPerPage,
+    types: ['OBJECT_UPDATED', 'DEVICE_ADD', 'DEVICE_DELETE'],
+    store(entries) {
+      const keys: string[] = []
+      let weight = 0
+      for (const { deviceIdentifier: device, services = [] } of entries as readonly Item<'GET /devices'>[]) {
+        weight++
+        if (!isWanted(device)) continue
+        const states = new Map<string, ServiceView>()
+        for (const { serviceIdentifier: service, properties = {} } of services) {
+          if (wanted && !wanted.has(service)) continue
+          const state = ServiceState.of(Object.values(properties as Record<string, Property>), layouts)
+          states.set(service, state)
+          weight += state.size
+        }
+        fleet.setServices(device, states)
+        keys.push(device)
+      }
+      return { keys, weight }
+    },
+    apply(event) {
+      const device = deviceOf(event as EventOf<'DEVICE_ADD'>)
+      if (!isWanted(device)) return
+      if (event.type === 'DEVICE_DELETE') removeDevice(device)
+      else if (event.type === 'DEVICE_ADD') fleet.setServices(device, fleet.servicesOf(device) ?? new Map())
+      else if (event.type === 'OBJECT_UPDATED') update(event as EventOf<'OBJECT_UPDATED'>)
+    },
   }
 }
 
 /** Status and metadata of devices, by `GET /meta`. */
-export class MetaList extends FleetList implements ListKind {
-  readonly route = 'GET /meta'
-  readonly query = { depth: 1 }
-  readonly firstLimit = 500
-  readonly weightPerPage = 2_000
-  readonly types = ['META_STATUS_CHANGE', 'META_SET', 'META_DELETE', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
-
-  constructor(fleet: Fleet, scope: StateScope) {
-    super('meta', fleet, scope)
-  }
-
-  store(entries: readonly unknown[]) {
-    const keys: string[] = []
-    for (const { deviceIdentifier: device, ...record } of entries as readonly Item<'GET /meta'>[]) {
-      if (!this.isWanted(device)) continue
-      this.fleet.setMeta(device, { ...neverConnected, ...(record as DeviceMeta) })
-      keys.push(device)
-    }
-    return { keys, weight: entries.length }
-  }
-
-  apply(event: StreamEvent): void {
-    const device = this.keyOfEvent(event)
-    if (!this.isWanted(device)) return
-    const before = this.fleet.metaOf(device) ?? neverConnected
-    this.fleet.setMeta(device, metaAfter(before, event))
-  }
-
-  removeDevice(device: string): void {
-    this.fleet.setMeta(device, undefined)
+export function metaList(fleet: Fleet, { devices }: StateScope): ListKind {
+  const isWanted = (device: string) => devices?.has(device) ?? true
+  return {
+    ...fleetList(fleet, 'meta', (device) => fleet.setMeta(device, undefined)),
+    route: 'GET /meta',
+    query: { depth: 1 },
+    firstLimit: 500,
+    weightPerPage: 2_000,
+    types: ['META_STATUS_CHANGE', 'META_SET', 'META_DELETE', 'DEVICE_ADD', 'DEVICE_DELETE'],
+    store(entries) {
+      const keys: string[] = []
+      for (const { deviceIdentifier: device, ...record } of entries as readonly Item<'GET /meta'>[]) {
+        if (!isWanted(device)) continue
+        fleet.setMeta(device, { ...neverConnected, ...(record as DeviceMeta) })
+        keys.push(device)
+      }
+      return { keys, weight: entries.length }
+    },
+    apply(event) {
+      const device = deviceOf(event as EventOf<'DEVICE_ADD'>)
+      if (isWanted(device)) fleet.setMeta(device, metaAfter(fleet.metaOf(device) ?? neverConnected, event))
+    },
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Platform } from '#client/platform'
 import { Problem, pauseMsAfter } from '#client/problem'
-import { nextOf, type Paged, requestOf } from '#client/requests'
+import { nextOf, type Paged, pagesOf, requestOf } from '#client/requests'
 import type { ListName } from '#client/routes'
-import type { Request } from '#client/transport'
+import type { Exchange, Request } from '#client/transport'
 import type { EventOf, EventType, StreamEvent } from '#model/event'
 
 /** Describes a list of the API that is read once and then kept current by events. */
@@ -33,6 +33,23 @@ export interface ListKind {
   complete(isComplete: boolean): void
 }
 
+/**
+ * The functions that are the same for most lists. `entries`: a map, or a part of the devices of a fleet. `keyOf`: the
+ * key of an entry or of an event.
+ */
+export function commonFunctions(
+  entries: { keys(): Iterable<string>; delete(key: string): void; complete(isComplete: boolean): void },
+  keyOf: (fields: never) => string,
+): Pick<ListKind, 'keyOfEvent' | 'retainOnly' | 'complete'> {
+  return {
+    keyOfEvent: (event) => keyOf(event as never),
+    retainOnly(isListed) {
+      for (const key of [...entries.keys()]) if (!isListed(key)) entries.delete(key)
+    },
+    complete: (isComplete) => entries.complete(isComplete),
+  }
+}
+
 /** The devices of a state that covers only watched devices. */
 export interface WatchedDevices {
   /** The devices with a listener. */
@@ -41,10 +58,10 @@ export interface WatchedDevices {
   has(device: string): boolean
 }
 
-/** Reads the pages of a list, and takes failures. */
+/** Sends the requests of a list, and takes failures. */
 export interface ListReader {
   readonly platform: Platform
-  pages(first: Request, limitOf: () => number | undefined): AsyncIterable<Paged>
+  readonly read: Exchange
   /** Called when the list could not be read. It is read again, unless `isFinal`. */
   failed(problem: Error, isFinal: boolean): void
 }
@@ -189,7 +206,7 @@ export class SyncedList {
 
   async #readPages(round: AbortSignal): Promise<void> {
     const { kind } = this
-    for await (const page of this.#reader.pages(this.#request(round), () => this.#limit)) {
+    for await (const page of pagesOf(this.#request(round), this.#reader.read, () => this.#limit)) {
       if (round.aborted) return
       if (this.readAt === undefined && !this.#acceptFirstPage(page)) throw outdatedPage
       const { keys, weight } = kind.store(page.items)
@@ -219,7 +236,7 @@ export class SyncedList {
       let offset = 0
       const query = { ...kind.query, deviceIdentifier: devices, limit: pageMax }
       const request = requestOf(kind.route, { query, signal })
-      for await (const { items, headers } of this.#reader.pages(request, () => pageMax)) {
+      for await (const { items, headers } of pagesOf(request, this.#reader.read, () => pageMax)) {
         if (signal.aborted) return
         offset = Number(headers.get('stream-offset'))
         if (offset < floor) throw outdatedPage
