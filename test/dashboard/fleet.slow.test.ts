@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { freePort } from '#bench/server-process'
 import { StartedServer } from '#test/blackbox/started-server'
-import { type Boilers, degreesOf } from '#test/dashboard/boilers'
-import { openPages, Visitor } from '#test/dashboard/visitor'
+import { degreesOf } from '#test/dashboard/boilers'
+import { ann, boilers, openPages, server, Visitor } from '#test/dashboard/visitor'
 
 /** The arguments that a shell passes to a command. */
 async function argumentsOf(command: string): Promise<readonly string[]> {
@@ -15,15 +14,9 @@ async function argumentsOf(command: string): Promise<readonly string[]> {
 
 /** The pages of the fleet and of a device in a browser, on a server without authentication. */
 describe('the fleet in a browser', () => {
-  let server: StartedServer
-  let browser: Browser
-  let boilers: Boilers
-  let ann: Visitor
   // The port is outside the range of outgoing connections, so that no connection takes it while the server is down.
   const start = async () => StartedServer.start({ PORT: String(await freePort()) })
-  openPages({ start }, (opened) => {
-    ;({ server, browser, boilers, ann } = opened)
-  })
+  openPages({ start })
 
   const rows = () => ann.page.getByRole('grid', { name: 'Devices' }).getByRole('row')
   const row = (identifier: string) =>
@@ -260,7 +253,7 @@ describe('the fleet in a browser', () => {
   })
 
   test('the fleet can be used on a phone by touch', async () => {
-    const bob = await Visitor.open(browser, server, 'phone')
+    const bob = await Visitor.open('phone')
     // Times are relative to the clock of the server, even if the clock of the browser is slow.
     await bob.page.addInitScript('{ const { now } = Date; Date.now = () => now() - 600_000 }')
     await bob.page.reload()

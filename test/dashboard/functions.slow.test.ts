@@ -1,9 +1,6 @@
-import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import type { Boilers } from '#test/dashboard/boilers'
-import { openPages, Visitor } from '#test/dashboard/visitor'
+import { ann, boilers, openPages, server, Visitor } from '#test/dashboard/visitor'
 
 interface Group {
   readonly resourceIdentifier: string
@@ -24,13 +21,7 @@ function expectOnlyBlockedScripts(visitor: Visitor): void {
 
 /** Functions, templates and groups in a browser. Contract 5.1, 5.4, 5.5. */
 describe('functions in a browser', () => {
-  let server: StartedServer
-  let browser: Browser
-  let boilers: Boilers
-  let ann: Visitor
-  openPages({ boilers: 3 }, (opened) => {
-    ;({ server, browser, boilers, ann } = opened)
-  })
+  openPages({ boilers: 3 })
 
   const openList = (name: string) =>
     ann.page.getByRole('navigation', { name: 'Functions, templates and groups' }).getByRole('link', { name }).click()
@@ -333,7 +324,7 @@ describe('functions in a browser', () => {
   })
 
   test('functions fit a phone', async () => {
-    const phone = await Visitor.open(browser, server, 'phone')
+    const phone = await Visitor.open('phone')
     await phone.goTo('/functions')
     await phone.page.getByRole('link', { name: 'Boiling' }).click()
     await phone.sees('Boiling')

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { StartedServer } from '#test/blackbox/started-server'
-import type { Boilers } from '#test/dashboard/boilers'
-import { openPages, type Visitor } from '#test/dashboard/visitor'
+import { ann, boilers, openPages, server } from '#test/dashboard/visitor'
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
 const now = Date.now()
@@ -15,11 +14,7 @@ const wave = Array.from({ length: 574 }, (_, index) => {
 
 /** Charts in a browser, of values that devices reported over two days. Contract 9. */
 describe('charts in a browser', () => {
-  let server: StartedServer
-  let boilers: Boilers
-  let ann: Visitor
-  openPages({ start: () => StartedServer.start({ HISTORY: 'on' }), boilers: 3 }, async (opened) => {
-    ;({ server, boilers, ann } = opened)
+  openPages({ start: () => StartedServer.start({ HISTORY: 'on' }), boilers: 3 }, async () => {
     await boilers.reportPast('BOILER-001', wave)
     await boilers.reportPast('BOILER-001', [[now - 5 * hour, 'no reading']])
     const colder = wave.map(([at, degrees]) => [at, degrees - 20] as const)

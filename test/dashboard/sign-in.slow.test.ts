@@ -1,9 +1,7 @@
-import type { Browser } from 'playwright-core'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { codeOf } from '#test/access/totp-code'
 import { type Credentials, codeIn, newName, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
-import type { StartedServer } from '#test/blackbox/started-server'
-import { openPages, Visitor } from '#test/dashboard/visitor'
+import { openPages, server, Visitor } from '#test/dashboard/visitor'
 
 /** A script that counts the object URLs of the page. */
 const countingFiles = `{
@@ -22,22 +20,14 @@ const countingFiles = `{
 
 /** Sign-in with DPoP, and the account page of a user, in a browser. §5.2, contract 2. */
 describe('signing in with a browser', () => {
-  let server: StartedServer
-  let browser: Browser
   let admin: SignedInUser
-  let visitor: Visitor | undefined
-  openPages({ start: startWithIdentity }, async (opened) => {
-    ;({ server, browser } = opened)
+  openPages({ start: startWithIdentity }, async () => {
     admin = await SignedInUser.signIn(server)
-  })
-  afterEach(async () => {
-    const last = visitor
-    visitor = undefined
-    await last?.close()
   })
 
   const visit = async () => {
-    visitor = await Visitor.open(browser, server)
+    const visitor = await Visitor.open()
+    onTestFinished(() => visitor.close())
     return visitor
   }
   /** The one-time code of the secret that the page shows. The code is that of `laterMs` from now. */
@@ -54,8 +44,7 @@ describe('signing in with a browser', () => {
     await ann.signIn({ ...root, password: 'a wrong password' })
     await ann.seesRefusal('Name or password is wrong.')
     await ann.isAccessible()
-    await ann.signIn(root)
-    await ann.sees('Fleet')
+    await ann.enter(root)
     await ann.isLive()
     // A reload shows the same page again.
     await ann.goTo('/account')
@@ -89,8 +78,7 @@ describe('signing in with a browser', () => {
 
   test('a page that is opened before the server answers tries again, and shows that a slow request waits', async () => {
     const ann = await visit()
-    await ann.signIn(root)
-    await ann.sees('Fleet')
+    await ann.enter(root)
     let asked = 0
     await ann.page.route('**/iam/me', (route) => {
       asked++
@@ -142,8 +130,7 @@ describe('signing in with a browser', () => {
     const ann = await visit()
     const typed = '{ "hall": 4 }'
     const dialog = ann.page.getByRole('dialog', { name: 'Metadata of PUMP-1' })
-    await ann.signIn(user)
-    await ann.sees('Fleet')
+    await ann.enter(user)
     await ann.goTo('/devices/PUMP-1')
     await ann.button('Change…').click()
     await dialog.getByLabel('Metadata as JSON').fill(typed)
@@ -263,8 +250,7 @@ describe('signing in with a browser', () => {
     const user = await admin.bring(newName('own'), ['operator'])
     const elsewhere = await SignedInUser.signIn(server, user)
     const ann = await visit()
-    await ann.signIn(user)
-    await ann.sees('Fleet')
+    await ann.enter(user)
     await ann.goTo('/account')
     await ann.page.getByRole('table').getByRole('row').nth(2).waitFor()
     await ann.button('End').click()
