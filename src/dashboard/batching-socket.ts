@@ -1,8 +1,6 @@
 import type { Socket, SocketEvent } from '#client/client'
 import type { WorkerMessage, WorkerRequest } from '#dashboard/socket-worker'
 
-type Type = 'open' | 'message' | 'close' | 'error'
-
 /** Close code of a connection that ended without a close frame. RFC 6455 §7.1.5 */
 const abnormalClosure = 1006
 
@@ -14,12 +12,7 @@ const open = new Map<number, BatchingSocket>()
 /** A websocket that delivers messages in batches. It runs in a worker (`socket-worker.ts`). */
 export class BatchingSocket implements Socket {
   readonly #id: number
-  readonly #listeners: Readonly<Record<Type, ((event: SocketEvent) => void)[]>> = {
-    open: [],
-    message: [],
-    close: [],
-    error: [],
-  }
+  readonly #listeners: { readonly type: string; readonly run: (event: SocketEvent) => void }[] = []
 
   constructor(url: string) {
     count += 1
@@ -36,21 +29,14 @@ export class BatchingSocket implements Socket {
     this.#post({ id: this.#id, close: code })
   }
 
-  addEventListener(type: Type, listener: (event: SocketEvent) => void): void {
-    this.#listeners[type].push(listener)
+  addEventListener(type: string, run: (event: SocketEvent) => void): void {
+    this.#listeners.push({ type, run })
   }
 
-  receive(message: WorkerMessage): void {
-    if ('messages' in message) for (const data of message.messages) this.#emit('message', { data })
-    else if ('opened' in message) this.#emit('open', {})
-    else {
-      open.delete(this.#id)
-      this.#emit('close', { code: message.closed })
-    }
-  }
-
-  #emit(type: Type, event: SocketEvent): void {
-    for (const listener of this.#listeners[type]) listener(event)
+  receive({ type, events }: WorkerMessage): void {
+    if (type === 'close') open.delete(this.#id)
+    const listeners = this.#listeners.filter((listener) => listener.type === type)
+    for (const event of events) for (const { run } of listeners) run(event)
   }
 
   #post(request: WorkerRequest): void {
@@ -66,7 +52,7 @@ function startWorker(): Worker {
   started.addEventListener('error', () => {
     started.terminate()
     worker = undefined
-    for (const [id, socket] of [...open]) socket.receive({ id, closed: abnormalClosure })
+    for (const [id, socket] of [...open]) socket.receive({ id, type: 'close', events: [{ code: abnormalClosure }] })
   })
   return started
 }
