@@ -52,17 +52,8 @@ export function apiKeyHolder(apiKey: string): Authority {
  */
 const renewalLeadMs = 15_000
 
-/** Claims of an access token. Contract 2, Tokens. */
-interface TokenClaims {
-  /** The user. */
-  readonly sub?: unknown
-  /** The session of the user. */
-  readonly sid?: unknown
-  /** When the token was issued, in Unix seconds. */
-  readonly iat?: unknown
-  /** When the token expires, in Unix seconds. */
-  readonly exp?: unknown
-}
+/** The claims of an access token: user, session, and the times of issue and expiry in Unix seconds. Contract 2, Tokens. */
+type TokenClaims = { readonly [name in 'sub' | 'sid' | 'iat' | 'exp']?: unknown }
 
 /** Whether an access token is about to expire, by the server's clock; false for a token without times. */
 function isEnding(accessToken: string, now: number): boolean {

@@ -63,7 +63,7 @@ export class Client {
     this.#idempotentSend = idempotentSend(this.#platform, this.#exchange)
     const shared = options.credentials ? undefined : indexedDbStore(base)
     this.#store = options.store ?? shared ?? memoryStore()
-    this.#session = new ObservableValue<Session>({ state: 'unknown', permissions: {} }, this.#platform.nextTurn)
+    this.#session = new ObservableValue<Session>({ state: 'unknown', permissions: {} })
     if (!options.credentials) this.#authority = unauthenticated
   }
 

@@ -66,7 +66,7 @@ export class LiveState implements State {
     const { platform, session } = context
     this.#context = context
     this.#options = options
-    this.connection = new ObservableValue<Connection>({ state: 'connecting', since: context.now() }, platform.nextTurn)
+    this.connection = new ObservableValue<Connection>({ state: 'connecting', since: context.now() })
     this.#fleet = new Fleet(platform.nextFrame)
     const { depth = 2, devices, services } = options
     const named = devices === 'watched' ? [] : devices?.map((device) => device.toUpperCase())

@@ -4,7 +4,7 @@ import { ObservableValue } from '#client/observable'
 
 /** A value of the page that components follow by `useObservable`. */
 export function observable<Value>(value: Value): ObservableValue<Value> {
-  return new ObservableValue(value, (task) => queueMicrotask(task))
+  return new ObservableValue(value)
 }
 
 /** The value; renders again only when it changes. */
