@@ -286,8 +286,7 @@ describe('administration pages', () => {
       await ann.visit(`/administration/${where}`)
       await ann.page.getByRole('tab', { selected: true }).waitFor()
       await until(async () => (await ann.page.locator('.loading').count()) === 0, 'everything to be read')
-      await ann.isAccessible()
-      await ann.fitsAPhone()
+      await ann.isUsable()
     }
     await ann.visit('/administration/roles')
     await ann.button('New role').click()

@@ -41,8 +41,7 @@ describe('charts in a browser', () => {
     await shows('Temperature', '72 °C')
     await ann.reads('Each point is the average of 5 min.')
     await ann.reads(/Temperature had an error: no reading/)
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
   })
 
   test('a reported value appears at the right end', async () => {
@@ -133,8 +132,7 @@ describe('charts in a browser', () => {
     await ann.reads(/Dashed lines show the thresholds of the alarm: 80 °C\./)
     await legend(/^Temperature/).waitFor()
     await chart().scrollIntoViewIfNeeded()
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
   })
 
   test('the list of devices shows the last hour of the visible devices with one query', async () => {
@@ -148,8 +146,7 @@ describe('charts in a browser', () => {
     await line.waitFor({ state: 'attached' })
     expect(queries).toHaveLength(1)
     for (const device of ['BOILER-001', 'BOILER-002', 'BOILER-003']) expect(queries[0]).toContain(device)
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
   })
 
   test('a value has a chart of its last hour', async () => {

@@ -31,8 +31,7 @@ describe('notifications in a browser', () => {
     await ann.sees('Notifications')
     await ann.reads('No subscriptions')
     await ann.reads('No functions to subscribe to')
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
   })
 
   test('a user subscribes to a function by mail, in a locale', async () => {

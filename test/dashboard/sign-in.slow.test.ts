@@ -39,8 +39,7 @@ describe('signing in with a browser', () => {
   test('a user signs in, and not with a wrong password; the session survives a reload and ends with signing out', async () => {
     const ann = await visit()
     await ann.sees('Sign in')
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
     await ann.signIn({ ...root, password: 'a wrong password' })
     await ann.seesRefusal('Name or password is wrong.')
     await ann.isAccessible()
@@ -141,8 +140,7 @@ describe('signing in with a browser', () => {
     // The page behind the sign-in is not visible and not reachable, and Escape does not close the sign-in.
     for (let press = 0; press < 3; press++) await ann.page.keyboard.press('Escape')
     expect([await dialog.isVisible(), await ann.page.getByText('PUMP-1').first().isVisible()]).toEqual([false, false])
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
     await ann.signIn(user)
     await ann.sees('PUMP-1')
     await ann.isLive()

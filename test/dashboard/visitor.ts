@@ -181,6 +181,12 @@ export class Visitor {
     return this.page.getByRole('button', { name, exact: typeof name === 'string' })
   }
 
+  /** Expects that the page is accessible, and fits a phone. */
+  async isUsable(): Promise<void> {
+    await this.isAccessible()
+    await this.fitsAPhone()
+  }
+
   /** Expects no violation of WCAG 2.1 A and AA and of the best practices of axe, in light and in dark mode. */
   async isAccessible(): Promise<void> {
     // The script goes through the debugger, because the policy of the page blocks foreign scripts.
