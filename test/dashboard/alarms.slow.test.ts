@@ -1,14 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import type { Item } from '#client/client'
 import { until } from '#test/blackbox/until'
 import { ann, boilers, openPages, server, Visitor } from '#test/dashboard/visitor'
 
-interface Alarm {
-  readonly name: string
-  readonly condition: object
-  readonly forSeconds: number
-  readonly devices?: readonly string[]
-  readonly resourceIdentifier: string
-}
+type Alarm = Item<'GET /alarms'>
 
 /** Alarms are created, followed, changed and deleted in a browser. Contract 5.3. */
 describe('alarms in a browser', () => {

@@ -1,13 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { Answer } from '#client/client'
 import { until } from '#test/blackbox/until'
 import { ann, boilers, openPages, server, Visitor } from '#test/dashboard/visitor'
-
-interface Fn {
-  readonly name: string
-  readonly enabled: boolean
-  readonly binding: object
-  readonly graph: { readonly nodes: readonly object[]; readonly edges: readonly object[] }
-}
 
 /** Expects no errors except those of Chromium about blocked scripts of a template. */
 function expectOnlyBlockedScripts(visitor: Visitor): void {
@@ -27,7 +21,7 @@ describe('functions in a browser', () => {
       .locator(`${where} .graph`)
       .first()
       .getByRole('button', { name: new RegExp(`^${id}, `) })
-  const functions = async () => (await server.get('/functions')).json as readonly Fn[]
+  const functions = async () => (await server.get('/functions')).json as Answer<'GET /functions'>
 
   test('an empty list explains functions', async () => {
     await ann.goTo('/functions')
