@@ -2,7 +2,7 @@ import { LiveMap, type Scheduler } from '#client/observable'
 import type { Item } from '#client/routes'
 import { Layouts, ServiceState } from '#client/service-state'
 import type { DeviceView, ServiceView } from '#client/state'
-import { commonFunctions, type ListKind } from '#client/synced-list'
+import type { Entries, ListKind } from '#client/synced-list'
 import type { EventOf, StreamEvent } from '#model/event'
 import type { DeviceStatus } from '#model/meta'
 import { deviceIdentifierOf } from '#model/name-forms'
@@ -48,11 +48,27 @@ function fleetDevice(
   }
 }
 
+type Services = ReadonlyMap<string, ServiceView>
+
+/** A part of each device of a fleet, from one list. Undefined: the list does not contain the device. */
+interface FleetPart<Value> extends Entries {
+  get(device: string): Value | undefined
+  set(device: string, value: Value): void
+}
+
 /** Devices, combined from the lists of devices and of metadata. */
 export class Fleet {
   readonly devices: LiveMap<string, DeviceView>
-  /** Lists that are not complete. */
-  readonly #missing = new Set<'services' | 'meta'>()
+  /** Parts that are not complete. */
+  readonly #missing = new Set<object>()
+  readonly services = this.#part<Services>(
+    (known) => (known?.isListed ? known.services : undefined),
+    (device, services) => this.#set(device, services, this.meta.get(device)),
+  )
+  readonly meta = this.#part<DeviceMeta>(
+    (known) => (known?.status === undefined ? undefined : (known as DeviceMeta)),
+    (device, meta) => this.#set(device, this.services.get(device), meta),
+  )
 
   constructor(schedule: Scheduler) {
     this.devices = new LiveMap(schedule)
@@ -68,36 +84,25 @@ export class Fleet {
     return [...this.devices.watched()].filter((device) => deviceIdentifierOf(device) === device)
   }
 
-  /** The services of a device by identifier. Undefined: the list of devices does not contain the device. */
-  servicesOf(device: string): ReadonlyMap<string, ServiceView> | undefined {
-    const known = this.#known(device)
-    return known?.isListed ? known.services : undefined
+  #part<Value>(
+    partOf: (known: FleetDevice | undefined) => Value | undefined,
+    set: (device: string, value: Value | undefined) => void,
+  ): FleetPart<Value> {
+    const get = (device: string) => partOf(this.devices.get(device) as FleetDevice | undefined)
+    return {
+      get,
+      set,
+      keys: () => this.devices.keys(),
+      delete: (device) => get(device) && set(device, undefined),
+      complete: (isComplete) => {
+        if (isComplete) this.#missing.delete(set)
+        else this.#missing.add(set)
+        this.devices.complete(this.#missing.size === 0)
+      },
+    }
   }
 
-  setServices(device: string, services: ReadonlyMap<string, ServiceView> | undefined): void {
-    if (services || this.#known(device)?.isListed) this.#set(device, services, this.metaOf(device))
-  }
-
-  metaOf(device: string): DeviceMeta | undefined {
-    const known = this.#known(device)
-    return known?.status === undefined ? undefined : (known as DeviceMeta)
-  }
-
-  setMeta(device: string, meta: DeviceMeta | undefined): void {
-    if (meta || this.metaOf(device)) this.#set(device, this.servicesOf(device), meta)
-  }
-
-  complete(list: 'services' | 'meta', isComplete: boolean): void {
-    if (isComplete) this.#missing.delete(list)
-    else this.#missing.add(list)
-    this.devices.complete(this.#missing.size === 0)
-  }
-
-  #known(device: string): FleetDevice | undefined {
-    return this.devices.get(device) as FleetDevice | undefined
-  }
-
-  #set(device: string, services: ReadonlyMap<string, ServiceView> | undefined, meta: DeviceMeta | undefined): void {
+  #set(device: string, services: Services | undefined, meta: DeviceMeta | undefined): void {
     if (!services && !meta) this.devices.delete(device)
     else this.devices.set(device, fleetDevice(device, services, meta))
   }
@@ -114,29 +119,18 @@ interface StateScope {
 /** A page of this size takes the server and the client a few milliseconds. */
 const propertiesPerPage = 4_000
 
-/** The functions that both lists of a fleet have. */
-function fleetList(fleet: Fleet, part: 'services' | 'meta', removeDevice: (device: string) => void) {
-  const entries = {
-    keys: () => fleet.devices.keys(),
-    delete: removeDevice,
-    complete: (isComplete: boolean) => fleet.complete(part, isComplete),
-  }
-  return { ...commonFunctions(entries, deviceOf), removeDevice }
-}
-
-function deviceOf(fields: { readonly deviceIdentifier: string }): string {
-  return fields.deviceIdentifier
+function deviceOf(event: StreamEvent): string {
+  return (event as EventOf<'DEVICE_ADD'>).deviceIdentifier
 }
 
 /** Devices with their services, by `GET /devices`. */
 export function deviceList(fleet: Fleet, { depth, devices, services: wanted }: StateScope): ListKind {
   const layouts = new Layouts()
   const isWanted = (device: string) => devices?.has(device) ?? true
-  const removeDevice = (device: string) => fleet.setServices(device, undefined)
   const update = (event: EventOf<'OBJECT_UPDATED'>) => {
     const { deviceIdentifier: device, serviceIdentifier: service, updates, timestamp } = event
     if (depth === 0 || (wanted && !wanted.has(service))) return
-    const services = fleet.servicesOf(device)
+    const services = fleet.services.get(device)
     const before = services?.get(service) as ServiceState | undefined
     // At depth 1 properties are unknown. A service that lost its last property stays until the next full read.
     if (depth === 1 && (before || updates.every(({ tag }) => tag === 'removed'))) return
@@ -144,10 +138,12 @@ export function deviceList(fleet: Fleet, { depth, devices, services: wanted }: S
     const changed = new Map(services)
     if (after) changed.set(service, after)
     else changed.delete(service)
-    fleet.setServices(device, changed)
+    fleet.services.set(device, changed)
   }
   return {
-    ...fleetList(fleet, 'services', removeDevice),
+    entries: fleet.services,
+    keyOfEvent: deviceOf,
+    removeDevice: fleet.services.delete,
     route: 'GET /devices',
     query: { depth },
     firstLimit: 100,
@@ -166,16 +162,16 @@ export function deviceList(fleet: Fleet, { depth, devices, services: wanted }: S
           states.set(service, state)
           weight += state.size
         }
-        fleet.setServices(device, states)
+        fleet.services.set(device, states)
         keys.push(device)
       }
       return { keys, weight }
     },
     apply(event) {
-      const device = deviceOf(event as EventOf<'DEVICE_ADD'>)
+      const device = deviceOf(event)
       if (!isWanted(device)) return
-      if (event.type === 'DEVICE_DELETE') removeDevice(device)
-      else if (event.type === 'DEVICE_ADD') fleet.setServices(device, fleet.servicesOf(device) ?? new Map())
+      if (event.type === 'DEVICE_DELETE') fleet.services.delete(device)
+      else if (event.type === 'DEVICE_ADD') fleet.services.set(device, fleet.services.get(device) ?? new Map())
       else if (event.type === 'OBJECT_UPDATED') update(event as EventOf<'OBJECT_UPDATED'>)
     },
   }
@@ -185,7 +181,9 @@ export function deviceList(fleet: Fleet, { depth, devices, services: wanted }: S
 export function metaList(fleet: Fleet, { devices }: StateScope): ListKind {
   const isWanted = (device: string) => devices?.has(device) ?? true
   return {
-    ...fleetList(fleet, 'meta', (device) => fleet.setMeta(device, undefined)),
+    entries: fleet.meta,
+    keyOfEvent: deviceOf,
+    removeDevice: fleet.meta.delete,
     route: 'GET /meta',
     query: { depth: 1 },
     firstLimit: 500,
@@ -195,21 +193,22 @@ export function metaList(fleet: Fleet, { devices }: StateScope): ListKind {
       const keys: string[] = []
       for (const { deviceIdentifier: device, ...record } of entries as readonly Item<'GET /meta'>[]) {
         if (!isWanted(device)) continue
-        fleet.setMeta(device, { ...neverConnected, ...(record as DeviceMeta) })
+        fleet.meta.set(device, { ...neverConnected, ...(record as DeviceMeta) })
         keys.push(device)
       }
       return { keys, weight: entries.length }
     },
     apply(event) {
-      const device = deviceOf(event as EventOf<'DEVICE_ADD'>)
-      if (isWanted(device)) fleet.setMeta(device, metaAfter(fleet.metaOf(device) ?? neverConnected, event))
+      const device = deviceOf(event)
+      if (!isWanted(device)) return
+      if (event.type === 'DEVICE_DELETE') fleet.meta.delete(device)
+      else fleet.meta.set(device, metaAfter(fleet.meta.get(device) ?? neverConnected, event))
     },
   }
 }
 
-/** The metadata after an event of the device. Undefined: the event deleted the device. */
-function metaAfter(before: DeviceMeta, event: StreamEvent): DeviceMeta | undefined {
-  if (event.type === 'DEVICE_DELETE') return undefined
+/** The metadata after an event of the device. */
+function metaAfter(before: DeviceMeta, event: StreamEvent): DeviceMeta {
   if (event.type === 'META_STATUS_CHANGE') {
     const { status, lastMessage, lastConnect, numConnects } = event as EventOf<'META_STATUS_CHANGE'>
     return { status, lastMessage, lastConnect, numConnects, meta: before.meta }

@@ -1,20 +1,21 @@
 import type { LiveMap } from '#client/observable'
 import type { Item } from '#client/routes'
 import { type AlarmStatus, alarmKey, type FirmwareView, type Schema, type Subscription } from '#client/state'
-import { commonFunctions, type ListKind } from '#client/synced-list'
+import type { ListKind } from '#client/synced-list'
 import type { Severity } from '#model/alarm'
-import type { EventOf, EventType } from '#model/event'
+import type { EventOf, EventType, StreamEvent } from '#model/event'
 import type { FirmwareEntry, UpdateEntry } from '#model/firmware'
 
-/** The functions of a list that is kept in one map. The map holds `valueIn` of each entry, if it is defined. */
+/** The fields of a list that is kept in one map. The map holds `valueIn` of each entry, if it is defined. */
 function mapList<Value, Entry = Value>(
   map: LiveMap<string, Value>,
   keyOf: (fields: Entry) => string,
   valueIn: (entry: Entry) => Value | undefined,
 ) {
   return {
-    ...commonFunctions(map, keyOf),
+    entries: map,
     query: {},
+    keyOfEvent: (event: StreamEvent) => keyOf(event as unknown as Entry),
     store(entries: readonly unknown[]) {
       const keys = (entries as readonly Entry[]).map((entry) => {
         const value = valueIn(entry)

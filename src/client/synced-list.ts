@@ -15,6 +15,7 @@ export interface ListKind {
    */
   readonly firstLimit?: number | undefined
   readonly weightPerPage?: number
+  readonly entries: Entries
   /** The events that change the list. */
   readonly types: readonly EventType[]
   /**
@@ -24,30 +25,17 @@ export interface ListKind {
   keyOfEvent(event: StreamEvent): string
   /** Stores entries, which replace what was known of them. Returns their keys and their total weight. */
   store(entries: readonly unknown[]): { readonly keys: readonly string[]; readonly weight: number }
-  /** Removes the entries that were not in the list, after the whole list was read. */
-  retainOnly(isListed: (key: string) => boolean): void
   apply(event: StreamEvent): void
   /** Removes a device that was deleted. Absent for lists that are not about devices. */
   removeDevice?(device: string): void
-  /** True when the whole list is read and all events are applied, false when it may no longer be correct. */
-  complete(isComplete: boolean): void
 }
 
-/**
- * The functions that are the same for most lists. `entries`: a map, or a part of the devices of a fleet. `keyOf`: the
- * key of an entry or of an event.
- */
-export function commonFunctions(
-  entries: { keys(): Iterable<string>; delete(key: string): void; complete(isComplete: boolean): void },
-  keyOf: (fields: never) => string,
-): Pick<ListKind, 'keyOfEvent' | 'retainOnly' | 'complete'> {
-  return {
-    keyOfEvent: (event) => keyOf(event as never),
-    retainOnly(isListed) {
-      for (const key of [...entries.keys()]) if (!isListed(key)) entries.delete(key)
-    },
-    complete: (isComplete) => entries.complete(isComplete),
-  }
+/** The entries of a list, by key: a map, or a part of the devices of a fleet. */
+export interface Entries {
+  keys(): Iterable<string>
+  delete(key: string): void
+  /** True when the whole list is read and all events are applied, false when it may no longer be correct. */
+  complete(isComplete: boolean): void
 }
 
 /** The devices of a state that covers only watched devices. */
@@ -127,7 +115,7 @@ export class SyncedList {
     if (this.#state !== 'synced' || this.#unread().length === 0) return
     if (this.#watched) {
       this.#state = 'reading'
-      this.kind.complete(false)
+      this.kind.entries.complete(false)
     }
     this.#readingDevices ??= this.#read(this.#round.signal, true)
     return this.#readingDevices
@@ -149,7 +137,7 @@ export class SyncedList {
     this.#waiting = new Map()
     this.#again.clear()
     this.#readingDevices = undefined
-    this.kind.complete(false)
+    this.kind.entries.complete(false)
   }
 
   received(event: StreamEvent): void {
@@ -286,7 +274,8 @@ export class SyncedList {
   async #finish(round: AbortSignal, removesOthers: boolean, state: 'synced' | 'refused' = 'synced'): Promise<void> {
     if (round.aborted) return
     const { platform } = this.#reader
-    if (removesOthers) this.kind.retainOnly((key) => this.#seen.has(key))
+    const { entries } = this.kind
+    for (const key of removesOthers ? [...entries.keys()] : []) if (!this.#seen.has(key)) entries.delete(key)
     // The events that are left concern devices that are not watched any more.
     if (this.#watched) this.#waiting.clear()
     let applied = 0
@@ -300,7 +289,7 @@ export class SyncedList {
     this.#next = undefined
     if (!this.#watched) this.#seen = new Set()
     this.#readingDevices = undefined
-    this.kind.complete(true)
+    entries.complete(true)
     for (const resolve of this.#waiters.splice(0)) resolve()
     void this.readDevices()
   }
