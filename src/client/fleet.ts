@@ -1,6 +1,6 @@
 import { LiveMap, type Scheduler } from '#client/observable'
 import type { Item } from '#client/routes'
-import { Layouts, ServiceState } from '#client/service-state'
+import { ServiceState, sharedLayouts } from '#client/service-state'
 import type { DeviceView, ServiceView } from '#client/state'
 import type { Entries, ListKind } from '#client/synced-list'
 import type { EventOf, StreamEvent } from '#model/event'
@@ -125,7 +125,7 @@ function deviceOf(event: StreamEvent): string {
 
 /** Devices with their services, by `GET /devices`. */
 export function deviceList(fleet: Fleet, { depth, devices, services: wanted }: StateScope): ListKind {
-  const layouts = new Layouts()
+  const layouts = sharedLayouts()
   const isWanted = (device: string) => devices?.has(device) ?? true
   const update = (event: EventOf<'OBJECT_UPDATED'>) => {
     const { deviceIdentifier: device, serviceIdentifier: service, updates, timestamp } = event
