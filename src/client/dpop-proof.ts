@@ -26,9 +26,7 @@ export async function makeKeys(): Promise<KeyPair> {
 /** A DPoP proof JWT. */
 export async function proofOf(keys: KeyPair, request: ProvenRequest): Promise<string> {
   const { method, url, at, id, nonce, accessToken } = request
-  // Only the public parts, RFC 9449 §4.2.
-  const { kty, crv, x, y } = await subtle().exportKey('jwk', keys.publicKey)
-  const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } }
+  const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: await publicKeyOf(keys) }
   const claims = {
     jti: id,
     htm: method,
@@ -39,6 +37,20 @@ export async function proofOf(keys: KeyPair, request: ProvenRequest): Promise<st
   }
   const text = `${base64url(utf8(JSON.stringify(header)))}.${base64url(utf8(JSON.stringify(claims)))}`
   return `${text}.${base64url(await subtle().sign(signature, keys.privateKey, utf8(text)))}`
+}
+
+const publicKeys = new WeakMap<KeyPair, Promise<object>>()
+
+/** Only the public parts, RFC 9449 §4.2. */
+function publicKeyOf(keys: KeyPair): Promise<object> {
+  let key = publicKeys.get(keys)
+  if (!key) {
+    key = subtle()
+      .exportKey('jwk', keys.publicKey)
+      .then(({ kty, crv, x, y }) => ({ kty, crv, x, y }))
+    publicKeys.set(keys, key)
+  }
+  return key
 }
 
 /** @throws Error on pages that were loaded by http from another machine: browsers disable WebCrypto there. */

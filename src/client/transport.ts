@@ -171,20 +171,35 @@ function proofError({ status, body }: RawAnswer): string | undefined {
   return status === 401 && error === 'iat outside tolerance' ? error : undefined
 }
 
-/** Reads the body. Each byte extends the deadline. */
-async function bodyOf({ body, headers }: Response, deadline: Deadline): Promise<unknown> {
-  const reported = new TransformStream<Uint8Array, Uint8Array>({
-    transform(bytes, controller) {
-      deadline.extend()
-      controller.enqueue(bytes)
-    },
-  })
-  const bytes = new Uint8Array(await new Response(body?.pipeThrough(reported)).arrayBuffer())
-  if (bytes.length === 0) return undefined
-  const type = headers.get('content-type') ?? ''
+async function bodyOf(response: Response, deadline: Deadline): Promise<unknown> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  const reader = response.body?.getReader()
+  while (reader) {
+    const { done, value } = await reader.read()
+    if (done) break
+    deadline.extend()
+    parts.push(value)
+    length += value.byteLength
+  }
+  if (length === 0) return undefined
+  const bytes = joined(parts, length)
+  const type = response.headers.get('content-type') ?? ''
   if (!/^(text\/|application\/([\w.-]+\+)?json)/i.test(type)) return bytes
   const text = new TextDecoder().decode(bytes)
   return /json/i.test(type) ? JSON.parse(text) : text
+}
+
+function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+  const [first] = parts
+  if (first && parts.length === 1) return first
+  const whole = new Uint8Array(length)
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.byteLength
+  }
+  return whole
 }
 
 /** Aborts a request. */

@@ -1,6 +1,8 @@
 import type { Socket, SocketEvent } from '#client/client'
 import type { WorkerMessage, WorkerRequest } from '#dashboard/socket-worker'
 
+type Type = 'open' | 'message' | 'close' | 'error'
+
 /** Close code of a connection that ended without a close frame. RFC 6455 §7.1.5 */
 const abnormalClosure = 1006
 
@@ -12,7 +14,12 @@ const open = new Map<number, BatchingSocket>()
 /** A websocket that delivers messages in batches. It runs in a worker (`socket-worker.ts`). */
 export class BatchingSocket implements Socket {
   readonly #id: number
-  readonly #listeners: { readonly type: string; readonly run: (event: SocketEvent) => void }[] = []
+  readonly #listeners: Readonly<Record<Type, ((event: SocketEvent) => void)[]>> = {
+    open: [],
+    message: [],
+    close: [],
+    error: [],
+  }
 
   constructor(url: string) {
     count += 1
@@ -29,14 +36,21 @@ export class BatchingSocket implements Socket {
     this.#post({ id: this.#id, close: code })
   }
 
-  addEventListener(type: string, run: (event: SocketEvent) => void): void {
-    this.#listeners.push({ type, run })
+  addEventListener(type: Type, listener: (event: SocketEvent) => void): void {
+    this.#listeners[type].push(listener)
   }
 
-  receive({ type, events }: WorkerMessage): void {
-    if (type === 'close') open.delete(this.#id)
-    const listeners = this.#listeners.filter((listener) => listener.type === type)
-    for (const event of events) for (const { run } of listeners) run(event)
+  receive(message: WorkerMessage): void {
+    if ('messages' in message) for (const data of message.messages) this.#emit('message', { data })
+    else if ('opened' in message) this.#emit('open', {})
+    else {
+      open.delete(this.#id)
+      this.#emit('close', { code: message.closed })
+    }
+  }
+
+  #emit(type: Type, event: SocketEvent): void {
+    for (const listener of this.#listeners[type]) listener(event)
   }
 
   #post(request: WorkerRequest): void {
@@ -52,7 +66,7 @@ function startWorker(): Worker {
   started.addEventListener('error', () => {
     started.terminate()
     worker = undefined
-    for (const [id, socket] of [...open]) socket.receive({ id, type: 'close', events: [{ code: abnormalClosure }] })
+    for (const [id, socket] of [...open]) socket.receive({ id, closed: abnormalClosure })
   })
   return started
 }

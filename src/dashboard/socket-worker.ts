@@ -1,4 +1,3 @@
-import type { SocketEvent } from '#client/client'
 import { delayed } from '#dashboard/timers'
 
 /**
@@ -12,12 +11,11 @@ export type WorkerRequest =
   | { readonly id: number; readonly send: string }
   | { readonly id: number; readonly close: number }
 
-/** Events of a socket, for the page: one, or the new messages in order. */
-export interface WorkerMessage {
-  readonly id: number
-  readonly type: 'open' | 'message' | 'close'
-  readonly events: readonly SocketEvent[]
-}
+/** Messages to the page. `messages`: the new ones in order. */
+export type WorkerMessage =
+  | { readonly id: number; readonly opened: true }
+  | { readonly id: number; readonly messages: readonly string[] }
+  | { readonly id: number; readonly closed: number }
 
 /** The worker globals that are used: the page's type library declares another `postMessage`. */
 interface Page {
@@ -40,21 +38,21 @@ page.addEventListener('message', ({ data }) => {
 function open(id: number, url: string): void {
   const socket = new WebSocket(url)
   sockets.set(id, socket)
-  let messages: SocketEvent[] = []
+  let messages: string[] = []
   const flush = () => {
-    if (messages.length > 0) page.postMessage({ id, type: 'message', events: messages })
+    if (messages.length > 0) page.postMessage({ id, messages })
     messages = []
   }
   const flushing = delayed(batchMs, flush)
-  socket.addEventListener('open', () => page.postMessage({ id, type: 'open', events: [{}] }))
+  socket.addEventListener('open', () => page.postMessage({ id, opened: true }))
   socket.addEventListener('message', ({ data }) => {
-    messages.push({ data: String(data) })
+    messages.push(String(data))
     flushing.start()
   })
   socket.addEventListener('close', ({ code }) => {
     flushing.cancel()
     flush()
     sockets.delete(id)
-    page.postMessage({ id, type: 'close', events: [{ code }] })
+    page.postMessage({ id, closed: code })
   })
 }

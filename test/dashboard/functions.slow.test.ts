@@ -182,19 +182,45 @@ describe('functions in a browser', () => {
     })
   })
 
-  test('a template that another user has changed meanwhile is not overwritten', async () => {
-    await ann.visit('/functions/templates/too-hot')
-    await ann.field('Subject').fill('Mine')
-    const body = { locales: { en: { subject: 'Theirs', text: 'Theirs' } } }
-    expect((await server.ask('/templates/too-hot', { method: 'PUT', body })).status).toBe(200)
+  test('a concurrent change of another user is shown before it can be overwritten', async () => {
+    const idOf = (resource: { readonly resourceIdentifier: string } | undefined) =>
+      resource?.resourceIdentifier.split(':')[1]
+    const [fn] = await functions()
+    const [group] = (await server.get('/groups')).json as Answer<'GET /groups'>
+    const words = { subject: 'Theirs', text: 'Theirs' }
+    const pages = [
+      { path: `/functions/${idOf(fn)}`, kind: 'function', field: 'Name', method: 'PATCH', body: { enabled: false } },
+      { path: `/groups/${idOf(group)}`, kind: 'group', field: 'Name', method: 'PATCH', body: { name: 'Theirs' } },
+      {
+        path: '/templates/too-hot',
+        kind: 'template',
+        field: 'Subject',
+        method: 'PUT',
+        body: { locales: { en: words } },
+      },
+    ]
+    for (const { path, kind, field, method, body } of pages) {
+      // Without a reload, a pending read could show the other change before the form is sent.
+      await ann.visit(kind === 'function' ? path : `/functions${path}`)
+      const before = await ann.field(field).inputValue()
+      await ann.field(field).fill('Mine')
+      expect((await server.ask(path, { method, body })).status).toBe(200)
+      await ann.button('Save').click()
+      await ann.page
+        .getByRole('alert')
+        .filter({ hasText: `Another user changed this ${kind} meanwhile` })
+        .waitFor()
+      await ann.button('Load the current version').click()
+      expect(await ann.field(field).inputValue()).toBe(kind === 'function' ? before : 'Theirs')
+    }
+    await ann.visit(`/functions/${idOf(fn)}`)
+    expect(await ann.field('Enabled').isChecked()).toBe(false)
+    await ann.field('Enabled').check()
     await ann.button('Save').click()
-    await ann.page.getByRole('alert').getByText('Another user changed this template meanwhile').waitFor()
-    await ann.button('Load the current version').click()
-    expect(await ann.field('Subject').inputValue()).toBe('Theirs')
+    await ann.reads('Heat is saved')
+    expect((await server.ask(`/groups/${idOf(group)}`, { method: 'PATCH', body: { name: 'Cellar' } })).status).toBe(200)
     // The preview showed the old template, which contains a script.
     expectOnlyBlockedScripts(ann)
-    await ann.visit('/functions')
-    await ann.page.getByRole('link', { name: 'Heat' }).click()
   })
 
   test('a keyboard user moves from the graph to a step, and adds and removes a step', async () => {

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useReducer, useRef } from 'preact/hooks'
 import type { Observable, ObservableMap } from '#client/client'
 import { ObservableValue } from '#client/observable'
 
@@ -7,16 +7,21 @@ export function observable<Value>(value: Value): ObservableValue<Value> {
   return new ObservableValue(value)
 }
 
-/** The value; renders again only when it changes. */
+/** The value; renders again only when it differs from the one on the page. */
 export function useObservable<Value>(observable: Observable<Value>): Value {
-  const [, setValue] = useState(() => observable.value)
+  const [, render] = useReducer((count: number, _: undefined) => count + 1, 0)
+  const { value } = observable
+  const shown = useRef(value)
+  shown.current = value
   useEffect(() => {
-    const update = () => setValue(() => observable.value)
+    const update = () => {
+      if (observable.value !== shown.current) render(undefined)
+    }
     // The value may have changed between the rendering and this effect.
     update()
     return observable.subscribe(update)
   }, [observable])
-  return observable.value
+  return value
 }
 
 /** The value of one key; renders again only when this value changes. */

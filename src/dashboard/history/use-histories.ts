@@ -1,19 +1,21 @@
-import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useState } from 'preact/hooks'
 import type { DeviceHistory, History } from '#client/client'
 import { statusOf } from '#dashboard/components/problem-text'
-import { type CallState, useCall } from '#dashboard/components/use-call'
 import type { HistorySeries } from '#dashboard/history/chart-data'
 import { type ChartSeries, seriesByService, seriesKey } from '#dashboard/history/chart-series'
 import { edgesOf, type Span } from '#dashboard/history/span'
 import { client, liveState } from '#dashboard/session'
 import { runAfter } from '#dashboard/timers'
 
-export interface Histories extends Omit<CallState<unknown>, 'value'> {
+export interface Histories {
   /** By key of the series. While another span is being read, these are still the series of the previous span. */
   readonly series: ReadonlyMap<string, HistorySeries>
   readonly gaps: readonly History['gaps'][]
   /** The largest interval of the histories; undefined until a history is read. */
   readonly intervalMs: number | undefined
+  readonly isLoading: boolean
+  readonly problem: unknown
+  readonly refresh: () => void
 }
 
 interface ServiceAnswer {
@@ -31,29 +33,43 @@ const behindMs = 5_000
  * Reads the histories of all series, with one request for each service. Keeps histories current if the span ends now.
  */
 export function useHistories(series: readonly ChartSeries[], span: Span): Histories {
-  const asked = JSON.stringify([series.map(seriesKey), span])
-  const { value, problem, isLoading, refresh } = useCall(
-    () => Promise.all(seriesByService(series).map(async (group) => ({ group, history: await read(group, span) }))),
-    [asked],
-  )
   const [answers, setAnswers] = useState<readonly ServiceAnswer[]>([])
-  // A layout effect, so that the page never shows the previous series as those of another span.
-  useLayoutEffect(() => {
-    if (!value) return undefined
-    setAnswers(value)
-    if (!('lastMs' in span)) return undefined
-    const ends = value.map(({ group, history }) =>
+  const [problem, setProblem] = useState<unknown>()
+  const [isLoading, setLoading] = useState(true)
+  const [attempt, setAttempt] = useState(0)
+  const refresh = useCallback(() => setAttempt((count) => count + 1), [])
+  const asked = JSON.stringify([series.map(seriesKey), span])
+
+  useEffect(() => {
+    const ends: (() => void)[] = []
+    let isOver = false
+    const follow = (group: readonly ChartSeries[], history: DeviceHistory, lastMs: number) =>
       history.live((changed) => {
         setAnswers((before) => before.map((each) => (each.group === group ? { group, history: changed } : each)))
         // When the window has moved by its whole length, reads again, to drop the points before the window.
-        if (client.now() - changed.from > 2 * span.lastMs) refresh()
-      }),
+        if (client.now() - changed.from > 2 * lastMs) refresh()
+      })
+    setLoading(true)
+    Promise.all(seriesByService(series).map(async (group) => ({ group, history: await read(group, span) }))).then(
+      (all) => {
+        if (isOver) return
+        setAnswers(all)
+        setProblem(undefined)
+        setLoading(false)
+        if ('lastMs' in span) for (const { group, history } of all) ends.push(follow(group, history, span.lastMs))
+      },
+      (failure: unknown) => {
+        if (isOver) return
+        setProblem(failure)
+        setLoading(false)
+        if (isBehind(failure)) ends.push(runAfter(behindMs, refresh))
+      },
     )
     return () => {
+      isOver = true
       for (const end of ends) end()
     }
-  }, [value])
-  useEffect(() => (isBehind(problem) ? runAfter(behindMs, refresh) : undefined), [problem])
+  }, [asked, attempt])
 
   return {
     series: new Map(answers.flatMap(seriesIn)),
