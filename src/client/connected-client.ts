@@ -1,18 +1,19 @@
 import {
   type Authority,
   apiKeyHolder,
-  BasicSession,
-  DpopSession,
+  basicSession,
+  dpopSession,
   type Login,
   logIn,
+  sharing,
   unauthenticated,
 } from '#client/authority'
 import { LiveState } from '#client/live-state'
 import { type Observable, ObservableValue } from '#client/observable'
-import type { ConnectOptions, Credentials, KeyPair, SessionStore } from '#client/options'
+import type { ConnectOptions, Credentials, KeyPair, SessionStore, StoredSession } from '#client/options'
 import { ownOrigin, type Platform, platformOf } from '#client/platform'
 import { Problem } from '#client/problem'
-import { type AnyCall, IdempotentSend, pagesOf, rememberTag, requestOf } from '#client/requests'
+import { type AnyCall, idempotentSend, pagesOf, rememberTag, requestOf } from '#client/requests'
 import type { Answer, CallArguments, Item, ListName, RouteName, WholeAnswer } from '#client/routes'
 import {
   type Confirmation,
@@ -22,9 +23,9 @@ import {
   type SignIn,
   type SignInOutcome,
 } from '#client/session'
-import { indexedDbStore, MemoryStore, type TokenPair } from '#client/session-store'
+import { indexedDbStore, memoryStore, type TokenPair } from '#client/session-store'
 import type { State, StateOptions } from '#client/state'
-import { isReplayable, type RawAnswer, type Request, Transport } from '#client/transport'
+import { type Exchange, isReplayable, problemOf, type RawAnswer, Transport } from '#client/transport'
 
 /** A sign-in that waits for its second factor. */
 interface PendingSignIn {
@@ -43,14 +44,12 @@ export class Client {
   readonly #options: ConnectOptions
   readonly #platform: Platform
   readonly #transport: Transport
-  readonly #idempotentSend: IdempotentSend
+  readonly #idempotentSend: Exchange
   readonly #store: SessionStore
   readonly #session: ObservableValue<Session>
   readonly #states = new Set<LiveState>()
   /** Undefined: the next request must first sign in with `credentials`. */
   #authority: Authority | undefined
-  #credentialSignIn: Promise<Authority> | undefined
-  #restoration: Promise<Session> | undefined
   #pendingSignIn: PendingSignIn | undefined
 
   constructor(options: ConnectOptions) {
@@ -61,10 +60,10 @@ export class Client {
     this.#options = options
     this.#platform = platformOf(options)
     this.#transport = new Transport(base, this.#platform)
-    this.#idempotentSend = new IdempotentSend(this.#platform, (request) => this.#exchange(request))
+    this.#idempotentSend = idempotentSend(this.#platform, this.#exchange)
     const shared = options.credentials ? undefined : indexedDbStore(base)
-    this.#store = options.store ?? shared ?? new MemoryStore()
-    this.#session = new ObservableValue<Session>({ state: 'unknown', permissions: {} }, this.#platform.nextTurn)
+    this.#store = options.store ?? shared ?? memoryStore()
+    this.#session = new ObservableValue<Session>({ state: 'unknown', permissions: {} })
     if (!options.credentials) this.#authority = unauthenticated
   }
 
@@ -89,18 +88,18 @@ export class Client {
    * @throws ConnectionLost if no answer arrived
    */
   async call<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<Answer<R>> {
-    const answer = await this.#idempotentSend.send(requestOf(route, call as AnyCall))
+    const answer = await this.#idempotentSend(requestOf(route, call as AnyCall))
     return rememberTag(bodyOfSuccess(answer), answer.headers) as Answer<R>
   }
 
   /** Like `call`, but returns the whole answer with any status. */
   async answer<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<WholeAnswer<R>> {
-    return this.#idempotentSend.send(requestOf(route, call as AnyCall))
+    return this.#idempotentSend(requestOf(route, call as AnyCall))
   }
 
   /** The pages of a list, one after the other, with `limit` entries each. Contract 3.4. */
   async *pages<R extends ListName>(route: R, ...[call]: CallArguments<R>): AsyncIterable<readonly Item<R>[]> {
-    const pages = pagesOf(requestOf(route, call as AnyCall), (request) => this.#exchange(request))
+    const pages = pagesOf(requestOf(route, call as AnyCall), this.#exchange)
     for await (const { items } of pages) yield items as readonly Item<R>[]
   }
 
@@ -109,11 +108,16 @@ export class Client {
    * call `restore` when it loads. Clients with `credentials` sign in.
    */
   restore(): Promise<Session> {
-    this.#restoration ??= this.#restore().finally(() => {
-      this.#restoration = undefined
-    })
-    return this.#restoration
+    return this.#restore()
   }
+
+  readonly #restore = sharing(async () => {
+    if (!this.#options.credentials && this.#authority === unauthenticated) {
+      const stored = await this.#store.read()
+      if (stored) this.#authority = this.#dpopSession(stored)
+    }
+    return this.#readSession()
+  })
 
   /**
    * Signs in by the DPoP scheme with a new key. §5.2
@@ -195,7 +199,7 @@ export class Client {
         if (answer.status >= 300 && answer.status !== 401) throw problemOf(answer)
       }
     } finally {
-      if (authority instanceof DpopSession) await authority.forget()
+      await authority?.forget?.()
       this.#end()
     }
   }
@@ -213,8 +217,7 @@ export class Client {
       platform: this.#platform,
       now: () => this.now(),
       session: this.#session,
-      read: (request) => this.#exchange(request),
-      pages: (first, limitOf) => pagesOf(first, (request) => this.#exchange(request), limitOf),
+      read: this.#exchange,
       open: (path) => new WebSocket(this.#transport.socketUrl(path)),
       renew: () => this.#renew(),
       rightsChanged: () => void this.#readSession().catch(() => {}),
@@ -233,7 +236,7 @@ export class Client {
    * Sends a request with the credential of the session. If the server refuses the token and a new token is available,
    * sends the request once more. §5.2.9
    */
-  async #exchange(request: Request): Promise<RawAnswer> {
+  readonly #exchange: Exchange = async (request) => {
     let authority = await this.#currentAuthority()
     const credential = await authority.credentialFor(request)
     const answer = await this.#transport.send(request, credential)
@@ -250,36 +253,36 @@ export class Client {
 
   /** The authority for requests. With `credentials`, signs in first, once for all concurrent requests. */
   async #currentAuthority(): Promise<Authority> {
-    if (this.#authority) return this.#authority
-    this.#credentialSignIn ??= this.#signInByCredentials().finally(() => {
-      this.#credentialSignIn = undefined
-    })
-    return this.#credentialSignIn
+    return this.#authority ?? this.#signInByCredentials()
   }
 
-  async #signInByCredentials(): Promise<Authority> {
+  readonly #signInByCredentials = sharing(async () => {
     const { credentials } = this.#options
     if (!credentials) return unauthenticated
-    try {
-      this.#authority = await this.#authorityOf(credentials)
-    } catch (error) {
-      if (!(error instanceof Problem && error.status === 404 && error.message === iamOffError)) throw error
-      this.#authority = unauthenticated
-    }
+    this.#authority = await this.#authorityOf(credentials).catch((error) => {
+      if (error instanceof Problem && error.status === 404 && error.message === iamOffError) return unauthenticated
+      throw error
+    })
     return this.#authority
-  }
+  })
 
   async #authorityOf(credentials: Credentials): Promise<Authority> {
     if ('apiKey' in credentials) return apiKeyHolder(credentials.apiKey)
-    if (credentials.scheme === 'basic') {
-      const session = new BasicSession(this.#transport, credentials.name, credentials.password)
-      await session.start()
-      return session
-    }
+    if (credentials.scheme === 'basic') return basicSession(this.#transport, credentials.name, credentials.password)
     const { scheme: _, ...account } = credentials
     const login = await logIn(this.#transport, account)
     if (!('pair' in login)) throw refusalOf(login)
-    return DpopSession.start(this.#transport, this.#platform, this.#store, login.keys, login.pair)
+    return this.#newDpopSession(this.#store, login.keys, login.pair)
+  }
+
+  async #newDpopSession(store: SessionStore, keys: KeyPair, pair: TokenPair): Promise<Authority> {
+    const session = { keys, accessToken: pair.accessToken, refreshToken: pair.refreshToken }
+    await store.exclusively(() => store.write(session))
+    return this.#dpopSession(session, store)
+  }
+
+  #dpopSession(session: StoredSession, store = this.#store): Authority {
+    return dpopSession(this.#transport, this.#platform, store, session)
   }
 
   /** Called when the session of `authority` has ended. Returns whether another session has begun or can begin. */
@@ -305,13 +308,6 @@ export class Client {
     return (await authority.renew(credential)) || this.#sessionEnded(authority)
   }
 
-  async #restore(): Promise<Session> {
-    if (!this.#options.credentials && this.#authority === unauthenticated) {
-      this.#authority = (await DpopSession.restore(this.#transport, this.#platform, this.#store)) ?? unauthenticated
-    }
-    return this.#readSession()
-  }
-
   /** Reads the user from the server. A 200 answer to a request without a token means that authentication is off. */
   async #readSession(): Promise<Session> {
     const before = await this.#currentAuthority()
@@ -331,8 +327,7 @@ export class Client {
   }
 
   async #startSession(keys: KeyPair, pair: TokenPair, keep: boolean): Promise<void> {
-    const store = keep ? this.#store : new MemoryStore()
-    this.#authority = await DpopSession.start(this.#transport, this.#platform, store, keys, pair)
+    this.#authority = await this.#newDpopSession(keep ? this.#store : memoryStore(), keys, pair)
     this.#pendingSignIn = undefined
     try {
       await this.#readSession()
@@ -362,10 +357,6 @@ export class Client {
 function bodyOfSuccess(answer: RawAnswer): unknown {
   if (answer.status < 200 || answer.status > 299) throw problemOf(answer)
   return answer.body
-}
-
-function problemOf({ status, body, headers }: RawAnswer): Problem {
-  return new Problem(status, body, headers)
 }
 
 function refusalOf(login: Exclude<Login, { readonly pair: unknown }>): Problem {

@@ -2,7 +2,7 @@ import type { Platform } from '#client/platform'
 import { ConnectionLost, Problem, pauseMsAfter } from '#client/problem'
 import { nextOf, requestOf } from '#client/requests'
 import type { Answer, Query } from '#client/routes'
-import type { RawAnswer, Request } from '#client/transport'
+import type { Exchange, Request } from '#client/transport'
 import type { EventOf, StreamEvent } from '#model/event'
 
 const route = 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/history'
@@ -29,7 +29,7 @@ export interface DeviceHistory extends History {
 /** The parts of a live state that a history uses. */
 export interface HistorySource {
   readonly platform: Pick<Platform, 'sleep' | 'random'>
-  read(request: Request): Promise<RawAnswer>
+  readonly read: Exchange
   events(listener: (event: StreamEvent) => void): () => void
   /** Called when events were missed. */
   missed(listener: () => void): () => void
@@ -107,71 +107,63 @@ function follow(
   const { deviceIdentifier, serviceIdentifier } = question
   const { interval, tz } = first
   const ended = new AbortController()
+  const { signal } = ended
   let history = first
-  /** Events received since the last read began. The answer may lack these events. */
-  let waiting: EventOf<'OBJECT_UPDATED'>[] = []
-  let isReading = false
-  let isMissed = false
+  /** Points that were reported since the last read began, and that the answer may lack. Undefined: nothing is being read. */
+  let reported: EventOf<'OBJECT_UPDATED'>[] | undefined
+  /** Called when the history must be read again. */
+  let wake = () => {}
 
   const read = async () => {
-    isReading = true
-    isMissed = false
-    waiting = []
+    reported = []
     // Missed points may have any time, so without an interval everything is read again. With an interval, only the last
     // bucket and later ones are read: late points of earlier buckets are not included.
     const from = interval === undefined ? first.from : lastTimeOf(history)
     const { points: _, to: __, ...options } = question.options
     const fixed = { ...options, from, ...(interval !== undefined && { interval }), ...(tz !== undefined && { tz }) }
-    const newer = await readPages(source, { ...question, options: fixed }, ended.signal)
+    const newer = await readPages(source, { ...question, options: fixed }, signal)
     history = interval === undefined ? newer : joined(history, newer)
-    isReading = false
-    if (interval === undefined) for (const event of waiting) history = withEvent(history, event, question)
+    if (interval === undefined) for (const event of reported) history = withEvent(history, event, question)
+    reported = undefined
     changed(history)
   }
   const run = async () => {
-    for (let attempt = 1; !ended.signal.aborted; attempt++) {
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      const isOutdated = new Promise<void>((resolve) => {
+        wake = resolve
+      })
       try {
         await read()
         attempt = 0
-        if (interval !== undefined) await source.platform.sleep(refreshMsOf(interval), ended.signal)
-        if (isMissed || (interval !== undefined && waiting.length > 0)) continue
-        isRunning = false
-        return
+        if (interval !== undefined) await source.platform.sleep(refreshMsOf(interval), signal)
+        await isOutdated
       } catch (error) {
         // The caller may no longer read the history, or the device is gone.
         if (error instanceof Problem && lasting.has(error.status)) end()
-        if (ended.signal.aborted) return
-        await source.platform.sleep(pauseMsAfter(error, attempt, source.platform.random), ended.signal).catch(() => {})
+        if (signal.aborted) return
+        await source.platform.sleep(pauseMsAfter(error, attempt, source.platform.random), signal).catch(() => {})
       }
     }
-  }
-  let isRunning = false
-  const start = () => {
-    if (isRunning) return
-    isRunning = true
-    void run()
   }
   const unsubscribe = source.events((event) => {
     if (event.type !== 'OBJECT_UPDATED') return
     const update = event as EventOf<'OBJECT_UPDATED'>
     if (update.deviceIdentifier !== deviceIdentifier || update.serviceIdentifier !== serviceIdentifier) return
-    if (isReading || interval !== undefined) waiting.push(update)
-    if (interval !== undefined) start()
-    else if (!isReading) {
+    if (interval !== undefined) wake()
+    else if (reported) reported.push(update)
+    else {
       history = withEvent(history, update, question)
       changed(history)
     }
   })
-  const unsubscribeMissed = source.missed(() => {
-    isMissed = true
-    start()
-  })
+  const unsubscribeMissed = source.missed(() => wake())
   const end = () => {
     unsubscribe()
     unsubscribeMissed()
     ended.abort()
+    wake()
   }
-  start()
+  void run()
   return end
 }
 

@@ -1,20 +1,13 @@
 import type { Socket, SocketEvent } from '#client/options'
 import type { Platform } from '#client/platform'
 import type { Position } from '#client/state'
-import type { StreamEvent } from '#model/event'
 
-/** The fields of a message that this class reads. */
-type Message = Position & { readonly type: string; readonly recovered?: boolean }
+/** An event, or one of the other messages of the server, which contain a position. Contract 4.4, 4.5, 4.7 */
+export type StreamMessage = Position & { readonly type: string; readonly recovered?: boolean }
 
 /** Receives the messages and the state of one socket. */
 export interface EventSocketListener {
-  /** The first message. `isRecovered`: the stream continues at the requested position. Contract 4.4 */
-  began(position: Position, isRecovered: boolean): void
-  /** Events were lost: read everything again. Contract 4.5 */
-  resync(position: Position): void
-  /** All events up to this position were sent. Contract 4.7 */
-  positioned(position: Position): void
-  received(event: StreamEvent): void
+  received(message: StreamMessage): void
   /** True when a ping stays unanswered for too long; false at the next message. */
   stale(isStale: boolean): void
   /** Called once. 1006: the connection broke, or never opened. */
@@ -96,13 +89,8 @@ export class EventSocket {
       this.close(1006)
       return
     }
-    const { type, epoch, offset } = message
-    if (type === 'STREAM') {
-      this.#hasBegun = true
-      this.#listener.began({ epoch, offset }, message.recovered === true)
-    } else if (type === 'RESYNC') this.#listener.resync({ epoch, offset })
-    else if (type === 'PONG') this.#listener.positioned({ epoch, offset })
-    else if (typeof offset === 'number') this.#listener.received(message as unknown as StreamEvent)
+    this.#hasBegun ||= message.type === 'STREAM'
+    this.#listener.received(message)
   }
 
   #closed(code: number): void {
@@ -130,9 +118,9 @@ export class EventSocket {
 }
 
 /** Undefined for `null`, and for a text that is not JSON. */
-function parseMessage(text: string): Message | undefined {
+function parseMessage(text: string): StreamMessage | undefined {
   try {
-    return (JSON.parse(text) as Message | null) ?? undefined
+    return (JSON.parse(text) as StreamMessage | null) ?? undefined
   } catch {
     return undefined
   }

@@ -1,19 +1,20 @@
-import { EventSocket } from '#client/event-socket'
+import { EventSocket, type StreamMessage } from '#client/event-socket'
 import type { ObservableValue } from '#client/observable'
 import type { Socket } from '#client/options'
-import type { Platform } from '#client/platform'
+import { following, type Platform } from '#client/platform'
 import { ConnectionLost, Problem, pauseMsAfter } from '#client/problem'
 import { requestOf } from '#client/requests'
+import type { Answer } from '#client/routes'
 import type { Connection, Position } from '#client/state'
-import type { RawAnswer, Request } from '#client/transport'
+import { type Exchange, problemOf } from '#client/transport'
 import type { StreamEvent } from '#model/event'
 
 /** The functions of the client that a stream uses. */
-export interface StreamContext {
+export interface ClientContext {
   readonly platform: Platform
   /** By the server's clock. */
   now(): number
-  read(request: Request): Promise<RawAnswer>
+  readonly read: Exchange
   /** Opens a socket to this path. */
   open(path: string): Socket
   /** Renews the session. Returns whether the stream can continue. */
@@ -21,8 +22,11 @@ export interface StreamContext {
   rightsChanged(): void
 }
 
-/** Receives the events and the state of the stream. */
-export interface StreamListener {
+/** What a stream needs: the client, and the state that receives its events. */
+interface StreamContext extends ClientContext {
+  readonly connection: ObservableValue<Connection>
+  /** The query of the websocket upgrade, contract 4.2. */
+  readonly query: Readonly<Record<string, string>>
   received(event: StreamEvent): void
   /**
    * Reads everything again, as of this offset or later. Called when events were missed, when permissions have changed,
@@ -58,9 +62,6 @@ const attemptMinByCode: Readonly<Record<number, number>> = { 1012: 3, 1013: 3, 4
  */
 export class EventStream {
   readonly #context: StreamContext
-  readonly #listener: StreamListener
-  readonly #connection: ObservableValue<Connection>
-  readonly #query: Readonly<Record<string, string>>
   #running = new AbortController()
   /** All events up to this position were received. */
   position: Position | undefined
@@ -78,17 +79,9 @@ export class EventStream {
   #connected: Connection
   #wake: (() => void) | undefined
 
-  constructor(
-    context: StreamContext,
-    listener: StreamListener,
-    connection: ObservableValue<Connection>,
-    query: Readonly<Record<string, string>>,
-  ) {
+  constructor(context: StreamContext) {
     this.#context = context
-    this.#listener = listener
-    this.#connection = connection
-    this.#connected = connection.value
-    this.#query = query
+    this.#connected = context.connection.value
   }
 
   start(): void {
@@ -156,7 +149,7 @@ export class EventStream {
     }
     if (end.code === 4403) {
       // The lists are read now, even if no socket can connect, and once more after the reconnect.
-      this.#listener.startOver(0)
+      this.#context.startOver(0)
       this.position = undefined
       this.#context.rightsChanged()
       return new Problem(403, undefined)
@@ -166,38 +159,32 @@ export class EventStream {
 
   #end(problem: Error): void {
     this.stop()
-    this.#listener.ended(problem)
+    this.#context.ended(problem)
   }
 
   async #pause(waitMs: number, running: AbortSignal): Promise<void> {
-    const waited = new AbortController()
-    const wake = () => waited.abort()
-    running.addEventListener('abort', wake)
-    this.#wake = wake
-    await this.#context.platform.sleep(waitMs, waited.signal)
-    running.removeEventListener('abort', wake)
+    const { signal, abort, unfollow } = following(running)
+    this.#wake = abort
+    await this.#context.platform.sleep(waitMs, signal)
+    unfollow()
     this.#wake = undefined
   }
 
   /** One connection from its opening to its end. */
   async #connect(running: AbortSignal): Promise<ConnectionEnd> {
     const { platform } = this.#context
-    const request = requestOf('GET /events/ticket', { signal: running })
-    const { status, headers, body } = await this.#context.read({ ...request, silenceMs: 15_000 })
-    if (status !== 200) throw new Problem(status, body, headers)
+    const answer = await this.#context.read(requestOf('GET /events/ticket', { signal: running, silenceMs: 15_000 }))
+    if (answer.status !== 200) throw problemOf(answer)
     running.throwIfAborted()
     const from = this.position
     const place = from ? { epoch: from.epoch, offset: String(from.offset) } : { offset: 'now' }
-    const query = new URLSearchParams({ ...this.#query, ...place })
-    const path = `/events/${(body as { readonly ticket: string }).ticket}?${query}`
+    const query = new URLSearchParams({ ...this.#context.query, ...place })
+    const path = `/events/${(answer.body as Answer<'GET /events/ticket'>).ticket}?${query}`
     return new Promise((resolve) => {
       const closed = new AbortController()
       this.#closed = closed.signal
       const socket = new EventSocket(platform, this.#context.open(path), {
-        began: (position, isRecovered) => this.#began(position, isRecovered && from !== undefined),
-        resync: (position) => this.#resync(position),
-        positioned: (position) => this.#positioned(position),
-        received: (event) => this.#received(event),
+        received: (message) => this.#received(message, from !== undefined),
         stale: (isStale) => this.#setStale(isStale),
         closed: (code) => {
           closed.abort()
@@ -210,33 +197,27 @@ export class EventStream {
     })
   }
 
-  #began(position: Position, isRecovered: boolean): void {
-    this.#wasConnected = true
-    if (isRecovered) this.position = { epoch: position.epoch, offset: this.position?.offset ?? position.offset }
-    else this.#startOver(position)
-    void this.#catchUp()
-  }
-
-  #resync(position: Position): void {
-    this.#context.rightsChanged()
-    this.#startOver(position)
-    void this.#catchUp()
-  }
-
-  #startOver(position: Position): void {
-    this.position = position
-    this.#listener.startOver(position.offset)
-  }
-
-  #positioned({ epoch, offset }: Position): void {
-    this.position = { epoch, offset: Math.max(offset, this.position?.offset ?? 0) }
-  }
-
-  #received(event: StreamEvent): void {
-    const before = this.position
-    if (!before || event.offset <= before.offset) return
-    this.position = { epoch: before.epoch, offset: event.offset }
-    this.#listener.received(event)
+  /** @param isResumed whether the socket was opened with a position */
+  #received(message: StreamMessage, isResumed: boolean): void {
+    const { type, epoch, offset } = message
+    const reached = this.position?.offset
+    if (type === 'STREAM' || type === 'RESYNC') {
+      this.#wasConnected = true
+      if (type === 'RESYNC') this.#context.rightsChanged()
+      if (type === 'STREAM' && message.recovered && isResumed) this.position = { epoch, offset: reached ?? offset }
+      else {
+        // Events were lost, or this is the first connection.
+        this.position = { epoch, offset }
+        this.#context.startOver(offset)
+      }
+      void this.#catchUp()
+    } else if (type === 'PONG') {
+      // All events up to this position were sent.
+      this.position = { epoch, offset: Math.max(offset, reached ?? 0) }
+    } else if (this.position && offset > this.position.offset) {
+      this.position = { epoch: this.position.epoch, offset }
+      this.#context.received(message as unknown as StreamEvent)
+    }
   }
 
   /**
@@ -247,7 +228,7 @@ export class EventStream {
     const closed = this.#closed
     const turn = ++this.#catchUps
     this.#publishConnected('catching up')
-    const completeAt = await this.#listener.whenCaughtUp(closed)
+    const completeAt = await this.#context.whenCaughtUp(closed)
     while (!closed.aborted && (this.position?.offset ?? -1) < completeAt) {
       this.#socket?.ping()
       await platform.sleep(headPauseMs, closed)
@@ -261,21 +242,21 @@ export class EventStream {
   #publishConnected(state: 'catching up' | 'live', problem?: Error): void {
     const { since } = state === this.#connected.state ? this.#connected : { since: this.#context.now() }
     this.#connected = { state, since, ...(problem && { problem }) }
-    if (this.#connection.value.state !== 'stale') this.#connection.set(this.#connected)
+    if (this.#context.connection.value.state !== 'stale') this.#context.connection.set(this.#connected)
   }
 
   #setStale(isStale: boolean): void {
     const silentMs = this.#socket?.silentMs ?? 0
-    this.#connection.set(isStale ? { state: 'stale', since: this.#context.now() - silentMs } : this.#connected)
+    this.#context.connection.set(isStale ? { state: 'stale', since: this.#context.now() - silentMs } : this.#connected)
   }
 
   /** Publishes that the stream is not connected. */
   #publishDisconnected(more: Omit<Connection, 'state' | 'since'>): void {
-    const before = this.#connection.value
+    const before = this.#context.connection.value
     const state = this.#wasConnected ? 'reconnecting' : 'connecting'
     const since = before.state === state ? before.since : this.#wasConnected ? this.#lastMessageAt : this.#context.now()
     this.#connected = { state, since, ...more }
-    this.#connection.set(this.#connected)
+    this.#context.connection.set(this.#connected)
   }
 }
 

@@ -1,8 +1,8 @@
 import { LiveMap, type Scheduler } from '#client/observable'
 import type { Item } from '#client/routes'
-import { Layouts, ServiceState } from '#client/service-state'
+import { ServiceState, sharedLayouts } from '#client/service-state'
 import type { DeviceView, ServiceView } from '#client/state'
-import type { ListKind } from '#client/synced-list'
+import type { Entries, ListKind } from '#client/synced-list'
 import type { EventOf, StreamEvent } from '#model/event'
 import type { DeviceStatus } from '#model/meta'
 import { deviceIdentifierOf } from '#model/name-forms'
@@ -48,11 +48,27 @@ function fleetDevice(
   }
 }
 
+type Services = ReadonlyMap<string, ServiceView>
+
+/** A part of each device of a fleet, from one list. Undefined: the list does not contain the device. */
+interface FleetPart<Value> extends Entries {
+  get(device: string): Value | undefined
+  set(device: string, value: Value): void
+}
+
 /** Devices, combined from the lists of devices and of metadata. */
 export class Fleet {
   readonly devices: LiveMap<string, DeviceView>
-  /** Lists that are not complete. */
-  readonly #missing = new Set<'services' | 'meta'>()
+  /** Parts that are not complete. */
+  readonly #missing = new Set<object>()
+  readonly services = this.#part<Services>(
+    (known) => (known?.isListed ? known.services : undefined),
+    (device, services) => this.#set(device, services, this.meta.get(device)),
+  )
+  readonly meta = this.#part<DeviceMeta>(
+    (known) => (known?.status === undefined ? undefined : (known as DeviceMeta)),
+    (device, meta) => this.#set(device, this.services.get(device), meta),
+  )
 
   constructor(schedule: Scheduler) {
     this.devices = new LiveMap(schedule)
@@ -68,36 +84,25 @@ export class Fleet {
     return [...this.devices.watched()].filter((device) => deviceIdentifierOf(device) === device)
   }
 
-  /** The services of a device by identifier. Undefined: the list of devices does not contain the device. */
-  servicesOf(device: string): ReadonlyMap<string, ServiceView> | undefined {
-    const known = this.#known(device)
-    return known?.isListed ? known.services : undefined
+  #part<Value>(
+    partOf: (known: FleetDevice | undefined) => Value | undefined,
+    set: (device: string, value: Value | undefined) => void,
+  ): FleetPart<Value> {
+    const get = (device: string) => partOf(this.devices.get(device) as FleetDevice | undefined)
+    return {
+      get,
+      set,
+      keys: () => this.devices.keys(),
+      delete: (device) => get(device) && set(device, undefined),
+      complete: (isComplete) => {
+        if (isComplete) this.#missing.delete(set)
+        else this.#missing.add(set)
+        this.devices.complete(this.#missing.size === 0)
+      },
+    }
   }
 
-  setServices(device: string, services: ReadonlyMap<string, ServiceView> | undefined): void {
-    if (services || this.#known(device)?.isListed) this.#set(device, services, this.metaOf(device))
-  }
-
-  metaOf(device: string): DeviceMeta | undefined {
-    const known = this.#known(device)
-    return known?.status === undefined ? undefined : (known as DeviceMeta)
-  }
-
-  setMeta(device: string, meta: DeviceMeta | undefined): void {
-    if (meta || this.metaOf(device)) this.#set(device, this.servicesOf(device), meta)
-  }
-
-  complete(list: 'services' | 'meta', isComplete: boolean): void {
-    if (isComplete) this.#missing.delete(list)
-    else this.#missing.add(list)
-    this.devices.complete(this.#missing.size === 0)
-  }
-
-  #known(device: string): FleetDevice | undefined {
-    return this.devices.get(device) as FleetDevice | undefined
-  }
-
-  #set(device: string, services: ReadonlyMap<string, ServiceView> | undefined, meta: DeviceMeta | undefined): void {
+  #set(device: string, services: Services | undefined, meta: DeviceMeta | undefined): void {
     if (!services && !meta) this.devices.delete(device)
     else this.devices.set(device, fleetDevice(device, services, meta))
   }
@@ -114,137 +119,96 @@ interface StateScope {
 /** A page of this size takes the server and the client a few milliseconds. */
 const propertiesPerPage = 4_000
 
-/** A list about the devices of a fleet: one part of each device. */
-abstract class FleetList {
-  readonly #part: 'services' | 'meta'
-  protected readonly fleet: Fleet
-  protected readonly scope: StateScope
-
-  constructor(part: 'services' | 'meta', fleet: Fleet, scope: StateScope) {
-    this.#part = part
-    this.fleet = fleet
-    this.scope = scope
-  }
-
-  abstract removeDevice(device: string): void
-
-  keyOfEvent(event: StreamEvent): string {
-    return (event as EventOf<'DEVICE_ADD'>).deviceIdentifier
-  }
-
-  retainOnly(isListed: (device: string) => boolean): void {
-    for (const device of [...this.fleet.devices.keys()]) if (!isListed(device)) this.removeDevice(device)
-  }
-
-  complete(isComplete: boolean): void {
-    this.fleet.complete(this.#part, isComplete)
-  }
-
-  protected isWanted(device: string): boolean {
-    return this.scope.devices?.has(device) ?? true
-  }
+function deviceOf(event: StreamEvent): string {
+  return (event as EventOf<'DEVICE_ADD'>).deviceIdentifier
 }
 
 /** Devices with their services, by `GET /devices`. */
-export class DeviceList extends FleetList implements ListKind {
-  readonly route = 'GET /devices'
-  readonly query: Readonly<Record<string, unknown>>
-  readonly firstLimit = 100
-  readonly weightPerPage = propertiesPerPage
-  readonly types = ['OBJECT_UPDATED', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
-  readonly #layouts = new Layouts()
-
-  constructor(fleet: Fleet, scope: StateScope) {
-    super('services', fleet, scope)
-    this.query = { depth: scope.depth }
-  }
-
-  store(entries: readonly unknown[]) {
-    const keys: string[] = []
-    let weight = 0
-    for (const { deviceIdentifier: device, services = [] } of entries as readonly Item<'GET /devices'>[]) {
-      weight++
-      if (!this.isWanted(device)) continue
-      const states = new Map<string, ServiceView>()
-      for (const { serviceIdentifier: service, properties = {} } of services) {
-        if (!this.scope.services || this.scope.services.has(service)) {
-          const state = ServiceState.of(Object.values(properties as Record<string, Property>), this.#layouts)
-          states.set(service, state)
-          weight += state.size
-        }
-      }
-      this.fleet.setServices(device, states)
-      keys.push(device)
-    }
-    return { keys, weight }
-  }
-
-  apply(event: StreamEvent): void {
-    const device = this.keyOfEvent(event)
-    if (!this.isWanted(device)) return
-    if (event.type === 'DEVICE_DELETE') this.removeDevice(device)
-    else if (event.type === 'DEVICE_ADD') this.fleet.setServices(device, this.fleet.servicesOf(device) ?? new Map())
-    else if (event.type === 'OBJECT_UPDATED') this.#update(event as EventOf<'OBJECT_UPDATED'>)
-  }
-
-  removeDevice(device: string): void {
-    this.fleet.setServices(device, undefined)
-  }
-
-  #update(event: EventOf<'OBJECT_UPDATED'>): void {
+export function deviceList(fleet: Fleet, { depth, devices, services: wanted }: StateScope): ListKind {
+  const layouts = sharedLayouts()
+  const isWanted = (device: string) => devices?.has(device) ?? true
+  const update = (event: EventOf<'OBJECT_UPDATED'>) => {
     const { deviceIdentifier: device, serviceIdentifier: service, updates, timestamp } = event
-    const { depth, services: wanted } = this.scope
     if (depth === 0 || (wanted && !wanted.has(service))) return
-    const services = this.fleet.servicesOf(device)
+    const services = fleet.services.get(device)
     const before = services?.get(service) as ServiceState | undefined
     // At depth 1 properties are unknown. A service that lost its last property stays until the next full read.
     if (depth === 1 && (before || updates.every(({ tag }) => tag === 'removed'))) return
-    const layouts = this.#layouts
     const after = depth === 1 ? ServiceState.of([], layouts) : ServiceState.after(before, updates, timestamp, layouts)
     const changed = new Map(services)
     if (after) changed.set(service, after)
     else changed.delete(service)
-    this.fleet.setServices(device, changed)
+    fleet.services.set(device, changed)
+  }
+  return {
+    entries: fleet.services,
+    keyOfEvent: deviceOf,
+    removeDevice: fleet.services.delete,
+    route: 'GET /devices',
+    query: { depth },
+    firstLimit: 100,
+    weightPerPage: propertiesPerPage,
+    types: ['OBJECT_UPDATED', 'DEVICE_ADD', 'DEVICE_DELETE'],
+    store(entries) {
+      const keys: string[] = []
+      let weight = 0
+      for (const { deviceIdentifier: device, services = [] } of entries as readonly Item<'GET /devices'>[]) {
+        weight++
+        if (!isWanted(device)) continue
+        const states = new Map<string, ServiceView>()
+        for (const { serviceIdentifier: service, properties = {} } of services) {
+          if (wanted && !wanted.has(service)) continue
+          const state = ServiceState.of(Object.values(properties as Record<string, Property>), layouts)
+          states.set(service, state)
+          weight += state.size
+        }
+        fleet.services.set(device, states)
+        keys.push(device)
+      }
+      return { keys, weight }
+    },
+    apply(event) {
+      const device = deviceOf(event)
+      if (!isWanted(device)) return
+      if (event.type === 'DEVICE_DELETE') fleet.services.delete(device)
+      else if (event.type === 'DEVICE_ADD') fleet.services.set(device, fleet.services.get(device) ?? new Map())
+      else if (event.type === 'OBJECT_UPDATED') update(event as EventOf<'OBJECT_UPDATED'>)
+    },
   }
 }
 
 /** Status and metadata of devices, by `GET /meta`. */
-export class MetaList extends FleetList implements ListKind {
-  readonly route = 'GET /meta'
-  readonly query = { depth: 1 }
-  readonly firstLimit = 500
-  readonly weightPerPage = 2_000
-  readonly types = ['META_STATUS_CHANGE', 'META_SET', 'META_DELETE', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
-
-  constructor(fleet: Fleet, scope: StateScope) {
-    super('meta', fleet, scope)
-  }
-
-  store(entries: readonly unknown[]) {
-    const keys: string[] = []
-    for (const { deviceIdentifier: device, ...record } of entries as readonly Item<'GET /meta'>[]) {
-      if (!this.isWanted(device)) continue
-      this.fleet.setMeta(device, { ...neverConnected, ...(record as DeviceMeta) })
-      keys.push(device)
-    }
-    return { keys, weight: entries.length }
-  }
-
-  apply(event: StreamEvent): void {
-    const device = this.keyOfEvent(event)
-    if (!this.isWanted(device)) return
-    const before = this.fleet.metaOf(device) ?? neverConnected
-    this.fleet.setMeta(device, metaAfter(before, event))
-  }
-
-  removeDevice(device: string): void {
-    this.fleet.setMeta(device, undefined)
+export function metaList(fleet: Fleet, { devices }: StateScope): ListKind {
+  const isWanted = (device: string) => devices?.has(device) ?? true
+  return {
+    entries: fleet.meta,
+    keyOfEvent: deviceOf,
+    removeDevice: fleet.meta.delete,
+    route: 'GET /meta',
+    query: { depth: 1 },
+    firstLimit: 500,
+    weightPerPage: 2_000,
+    types: ['META_STATUS_CHANGE', 'META_SET', 'META_DELETE', 'DEVICE_ADD', 'DEVICE_DELETE'],
+    store(entries) {
+      const keys: string[] = []
+      for (const { deviceIdentifier: device, ...record } of entries as readonly Item<'GET /meta'>[]) {
+        if (!isWanted(device)) continue
+        fleet.meta.set(device, { ...neverConnected, ...(record as DeviceMeta) })
+        keys.push(device)
+      }
+      return { keys, weight: entries.length }
+    },
+    apply(event) {
+      const device = deviceOf(event)
+      if (!isWanted(device)) return
+      if (event.type === 'DEVICE_DELETE') fleet.meta.delete(device)
+      else fleet.meta.set(device, metaAfter(fleet.meta.get(device) ?? neverConnected, event))
+    },
   }
 }
 
-/** The metadata after an event of the device. Undefined: the event deleted the device. */
-function metaAfter(before: DeviceMeta, event: StreamEvent): DeviceMeta | undefined {
-  if (event.type === 'DEVICE_DELETE') return undefined
+/** The metadata after an event of the device. */
+function metaAfter(before: DeviceMeta, event: StreamEvent): DeviceMeta {
   if (event.type === 'META_STATUS_CHANGE') {
     const { status, lastMessage, lastConnect, numConnects } = event as EventOf<'META_STATUS_CHANGE'>
     return { status, lastMessage, lastConnect, numConnects, meta: before.meta }

@@ -1,11 +1,11 @@
 import { followDesired } from '#client/device-desired'
 import { readHistory } from '#client/device-history'
-import { EventStream, type StreamContext, type StreamListener } from '#client/event-stream'
-import { DeviceList, Fleet, MetaList } from '#client/fleet'
-import { AlarmList, SchemaList, SubscriptionList, UpdateList } from '#client/lazy-lists'
+import { type ClientContext, EventStream } from '#client/event-stream'
+import { deviceList, Fleet, metaList } from '#client/fleet'
+import { alarmList, schemaList, subscriptionList, updateList } from '#client/lazy-lists'
 import { Listeners, LiveMap, type Observable, type ObservableMap, ObservableValue } from '#client/observable'
 import { pauseMs } from '#client/problem'
-import { checkSilentDevices, RemovalChecks } from '#client/removal-checks'
+import { removalChecks } from '#client/removal-checks'
 import { requestOf } from '#client/requests'
 import { may, type Session } from '#client/session'
 import type {
@@ -20,18 +20,14 @@ import type {
   StateOptions,
   Subscription,
 } from '#client/state'
-import { type ListKind, type ListReader, SyncedList, type WatchedDevices } from '#client/synced-list'
+import { type ListKind, SyncedList, type WatchedDevices } from '#client/synced-list'
 import type { EventOf, StreamEvent } from '#model/event'
 
 /** The functions of the client that a state uses. */
-export interface StateContext extends StreamContext {
+export interface StateContext extends ClientContext {
   readonly session: Observable<Session>
-  readonly pages: ListReader['pages']
   closed(state: LiveState): void
 }
-
-/** The name of a list that is read on first use. */
-type LazyListName = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
 
 /** The number of devices that are kept if only watched devices are read, so that rows that reappear are shown at once. */
 const keptMax = 2_000
@@ -45,7 +41,7 @@ const offsetTimeoutMs = 15_000
 /**
  * The state of a tenant: lists that are read once and kept current by one event stream. `State` describes the contract.
  */
-export class LiveState implements State, StreamListener {
+export class LiveState implements State {
   readonly connection: ObservableValue<Connection>
   readonly ready: Promise<void>
   readonly #context: StateContext
@@ -54,14 +50,13 @@ export class LiveState implements State, StreamListener {
   readonly #fleet: Fleet
   readonly #lists: SyncedList[] = []
   readonly #deviceList: SyncedList | undefined
-  readonly #lazyLists = new Map<LazyListName, LiveMap<string, unknown>>()
+  /** The lists that are read on first use, by the functions that make them. */
+  readonly #lazyLists = new Map<unknown, LiveMap<string, unknown>>()
   readonly #byType = new Map<string, SyncedList[]>()
   readonly #listeners = new Listeners<[StreamEvent]>()
   readonly #missed = new Listeners<[]>()
   readonly #unsubscribe: (() => void)[] = []
-  readonly #removalChecks: RemovalChecks
-  /** Set while the periodic check for deleted devices runs. */
-  #silentChecks: AbortController | undefined
+  readonly #removalChecks: ReturnType<typeof removalChecks>
   position: Position | undefined
   /** The user that this state belongs to, once known. */
   #user: string | undefined
@@ -71,7 +66,7 @@ export class LiveState implements State, StreamListener {
     const { platform, session } = context
     this.#context = context
     this.#options = options
-    this.connection = new ObservableValue<Connection>({ state: 'connecting', since: context.now() }, platform.nextTurn)
+    this.connection = new ObservableValue<Connection>({ state: 'connecting', since: context.now() })
     this.#fleet = new Fleet(platform.nextFrame)
     const { depth = 2, devices, services } = options
     const named = devices === 'watched' ? [] : devices?.map((device) => device.toUpperCase())
@@ -79,10 +74,18 @@ export class LiveState implements State, StreamListener {
     const watched = devices && this.#fleet
     this.#fleet.devices.onWatch = watched && (() => this.#deviceWatched())
     const scope = { depth, devices: watched, services: services && new Set(services) }
-    this.#deviceList = this.#add(new DeviceList(this.#fleet, scope), watched)
-    this.#add(new MetaList(this.#fleet, scope), watched)
-    this.#removalChecks = new RemovalChecks(platform, this.#checkRemoved)
-    this.#stream = new EventStream(context, this, this.connection, this.#query(named))
+    this.#deviceList = this.#add(deviceList(this.#fleet, scope), watched)
+    this.#add(metaList(this.#fleet, scope), watched)
+    this.#removalChecks = removalChecks(platform, this.#checkRemoved, () => this.#silentDevices())
+    this.#stream = new EventStream({
+      ...context,
+      connection: this.connection,
+      query: this.#query(named),
+      received: (event) => this.#received(event),
+      startOver: (offset) => this.#startOver(offset),
+      whenCaughtUp: (signal) => this.#whenCaughtUp(signal),
+      ended: (problem) => this.#ended(problem),
+    })
     this.ready = this.#whenReady()
     this.#unsubscribe.push(session.subscribe(() => this.#sessionChanged(session.value)))
     this.#unsubscribe.push(platform.whenOnline(() => this.#stream.reconnectNow()))
@@ -94,19 +97,19 @@ export class LiveState implements State, StreamListener {
   }
 
   get schemas(): ObservableMap<string, Schema> {
-    return this.#lazyList('schemas', (map: LiveMap<string, Schema>) => new SchemaList(map))
+    return this.#lazyList(schemaList)
   }
 
   get alarms(): ObservableMap<string, AlarmStatus> {
-    return this.#lazyList('alarms', (map: LiveMap<string, AlarmStatus>) => new AlarmList(map))
+    return this.#lazyList(alarmList)
   }
 
   get updates(): ObservableMap<string, FirmwareView> {
-    return this.#lazyList('updates', (map: LiveMap<string, FirmwareView>) => new UpdateList(map))
+    return this.#lazyList(updateList)
   }
 
   get subscriptions(): ObservableMap<string, Subscription> {
-    return this.#lazyList('subscriptions', (map: LiveMap<string, Subscription>) => new SubscriptionList(map))
+    return this.#lazyList(subscriptionList)
   }
 
   device(name: string): LiveDevice {
@@ -143,7 +146,7 @@ export class LiveState implements State, StreamListener {
     this.#context.closed(this)
   }
 
-  received(event: StreamEvent): void {
+  #received(event: StreamEvent): void {
     for (const list of this.#byType.get(event.type) ?? []) list.received(event)
     this.#updatePosition()
     this.#rereadConnecting(event)
@@ -151,31 +154,23 @@ export class LiveState implements State, StreamListener {
     this.#listeners.notify(event)
   }
 
-  startOver(offset: number): void {
+  #startOver(offset: number): void {
     for (const list of this.#lists) list.startOver(offset)
     this.#missed.notify()
   }
 
-  async whenCaughtUp(signal: AbortSignal): Promise<number> {
+  async #whenCaughtUp(signal: AbortSignal): Promise<number> {
     const wasSynced = this.#lists.every((list) => list.isSynced)
     while (!signal.aborted && !this.#lists.every((list) => list.isSynced)) {
       await Promise.race([Promise.all(this.#lists.map((list) => list.whenSynced())), aborted(signal)])
     }
     this.#updatePosition()
-    if (!signal.aborted && !this.#silentChecks) {
-      this.#silentChecks = new AbortController()
-      void checkSilentDevices(
-        this.#context.platform,
-        this.#silentChecks.signal,
-        () => this.#silentDevices(),
-        this.#checkRemoved,
-      )
-    }
+    if (!signal.aborted) void this.#removalChecks.watchSilent()
     const read = Math.max(0, ...this.#lists.map(({ readAt }) => readAt ?? 0))
     return wasSynced && !signal.aborted ? this.#serverOffset(signal, read) : read
   }
 
-  ended(problem: Error): void {
+  #ended(problem: Error): void {
     this.#halt()
     this.connection.set({ state: 'closed', since: this.#context.now(), problem })
   }
@@ -237,20 +232,20 @@ export class LiveState implements State, StreamListener {
   #add(kind: ListKind, watched?: WatchedDevices): SyncedList | undefined {
     const { types } = this.#options
     if (types && !kind.types.some((type) => types.includes(type))) return undefined
-    const { platform, pages } = this.#context
+    const { platform, read } = this.#context
     const failed = (problem: Error, isFinal: boolean) =>
-      isFinal ? this.ended(problem) : this.#stream.readFailed(problem)
-    const list = new SyncedList(kind, { platform, pages, failed }, watched)
+      isFinal ? this.#ended(problem) : this.#stream.readFailed(problem)
+    const list = new SyncedList(kind, { platform, read, failed }, watched)
     this.#lists.push(list)
     for (const type of kind.types) this.#byType.set(type, [...(this.#byType.get(type) ?? []), list])
     return list
   }
 
-  #lazyList<V>(name: LazyListName, kindOf: (map: LiveMap<string, V>) => ListKind): LiveMap<string, V> {
-    const known = this.#lazyLists.get(name)
+  #lazyList<V>(kindOf: (map: LiveMap<string, V>) => ListKind): LiveMap<string, V> {
+    const known = this.#lazyLists.get(kindOf)
     if (known) return known as LiveMap<string, V>
     const map = new LiveMap<string, V>(this.#context.platform.nextFrame)
-    this.#lazyLists.set(name, map as LiveMap<string, unknown>)
+    this.#lazyLists.set(kindOf, map as LiveMap<string, unknown>)
     const list = this.#add(kindOf(map))
     const at = this.#stream.position
     if (list && at && !this.#isClosed) {
@@ -300,16 +295,14 @@ export class LiveState implements State, StreamListener {
   }
 
   #clear(): void {
-    this.ended(new Error('no user is signed in'))
+    this.#ended(new Error('no user is signed in'))
     this.#fleet.devices.clear()
     for (const map of this.#lazyLists.values()) map.clear()
   }
 
   #halt(): void {
     this.#stream.stop()
-    this.#removalChecks.clear()
-    this.#silentChecks?.abort()
-    this.#silentChecks = undefined
+    this.#removalChecks.stop()
     for (const list of this.#lists) list.stop()
     this.position = undefined
   }

@@ -27,7 +27,7 @@ export interface ObservableMap<K, V> extends Observable<ReadonlyMap<K, V>> {
   at(key: K): Observable<V | undefined>
 }
 
-/** Runs a task later: after the current turn, or before the next frame. */
+/** Runs a task later, such as before the next frame. */
 export type Scheduler = (task: () => void) => void
 
 /** Listeners of one subject. */
@@ -61,16 +61,14 @@ export class Listeners<A extends readonly unknown[]> {
   }
 }
 
-/** An observable that holds one value. */
+/** An observable that holds one value. Notifies its listeners after the running code. */
 export class ObservableValue<T> implements Observable<T> {
-  readonly #schedule: Scheduler
   readonly #listeners = new Listeners<[]>()
   #value: T
   #isScheduled = false
 
-  constructor(value: T, schedule: Scheduler) {
+  constructor(value: T) {
     this.#value = value
-    this.#schedule = schedule
   }
 
   get value(): T {
@@ -82,7 +80,7 @@ export class ObservableValue<T> implements Observable<T> {
     this.#value = value
     if (this.#isScheduled || this.#listeners.isEmpty) return
     this.#isScheduled = true
-    this.#schedule(() => {
+    queueMicrotask(() => {
       this.#isScheduled = false
       this.#listeners.notify()
     })

@@ -9,12 +9,11 @@ export interface Platform {
   now(): number
   random(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Runs a task as a microtask, after the running code. */
-  nextTurn(task: () => void): void
   /** Runs a task before the next frame; as a microtask where there are no frames. */
   nextFrame(task: () => void): void
   /** Lets all other waiting tasks run first. */
   yieldToOthers(): Promise<void>
+  /** Random: pages that were loaded by http from another machine have no `randomUUID`. */
   uniqueId(): string
   /** Calls the listener each time the network returns, if the environment reports it. The returned function ends this. */
   whenOnline(listener: () => void): () => void
@@ -44,10 +43,9 @@ export function platformOf(options: ConnectOptions): Platform {
     now: options.now ?? (() => Date.now()),
     random: options.random ?? (() => Math.random()),
     sleep,
-    nextTurn: (task) => queueMicrotask(task),
     nextFrame: frame ? (task) => runInFrame(frame, task) : (task) => queueMicrotask(task),
     yieldToOthers: () => new Promise((resolve) => setTimeout(resolve)),
-    uniqueId: () => idOf(crypto.getRandomValues(new Uint8Array(16))),
+    uniqueId: () => Array.from(crypto.getRandomValues(new Uint8Array(16)), hexOf).join(''),
     whenOnline(listener) {
       globals.addEventListener?.('online', listener)
       return () => globals.removeEventListener?.('online', listener)
@@ -83,6 +81,21 @@ function sleepFor(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
+/** A signal that the outer signal also aborts, until `unfollow`. Older browsers have no `AbortSignal.any`. */
+export function following(outer?: AbortSignal): {
+  signal: AbortSignal
+  abort(reason?: unknown): void
+  unfollow(): void
+} {
+  const controller = new AbortController()
+  const { signal } = controller
+  const abort = (reason?: unknown) => controller.abort(reason)
+  const follow = () => abort(outer?.reason)
+  if (outer?.aborted) follow()
+  else outer?.addEventListener('abort', follow)
+  return { signal, abort, unfollow: () => outer?.removeEventListener('abort', follow) }
+}
+
 function runInFrame(frame: (task: () => void) => unknown, task: () => void): void {
   let isDone = false
   const run = () => {
@@ -95,7 +108,6 @@ function runInFrame(frame: (task: () => void) => unknown, task: () => void): voi
   frame(run)
 }
 
-/** Random bytes as text. Pages that were loaded by http from another machine have no `randomUUID`. */
-function idOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+function hexOf(byte: number): string {
+  return byte.toString(16).padStart(2, '0')
 }

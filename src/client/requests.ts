@@ -1,7 +1,7 @@
-import type { Platform } from '#client/platform'
-import { ConnectionLost, Problem } from '#client/problem'
+import { following, type Platform } from '#client/platform'
+import { ConnectionLost } from '#client/problem'
 import type { CallOptions, RouteName } from '#client/routes'
-import type { RawAnswer, Request } from '#client/transport'
+import { type Exchange, problemOf, type RawAnswer, type Request } from '#client/transport'
 
 /** Options of a call to any route. */
 export interface AnyCall extends CallOptions {
@@ -84,21 +84,17 @@ export interface Paged {
  */
 export async function* pagesOf(
   first: Request,
-  ask: (request: Request) => Promise<RawAnswer>,
+  ask: Exchange,
   limitOf: () => number | undefined = () => undefined,
 ): AsyncGenerator<Paged> {
-  const stopped = new AbortController()
-  const follow = () => stopped.abort(first.signal?.reason)
-  if (first.signal?.aborted) follow()
-  else first.signal?.addEventListener('abort', follow)
-  const { signal } = stopped
+  const { signal, abort, unfollow } = following(first.signal)
   const { silenceMs } = first
   let nextPage: Promise<RawAnswer> | undefined = ask({ ...first, signal })
   try {
     while (nextPage !== undefined) {
       const answer: RawAnswer = await nextPage
-      const { status, headers, body } = answer
-      if (status !== 200) throw new Problem(status, body, headers)
+      const { headers, body } = answer
+      if (answer.status !== 200) throw problemOf(answer)
       // A captive portal or proxy has answered.
       if (!Array.isArray(body)) throw new ConnectionLost(`${first.path}: the answer is not a list`)
       const next = nextOf(headers)
@@ -109,8 +105,8 @@ export async function* pagesOf(
       yield { items: body, headers }
     }
   } finally {
-    first.signal?.removeEventListener('abort', follow)
-    stopped.abort()
+    unfollow()
+    abort()
   }
 }
 
@@ -134,43 +130,30 @@ const rememberedMax = 100
  * Adds an `Idempotency-Key` to requests that create something. If the answer was lost or temporary, the same request is
  * sent with the same key the next time, so that it creates one resource. Contract 1.10
  */
-export class IdempotentSend {
-  readonly #platform: Platform
-  readonly #exchange: (request: Request) => Promise<RawAnswer>
+export function idempotentSend({ now, uniqueId }: Platform, exchange: Exchange): Exchange {
   /** Keys of requests without a final answer, by path and body, oldest first. */
-  readonly #open = new Map<string, { readonly key: string; readonly at: number }>()
-
-  constructor(platform: Platform, exchange: (request: Request) => Promise<RawAnswer>) {
-    this.#platform = platform
-    this.#exchange = exchange
-  }
-
-  async send(request: Request): Promise<RawAnswer> {
+  const open = new Map<string, { readonly key: string; readonly at: number }>()
+  return async (request) => {
     const { method, path, headers, body } = request
-    if (!creatingRoutes.has(`${method} ${path}`) || new Headers(headers).has('idempotency-key'))
-      return this.#exchange(request)
+    const isCreating = creatingRoutes.has(`${method} ${path}`)
+    if (!isCreating || new Headers(headers).has('idempotency-key')) return exchange(request)
     const asked = `${path} ${JSON.stringify(body)}`
-    const { key, at } = this.#known(asked) ?? { key: this.#platform.uniqueId(), at: this.#platform.now() }
+    const known = open.get(asked)
+    const used = known && now() - known.at < rememberedMs ? known : { key: uniqueId(), at: now() }
+    const remember = () => {
+      open.delete(asked)
+      open.set(asked, used)
+      for (const [oldest] of open) if (open.size > rememberedMax) open.delete(oldest)
+    }
     try {
-      const answer = await this.#exchange({ ...request, headers: { ...headers, 'idempotency-key': key } })
-      if (isFinal(answer)) this.#open.delete(asked)
-      else this.#remember(asked, key, at)
+      const answer = await exchange({ ...request, headers: { ...headers, 'idempotency-key': used.key } })
+      if (isFinal(answer)) open.delete(asked)
+      else remember()
       return answer
     } catch (error) {
-      this.#remember(asked, key, at)
+      remember()
       throw error
     }
-  }
-
-  #known(asked: string) {
-    const known = this.#open.get(asked)
-    return known && this.#platform.now() - known.at < rememberedMs ? known : undefined
-  }
-
-  #remember(asked: string, key: string, at: number): void {
-    this.#open.delete(asked)
-    this.#open.set(asked, { key, at })
-    for (const [oldest] of this.#open) if (this.#open.size > rememberedMax) this.#open.delete(oldest)
   }
 }
 

@@ -12,31 +12,27 @@ interface PropertyDeclaration {
 }
 
 /** The properties of a service in order. Devices of the same kind share one layout. */
-class Layout {
+interface Layout {
   readonly properties: readonly PropertyDeclaration[]
   readonly placeOf: ReadonlyMap<number, number>
-
-  constructor(properties: readonly PropertyDeclaration[]) {
-    this.properties = properties
-    this.placeOf = new Map(properties.map(({ propId }, place) => [propId, place]))
-  }
 }
+
+/** Returns the layout that other devices already have, or a new one. */
+type Layouts = (properties: readonly PropertyDeclaration[]) => Layout
 
 /** At this limit all known layouts are forgotten, which only costs memory. A fleet has few kinds of devices. */
 const layoutsMax = 10_000
 
-/** Finds the layout that other devices already have. */
-export class Layouts {
-  readonly #known = new Map<string, Layout>()
-
-  of(properties: readonly PropertyDeclaration[]): Layout {
+export function sharedLayouts(): Layouts {
+  const known = new Map<string, Layout>()
+  return (properties) => {
     let key = ''
     for (const { propId, type, bits } of properties) key += `${propId} ${type} ${bits},`
-    let layout = this.#known.get(key)
+    let layout = known.get(key)
     if (!layout) {
-      layout = new Layout(properties)
-      if (this.#known.size >= layoutsMax) this.#known.clear()
-      this.#known.set(key, layout)
+      layout = { properties, placeOf: new Map(properties.map(({ propId }, place) => [propId, place])) }
+      if (known.size >= layoutsMax) known.clear()
+      known.set(key, layout)
     }
     return layout
   }
@@ -111,7 +107,7 @@ export class ServiceState implements ServiceView {
     const errors = new Map<number, string>()
     for (const [place, { error }] of parts.entries()) if (error !== undefined) errors.set(place, error)
     return new ServiceState(
-      layouts.of(parts.map(({ propId, type, bits }) => ({ propId, type, bits }))),
+      layouts(parts.map(({ propId, type, bits }) => ({ propId, type, bits }))),
       parts.map(({ value }) => value),
       parts.map(({ timestamp }) => timestamp),
       errors.size > 0 ? errors : undefined,

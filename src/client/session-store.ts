@@ -1,13 +1,12 @@
 import type { SessionStore, StoredSession } from '#client/options'
 
 /** Runs tasks one after the other, in order of arrival. */
-class Mutex {
-  #last: Promise<unknown> = Promise.resolve()
-
-  run<T>(run: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(run)
+function mutex(): SessionStore['exclusively'] {
+  let last: Promise<unknown> = Promise.resolve()
+  return (run) => {
+    const turn = last.then(run)
     // A task that failed does not block the next task.
-    this.#last = turn.catch(() => {})
+    last = turn.catch(() => {})
     return turn
   }
 }
@@ -25,39 +24,26 @@ export function isTokenPair(it: unknown): it is TokenPair {
 }
 
 /** Keeps a session until the page or the program ends. */
-export class MemoryStore implements SessionStore {
-  readonly #mutex = new Mutex()
-  #session: StoredSession | undefined
-
-  async read(): Promise<StoredSession | undefined> {
-    return this.#session
-  }
-
-  async write(session: StoredSession): Promise<void> {
-    this.#session = session
-  }
-
-  async remove(): Promise<void> {
-    this.#session = undefined
-  }
-
-  exclusively<T>(run: () => Promise<T>): Promise<T> {
-    return this.#mutex.run(run)
+export function memoryStore(): SessionStore {
+  let session: StoredSession | undefined
+  return {
+    exclusively: mutex(),
+    read: async () => session,
+    async write(next) {
+      session = next
+    },
+    async remove() {
+      session = undefined
+    },
   }
 }
 
-/** The part of IndexedDB that is used. */
-interface Factory {
-  open(name: string, version: number): OpenRequest
-}
+/** The parts of IndexedDB that are used. */
 interface Request<T> {
   readonly result: T
   readonly error: unknown
   onsuccess: (() => void) | null
   onerror: (() => void) | null
-}
-interface OpenRequest extends Request<Database> {
-  onupgradeneeded: (() => void) | null
 }
 interface Database {
   createObjectStore(name: string): unknown
@@ -75,85 +61,70 @@ interface ObjectStore {
 interface Locks {
   request<T>(name: string, run: () => Promise<T>): Promise<T>
 }
+/** Globals that only browsers have. */
+interface Globals {
+  readonly indexedDB?: {
+    open(name: string, version: number): Request<Database> & { onupgradeneeded: (() => void) | null }
+  }
+  readonly navigator?: { readonly locks?: Locks }
+}
 
 const databaseName = 'device-data-backend'
 const storeName = 'sessions'
 
-/** The store of browsers; undefined without IndexedDB. @param name of the session, such as the server's address */
-export function indexedDbStore(name: string): SessionStore | undefined {
-  const { indexedDB, navigator } = globalThis as unknown as {
-    readonly indexedDB?: Factory
-    readonly navigator?: { readonly locks?: Locks }
-  }
-  return indexedDB && new IndexedDbStore(indexedDB, navigator?.locks, name)
-}
-
 /**
- * A session that all tabs share and that outlives them. IndexedDB stores keys without revealing them, and locks prevent
- * two tabs from using the same refresh token. If nothing can be stored, as in some private windows, the session ends
- * with the page.
+ * The store of browsers: a session that all tabs share and that outlives them. IndexedDB stores keys without revealing
+ * them, and locks prevent two tabs from using the same refresh token. If nothing can be stored, as in some private
+ * windows, the session ends with the page. Undefined without IndexedDB.
+ *
+ * @param name of the session, such as the server's address
  */
-class IndexedDbStore implements SessionStore {
-  readonly #factory: Factory
-  readonly #locks: Locks | undefined
-  readonly #name: string
-  readonly #mutex = new Mutex()
-  /** Holds the session while IndexedDB cannot store it. */
-  readonly #instead = new MemoryStore()
-  #database: Promise<Database> | undefined
-
-  constructor(factory: Factory, locks: Locks | undefined, name: string) {
-    this.#factory = factory
-    this.#locks = locks
-    this.#name = name
-  }
-
-  async read(): Promise<StoredSession | undefined> {
-    const instead = await this.#instead.read()
-    if (instead) return instead
-    const stored = await this.#ask('readonly', (store) => store.get(this.#name))
-    return isSession(stored) ? stored : undefined
-  }
-
-  async write(session: StoredSession): Promise<void> {
-    const key = await this.#ask('readwrite', (store) => store.put(session, this.#name))
-    if (key === undefined) await this.#instead.write(session)
-    else await this.#instead.remove()
-  }
-
-  async remove(): Promise<void> {
-    await this.#instead.remove()
-    await this.#ask('readwrite', (store) => store.delete(this.#name))
-  }
-
-  exclusively<T>(run: () => Promise<T>): Promise<T> {
-    const locks = this.#locks
-    return this.#mutex.run(() => (locks ? lockedIfAllowed(locks, `${databaseName} ${this.#name}`, run) : run()))
-  }
-
-  /** Undefined if the request failed or found nothing. */
-  async #ask(mode: 'readonly' | 'readwrite', ask: (store: ObjectStore) => Request<unknown>): Promise<unknown> {
-    try {
-      this.#database ??= this.#open()
-      const database = await this.#database
-      return await answerOf(ask(database.transaction(storeName, mode).objectStore(storeName)))
-    } catch {
-      this.#database = undefined
-      return undefined
-    }
-  }
-
-  async #open(): Promise<Database> {
-    const request = this.#factory.open(databaseName, 1)
+export function indexedDbStore(name: string): SessionStore | undefined {
+  const { indexedDB, navigator } = globalThis as unknown as Globals
+  if (!indexedDB) return undefined
+  let opened: Promise<Database> | undefined
+  const open = async () => {
+    const request = indexedDB.open(databaseName, 1)
     request.onupgradeneeded = () => request.result.createObjectStore(storeName)
     const database = await answerOf(request)
     const forget = () => {
       database.close()
-      this.#database = undefined
+      opened = undefined
     }
     database.onversionchange = forget
     database.onclose = forget
     return database
+  }
+  /** Undefined if the request failed or found nothing. */
+  const ask = async (mode: 'readonly' | 'readwrite', requestIn: (store: ObjectStore) => Request<unknown>) => {
+    try {
+      opened ??= open()
+      const database = await opened
+      return await answerOf(requestIn(database.transaction(storeName, mode).objectStore(storeName)))
+    } catch {
+      opened = undefined
+      return undefined
+    }
+  }
+  /** Holds the session while IndexedDB cannot store it. */
+  const instead = memoryStore()
+  const locks = navigator?.locks
+  return {
+    async read() {
+      const stored = (await instead.read()) ?? (await ask('readonly', (store) => store.get(name)))
+      return isSession(stored) ? stored : undefined
+    },
+    async write(session) {
+      const key = await ask('readwrite', (store) => store.put(session, name))
+      if (key === undefined) await instead.write(session)
+      else await instead.remove()
+    },
+    async remove() {
+      await instead.remove()
+      await ask('readwrite', (store) => store.delete(name))
+    },
+    exclusively: (run) =>
+      instead.exclusively(() => (locks ? lockedIfAllowed(locks, `${databaseName} ${name}`, run) : run())),
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Platform } from '#client/platform'
 import { Problem, pauseMsAfter } from '#client/problem'
-import { nextOf, type Paged, requestOf } from '#client/requests'
+import { nextOf, type Paged, pagesOf, requestOf } from '#client/requests'
 import type { ListName } from '#client/routes'
-import type { Request } from '#client/transport'
+import type { Exchange, Request } from '#client/transport'
 import type { EventOf, EventType, StreamEvent } from '#model/event'
 
 /** Describes a list of the API that is read once and then kept current by events. */
@@ -15,6 +15,7 @@ export interface ListKind {
    */
   readonly firstLimit?: number | undefined
   readonly weightPerPage?: number
+  readonly entries: Entries
   /** The events that change the list. */
   readonly types: readonly EventType[]
   /**
@@ -24,11 +25,15 @@ export interface ListKind {
   keyOfEvent(event: StreamEvent): string
   /** Stores entries, which replace what was known of them. Returns their keys and their total weight. */
   store(entries: readonly unknown[]): { readonly keys: readonly string[]; readonly weight: number }
-  /** Removes the entries that were not in the list, after the whole list was read. */
-  retainOnly(isListed: (key: string) => boolean): void
   apply(event: StreamEvent): void
   /** Removes a device that was deleted. Absent for lists that are not about devices. */
   removeDevice?(device: string): void
+}
+
+/** The entries of a list, by key: a map, or a part of the devices of a fleet. */
+export interface Entries {
+  keys(): Iterable<string>
+  delete(key: string): void
   /** True when the whole list is read and all events are applied, false when it may no longer be correct. */
   complete(isComplete: boolean): void
 }
@@ -41,10 +46,10 @@ export interface WatchedDevices {
   has(device: string): boolean
 }
 
-/** Reads the pages of a list, and takes failures. */
+/** Sends the requests of a list, and takes failures. */
 export interface ListReader {
   readonly platform: Platform
-  pages(first: Request, limitOf: () => number | undefined): AsyncIterable<Paged>
+  readonly read: Exchange
   /** Called when the list could not be read. It is read again, unless `isFinal`. */
   failed(problem: Error, isFinal: boolean): void
 }
@@ -110,7 +115,7 @@ export class SyncedList {
     if (this.#state !== 'synced' || this.#unread().length === 0) return
     if (this.#watched) {
       this.#state = 'reading'
-      this.kind.complete(false)
+      this.kind.entries.complete(false)
     }
     this.#readingDevices ??= this.#read(this.#round.signal, true)
     return this.#readingDevices
@@ -132,7 +137,7 @@ export class SyncedList {
     this.#waiting = new Map()
     this.#again.clear()
     this.#readingDevices = undefined
-    this.kind.complete(false)
+    this.kind.entries.complete(false)
   }
 
   received(event: StreamEvent): void {
@@ -189,7 +194,7 @@ export class SyncedList {
 
   async #readPages(round: AbortSignal): Promise<void> {
     const { kind } = this
-    for await (const page of this.#reader.pages(this.#request(round), () => this.#limit)) {
+    for await (const page of pagesOf(this.#request(round), this.#reader.read, () => this.#limit)) {
       if (round.aborted) return
       if (this.readAt === undefined && !this.#acceptFirstPage(page)) throw outdatedPage
       const { keys, weight } = kind.store(page.items)
@@ -219,7 +224,7 @@ export class SyncedList {
       let offset = 0
       const query = { ...kind.query, deviceIdentifier: devices, limit: pageMax }
       const request = requestOf(kind.route, { query, signal })
-      for await (const { items, headers } of this.#reader.pages(request, () => pageMax)) {
+      for await (const { items, headers } of pagesOf(request, this.#reader.read, () => pageMax)) {
         if (signal.aborted) return
         offset = Number(headers.get('stream-offset'))
         if (offset < floor) throw outdatedPage
@@ -269,7 +274,8 @@ export class SyncedList {
   async #finish(round: AbortSignal, removesOthers: boolean, state: 'synced' | 'refused' = 'synced'): Promise<void> {
     if (round.aborted) return
     const { platform } = this.#reader
-    if (removesOthers) this.kind.retainOnly((key) => this.#seen.has(key))
+    const { entries } = this.kind
+    for (const key of removesOthers ? [...entries.keys()] : []) if (!this.#seen.has(key)) entries.delete(key)
     // The events that are left concern devices that are not watched any more.
     if (this.#watched) this.#waiting.clear()
     let applied = 0
@@ -283,7 +289,7 @@ export class SyncedList {
     this.#next = undefined
     if (!this.#watched) this.#seen = new Set()
     this.#readingDevices = undefined
-    this.kind.complete(true)
+    entries.complete(true)
     for (const resolve of this.#waiters.splice(0)) resolve()
     void this.readDevices()
   }

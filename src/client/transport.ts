@@ -1,7 +1,7 @@
 import { type ProvenRequest, proofOf } from '#client/dpop-proof'
 import type { KeyPair } from '#client/options'
-import type { Platform } from '#client/platform'
-import { ConnectionLost } from '#client/problem'
+import { following, type Platform } from '#client/platform'
+import { ConnectionLost, Problem } from '#client/problem'
 
 /** A request, apart from its credential. */
 export interface Request {
@@ -30,6 +30,14 @@ export interface RawAnswer {
   readonly headers: Headers
   /** Parsed JSON, a text, or bytes; undefined if empty. */
   readonly body: unknown
+}
+
+/** Sends a request, and returns the answer of any status. */
+export type Exchange = (request: Request) => Promise<RawAnswer>
+
+/** The refusal in an answer. */
+export function problemOf({ status, body, headers }: RawAnswer): Problem {
+  return new Problem(status, body, headers)
 }
 
 /** A person has given up by then. Calls that wait for devices set a longer time. */
@@ -93,7 +101,7 @@ export class Transport {
     if (credential.authorization !== undefined) headers.set('authorization', credential.authorization)
     if (credential.apiKey !== undefined) headers.set('x-api-key', credential.apiKey)
     if (credential.proof) headers.set('dpop', await this.#proof(method, url, credential.proof))
-    const deadline = new Deadline(this.#platform, silenceMs, signal)
+    const deadline = deadlineOf(this.#platform, silenceMs, signal)
     const sentAt = this.#platform.now()
     const init: RequestInit & { readonly cache: 'no-store'; readonly duplex?: 'half' } = {
       method,
@@ -194,48 +202,36 @@ function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
   return whole
 }
 
-/** Aborts after a time without a byte, or when the outer signal aborts. */
-class Deadline {
-  readonly #platform: Platform
-  readonly #silenceMs: number
-  readonly #controller = new AbortController()
-  readonly #ended = new AbortController()
-  readonly #outer: AbortSignal | undefined
-  #lastByteAt: number
-
-  /** @param silenceMs Infinity: no limit */
-  constructor(platform: Platform, silenceMs: number, outer?: AbortSignal) {
-    this.#platform = platform
-    this.#silenceMs = silenceMs
-    this.#outer = outer
-    this.#lastByteAt = platform.now()
-    if (outer?.aborted) this.#follow()
-    else outer?.addEventListener('abort', this.#follow)
-    if (silenceMs !== Number.POSITIVE_INFINITY) void this.#watch()
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  extend(): void {
-    this.#lastByteAt = this.#platform.now()
-  }
-
+/** Aborts a request. */
+interface Deadline {
+  readonly signal: AbortSignal
+  /** A byte has arrived. */
+  extend(): void
   /** The request has ended, with or without an answer. */
-  end(): void {
-    this.#ended.abort()
-    this.#outer?.removeEventListener('abort', this.#follow)
-  }
+  end(): void
+}
 
-  readonly #follow = (): void => this.#controller.abort(this.#outer?.reason)
-
-  async #watch(): Promise<void> {
-    const { signal } = this.#ended
-    while (!signal.aborted) {
-      const leftMs = this.#lastByteAt + this.#silenceMs - this.#platform.now()
-      if (leftMs <= 0) return this.#controller.abort(new ConnectionLost(`no data for ${this.#silenceMs / 1000} s`))
-      await this.#platform.sleep(leftMs, signal)
+/** A deadline that aborts after a time without a byte, or when the outer signal aborts. `silenceMs` Infinity: no limit. */
+function deadlineOf({ now, sleep }: Platform, silenceMs: number, outer: AbortSignal | undefined): Deadline {
+  const { signal, abort, unfollow } = following(outer)
+  const ended = new AbortController()
+  let lastByteAt = now()
+  const watch = async () => {
+    while (!ended.signal.aborted) {
+      const leftMs = lastByteAt + silenceMs - now()
+      if (leftMs <= 0) return abort(new ConnectionLost(`no data for ${silenceMs / 1000} s`))
+      await sleep(leftMs, ended.signal)
     }
+  }
+  if (silenceMs !== Number.POSITIVE_INFINITY) void watch()
+  return {
+    signal,
+    extend() {
+      lastByteAt = now()
+    },
+    end() {
+      ended.abort()
+      unfollow()
+    },
   }
 }

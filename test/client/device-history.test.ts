@@ -65,13 +65,7 @@ class TestHistorySource implements HistorySource {
     for (const wake of this.#sleeps.splice(0)) wake()
     await turns()
   }
-}
 
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
-}
-
-class Fixture extends TestHistorySource {
   ask(options: HistoryOptions = {}, properties?: readonly string[]) {
     return readHistory(this, { ...place, properties, options })
   }
@@ -82,6 +76,10 @@ class Fixture extends TestHistorySource {
   }
 }
 
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+}
+
 const series = (time: readonly number[], value: readonly number[]) => ({
   from: time[0] ?? 0,
   to: 100,
@@ -90,7 +88,7 @@ const series = (time: readonly number[], value: readonly number[]) => ({
 })
 
 test('a history has the points of all its pages', async () => {
-  const fixture = new Fixture()
+  const fixture = new TestHistorySource()
   const asked = fixture.ask({ from: 1 }, ['temperature', '0x2001'])
   const path = await fixture.answer({ ...series([1, 2], [10, 20]), from: 1 }, '/api/v1/next?from=3')
   expect(path).toBe('/devices/D/services/climate/history?from=1&properties=temperature%2C0x2001')
@@ -99,7 +97,7 @@ test('a history has the points of all its pages', async () => {
 })
 
 test('live points continue a history without gaps and repeated points, and missed events are read again', async () => {
-  const fixture = new Fixture()
+  const fixture = new TestHistorySource()
   const asked = fixture.ask({ from: '-1h' })
   await fixture.answer(series([1, 2], [10, 20]))
   const seen: History[] = []
@@ -128,7 +126,7 @@ test('live points continue a history without gaps and repeated points, and misse
 })
 
 test('the last buckets of a history are read again after events, at most once a second', async () => {
-  const fixture = new Fixture()
+  const fixture = new TestHistorySource()
   const buckets = (time: readonly number[], avg: readonly number[]) => ({
     from: time[0],
     to: 40,
@@ -158,7 +156,7 @@ test.each([
   [120_000, 2_000],
   [86_400_000, 10_000],
 ])('the last buckets of %i ms are read again %i ms after an event', async (interval, pauseMs) => {
-  const fixture = new Fixture()
+  const fixture = new TestHistorySource()
   const answer = { from: 0, to: 40, interval, tz: 'UTC', gaps: [], series: [] }
   const asked = fixture.ask({ from: 0, interval: 'auto' })
   await fixture.answer(answer)

@@ -26,10 +26,7 @@ describe('an event socket', () => {
 
   function open(): EventSocket {
     const listener: EventSocketListener = {
-      began: () => {},
-      resync: () => {},
-      positioned: () => {},
-      received: ({ offset }) => record(`event ${offset}`),
+      received: ({ type, offset }) => type === 'DEVICE_ADD' && record(`event ${offset}`),
       stale: (isStale) => {
         record(isStale ? 'stale' : 'not stale')
         if (isStale) whenStale()

@@ -3,8 +3,6 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { KeyPair, SessionStore, StoredSession } from '#client/options'
 import { indexedDbStore } from '#client/session-store'
 
-/** `browser.slow.test.ts` tests that keys cannot be read. */
-
 const session: StoredSession = { keys: { privateKey: {} } as KeyPair, accessToken: 'a', refreshToken: 'r' }
 
 beforeEach(() => vi.stubGlobal('indexedDB', new IDBFactory()))

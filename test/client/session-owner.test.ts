@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { connect, type Problem } from '#client/client'
 import { makeKeys } from '#client/dpop-proof'
-import type { KeyPair, StoredSession } from '#client/options'
-import { MemoryStore } from '#client/session-store'
+import type { KeyPair, SessionStore, StoredSession } from '#client/options'
+import { memoryStore } from '#client/session-store'
 import { json, TestFetch, type TestRequest, tokenRefused } from '#test/client/test-fetch'
 
 /** Whose session a client uses when another user signs in, in the same or another tab. Contract 2, Sessions. */
@@ -64,7 +64,7 @@ describe('a session', () => {
     }
   }
 
-  async function tabOf(server: Server, store: MemoryStore, session: StoredSession) {
+  async function tabOf(server: Server, store: SessionStore, session: StoredSession) {
     await store.write(session)
     const client = connect({ url: 'http://server.example', fetch: server.fetch, store })
     await client.restore()
@@ -73,7 +73,7 @@ describe('a session', () => {
 
   test('of another user in the store is neither used nor changed', async () => {
     const server = new Server()
-    const store = new MemoryStore()
+    const store = memoryStore()
     const tab = await tabOf(server, store, sessionOf('ann', 'a', 1))
     const othersSession = sessionOf('bob', 'b', 1)
     await store.write(othersSession)
@@ -91,7 +91,7 @@ describe('a session', () => {
 
   test('of the same user in the store is used, even if it is another session', async () => {
     const server = new Server()
-    const store = new MemoryStore()
+    const store = memoryStore()
     const tab = await tabOf(server, store, sessionOf('ann', 'a', 1))
     await store.write(sessionOf('ann', 'b', 1))
     server.over.add('a')
@@ -102,7 +102,7 @@ describe('a session', () => {
 
   test('is deleted even if another tab has stored newer tokens, but another session is not deleted', async () => {
     const server = new Server()
-    const store = new MemoryStore()
+    const store = memoryStore()
     const tab = await tabOf(server, store, sessionOf('ann', 'a', 1))
     await store.write(sessionOf('ann', 'a', 2))
     await tab.signOut()
@@ -115,7 +115,7 @@ describe('a session', () => {
   })
 
   test('is kept if a proxy answers its renewal with a page', async () => {
-    const store = new MemoryStore()
+    const store = memoryStore()
     const server = new Server(async ({ path }) =>
       path === '/auth/token' ? new Response('<html>', { headers: { 'content-type': 'text/html' } }) : undefined,
     )
@@ -128,7 +128,7 @@ describe('a session', () => {
   })
 
   test('that ends while another user signs in does not repeat its request as the other user', async () => {
-    const store = new MemoryStore()
+    const store = memoryStore()
     const server: Server = new Server(async ({ method }) => {
       if (method !== 'DELETE') return undefined
       server.over.add('a')
@@ -143,7 +143,7 @@ describe('a session', () => {
   })
 
   test('belongs to the last sign-in, even if the answer to an earlier one arrives later', async () => {
-    const store = new MemoryStore()
+    const store = memoryStore()
     let isFirst = true
     const server: Server = new Server(async ({ path }) => {
       if (path !== '/iam/me' || !isFirst) return undefined

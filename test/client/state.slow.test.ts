@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { type Client, connect, type DeviceView, type State } from '#client/client'
+import { type Client, connect, type ServiceView, type State } from '#client/client'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { fasterTime } from '#test/client/faster-time'
@@ -171,63 +171,48 @@ describe('a state on an unreliable network', () => {
   })
 })
 
-/** The fields of devices that events can change, by device identifier. */
-type DeviceSnapshot = Readonly<Record<string, unknown>>
-
-interface ListedDevice {
+interface Device {
   readonly deviceIdentifier: string
-  readonly services: readonly {
-    readonly serviceIdentifier: string
-    readonly properties: Readonly<
-      Record<string, { readonly propId: number; readonly value?: unknown; readonly error?: unknown }>
-    >
-  }[]
-}
-
-interface ListedMeta {
-  readonly deviceIdentifier: string
-  readonly status: string
+  readonly status: unknown
   readonly meta: unknown
+  readonly services: Iterable<readonly [service: string, properties: Iterable<Property>]>
 }
 
-/** The devices in the state of a client. */
-function snapshotOf(state: State): DeviceSnapshot {
-  return sorted([...state.devices.entries()].map(([device, view]) => [device, viewOf(view)]))
+interface Property {
+  readonly propId: number
+  readonly value?: unknown
+  readonly error?: unknown
 }
 
-/** The devices as the server returns them. */
-async function readSnapshot(server: StartedServer): Promise<DeviceSnapshot> {
-  const devices = (await server.get('/devices?depth=2')).json as readonly ListedDevice[]
-  const metas = (await server.get('/meta?depth=1')).json as readonly ListedMeta[]
-  const metaOf = new Map(metas.map((meta) => [meta.deviceIdentifier, meta]))
-  return sorted(
-    devices.map(({ deviceIdentifier, services }) => {
-      const properties = services.map(
-        ({ serviceIdentifier, properties }) => [serviceIdentifier, Object.values(properties)] as const,
-      )
-      const { status, meta } = metaOf.get(deviceIdentifier) ?? {}
-      return [deviceIdentifier, { status, meta, services: withValues(properties) }]
-    }),
-  )
+/** The fields that events can change. Events contain no properties without a value or an error. */
+function fieldsOf(devices: Iterable<Device>): ReadonlyMap<string, unknown> {
+  const fields = new Map<string, unknown>()
+  for (const { deviceIdentifier, status, meta, services } of devices) {
+    fields.set(deviceIdentifier, { status, meta })
+    for (const [service, properties] of services)
+      for (const property of properties)
+        if (property.value !== undefined || property.error !== undefined)
+          fields.set(`${deviceIdentifier} ${service} ${property.propId}`, property)
+  }
+  return fields
 }
 
-function viewOf({ status, meta, services }: DeviceView): unknown {
-  return { status, meta, services: withValues([...services].map(([name, service]) => [name, [...service.values()]])) }
+function snapshotOf(state: State): ReadonlyMap<string, unknown> {
+  const propertiesOf = ([service, properties]: [string, ServiceView]) => [service, properties.values()] as const
+  const devices = [...state.devices.values()]
+  return fieldsOf(devices.map((device) => ({ ...device, services: [...device.services].map(propertiesOf) })))
 }
 
-/** Only the properties with a value or an error, because events contain no others. */
-function withValues(
-  services: readonly (readonly [string, readonly { propId: number; value?: unknown; error?: unknown }[]])[],
-): DeviceSnapshot {
-  const shown = services.flatMap(([name, properties]) => {
-    const known = properties.filter(({ value, error }) => value !== undefined || error !== undefined)
-    return known.length === 0
-      ? []
-      : [[name, sorted(known.map((property) => [String(property.propId), property]))] as const]
-  })
-  return sorted(shown)
-}
-
-function sorted(entries: readonly (readonly [string, unknown])[]): DeviceSnapshot {
-  return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)))
+async function readSnapshot(server: StartedServer): Promise<ReadonlyMap<string, unknown>> {
+  interface Listed {
+    readonly deviceIdentifier: string
+    readonly services: { serviceIdentifier: string; properties: Record<string, Property> }[]
+  }
+  const metas = (await server.get('/meta?depth=1')).json as readonly Listed[]
+  const devices = ((await server.get('/devices?depth=2')).json as readonly Listed[]).map((device) => ({
+    ...metas.find(({ deviceIdentifier }) => deviceIdentifier === device.deviceIdentifier),
+    ...device,
+    services: device.services.map((each) => [each.serviceIdentifier, Object.values(each.properties)] as const),
+  }))
+  return fieldsOf(devices as unknown as readonly Device[])
 }

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FoldedState } from '#bench/dashboard/folded-state'
-import { DeviceList, Fleet } from '#client/fleet'
+import { deviceList, Fleet } from '#client/fleet'
 import { platformOf } from '#client/platform'
 import { ConnectionLost, Problem } from '#client/problem'
-import { pagesOf } from '#client/requests'
 import { dropReplacedItems, SyncedList } from '#client/synced-list'
 import type { RawAnswer, Request } from '#client/transport'
 import type { EventOf, StreamEvent } from '#model/event'
@@ -135,18 +134,20 @@ class ListFixture {
 
   constructor(isWatched = false) {
     const watched = isWatched ? this.fleet : undefined
-    const kind = new DeviceList(this.fleet, { ...everything, devices: watched })
+    const kind = deviceList(this.fleet, { ...everything, devices: watched })
     const sleep = async (ms: number) => {
       this.waits.push(ms)
     }
     const platform = { ...platformOf({ sleep, random: () => 0.5 }), yieldToOthers: () => Promise.resolve() }
-    const send = (request: Request) => {
+    const send = (asked: Request) => {
+      const isOfDevices = asked.path.includes('deviceIdentifier')
+      const request = isOfDevices ? asked : { ...asked, path: asked.path.replace(/limit=\d+/, 'limit=2') }
       this.requests.push(request)
       return new Promise<RawAnswer>((resolve, reject) => this.#pending.push({ request, resolve, reject }))
     }
     const reader = {
       platform,
-      pages: (first: Request) => pagesOf({ ...first, path: first.path.replace('limit=100', 'limit=2') }, send),
+      read: send,
       failed: (problem: Error, isFinal: boolean) => this.failures.push([(problem as Problem).status, isFinal]),
     }
     this.list = new SyncedList(kind, reader, watched)

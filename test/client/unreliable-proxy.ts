@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { pipeline } from 'node:stream'
 
 /** A proxy that a test can slow down, stall and disconnect. */
 export class UnreliableProxy {
@@ -9,8 +10,6 @@ export class UnreliableProxy {
   #isDown = false
   #stalled: Promise<void> | undefined
   #resume: () => void = () => {}
-  /** The number of accepted connections. */
-  accepted = 0
 
   private constructor(target: number) {
     this.#target = target
@@ -72,11 +71,7 @@ export class UnreliableProxy {
   }
 
   #accept(client: Socket): void {
-    this.accepted++
-    if (this.#isDown) {
-      client.destroy()
-      return
-    }
+    if (this.#isDown) return void client.destroy()
     const server = connect(this.#target, '127.0.0.1')
     this.#pipe(client, server)
     this.#pipe(server, client)
@@ -84,19 +79,24 @@ export class UnreliableProxy {
 
   #pipe(from: Socket, to: Socket): void {
     this.#sockets.add(from)
-    from.on('data', (data) => {
-      from.pause()
-      void this.#wait().then(() => {
-        to.write(data)
-        from.resume()
-      })
-    })
-    from.on('end', () => void this.#wait().then(() => to.end()))
-    from.on('error', () => {})
     from.on('close', () => {
       this.#sockets.delete(from)
       to.destroy()
     })
+    pipeline(
+      from,
+      (data: AsyncIterable<Buffer>) => this.#delayed(data),
+      to,
+      () => {},
+    )
+  }
+
+  async *#delayed(data: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+    for await (const chunk of data) {
+      await this.#wait()
+      yield chunk
+    }
+    await this.#wait()
   }
 
   async #wait(): Promise<void> {

@@ -1,18 +1,12 @@
-import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { grant, root, SignedInUser, signUp, startWithIdentity } from '#test/blackbox/signed-in-user'
-import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { openPages, Visitor } from '#test/dashboard/visitor'
+import { ann, openPages, server, Visitor } from '#test/dashboard/visitor'
 
 /** The pages of users, roles, tenants, keys and sessions in a browser. Contract 2. */
 describe('administration pages', () => {
-  let server: StartedServer
-  let browser: Browser
   let admin: SignedInUser
-  let ann: Visitor
-  openPages({ start: startWithIdentity, user: root }, async (opened) => {
-    ;({ server, browser, ann } = opened)
+  openPages({ start: startWithIdentity, user: root }, async () => {
     admin = await SignedInUser.signIn(server)
   })
 
@@ -271,7 +265,7 @@ describe('administration pages', () => {
 
   test('a user who may read only the audit sees the changes and sign-ins of all users or of one user', async () => {
     await admin.putRole('auditor', grant({ audit: ['read'] }))
-    const auditor = await Visitor.open(browser, server)
+    const auditor = await Visitor.open()
     await auditor.signIn(await admin.bring('auditor', ['auditor']))
     await auditor.sees('Access denied')
     await auditor.visit('/administration')
@@ -292,8 +286,7 @@ describe('administration pages', () => {
       await ann.visit(`/administration/${where}`)
       await ann.page.getByRole('tab', { selected: true }).waitFor()
       await until(async () => (await ann.page.locator('.loading').count()) === 0, 'everything to be read')
-      await ann.isAccessible()
-      await ann.fitsAPhone()
+      await ann.isUsable()
     }
     await ann.visit('/administration/roles')
     await ann.button('New role').click()
@@ -304,9 +297,8 @@ describe('administration pages', () => {
   test('actions and lists without permission are hidden', async () => {
     await admin.putRole('looker', grant({ users: ['read'], service: ['read'] }))
     const looker = await admin.bring('looker', ['looker'])
-    const other = await Visitor.open(browser, server)
-    await other.signIn(looker)
-    await other.sees('Fleet')
+    const other = await Visitor.open()
+    await other.enter(looker)
     await other.visit('/administration')
     await other.row('looker').getByText('you').waitFor()
     expect(await other.page.getByRole('tab').allInnerTexts()).toEqual(['Users', 'Keys', 'Sessions'])
@@ -321,7 +313,7 @@ describe('administration pages', () => {
 
     // With all permissions for only one device, actions that concern all devices are hidden.
     await admin.putRole('narrow', grant({ '*': ['*'] }, ['LAMP-1']))
-    const narrow = await Visitor.open(browser, server)
+    const narrow = await Visitor.open()
     await narrow.signIn(await admin.bring('narrow', ['narrow']))
     await narrow.reads('which an administrator can create')
     await narrow.button('Add device').first().waitFor()

@@ -1,27 +1,13 @@
-import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import type { StartedServer } from '#test/blackbox/started-server'
+import type { Item } from '#client/client'
 import { until } from '#test/blackbox/until'
-import type { Boilers } from '#test/dashboard/boilers'
-import { openPages, Visitor } from '#test/dashboard/visitor'
+import { ann, boilers, openPages, server, Visitor } from '#test/dashboard/visitor'
 
-interface Alarm {
-  readonly name: string
-  readonly condition: object
-  readonly forSeconds: number
-  readonly devices?: readonly string[]
-  readonly resourceIdentifier: string
-}
+type Alarm = Item<'GET /alarms'>
 
 /** Alarms are created, followed, changed and deleted in a browser. Contract 5.3. */
 describe('alarms in a browser', () => {
-  let server: StartedServer
-  let browser: Browser
-  let boilers: Boilers
-  let ann: Visitor
-  openPages({ boilers: 3 }, (opened) => {
-    ;({ server, browser, boilers, ann } = opened)
-  })
+  openPages({ boilers: 3 })
 
   const pick = (label: string, option: string) => ann.field(label).selectOption({ label: option })
   const stored = async () => (await server.get('/alarms')).json as readonly Alarm[]
@@ -175,11 +161,10 @@ describe('alarms in a browser', () => {
   })
 
   test('alarms fit a phone', async () => {
-    const phone = await Visitor.open(browser, server, 'phone')
+    const phone = await Visitor.open('phone')
     await phone.goTo(pathOf(await only()))
     await phone.sees('Theirs')
-    await phone.fitsAPhone()
-    await phone.isAccessible()
+    await phone.isUsable()
     await phone.goTo('/alarms')
     await phone.row('Theirs').waitFor()
     await phone.fitsAPhone()
@@ -187,7 +172,7 @@ describe('alarms in a browser', () => {
   })
 
   test('deleting asks for confirmation, and other browsers update their list', async () => {
-    const bob = await Visitor.open(browser, server)
+    const bob = await Visitor.open()
     const release = await bob.holdRequests('**/alarms/status*')
     await bob.visit('/alarms')
     // The status is still unknown.

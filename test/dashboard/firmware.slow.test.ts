@@ -1,22 +1,16 @@
-import type { Browser } from 'playwright-core'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { imageOf, put, release, sha256Of, UpdatingDevice, untilUpdate } from '#test/blackbox/updating-device'
-import { openPages, Visitor } from '#test/dashboard/visitor'
+import { ann, openPages, server, Visitor } from '#test/dashboard/visitor'
 
 /** The firmware pages in a browser. Contract 6. */
 describe('firmware pages', () => {
-  let server: StartedServer
-  let browser: Browser
-  let ann: Visitor
   const devices: UpdatingDevice[] = []
   const start = () => StartedServer.start({ DISABLE_CONNECT_UPDATE: 'on' })
-  const end = () => {
+  openPages({ start })
+  afterAll(() => {
     for (const device of devices) device.cut()
-  }
-  openPages({ start, end }, (opened) => {
-    ;({ server, browser, ann } = opened)
   })
 
   const input = (label: string) => ann.dialog.getByLabel(label)
@@ -215,12 +209,10 @@ describe('firmware pages', () => {
   test('all pages are accessible and fit a phone', async () => {
     await ann.visit('/firmware')
     await ann.row('boiler').waitFor()
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
     await ann.visit('/firmware/steps')
     await ann.page.getByRole('option', { name: /STEP-1/ }).waitFor()
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
     await ann.button('New rollout').click()
     await input('Version').waitFor()
     await ann.isAccessible()
@@ -237,7 +229,7 @@ describe('firmware pages', () => {
     const elsewhere = await StartedServer.start({ UPDATE_SERVER_URL: 'http://127.0.0.1:9' })
     try {
       devices.push(await UpdatingDevice.linked(elsewhere, 'AWAY-1', { project: 'away' }))
-      const other = await Visitor.open(browser, elsewhere)
+      const other = await Visitor.open('desk', elsewhere)
       await other.visit('/firmware')
       await other.reads('An external update server')
       await other.row('away').getByText('1.0.0 on 1').waitFor()

@@ -1,20 +1,7 @@
-import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import type { StartedServer } from '#test/blackbox/started-server'
+import type { Answer } from '#client/client'
 import { until } from '#test/blackbox/until'
-import type { Boilers } from '#test/dashboard/boilers'
-import { openPages, Visitor } from '#test/dashboard/visitor'
-
-interface Group {
-  readonly resourceIdentifier: string
-}
-
-interface Fn extends Group {
-  readonly name: string
-  readonly enabled: boolean
-  readonly binding: object
-  readonly graph: { readonly nodes: readonly object[]; readonly edges: readonly object[] }
-}
+import { ann, boilers, openPages, server, Visitor } from '#test/dashboard/visitor'
 
 /** Expects no errors except those of Chromium about blocked scripts of a template. */
 function expectOnlyBlockedScripts(visitor: Visitor): void {
@@ -24,13 +11,7 @@ function expectOnlyBlockedScripts(visitor: Visitor): void {
 
 /** Functions, templates and groups in a browser. Contract 5.1, 5.4, 5.5. */
 describe('functions in a browser', () => {
-  let server: StartedServer
-  let browser: Browser
-  let boilers: Boilers
-  let ann: Visitor
-  openPages({ boilers: 3 }, (opened) => {
-    ;({ server, browser, boilers, ann } = opened)
-  })
+  openPages({ boilers: 3 })
 
   const openList = (name: string) =>
     ann.page.getByRole('navigation', { name: 'Functions, templates and groups' }).getByRole('link', { name }).click()
@@ -40,7 +21,7 @@ describe('functions in a browser', () => {
       .locator(`${where} .graph`)
       .first()
       .getByRole('button', { name: new RegExp(`^${id}, `) })
-  const functions = async () => (await server.get('/functions')).json as readonly Fn[]
+  const functions = async () => (await server.get('/functions')).json as Answer<'GET /functions'>
 
   test('an empty list explains functions', async () => {
     await ann.goTo('/functions')
@@ -202,9 +183,10 @@ describe('functions in a browser', () => {
   })
 
   test('a concurrent change of another user is shown before it can be overwritten', async () => {
-    const idOf = ({ resourceIdentifier }: Group) => resourceIdentifier.split(':')[1]
-    const [fn] = (await functions()) as [Fn]
-    const [group] = (await server.get('/groups')).json as [Group]
+    const idOf = (resource: { readonly resourceIdentifier: string } | undefined) =>
+      resource?.resourceIdentifier.split(':')[1]
+    const [fn] = await functions()
+    const [group] = (await server.get('/groups')).json as Answer<'GET /groups'>
     const words = { subject: 'Theirs', text: 'Theirs' }
     const pages = [
       { path: `/functions/${idOf(fn)}`, kind: 'function', field: 'Name', method: 'PATCH', body: { enabled: false } },
@@ -333,13 +315,12 @@ describe('functions in a browser', () => {
   })
 
   test('functions fit a phone', async () => {
-    const phone = await Visitor.open(browser, server, 'phone')
+    const phone = await Visitor.open('phone')
     await phone.goTo('/functions')
     await phone.page.getByRole('link', { name: 'Boiling' }).click()
     await phone.sees('Boiling')
     await phone.page.locator('.graph').waitFor()
-    await phone.fitsAPhone()
-    await phone.isAccessible()
+    await phone.isUsable()
     for (const [path, title] of [
       ['', 'Functions'],
       ['/templates', 'Templates'],

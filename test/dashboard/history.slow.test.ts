@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { StartedServer } from '#test/blackbox/started-server'
-import type { Boilers } from '#test/dashboard/boilers'
-import { openPages, type Visitor } from '#test/dashboard/visitor'
+import { ann, boilers, openPages, server } from '#test/dashboard/visitor'
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
 const now = Date.now()
@@ -15,11 +14,7 @@ const wave = Array.from({ length: 574 }, (_, index) => {
 
 /** Charts in a browser, of values that devices reported over two days. Contract 9. */
 describe('charts in a browser', () => {
-  let server: StartedServer
-  let boilers: Boilers
-  let ann: Visitor
-  openPages({ start: () => StartedServer.start({ HISTORY: 'on' }), boilers: 3 }, async (opened) => {
-    ;({ server, boilers, ann } = opened)
+  openPages({ start: () => StartedServer.start({ HISTORY: 'on' }), boilers: 3 }, async () => {
     await boilers.reportPast('BOILER-001', wave)
     await boilers.reportPast('BOILER-001', [[now - 5 * hour, 'no reading']])
     const colder = wave.map(([at, degrees]) => [at, degrees - 20] as const)
@@ -46,8 +41,7 @@ describe('charts in a browser', () => {
     await shows('Temperature', '72 °C')
     await ann.reads('Each point is the average of 5 min.')
     await ann.reads(/Temperature had an error: no reading/)
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
   })
 
   test('a reported value appears at the right end', async () => {
@@ -138,8 +132,7 @@ describe('charts in a browser', () => {
     await ann.reads(/Dashed lines show the thresholds of the alarm: 80 °C\./)
     await legend(/^Temperature/).waitFor()
     await chart().scrollIntoViewIfNeeded()
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
   })
 
   test('the list of devices shows the last hour of the visible devices with one query', async () => {
@@ -153,8 +146,7 @@ describe('charts in a browser', () => {
     await line.waitFor({ state: 'attached' })
     expect(queries).toHaveLength(1)
     for (const device of ['BOILER-001', 'BOILER-002', 'BOILER-003']) expect(queries[0]).toContain(device)
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
   })
 
   test('a value has a chart of its last hour', async () => {

@@ -1,4 +1,3 @@
-import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import {
   makeFunction,
@@ -10,25 +9,19 @@ import {
   untilOutbox,
 } from '#test/blackbox/notification-calls'
 import { report, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
-import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { openPages, Visitor } from '#test/dashboard/visitor'
+import { ann, openPages, server, Visitor } from '#test/dashboard/visitor'
 
 /** The subscriptions of a user in a browser, and controls that viewers do not see. §2.6, contract 5.6, 5.7. */
 describe('notifications in a browser', () => {
-  let server: StartedServer
-  let browser: Browser
   let admin: SignedInUser
   let bobElsewhere: SignedInUser
-  let ann: Visitor
   let heat: NamedResource
-  openPages({ start: startWithIdentity }, async (opened) => {
-    ;({ server, browser, ann } = opened)
+  openPages({ start: startWithIdentity }, async () => {
     admin = await SignedInUser.signIn(server)
     const bob = await admin.bring('bob', ['viewer'], { email: 'bob@acme.example' })
     bobElsewhere = await SignedInUser.signIn(server, bob)
-    await ann.signIn(bob)
-    await ann.sees('Fleet')
+    await ann.enter(bob)
   })
 
   const mine = () => subscriptionsOf(bobElsewhere)
@@ -38,8 +31,7 @@ describe('notifications in a browser', () => {
     await ann.sees('Notifications')
     await ann.reads('No subscriptions')
     await ann.reads('No functions to subscribe to')
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
   })
 
   test('a user subscribes to a function by mail, in a locale', async () => {
@@ -118,7 +110,7 @@ describe('notifications in a browser', () => {
   })
 
   test('administrators see failed mails', async () => {
-    const chief = await Visitor.open(browser, server)
+    const chief = await Visitor.open()
     await chief.signIn(root)
     await chief.goTo('/notifications')
     await chief.reads('Mails of this tenant')

@@ -1,15 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { StartedServer } from '#test/blackbox/started-server'
-import type { Boilers } from '#test/dashboard/boilers'
-import { openPages, type Visitor } from '#test/dashboard/visitor'
+import { ann, boilers, openPages, server } from '#test/dashboard/visitor'
 
 /** Actions on many devices at once, in a browser, on a server without authentication. */
 describe('selected devices in a browser', () => {
-  let server: StartedServer
-  let boilers: Boilers
-  let ann: Visitor
-  openPages({ boilers: 30 }, async (opened) => {
-    ;({ server, boilers, ann } = opened)
+  openPages({ boilers: 30 }, async () => {
     await server.ask('/devices', { method: 'POST', body: { deviceIdentifier: 'SPARE-1' } })
   })
 

@@ -1,43 +1,26 @@
-import type { Browser } from 'playwright-core'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { codeOf } from '#test/access/totp-code'
 import { type Credentials, codeIn, newName, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
-import type { StartedServer } from '#test/blackbox/started-server'
-import { openPages, Visitor } from '#test/dashboard/visitor'
+import { openPages, server, Visitor } from '#test/dashboard/visitor'
 
 /** A script that counts the object URLs of the page. */
 const countingFiles = `{
-  globalThis.filesOpen = new Set()
+  globalThis.filesOpen = 0
   const { createObjectURL, revokeObjectURL } = URL
-  URL.createObjectURL = (blob) => {
-    const url = createObjectURL.call(URL, blob)
-    filesOpen.add(url)
-    return url
-  }
-  URL.revokeObjectURL = (url) => {
-    filesOpen.delete(url)
-    revokeObjectURL.call(URL, url)
-  }
+  URL.createObjectURL = (blob) => (filesOpen++, createObjectURL.call(URL, blob))
+  URL.revokeObjectURL = (url) => (filesOpen--, revokeObjectURL.call(URL, url))
 }`
 
 /** Sign-in with DPoP, and the account page of a user, in a browser. §5.2, contract 2. */
 describe('signing in with a browser', () => {
-  let server: StartedServer
-  let browser: Browser
   let admin: SignedInUser
-  let visitor: Visitor | undefined
-  openPages({ start: startWithIdentity }, async (opened) => {
-    ;({ server, browser } = opened)
+  openPages({ start: startWithIdentity }, async () => {
     admin = await SignedInUser.signIn(server)
-  })
-  afterEach(async () => {
-    const last = visitor
-    visitor = undefined
-    await last?.close()
   })
 
   const visit = async () => {
-    visitor = await Visitor.open(browser, server)
+    const visitor = await Visitor.open()
+    onTestFinished(() => visitor.close())
     return visitor
   }
   /** The one-time code of the secret that the page shows. The code is that of `laterMs` from now. */
@@ -49,13 +32,11 @@ describe('signing in with a browser', () => {
   test('a user signs in, and not with a wrong password; the session survives a reload and ends with signing out', async () => {
     const ann = await visit()
     await ann.sees('Sign in')
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
     await ann.signIn({ ...root, password: 'a wrong password' })
     await ann.seesRefusal('Name or password is wrong.')
     await ann.isAccessible()
-    await ann.signIn(root)
-    await ann.sees('Fleet')
+    await ann.enter(root)
     await ann.isLive()
     // A reload shows the same page again.
     await ann.goTo('/account')
@@ -89,8 +70,7 @@ describe('signing in with a browser', () => {
 
   test('a page that is opened before the server answers tries again, and shows that a slow request waits', async () => {
     const ann = await visit()
-    await ann.signIn(root)
-    await ann.sees('Fleet')
+    await ann.enter(root)
     let asked = 0
     await ann.page.route('**/iam/me', (route) => {
       asked++
@@ -142,8 +122,7 @@ describe('signing in with a browser', () => {
     const ann = await visit()
     const typed = '{ "hall": 4 }'
     const dialog = ann.page.getByRole('dialog', { name: 'Metadata of PUMP-1' })
-    await ann.signIn(user)
-    await ann.sees('Fleet')
+    await ann.enter(user)
     await ann.goTo('/devices/PUMP-1')
     await ann.button('Change…').click()
     await dialog.getByLabel('Metadata as JSON').fill(typed)
@@ -154,8 +133,7 @@ describe('signing in with a browser', () => {
     // The page behind the sign-in is not visible and not reachable, and Escape does not close the sign-in.
     for (let press = 0; press < 3; press++) await ann.page.keyboard.press('Escape')
     expect([await dialog.isVisible(), await ann.page.getByText('PUMP-1').first().isVisible()]).toEqual([false, false])
-    await ann.isAccessible()
-    await ann.fitsAPhone()
+    await ann.isUsable()
     await ann.signIn(user)
     await ann.sees('PUMP-1')
     await ann.isLive()
@@ -238,10 +216,10 @@ describe('signing in with a browser', () => {
     await ann.isAccessible()
     const codes = await ann.page.locator('.codes li').allTextContents()
     expect(codes).toHaveLength(10)
-    expect(await ann.page.evaluate('filesOpen.size')).toBe(1)
+    expect(await ann.page.evaluate('filesOpen')).toBe(1)
     await ann.button('I have saved them').click()
     await ann.sees('Fleet')
-    await expect.poll(() => ann.page.evaluate('filesOpen.size')).toBe(0)
+    await expect.poll(() => ann.page.evaluate('filesOpen')).toBe(0)
     await ann.button('Sign out').click()
 
     await ann.signIn(user)
@@ -263,8 +241,7 @@ describe('signing in with a browser', () => {
     const user = await admin.bring(newName('own'), ['operator'])
     const elsewhere = await SignedInUser.signIn(server, user)
     const ann = await visit()
-    await ann.signIn(user)
-    await ann.sees('Fleet')
+    await ann.enter(user)
     await ann.goTo('/account')
     await ann.page.getByRole('table').getByRole('row').nth(2).waitFor()
     await ann.button('End').click()

@@ -22,14 +22,6 @@ const exemptSelector = '.table-frame, .virtual, .graph-frame, .toolbar .filters,
 
 const sizes = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const
 
-export interface OpenedPages {
-  readonly server: StartedServer
-  readonly browser: Browser
-  /** The visitor, which all tests of the file use. */
-  readonly ann: Visitor
-  readonly boilers: Boilers
-}
-
 interface PagesOptions {
   /** Starts the server. By default, it has no authentication. */
   readonly start?: () => Promise<StartedServer>
@@ -37,39 +29,37 @@ interface PagesOptions {
   readonly boilers?: number
   /** The user who is signed in. */
   readonly user?: Credentials
-  /** Closes what the tests opened. */
-  readonly end?: () => void
 }
 
+let browser: Browser
+/** What `openPages` opened for all tests of the file. */
+export let server: StartedServer
+export let boilers: Boilers
+export let ann: Visitor
+
 /**
- * Opens a server, a browser and a visitor for all tests of a file, and passes them to `begin`. Without a browser, the
- * tests are skipped, except in CI.
+ * Opens a server, a browser and a visitor for all tests of a file, and then runs `begin`. Without a browser, the tests
+ * are skipped, except in CI.
  */
 export function openPages(
-  { start = () => StartedServer.start(), boilers: count = 0, user, end = () => {} }: PagesOptions,
-  begin: (opened: OpenedPages) => unknown,
+  { start = () => StartedServer.start(), boilers: count = 0, user }: PagesOptions,
+  begin: () => unknown = () => {},
 ): void {
-  let opened: OpenedPages | undefined
   needsBrowser(
     async () => {
-      const server = await start()
-      const browser = await launchChromium()
-      const boilers = new Boilers(server)
+      server = await start()
+      browser = await launchChromium()
+      boilers = new Boilers(server)
       if (count > 0) await boilers.connect(count)
-      const ann = await Visitor.open(browser, server)
-      opened = { server, browser, boilers, ann }
-      if (user) {
-        await ann.signIn(user)
-        await ann.sees('Fleet')
-      }
-      await begin(opened)
+      ann = await Visitor.open()
+      if (user) await ann.enter(user)
+      await begin()
     },
     async () => {
-      await opened?.ann.close()
-      await opened?.browser.close()
-      opened?.boilers.cut()
-      end()
-      await opened?.server.finish()
+      await ann?.close()
+      await browser?.close()
+      boilers?.cut()
+      await server?.finish()
     },
   )
 }
@@ -95,7 +85,7 @@ export class Visitor {
     })
   }
 
-  static async open(browser: Browser, server: StartedServer, size: keyof typeof sizes = 'desk'): Promise<Visitor> {
+  static async open(size: keyof typeof sizes = 'desk', at = server): Promise<Visitor> {
     const context = await browser.newContext({
       viewport: sizes[size],
       hasTouch: size === 'phone',
@@ -103,7 +93,7 @@ export class Visitor {
       reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],
     })
-    const visitor = new Visitor(context, await context.newPage(), server)
+    const visitor = new Visitor(context, await context.newPage(), at)
     await visitor.goTo('/')
     return visitor
   }
@@ -128,6 +118,12 @@ export class Visitor {
     await this.field('E-mail address or name').fill(name)
     await this.field('Password').fill(password)
     await this.button('Sign in').click()
+  }
+
+  /** Signs in, and waits for the page of the fleet. */
+  async enter(user: Credentials): Promise<void> {
+    await this.signIn(user)
+    await this.sees('Fleet')
   }
 
   /** Waits for the page with this title. */
@@ -183,6 +179,12 @@ export class Visitor {
 
   button(name: string | RegExp): Locator {
     return this.page.getByRole('button', { name, exact: typeof name === 'string' })
+  }
+
+  /** Expects that the page is accessible, and fits a phone. */
+  async isUsable(): Promise<void> {
+    await this.isAccessible()
+    await this.fitsAPhone()
   }
 
   /** Expects no violation of WCAG 2.1 A and AA and of the best practices of axe, in light and in dark mode. */

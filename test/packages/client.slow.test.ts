@@ -82,10 +82,16 @@ await client.call('POST /alarms', {
 state.events((event) => event.type === 'META_SET' && event.deviceIdentifier)
 // @ts-expect-error no such route
 await client.call('GET /nothing')
-// @ts-expect-error a parameter is missing
+// @ts-expect-error the parameters are missing
 await client.call('GET /devices/:deviceIdentifier')
+// @ts-expect-error a parameter is missing
+await client.call('GET /devices/:deviceIdentifier', { parameters: {} })
+// @ts-expect-error the body is missing
+await client.call('POST /devices')
 // @ts-expect-error no such field
 await client.call('POST /devices', { body: { device: 'A' } })
+// @ts-expect-error the route is not a list
+client.pages('GET /iam/me')
 // @ts-expect-error no such type of event
 client.state({ types: ['NOTHING'] })
 export { view, status, value, seconds, secret }

@@ -1,54 +1,41 @@
-import { useEffect, useReducer, useState } from 'preact/hooks'
+import { useEffect, useMemo, useReducer, useRef } from 'preact/hooks'
 import type { Observable, ObservableMap } from '#client/client'
 import { ObservableValue } from '#client/observable'
 
 /** A value of the page that components follow by `useObservable`. */
 export function observable<Value>(value: Value): ObservableValue<Value> {
-  return new ObservableValue(value, (task) => queueMicrotask(task))
+  return new ObservableValue(value)
 }
 
-/** The value; renders again when it changes. */
+/** The value; renders again only when it differs from the one on the page. */
 export function useObservable<Value>(observable: Observable<Value>): Value {
-  const render = useRendering()
-  const value = observable.value
+  const [, render] = useReducer((count: number, _: undefined) => count + 1, 0)
+  const { value } = observable
+  const shown = useRef(value)
+  shown.current = value
   useEffect(() => {
+    const update = () => {
+      if (observable.value !== shown.current) render(undefined)
+    }
     // The value may have changed between the rendering and this effect.
-    if (observable.value !== value) render()
-    return observable.subscribe(render)
+    update()
+    return observable.subscribe(update)
   }, [observable])
   return value
 }
 
 /** The value of one key; renders again only when this value changes. */
-export function useKey<Key, Value>(
-  observable: Pick<ObservableMap<Key, Value>, 'get' | 'subscribeKey'>,
-  key: Key,
-): Value | undefined {
-  const render = useRendering()
-  const value = observable.get(key)
-  useEffect(() => {
-    if (observable.get(key) !== value) render()
-    return observable.subscribeKey(key, render)
-  }, [observable, key])
-  return value
+export function useKey<Key, Value>(map: Pick<ObservableMap<Key, Value>, 'at'>, key: Key): Value | undefined {
+  return useObservable(useMemo(() => map.at(key), [map, key]))
 }
 
 /** Whether the list is complete; renders again only when that changes. */
-export function useIsComplete(list: {
-  readonly isComplete: boolean
-  subscribe(listener: () => void): () => void
-}): boolean {
-  const [isComplete, setComplete] = useState(list.isComplete)
-  useEffect(() => {
-    const update = () => setComplete(list.isComplete)
-    update()
-    return list.subscribe(update)
-  }, [list])
-  return isComplete
-}
-
-/** A function that renders the component again. */
-export function useRendering(): () => void {
-  const [, render] = useReducer((count: number, _: undefined) => count + 1, 0)
-  return () => render(undefined)
+export function useIsComplete(list: Pick<ObservableMap<unknown, unknown>, 'isComplete' | 'subscribe'>): boolean {
+  const isComplete = {
+    get value() {
+      return list.isComplete
+    },
+    subscribe: (listener: () => void) => list.subscribe(listener),
+  }
+  return useObservable(useMemo(() => isComplete, [list]))
 }

@@ -98,19 +98,21 @@ export interface RowFault {
 
 interface Comparison {
   readonly label: string
+  /** Compares the property with one value. */
+  readonly operator?: string
   /** The number of values; `list`: one text with values separated by commas. */
   readonly values: 0 | 1 | 2 | 'list'
   readonly kinds: readonly ValueKind[]
 }
 
 export const comparisons = {
-  above: { label: 'is above', values: 1, kinds: ['number', 'unknown'] },
-  atLeast: { label: 'is at least', values: 1, kinds: ['number', 'unknown'] },
-  below: { label: 'is below', values: 1, kinds: ['number', 'unknown'] },
-  atMost: { label: 'is at most', values: 1, kinds: ['number', 'unknown'] },
+  above: { label: 'is above', operator: '>', values: 1, kinds: ['number', 'unknown'] },
+  atLeast: { label: 'is at least', operator: '>=', values: 1, kinds: ['number', 'unknown'] },
+  below: { label: 'is below', operator: '<', values: 1, kinds: ['number', 'unknown'] },
+  atMost: { label: 'is at most', operator: '<=', values: 1, kinds: ['number', 'unknown'] },
   between: { label: 'is between', values: 2, kinds: ['number', 'unknown'] },
-  is: { label: 'is', values: 1, kinds: ['number', 'text', 'unknown'] },
-  isNot: { label: 'is not', values: 1, kinds: ['number', 'text', 'unknown'] },
+  is: { label: 'is', operator: '==', values: 1, kinds: ['number', 'text', 'unknown'] },
+  isNot: { label: 'is not', operator: '!=', values: 1, kinds: ['number', 'text', 'unknown'] },
   oneOf: { label: 'is one of', values: 'list', kinds: ['number', 'text', 'unknown'] },
   contains: { label: 'contains', values: 1, kinds: ['text', 'unknown'] },
   on: { label: 'is on', values: 0, kinds: ['switch', 'unknown'] },
@@ -120,13 +122,11 @@ export const comparisons = {
 export type ComparisonId = keyof typeof comparisons
 type Literal = string | number | boolean | null
 
-const operators = { above: '>', atLeast: '>=', below: '<', atMost: '<=', is: '==', isNot: '!=' } as const
-const byOperator = new Map(Object.entries(operators).map(([id, operator]) => [operator as string, id as ComparisonId]))
+const comparisonIds = Object.keys(comparisons) as ComparisonId[]
 
 /** The comparisons that fit this kind, plus the current comparison. */
 export function comparisonsFor(kind: ValueKind, current?: ComparisonId): readonly ComparisonId[] {
-  const ids = Object.keys(comparisons) as ComparisonId[]
-  return ids.filter((id) => id === current || (comparisons[id] as Comparison).kinds.includes(kind))
+  return comparisonIds.filter((id) => id === current || (comparisons[id] as Comparison).kinds.includes(kind))
 }
 
 /** The row with another operand; keeps the comparison if it fits. */
@@ -163,12 +163,10 @@ export function conditionOf(
 
 /** Undefined for a condition that rows cannot express. */
 export function rowsOf(condition: Condition, operands: readonly Operand[]): Rows | undefined {
-  const joined = joinedIn(condition)
-  const rows = (joined?.parts ?? [condition]).map(rowIn)
-  if (rows.includes(undefined)) return undefined
-  const read: Rows = { join: joined?.join ?? 'and', rows: rows as Row[] }
-  const restored = conditionOf(read, operands)
-  return 'condition' in restored && JSON.stringify(restored.condition) === JSON.stringify(condition) ? read : undefined
+  const [join, parts] = onlyEntryOf(condition) ?? []
+  const isJoined = (join === 'and' || join === 'or') && Array.isArray(parts) && parts.length > 1
+  const rows = (isJoined ? parts : [condition]).map((part) => rowOf(part, operands))
+  return rows.includes(undefined) ? undefined : { join: isJoined ? join : 'and', rows: rows as Row[] }
 }
 
 /** A condition in words, or as JSON if rows cannot express it. */
@@ -201,35 +199,27 @@ function partOf({ name, comparison, values }: Row, operand: Operand): Exclude<Js
   if (comparison === 'between') return { '<': [first, read, second] }
   if (comparison === 'oneOf') return { in: [read, literals as Literal[]] }
   if (comparison === 'contains') return { in: [first, read] }
-  return { [operators[comparison]]: [read, first] }
+  return { [comparisons[comparison].operator]: [read, first] }
 }
 
-function joinedIn(condition: Condition): { join: Rows['join']; parts: readonly JsonValue[] } | undefined {
-  const [join, parts] = onlyEntryOf(condition) ?? []
-  return (join === 'and' || join === 'or') && Array.isArray(parts) ? { join, parts } : undefined
+/** The row that has this condition: tries each comparison with the property and the literals in the condition. */
+function rowOf(condition: Condition, operands: readonly Operand[]): Row | undefined {
+  const { names, texts } = leavesIn(condition)
+  const [name, another] = names
+  if (name === undefined || another !== undefined) return undefined
+  const text = JSON.stringify(condition)
+  return comparisonIds
+    .map((comparison) => ({ name, comparison, values: comparison === 'oneOf' ? [texts.join(', ')] : texts }))
+    .find((row) => JSON.stringify(partOf(row, operandOf(operands, name))) === text)
 }
 
-function rowIn(condition: Condition): Row | undefined {
-  const [operator = '', operand = null] = onlyEntryOf(condition) ?? []
-  if (operator === 'var' && typeof operand === 'string') return { name: operand, comparison: 'on', values: [] }
-  const negated = operator === '!' ? nameIn(operand) : undefined
-  if (negated !== undefined) return { name: negated, comparison: 'off', values: [] }
-  if (!Array.isArray(operand)) return undefined
-  const [first, second, third] = operand as readonly JsonValue[]
-  if (operator === '<' && third !== undefined) return rowOf(second, 'between', [first, third])
-  if (operator === 'in' && Array.isArray(second)) return rowOf(first, 'oneOf', [second.map(textOf).join(', ')])
-  if (operator === 'in') return rowOf(second, 'contains', [first])
-  const comparison = byOperator.get(operator)
-  return comparison && rowOf(first, comparison, [second])
-}
-
-function rowOf(
-  read: JsonValue | undefined,
-  comparison: ComparisonId,
-  literals: readonly (JsonValue | undefined)[],
-): Row | undefined {
-  const name = nameIn(read)
-  return name === undefined ? undefined : { name, comparison, values: literals.map(textOf) }
+/** The names of the properties in a condition, and its literals as text. */
+function leavesIn(condition: JsonValue): { readonly names: readonly string[]; readonly texts: readonly string[] } {
+  const name = nameIn(condition)
+  if (name !== undefined) return { names: [name], texts: [] }
+  if (typeof condition !== 'object' || condition === null) return { names: [], texts: [textOf(condition)] }
+  const leaves = Object.values(condition).map(leavesIn)
+  return { names: leaves.flatMap(({ names }) => names), texts: leaves.flatMap(({ texts }) => texts) }
 }
 
 function nameIn(condition: JsonValue | undefined): string | undefined {
@@ -242,9 +232,8 @@ function onlyEntryOf(value: JsonValue | undefined): readonly [string, JsonValue]
   return another === undefined ? entry : undefined
 }
 
-/** Does not check whether the text is read as the same literal: `rowsOf` checks the whole result. */
-function textOf(literal: JsonValue | undefined): string {
-  return typeof literal === 'string' ? literal : JSON.stringify(literal ?? null)
+function textOf(literal: Literal): string {
+  return typeof literal === 'string' ? literal : JSON.stringify(literal)
 }
 
 /** Parses a text for this kind; undefined if invalid. 64-bit numbers stay decimal text. Contract 3.8. */
@@ -275,7 +264,7 @@ export function watchedProperty(condition: Condition, operands: readonly Operand
   const numeric = (rowsOf(condition, operands)?.rows ?? []).flatMap(({ name, comparison, values }) => {
     const { id = name, unit, choices } = operandOf(operands, name)
     const propId = /^(0x[0-9a-f]+|\d+)$/i.test(id) ? Number(id) : Number.NaN
-    const isCompared = comparison in operators || comparison === 'between'
+    const isCompared = 'operator' in comparisons[comparison] || comparison === 'between'
     const numbers = isCompared && !choices ? values.map(Number) : []
     if (Number.isNaN(propId) || numbers.length === 0 || numbers.some(Number.isNaN)) return []
     return [{ propId, thresholds: numbers.map((value) => ({ value, label: withUnit(String(value), unit) })) }]

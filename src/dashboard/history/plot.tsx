@@ -74,6 +74,8 @@ function columnsOf({ times, series }: ChartData): uPlot.AlignedData {
 }
 
 type Latest = { readonly current: PlotProps }
+/** The present colour of a token. */
+type Colour = (token: string) => string
 
 function optionsOf(element: HTMLElement, latest: Latest): uPlot.Options {
   const { lines } = latest.current
@@ -133,8 +135,13 @@ function optionsOf(element: HTMLElement, latest: Latest): uPlot.Options {
       drawClear: [(chart) => drawGaps(chart, latest.current.gaps, colour('--warning'))],
       draw: [
         (chart) => {
-          drawMarks(chart, latest.current.marks, colour)
-          drawThresholds(chart, units[0] ?? '', latest.current.thresholds, colour('--bad'))
+          const { marks, thresholds } = latest.current
+          chart.ctx.save()
+          for (const mark of marks) drawMark(chart, mark, colour)
+          chart.ctx.strokeStyle = colour('--bad')
+          chart.ctx.fillStyle = colour('--bad')
+          for (const threshold of thresholds) drawThreshold(chart, units[0] ?? '', threshold)
+          chart.ctx.restore()
         },
       ],
     },
@@ -167,59 +174,37 @@ function drawGaps({ ctx, bbox, valToPos }: uPlot, gaps: readonly Edges[], colour
 }
 
 /** A dotted line with a cross at the top. */
-function drawMarks(
-  { ctx, bbox, valToPos }: uPlot,
-  marks: readonly PlotMark[],
-  colour: (token: string) => string,
-): void {
+function drawMark({ ctx, bbox, valToPos }: uPlot, { time, isError }: PlotMark, colour: Colour): void {
   const size = 4 * devicePixelRatio
   const top = bbox.top + size
-  ctx.save()
-  ctx.lineWidth = 1.5 * devicePixelRatio
-  for (const { time, isError } of marks) {
-    const x = valToPos(time / 1_000, 'x', true)
-    if (x < bbox.left || x > bbox.left + bbox.width) continue
-    ctx.strokeStyle = colour(isError ? '--bad' : '--soft')
-    ctx.beginPath()
-    ctx.setLineDash([])
-    ctx.moveTo(x - size, top - size)
-    ctx.lineTo(x + size, top + size)
-    ctx.moveTo(x + size, top - size)
-    ctx.lineTo(x - size, top + size)
-    ctx.stroke()
-    ctx.beginPath()
-    ctx.setLineDash([size / 2, size])
-    ctx.moveTo(x, top + size)
-    ctx.lineTo(x, bbox.top + bbox.height)
-    ctx.stroke()
-  }
-  ctx.restore()
+  const x = valToPos(time / 1_000, 'x', true)
+  if (x < bbox.left || x > bbox.left + bbox.width) return
+  ctx.strokeStyle = colour(isError ? '--bad' : '--soft')
+  drawLine(ctx, [x - size, top - size], [x + size, top + size])
+  drawLine(ctx, [x + size, top - size], [x - size, top + size])
+  drawLine(ctx, [x, top + size], [x, bbox.top + bbox.height], [size / 2, size])
 }
 
-function drawThresholds(
-  { root, ctx, bbox, valToPos }: uPlot,
-  scale: string,
-  thresholds: readonly Threshold[],
-  colour: string,
-): void {
-  ctx.save()
-  ctx.strokeStyle = colour
-  ctx.fillStyle = colour
-  ctx.lineWidth = 1.5 * devicePixelRatio
+function drawThreshold({ root, ctx, bbox, valToPos }: uPlot, scale: string, { value, label }: Threshold): void {
+  const y = valToPos(value, scale, true)
+  const right = bbox.left + bbox.width
+  const isHigh = y < bbox.top + 20 * devicePixelRatio
   ctx.textAlign = 'right'
+  ctx.textBaseline = isHigh ? 'top' : 'bottom'
   ctx.font = `${12 * devicePixelRatio}px ${fontOf(root)}`
-  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio])
-  for (const { value, label } of thresholds) {
-    const y = valToPos(value, scale, true)
-    ctx.beginPath()
-    ctx.moveTo(bbox.left, y)
-    ctx.lineTo(bbox.left + bbox.width, y)
-    ctx.stroke()
-    const isHigh = y < bbox.top + 20 * devicePixelRatio
-    ctx.textBaseline = isHigh ? 'top' : 'bottom'
-    ctx.fillText(label, bbox.left + bbox.width - 6 * devicePixelRatio, y + (isHigh ? 4 : -4) * devicePixelRatio)
-  }
-  ctx.restore()
+  drawLine(ctx, [bbox.left, y], [right, y], [6 * devicePixelRatio, 4 * devicePixelRatio])
+  ctx.fillText(label, right - 6 * devicePixelRatio, y + (isHigh ? 4 : -4) * devicePixelRatio)
+}
+
+type Point = readonly [x: number, y: number]
+
+function drawLine(ctx: CanvasRenderingContext2D, from: Point, to: Point, dash: number[] = []): void {
+  ctx.lineWidth = 1.5 * devicePixelRatio
+  ctx.setLineDash(dash)
+  ctx.beginPath()
+  ctx.moveTo(...from)
+  ctx.lineTo(...to)
+  ctx.stroke()
 }
 
 /** `rgb(11, 92, 114)`: the colour of a token in the current theme. */

@@ -1,6 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useReducer, useRef, useState } from 'preact/hooks'
 import { usePolling } from '#dashboard/components/use-call'
-import { useRendering } from '#dashboard/components/use-observable'
 import { seriesKey } from '#dashboard/history/chart-series'
 import { SparklineCache, type SparklinePoints, type SparklineSeries } from '#dashboard/history/sparkline-points'
 import { client } from '#dashboard/session'
@@ -21,7 +20,7 @@ export function useSparklines(series: readonly SparklineSeries[]): (key: string)
   const cache = useRef<SparklineCache>()
   cache.current ??= new SparklineCache()
   const known = cache.current
-  const render = useRendering()
+  const [, render] = useReducer((count: number, _: undefined) => count + 1, 0)
   const isAsking = useRef(false)
   const asked = series.map(seriesKey).join('\n')
   const latest = useRef(series)
@@ -34,7 +33,7 @@ export function useSparklines(series: readonly SparklineSeries[]): (key: string)
       if (due.length === 0) break
       const points = await read(due).catch(() => new Map<string, SparklinePoints>())
       for (const each of due) known.add(seriesKey(each), points.get(seriesKey(each)), client.now())
-      render()
+      render(undefined)
     }
     isAsking.current = false
   })
