@@ -53,13 +53,17 @@ export default function FirmwarePage() {
         </p>
       )}
       <Section title="Projects">
-        {isExternal ? (
-          <Projects rows={rowsOf([], tallies)} isComplete={isComplete} mayUpload={mayUpload} />
-        ) : (
-          <CallResult call={projects}>
-            {(known) => <Projects rows={rowsOf(known, tallies)} isComplete={isComplete} mayUpload={mayUpload} />}
-          </CallResult>
-        )}
+        <CallResult call={isExternal ? { ...projects, value: [], problem: undefined } : projects}>
+          {(known) => (
+            <Table
+              caption="List of projects"
+              columns={columns}
+              rows={rowsOf(known, tallies)}
+              rowKey={({ project }) => project}
+              empty={isComplete ? <NoProjects mayUpload={mayUpload} /> : <p class="soft">Loading…</p>}
+            />
+          )}
+        </CallResult>
       </Section>
     </Page>
   )
@@ -102,36 +106,20 @@ const columns: readonly Column<Row>[] = [
   },
 ]
 
-interface ProjectsProps {
-  readonly rows: readonly Row[]
-  readonly isComplete: boolean
-  readonly mayUpload: boolean
-}
-
-function Projects({ rows, isComplete, mayUpload }: ProjectsProps) {
-  if (rows.length === 0 && !isComplete) return <p class="soft">Loading…</p>
+function NoProjects({ mayUpload }: { readonly mayUpload: boolean }) {
   return (
-    <Table
-      caption="List of projects"
-      columns={columns}
-      rows={rows}
-      rowKey={({ project }) => project}
-      empty={
-        <Empty title="No firmware" command={mayUpload ? uploadCommand('boiler', '1.0.0') : undefined}>
-          <p>
-            Devices report their project and firmware when they connect. Simulated devices do this too, and accept
-            updates:
-          </p>
-          <Command command={fleetCommand({ options: '--updates mixed' })} />
-          <p>
-            The first release creates a project
-            {mayUpload ? ': upload one above, or in a terminal.' : ', which needs permission on all devices.'} With
-            authentication on, the commands need an API key and a provisioning key; create both under{' '}
-            <Link to="/administration/keys">administration</Link>.
-          </p>
-        </Empty>
-      }
-    />
+    <Empty title="No firmware" command={mayUpload ? uploadCommand('boiler', '1.0.0') : undefined}>
+      <p>
+        Devices report their project and firmware when they connect. Simulated devices do this too, and accept updates:
+      </p>
+      <Command command={fleetCommand({ options: '--updates mixed' })} />
+      <p>
+        The first release creates a project
+        {mayUpload ? ': upload one above, or in a terminal.' : ', which needs permission on all devices.'} With
+        authentication on, the commands need an API key and a provisioning key; create both under{' '}
+        <Link to="/administration/keys">administration</Link>.
+      </p>
+    </Empty>
   )
 }
 
