@@ -43,7 +43,19 @@ function visibleTabs(): readonly Tab[] {
 
 export default function AdministrationPage({ params }: PageProps) {
   const tenant = useObservable(selectedTenant)
-  if (session.value.state === 'IAM off') return <AuthenticationOff />
+  if (session.value.state === 'IAM off') {
+    return (
+      <Page title="Administration">
+        <Empty title="Authentication is off" command="IAM=on npm start">
+          <p>
+            This server runs with <code>IAM=off</code>: anyone who can reach it may do everything, and there are no
+            users, roles or keys. Start it with authentication on; it prints the first administrator’s password once.
+          </p>
+        </Empty>
+        <Audit />
+      </Page>
+    )
+  }
   const visible = visibleTabs()
   const tab = visible.find(({ id }) => id === params.tab) ?? visible[0]
   if (!tab) {
@@ -64,20 +76,6 @@ export default function AdministrationPage({ params }: PageProps) {
           {tab.content}
         </div>
       </Tabs>
-    </Page>
-  )
-}
-
-function AuthenticationOff() {
-  return (
-    <Page title="Administration">
-      <Empty title="Authentication is off" command="IAM=on npm start">
-        <p>
-          This server runs with <code>IAM=off</code>: anyone who can reach it may do everything, and there are no users,
-          roles or keys. Start it with authentication on; it prints the first administrator’s password once.
-        </p>
-      </Empty>
-      <Audit />
     </Page>
   )
 }
