@@ -56,7 +56,7 @@ export function viewOf(query: string): FleetView {
   const sort = fields.get('sort') ?? defaultView.sort
   return {
     search: fields.get('search') ?? '',
-    status: isStatus(status) ? status : 'any',
+    status: Object.hasOwn(statusFilters, status) ? (status as StatusFilter) : 'any',
     service: fields.get('service') ?? '',
     condition: conditionOf(fields),
     sort: sort.replace(/^-/, '') || defaultView.sort,
@@ -82,10 +82,6 @@ function conditionOf(fields: URLSearchParams): Condition | undefined {
   const [, operator, value] = /^(>=|<=|>|<|=|≠)(.+)$/s.exec(fields.get('is') ?? '') ?? []
   if (serviceIdentifier === undefined || value === undefined) return undefined
   return { serviceIdentifier, propId: Number(propId), operator: operator as Operator, value }
-}
-
-function isStatus(text: string): text is StatusFilter {
-  return Object.hasOwn(statusFilters, text)
 }
 
 /** A number if the text is a number, yes or no, or a name in the enumeration; otherwise the text itself. */
