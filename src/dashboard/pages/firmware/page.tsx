@@ -18,11 +18,7 @@ import { client } from '#dashboard/session'
 type Project = Item<'GET /updates/projects'>
 
 /** A project that the update server knows, or devices report, or both. */
-interface Row {
-  readonly project: string
-  readonly known: Project | undefined
-  readonly tally: ProjectTally
-}
+type Row = ReturnType<typeof rowsOf>[number]
 
 export default function FirmwarePage() {
   const projects = useCall(() => client.call('GET /updates/projects'), [])
@@ -69,7 +65,7 @@ export default function FirmwarePage() {
   )
 }
 
-function rowsOf(known: readonly Project[], tallies: ReadonlyMap<string, ProjectTally>): readonly Row[] {
+function rowsOf(known: readonly Project[], tallies: ReadonlyMap<string, ProjectTally>) {
   const names = new Set([...known.map(({ project }) => project), ...tallies.keys()])
   return [...names].sort().map((project) => ({
     project,

@@ -4,7 +4,7 @@ import { useDevices, useReadVersion } from '#dashboard/binding/known-names'
 import { useObservable } from '#dashboard/components/use-observable'
 import { isSameOrder, type SortKey, sortedBy } from '#dashboard/pages/fleet/columns'
 import { type FetchFleetPage, type FleetResult, FleetSearch } from '#dashboard/pages/fleet/fleet-search'
-import { deviceToCheck, type FleetView, fleetQueryOf } from '#dashboard/pages/fleet/view'
+import { deviceToCheck, type FleetView, fleetQueryOf, type Wanted } from '#dashboard/pages/fleet/view'
 import { client, liveState, mayUser, onReconnect } from '#dashboard/session'
 import { delayed, now, runAfter } from '#dashboard/timers'
 
@@ -32,19 +32,11 @@ export function holdRows(): void {
 
 const none: readonly string[] = []
 
-type Wanted = number | string | undefined
-
-export interface Fleet extends FleetResult {
-  /** Whether the devices are still those of the previous view. */
-  readonly isOutdated: boolean
-  readonly canSort: boolean
-}
-
 /**
  * The devices of a view, in its order; by identifier without `sortKey`. When the view changes, the previous devices stay
  * until the first new ones are known.
  */
-export function useFleet(view: FleetView, wanted: Wanted, sortKey: SortKey | undefined): Fleet {
+export function useFleet(view: FleetView, wanted: Wanted, sortKey: SortKey | undefined) {
   const result = useSearch(view, wanted)
   const { identifiers = none, isComplete } = result
   const canSort = isComplete && identifiers.length <= sortedMax
@@ -55,7 +47,8 @@ export function useFleet(view: FleetView, wanted: Wanted, sortKey: SortKey | und
   return { ...result, identifiers: result.identifiers && (isSorted ? sorted : reversed), canSort }
 }
 
-function useSearch(view: FleetView, wanted: Wanted): Omit<Fleet, 'canSort'> {
+/** `isOutdated`: the devices are still those of the previous view. */
+function useSearch(view: FleetView, wanted: Wanted) {
   const live = liveState()
   const [result, setResult] = useState<FleetResult & { readonly key?: string }>(nothingRead)
   const isFirst = useRef(true)

@@ -108,7 +108,7 @@ export interface FleetQuery {
 }
 
 /** The value of the view's condition, parsed. */
-type Wanted = number | string | undefined
+export type Wanted = number | string | undefined
 
 export function fleetQueryOf({ search, status, service, condition }: FleetView, wanted: Wanted): FleetQuery {
   const parts: JsonValue[] = []

@@ -21,13 +21,6 @@ export interface DrawnEdge {
   readonly points: readonly Point[]
 }
 
-export interface Layout {
-  readonly width: number
-  readonly height: number
-  readonly nodes: readonly PlacedNode[]
-  readonly edges: readonly DrawnEdge[]
-}
-
 /** In pixels; the picture scales as a whole. */
 export const boxWidth = 168
 export const boxHeight = 48
@@ -54,7 +47,7 @@ interface Slot {
   middle: number
 }
 
-export function layoutOf(keys: readonly number[], edges: Edges): Layout {
+export function layoutOf(keys: readonly number[], edges: Edges) {
   const known = new Set(keys)
   const validEdges = edges.filter(([from, to]) => from !== to && known.has(from) && known.has(to))
   const layers = layersOf(keys, validEdges)
@@ -87,15 +80,17 @@ export function layoutOf(keys: readonly number[], edges: Edges): Layout {
     width: width + 2 * margin,
     height: 2 * margin + rows.length * (boxHeight + gapDown) - gapDown,
     nodes: [...slots].map(([key, slot]) => ({ key, ...pointOf(slot, 0) })),
-    edges: routes.map(({ from, to, start, through, end }) => ({
-      from,
-      to,
-      points: [
-        pointOf(start, boxHeight / 2),
-        ...through.map((slot) => pointOf(slot, 0)),
-        pointOf(end, end.layer > start.layer ? -boxHeight / 2 : boxHeight / 2),
-      ],
-    })),
+    edges: routes.map(
+      ({ from, to, start, through, end }): DrawnEdge => ({
+        from,
+        to,
+        points: [
+          pointOf(start, boxHeight / 2),
+          ...through.map((slot) => pointOf(slot, 0)),
+          pointOf(end, end.layer > start.layer ? -boxHeight / 2 : boxHeight / 2),
+        ],
+      }),
+    ),
   }
 }
 

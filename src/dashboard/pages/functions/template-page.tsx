@@ -21,9 +21,7 @@ import { parseMustache } from '#model/mustache'
 import '#dashboard/pages/functions/functions.css'
 
 type Template = Item<'GET /templates'>
-interface TemplateBody {
-  readonly locales: Template['locales']
-}
+type TemplateBody = Pick<Template, 'locales'>
 
 /** An example for a new template. */
 const exampleTexts: Texts = {
