@@ -22,14 +22,14 @@ export const routes: readonly Route[] = [
   { path: '/devices/:id', needs: 'service', load: () => import('#dashboard/pages/device/page') },
   { path: '/alarms', name: 'Alarms', needs: 'alarms', load: () => import('#dashboard/pages/alarms/page') },
   { path: '/alarms/:id', needs: 'alarms', load: () => import('#dashboard/pages/alarms/alarm-page') },
-  { path: '/functions', name: 'Functions', needs: 'functions', load: () => import('#dashboard/pages/functions/page') },
-  { path: '/functions/templates', needs: 'functions', load: () => import('#dashboard/pages/functions/templates-page') },
+  { path: '/functions', name: 'Functions', needs: 'functions', load: listOf('FunctionsPage') },
+  { path: '/functions/templates', needs: 'functions', load: listOf('TemplatesPage') },
   {
     path: '/functions/templates/:id',
     needs: 'functions',
     load: () => import('#dashboard/pages/functions/template-page'),
   },
-  { path: '/functions/groups', needs: 'functions', load: () => import('#dashboard/pages/functions/groups-page') },
+  { path: '/functions/groups', needs: 'functions', load: listOf('GroupsPage') },
   { path: '/functions/groups/:id', needs: 'functions', load: () => import('#dashboard/pages/functions/group-page') },
   { path: '/functions/:id', needs: 'functions', load: () => import('#dashboard/pages/functions/function-page') },
   {
@@ -55,3 +55,7 @@ export const routes: readonly Route[] = [
   },
   { path: '/account', load: () => import('#dashboard/pages/account/page') },
 ]
+
+function listOf(name: 'FunctionsPage' | 'TemplatesPage' | 'GroupsPage'): Route['load'] {
+  return async () => ({ default: (await import('#dashboard/pages/functions/lists'))[name] })
+}

@@ -43,9 +43,3 @@ export function delayed(delayMs: number, run: () => void): Delayed {
     },
   }
 }
-
-export function measureMs(work: () => void): number {
-  const began = performance.now()
-  work()
-  return performance.now() - began
-}

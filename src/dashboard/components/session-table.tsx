@@ -4,7 +4,7 @@ import { Badge } from '#dashboard/components/status'
 import { actionsColumn, CallTable, type CallTableProps } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 
-export type SessionEntry = Item<'GET /iam/users/:name/sessions'>
+type SessionEntry = Item<'GET /iam/users/:name/sessions'>
 
 interface SessionTableProps extends Pick<CallTableProps<SessionEntry>, 'caption' | 'call' | 'empty'> {
   readonly actions: (session: SessionEntry) => ComponentChildren

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { PasswordField, passwordCharactersMin, TextField, useField } from '#dashboard/components/fields'
+import { PasswordField, passwordCharactersMin, TextField, useField, useFields } from '#dashboard/components/fields'
 import { Form, type FormProps } from '#dashboard/components/form'
 import { CallResult, Empty, Facts, Page, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
@@ -99,32 +99,30 @@ function EmailForm({ before, onChanged }: { readonly before: string; readonly on
 }
 
 function PasswordSection() {
-  const current = useField('')
-  const password = useField('')
-  const repeated = useField('')
+  const { values, set, field } = useFields({ current: '', password: '', repeated: '' })
+  const { current, password, repeated } = values
   const change = async () => {
-    await client.call('PUT /auth/password', { body: { current: current.value, password: password.value } })
-    for (const { onChange } of [current, password, repeated]) onChange('')
+    await client.call('PUT /auth/password', { body: { current, password } })
+    set({ current: '', password: '', repeated: '' })
     notify('The password is changed, and other sessions have ended')
   }
-  const isComplete = current.value !== '' && password.value.length >= passwordCharactersMin
-  const isDifferent = repeated.value !== password.value
+  const isComplete = current !== '' && password.length >= passwordCharactersMin
+  const isDifferent = repeated !== password
   return (
     <Section title="Password">
       <Form submit="Change password" isDisabled={!isComplete || isDifferent} onSubmit={change}>
-        <PasswordField label="Current password" {...current} />
+        <PasswordField label="Current password" {...field('current')} />
         <PasswordField
           label="New password"
           hint={`${passwordCharactersMin} characters or more. Your other sessions end.`}
-          {...password}
-          path="password"
+          {...field('password')}
           minLength={passwordCharactersMin}
           isNew
         />
         <PasswordField
           label="Repeat the new password"
-          {...repeated}
-          problem={repeated.value !== '' && isDifferent ? 'The passwords differ.' : undefined}
+          {...field('repeated')}
+          problem={repeated !== '' && isDifferent ? 'The passwords differ.' : undefined}
           isNew
         />
       </Form>
@@ -178,12 +176,9 @@ function SecondFactors() {
     <Section title="Second factors">
       <ul class="factors">
         <li>
-          <FactorName
-            name="App for one-time codes"
-            hint={
-              hasTotp ? 'Active. A new setup replaces the app and the recovery codes.' : account.value && 'Not active.'
-            }
-          />
+          <FactorName name="App for one-time codes">
+            {hasTotp ? 'Active. A new setup replaces the app and the recovery codes.' : account.value && 'Not active.'}
+          </FactorName>
           <DialogButton button="Set up…" title="One-time codes">
             <EnrollTotp onDone={() => finish('One-time codes are active')} />
           </DialogButton>
@@ -199,14 +194,9 @@ function SecondFactors() {
           {(list) =>
             list.map(({ id, name, lastUsedAt }) => (
               <li key={id}>
-                <FactorName
-                  name={name}
-                  hint={
-                    <>
-                      Last used <Time at={lastUsedAt} />
-                    </>
-                  }
-                />
+                <FactorName name={name}>
+                  Last used <Time at={lastUsedAt} />
+                </FactorName>
                 <RemoveButton
                   label={`Remove ${name}`}
                   title="Remove this passkey?"
@@ -230,24 +220,21 @@ function SecondFactors() {
   )
 }
 
-function FactorName({ name, hint }: { readonly name: string; readonly hint: ComponentChildren }) {
+function FactorName({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
   return (
     <span>
       {name}
       <br />
-      <small class="hint">{hint}</small>
+      <small class="hint">{children}</small>
     </span>
   )
 }
 
-interface ChangeProps {
-  readonly onDone: () => void
-}
-
-interface RemoveButtonProps extends ChangeProps {
+interface RemoveButtonProps {
   readonly label?: string
   readonly title: string
   readonly remove: (password: string) => Promise<unknown>
+  readonly onDone: () => void
 }
 
 function RemoveButton({ label, title, remove, onDone }: RemoveButtonProps) {
@@ -259,7 +246,7 @@ function RemoveButton({ label, title, remove, onDone }: RemoveButtonProps) {
 }
 
 /** Asks for the password, shows the secret for the app, and asks for the first code; then shows recovery codes. */
-function EnrollTotp({ onDone }: ChangeProps) {
+function EnrollTotp({ onDone }: { readonly onDone: () => void }) {
   const [enrollment, setEnrollment] = useState<TotpSecret & { readonly password: string }>()
   if (enrollment) return <TotpForm {...enrollment} submit="Activate" onDone={onDone} />
   const enroll = async (password: string) => {
@@ -269,7 +256,7 @@ function EnrollTotp({ onDone }: ChangeProps) {
   return <PasswordForm submit="Continue" onPassword={enroll} />
 }
 
-function AddPasskey({ onDone }: ChangeProps) {
+function AddPasskey({ onDone }: { readonly onDone: () => void }) {
   const name = useField('')
   return (
     <PasswordForm

@@ -43,7 +43,13 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
     <Field label={`Grant ${number}`}>
       {onChange ? (
         <>
-          <Permissions grant={grant} onChange={onChange} />
+          <ul class="permissions">
+            {resourceRows.map((row) => (
+              <li key={row.resource}>
+                <Permission {...{ row, grant, onChange }} />
+              </li>
+            ))}
+          </ul>
           <AllOrSome what="devices" names={grant.devices} onChange={(devices) => onChange({ ...grant, devices })}>
             <DevicePicker
               label="Devices"
@@ -144,28 +150,16 @@ function Services({ names, onChange }: NamesProps) {
   )
 }
 
-interface PermissionsProps {
+const custom = 'selected actions'
+
+interface PermissionProps {
+  readonly row: (typeof resourceRows)[number]
   readonly grant: Grant
   readonly onChange: (grant: Grant) => void
 }
 
-/** The permissions of a grant: a level for each resource, and single actions where no level fits. */
-function Permissions({ grant, onChange }: PermissionsProps) {
-  return (
-    <ul class="permissions">
-      {resourceRows.map((row) => (
-        <li key={row.resource}>
-          <Permission row={row} grant={grant} onChange={onChange} />
-        </li>
-      ))}
-    </ul>
-  )
-}
-
-const custom = 'selected actions'
-
-function Permission({ row, grant, onChange }: PermissionsProps & { readonly row: (typeof resourceRows)[number] }) {
-  const { resource, name, meaning } = row
+/** The permission on a resource: a level, or single actions where no level fits. */
+function Permission({ row: { resource, name, meaning }, grant, onChange }: PermissionProps) {
   const id = useId()
   const level = levelOf(grant, resource)
   const [isCustom, setCustom] = useState(level === undefined)

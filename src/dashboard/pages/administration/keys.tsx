@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Body, Item } from '#client/client'
+import type { Item } from '#client/client'
 import { apiUrl } from '#dashboard/address'
 import { fleetCommand } from '#dashboard/commands'
 import { Command } from '#dashboard/components/copy-button'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { NumberField, Select, TextField, useField } from '#dashboard/components/fields'
+import { NumberField, Select, TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { OneTimeSecret } from '#dashboard/components/one-time-secret'
 import { Empty, Section } from '#dashboard/components/page'
@@ -29,12 +29,20 @@ import { countText } from '#dashboard/values/format-value'
 type ApiKey = Item<'GET /iam/api-keys'>
 type ProvisioningKey = Item<'GET /iam/provisioning-keys'>
 /** A new key as it is shown once. */
-interface CreatedKey {
+type CreatedKey = Pick<NewKey, 'name'> & { readonly key: string }
+
+/** The input for a new key. An API key has roles, a provisioning key a maximum. */
+interface NewKey {
   readonly name: string
-  readonly key: string
+  readonly roles: readonly string[]
+  readonly maxDevices: number | undefined
+  /** Seconds; empty: unlimited. */
+  readonly lifetime: string
 }
 
-interface KeysSectionProps<Listed extends ApiKey | ProvisioningKey, More> {
+const noKey: NewKey = { name: '', roles: [], maxDevices: undefined, lifetime: '' }
+
+interface KeysSectionProps<Listed> {
   /** The kind in singular, `API key`; the plural appends an s. */
   readonly kind: string
   readonly read: () => Promise<readonly Listed[]>
@@ -44,13 +52,9 @@ interface KeysSectionProps<Listed extends ApiKey | ProvisioningKey, More> {
   readonly columns: readonly Column<Listed>[]
   readonly empty: ComponentChildren
   readonly nameHint: string
-  /** The additional fields of a new key: initial values, and inputs. */
-  readonly first: More
-  readonly fields: (more: More, change: (more: More) => void) => ComponentChildren
-  readonly create: (
-    key: Pick<Body<'POST /iam/api-keys'>, 'name' | 'expiresIn'>,
-    more: More,
-  ) => Promise<{ readonly key: string }>
+  /** The input of the roles, or of the maximum. */
+  readonly fields: (field: ReturnType<typeof useFields<NewKey>>['field']) => ComponentChildren
+  readonly create: (key: NewKey) => Promise<{ readonly key: string }>
   /** Explains how to use a created key. */
   readonly usage: (created: CreatedKey) => ComponentChildren
   readonly remove: (key: Listed) => Promise<unknown>
@@ -61,8 +65,8 @@ interface KeysSectionProps<Listed extends ApiKey | ProvisioningKey, More> {
   readonly deleteEffect: (key: Listed) => ComponentChildren
 }
 
-function KeysSection<Listed extends ApiKey | ProvisioningKey, More>(props: KeysSectionProps<Listed, More>) {
-  const { kind, mayCreate, mayDelete, empty, usage, closes } = props
+function KeysSection<Listed extends ApiKey | ProvisioningKey>(props: KeysSectionProps<Listed>) {
+  const { kind, mayCreate, mayDelete, empty, usage, closes, forbidden } = props
   const keys = useCall(props.read, [])
   const [created, setCreated] = useState<CreatedKey>()
   const columns: readonly Column<Listed>[] = [
@@ -70,10 +74,7 @@ function KeysSection<Listed extends ApiKey | ProvisioningKey, More>(props: KeysS
     { title: 'Id', cell: ({ id }) => <code>{id}</code> },
     ...props.columns,
     { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    {
-      title: 'Expires',
-      cell: ({ expiresAt }) => (expiresAt === undefined ? 'never' : <Time at={expiresAt} />),
-    },
+    { title: 'Expires', cell: ({ expiresAt }) => (expiresAt === undefined ? 'never' : <Time at={expiresAt} />) },
     actionsColumn(
       (key) =>
         mayDelete && (
@@ -83,7 +84,7 @@ function KeysSection<Listed extends ApiKey | ProvisioningKey, More>(props: KeysS
             label={`Delete ${key.name}`}
             title={`Delete the key ${key.name}?`}
             confirm="Delete the key"
-            onConfirm={() => withExplanation(props.remove(key), { 403: props.forbidden })}
+            onConfirm={() => withExplanation(props.remove(key), { 403: forbidden })}
             done={`The key ${key.name} is deleted, and ${closes} are closed`}
             onDone={keys.refresh}
           >
@@ -92,19 +93,17 @@ function KeysSection<Listed extends ApiKey | ProvisioningKey, More>(props: KeysS
         ),
     ),
   ]
+  const onCreated = (key: CreatedKey) => {
+    setCreated(key)
+    keys.refresh()
+  }
   return (
     <Section
       title={`${kind.charAt(0).toUpperCase()}${kind.slice(1)}s`}
       actions={
         mayCreate && (
           <DialogButton kind="primary" button={`New ${kind}`} title={`New ${kind}`}>
-            <KeyForm
-              {...props}
-              onCreated={(key) => {
-                setCreated(key)
-                keys.refresh()
-              }}
-            />
+            <KeyForm {...props} onCreated={onCreated} />
           </DialogButton>
         )
       }
@@ -124,32 +123,27 @@ function KeysSection<Listed extends ApiKey | ProvisioningKey, More>(props: KeysS
   )
 }
 
-interface KeyFormProps<More>
-  extends Pick<KeysSectionProps<ApiKey, More>, 'kind' | 'nameHint' | 'first' | 'fields' | 'create' | 'forbidden'> {
+interface KeyFormProps extends Pick<KeysSectionProps<never>, 'kind' | 'nameHint' | 'fields' | 'create' | 'forbidden'> {
   readonly onCreated: (created: CreatedKey) => void
 }
 
-function KeyForm<More>({ kind, nameHint, first, fields, create, forbidden, onCreated }: KeyFormProps<More>) {
-  const nameField = useField('')
-  const [more, setMore] = useState(first)
-  const lifetime = useField('')
-  const name = nameField.value.trim()
+function KeyForm({ kind, nameHint, fields, create, forbidden, onCreated }: KeyFormProps) {
+  const { values, field } = useFields(noKey)
   const submit = async () => {
-    const created = create({ name, ...expiresIn(lifetime.value) }, more)
-    onCreated({ name, ...(await withExplanation(created, { 403: forbidden })) })
+    const name = values.name.trim()
+    const { key } = await withExplanation(create({ ...values, name }), { 403: forbidden })
+    onCreated({ name, key })
   }
   return (
     <Form label={`New ${kind}`} submit="Create key" onSubmit={submit} isUnsaved="touched">
-      <TextField label="Name" hint={nameHint} {...nameField} maxLength={64} isRequired hasFocus />
-      {fields(more, (next) => setMore(() => next))}
-      <Select label="Valid" {...lifetime} options={keyLifetimes} />
+      <TextField label="Name" hint={nameHint} {...field('name')} maxLength={64} isRequired hasFocus />
+      {fields(field)}
+      <Select label="Valid" {...field('lifetime')} options={keyLifetimes} />
     </Form>
   )
 }
 
 const apiKeyColumns: readonly Column<ApiKey>[] = [{ title: 'Roles', cell: ({ roles }) => <RoleNames roles={roles} /> }]
-
-const noRoles: readonly string[] = []
 
 /** Keys for programs. A program has the roles of its key. Contract 2. */
 export function ApiKeys() {
@@ -171,11 +165,11 @@ export function ApiKeys() {
         </Empty>
       }
       nameHint="The name of the program."
-      first={noRoles}
-      fields={(roles, change) => <RoleChoice value={roles} onChange={change} />}
-      create={(key, roles) =>
-        client.call('POST /iam/api-keys', { query: tenantQuery(), body: { ...key, roles: [...roles] } })
-      }
+      fields={(field) => <RoleChoice {...field('roles')} />}
+      create={({ name, roles, lifetime }) => {
+        const body = { name, roles: [...roles], ...expiresIn(lifetime) }
+        return client.call('POST /iam/api-keys', { query: tenantQuery(), body })
+      }}
       usage={({ key }) => (
         <>
           <p>Programs send it with every request:</p>
@@ -203,8 +197,6 @@ const provisioningKeyColumns: readonly Column<ProvisioningKey>[] = [
   { title: 'Limit', align: 'end', cell: ({ maxDevices }) => maxDevices ?? 'no limit' },
 ]
 
-const noLimits: { readonly maxDevices?: number } = {}
-
 /** Keys for gateways that register devices and report for them. Contract 2, 7. */
 export function ProvisioningKeys() {
   const tenant = tenantName()
@@ -217,35 +209,31 @@ export function ProvisioningKeys() {
       mayDelete={mayInTenant('device', 'delete', allDevices)}
       columns={provisioningKeyColumns}
       empty={
-        mayCreate ? (
-          <Empty
-            title="No provisioning keys"
-            command={`npm run -s admin -- key add provisioning hall-3 --max-devices 200${tenantOption()}`}
-          >
-            With a provisioning key a gateway registers devices and reports for them. Create one above, or on the
-            command line.
-          </Empty>
-        ) : (
-          <Empty title="No provisioning keys">
-            To create one, you need permission to create devices with any identifier.
-          </Empty>
-        )
+        <Empty
+          title="No provisioning keys"
+          command={
+            mayCreate ? `npm run -s admin -- key add provisioning hall-3 --max-devices 200${tenantOption()}` : undefined
+          }
+        >
+          {mayCreate
+            ? 'With a provisioning key a gateway registers devices and reports for them. Create one above, or on the command line.'
+            : 'To create one, you need permission to create devices with any identifier.'}
+        </Empty>
       }
       nameHint="For example a gateway or a hall."
-      first={noLimits}
-      fields={({ maxDevices }, change) => (
+      fields={(field) => (
         <NumberField
           label="Maximum devices"
           hint="The number of devices that the key may register. Empty: no limit."
-          value={maxDevices}
-          onChange={(most) => change(most === undefined ? {} : { maxDevices: most })}
+          {...field('maxDevices')}
           min={1}
           step={1}
         />
       )}
-      create={(key, limits) =>
-        client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body: { ...key, ...limits } })
-      }
+      create={({ name, maxDevices, lifetime }) => {
+        const body = { name, ...(maxDevices !== undefined && { maxDevices }), ...expiresIn(lifetime) }
+        return client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body })
+      }}
       usage={({ key }) => (
         <>
           <p>

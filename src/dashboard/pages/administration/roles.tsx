@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { Button, type ButtonProps } from '#dashboard/components/button'
 import { ConcurrentEdit, type Edit } from '#dashboard/components/concurrent-edit'
 import { Command } from '#dashboard/components/copy-button'
@@ -56,7 +56,10 @@ export function Roles() {
           <EditButton {...shared} button="Change" kind="quiet" label={`Change ${role.name}`} draft={role} />
         ) : (
           <DialogButton button="Show" kind="quiet" label={`Show ${role.name}`} title={`Role ${role.name}`} isWide>
-            <RoleView role={role} />
+            {role.builtIn && <p>Built-in roles cannot be changed. Copy this one to create your own.</p>}
+            {role.grants.map((grant, place) => (
+              <GrantFields key={place} grant={grant} number={place + 1} />
+            ))}
           </DialogButton>
         )}
         {mayCreate && (
@@ -68,7 +71,20 @@ export function Roles() {
             draft={{ grants: role.grants }}
           />
         )}
-        {mayInTenant('roles', 'delete') && !role.builtIn && <DeleteRole role={role} onDeleted={roles.refresh} />}
+        {mayInTenant('roles', 'delete') && !role.builtIn && (
+          <ConfirmButton
+            button="Delete"
+            buttonKind="quiet"
+            label={`Delete ${role.name}`}
+            title={`Delete role ${role.name}?`}
+            confirm={`Delete ${role.name}`}
+            onConfirm={() => deleteRole(role.name)}
+            done={`Role ${role.name} is deleted`}
+            onDone={roles.refresh}
+          >
+            <p>Role {role.name} is deleted for good. This is refused while a user or an API key has it.</p>
+          </ConfirmButton>
+        )}
       </div>
     )),
   ]
@@ -80,31 +96,16 @@ export function Roles() {
       }
     >
       <CallTable caption="List of roles" columns={columns} call={roles} rowKey={({ name }) => name} />
-      {mayCreate && roles.value?.every(({ builtIn }) => builtIn) && <NoCustomRoles />}
+      {mayCreate && roles.value?.every(({ builtIn }) => builtIn) && (
+        <div class="prose">
+          <p>
+            There are no custom roles yet. Create one above for users who may see only some devices or services, or
+            create one from a file:
+          </p>
+          <Command command={`npm run admin -- role put wall --file wall.json${tenantOption()}`} />
+        </div>
+      )}
     </Section>
-  )
-}
-
-function RoleView({ role: { grants, builtIn } }: { readonly role: RoleEntry }) {
-  return (
-    <>
-      {builtIn && <p>Built-in roles cannot be changed. Copy this one to create your own.</p>}
-      {grants.map((grant, place) => (
-        <GrantFields key={place} grant={grant} number={place + 1} />
-      ))}
-    </>
-  )
-}
-
-function NoCustomRoles() {
-  return (
-    <div class="prose">
-      <p>
-        There are no custom roles yet. Create one above for users who may see only some devices or services, or create
-        one from a file:
-      </p>
-      <Command command={`npm run admin -- role put wall --file wall.json${tenantOption()}`} />
-    </div>
   )
 }
 
@@ -112,11 +113,6 @@ interface RoleDraft {
   /** Undefined: a new role, which needs a name. */
   readonly name?: string | undefined
   readonly grants: readonly Grant[]
-}
-
-interface Numbered {
-  readonly id: number
-  readonly grant: Grant
 }
 
 interface EditButtonProps extends Pick<ButtonProps, 'kind' | 'label'> {
@@ -145,8 +141,8 @@ type RoleFormProps = Pick<EditButtonProps, 'draft' | 'existingNames' | 'onSaved'
 function RoleForm({ draft, check, existingNames, onSaved }: RoleFormProps) {
   const nameField = useField(draft.name ?? '')
   const { value: name } = nameField
-  const [grants, setGrants] = useState<readonly Numbered[]>(draft.grants.map((grant, id) => ({ id, grant })))
-  const next = useRef(draft.grants.length)
+  // The ids keep the input of a grant when another grant is removed.
+  const [grants, setGrants] = useState(draft.grants.map((grant, id) => ({ id, grant })))
   const isNew = draft.name === undefined
   const isExisting = isNew && existingNames.includes(name)
   const emptyGrant = grants.findIndex(({ grant }) => isEmptyGrant(grant))
@@ -194,12 +190,7 @@ function RoleForm({ draft, check, existingNames, onSaved }: RoleFormProps) {
         <p class="hint">Grant {emptyGrant + 1} permits nothing: select permissions, and devices or services.</p>
       )}
       <p>
-        <Button
-          onPress={() => {
-            setGrants([...grants, { id: next.current, grant: firstGrant }])
-            next.current += 1
-          }}
-        >
+        <Button onPress={() => setGrants([...grants, { id: (grants.at(-1)?.id ?? 0) + 1, grant: firstGrant }])}>
           Add grant
         </Button>{' '}
         <span class="soft">The permissions of a grant apply only to its own devices and services.</span>
@@ -209,23 +200,6 @@ function RoleForm({ draft, check, existingNames, onSaved }: RoleFormProps) {
 }
 
 /** A role can be deleted only if no user or key holds it; the refusal names the holders. */
-function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; readonly onDeleted: () => void }) {
-  return (
-    <ConfirmButton
-      button="Delete"
-      buttonKind="quiet"
-      label={`Delete ${name}`}
-      title={`Delete role ${name}?`}
-      confirm={`Delete ${name}`}
-      onConfirm={() => deleteRole(name)}
-      done={`Role ${name} is deleted`}
-      onDone={onDeleted}
-    >
-      <p>Role {name} is deleted for good. This is refused while a user or an API key has it.</p>
-    </ConfirmButton>
-  )
-}
-
 async function deleteRole(role: string): Promise<void> {
   try {
     const call = client.call('DELETE /iam/roles/:role', { parameters: { role }, query: tenantQuery() })

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { ConfirmButton, type ConfirmButtonProps } from '#dashboard/components/dialog'
+import { ConfirmButton } from '#dashboard/components/dialog'
 import { TextField, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Empty, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
-import { type SessionEntry, SessionTable } from '#dashboard/components/session-table'
+import { SessionTable } from '#dashboard/components/session-table'
 import { useCall } from '#dashboard/components/use-call'
 import {
   mayInTenant,
@@ -34,63 +34,62 @@ export function Sessions() {
   )
 }
 
-/** One session, or every session of the user. */
-type Ended = SessionEntry | 'all'
-
 function UserSessions({ name }: { readonly name: string }) {
+  const query = tenantQuery()
   const sessions = useCall(() => {
-    const call = client.call('GET /iam/users/:name/sessions', { parameters: { name }, query: tenantQuery() })
+    const call = client.call('GET /iam/users/:name/sessions', { parameters: { name }, query })
     return withExplanation(call, { 404: `There is no user ${name} here.` })
   }, [name])
   const mayEnd = mayInTenant('users', 'update')
-  const shared = { name, onEnded: sessions.refresh }
+  const refusals = { 403: missingPermissions }
+  const effect = (what: string) => (
+    <p>
+      {what} at once, with tokens and sockets. {name} may sign in again; to prevent that, disable the user.
+    </p>
+  )
   return (
     <>
       <SessionTable
         caption={`Sessions of ${name}`}
         call={sessions}
         empty={<Empty title={`${name} has no sessions`} />}
-        actions={(session) => {
-          const label = `End the session from ${session.address}`
-          return mayEnd && <EndButton {...shared} button="End" buttonKind="quiet" label={label} ended={session} />
-        }}
+        actions={({ id, address }) =>
+          mayEnd && (
+            <ConfirmButton
+              button="End"
+              buttonKind="quiet"
+              label={`End the session from ${address}`}
+              title="End this session?"
+              confirm="End session"
+              onConfirm={() => {
+                const call = client.call('DELETE /iam/users/:name/sessions/:id', { parameters: { name, id }, query })
+                return withExplanation(call, refusals)
+              }}
+              done={`A session of ${name} has ended`}
+              onDone={sessions.refresh}
+            >
+              {effect(`The session of ${name} from ${address} ends`)}
+            </ConfirmButton>
+          )
+        }
       />
       {mayEnd && (sessions.value ?? []).length > 0 && (
         <p>
-          <EndButton {...shared} button={`Sign ${name} out everywhere`} buttonKind="danger" ended="all" />
+          <ConfirmButton
+            button={`Sign ${name} out everywhere`}
+            buttonKind="danger"
+            confirm="End all sessions"
+            onConfirm={() => {
+              const call = client.call('DELETE /iam/users/:name/sessions', { parameters: { name }, query })
+              return withExplanation(call, refusals)
+            }}
+            done={`${name} is signed out everywhere`}
+            onDone={sessions.refresh}
+          >
+            {effect(`All sessions of ${name} end`)}
+          </ConfirmButton>
         </p>
       )}
     </>
   )
-}
-
-interface EndButtonProps extends Pick<ConfirmButtonProps, 'button' | 'buttonKind' | 'label'> {
-  readonly name: string
-  readonly ended: Ended
-  readonly onEnded: () => void
-}
-
-function EndButton({ name, ended, onEnded, ...button }: EndButtonProps) {
-  const isAll = ended === 'all'
-  return (
-    <ConfirmButton
-      {...button}
-      title={isAll ? `Sign ${name} out everywhere?` : 'End this session?'}
-      confirm={isAll ? 'End all sessions' : 'End session'}
-      onConfirm={() => withExplanation(endSession(name, ended), { 403: missingPermissions })}
-      done={isAll ? `${name} is signed out everywhere` : `A session of ${name} has ended`}
-      onDone={onEnded}
-    >
-      <p>
-        {isAll ? `All sessions of ${name} end` : `The session of ${name} from ${ended.address} ends`} at once, with
-        tokens and sockets. {name} may sign in again; to prevent that, disable the user.
-      </p>
-    </ConfirmButton>
-  )
-}
-
-function endSession(name: string, ended: Ended): Promise<undefined> {
-  const query = tenantQuery()
-  if (ended === 'all') return client.call('DELETE /iam/users/:name/sessions', { parameters: { name }, query })
-  return client.call('DELETE /iam/users/:name/sessions/:id', { parameters: { name, id: ended.id }, query })
 }

@@ -2,7 +2,7 @@ import { Button } from '#dashboard/components/button'
 import { ConcurrentEdit, changedFields, type Edit, replacedFields } from '#dashboard/components/concurrent-edit'
 import { Command } from '#dashboard/components/copy-button'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { Checkbox, Select, TextField, useField } from '#dashboard/components/fields'
+import { Checkbox, Select, TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { navigateTo, pathOf } from '#dashboard/components/link'
 import { Section } from '#dashboard/components/page'
@@ -31,10 +31,7 @@ export function Tenants() {
         </>
       ),
     },
-    {
-      title: 'Hosts',
-      cell: ({ hosts = [] }) => hosts.join(', ') || <span class="soft">any host</span>,
-    },
+    { title: 'Hosts', cell: ({ hosts = [] }) => hosts.join(', ') || <span class="soft">any host</span> },
     { title: 'Second factor', cell: ({ twoFactor }) => twoFactor },
     { title: 'Basic scheme', cell: ({ basic }) => (basic ? 'on' : 'off') },
     { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
@@ -57,14 +54,17 @@ export function Tenants() {
         call={tenants}
         rowKey={({ tenantIdentifier }) => tenantIdentifier}
       />
-      {tenants.value?.length === 1 && mayUser('tenants', 'create') && <FirstTenantHint />}
+      {tenants.value?.length === 1 && mayUser('tenants', 'create') && (
+        <div class="prose">
+          <p>
+            There is one tenant. A second one has its own users, roles and devices, and cannot see the first one. Create
+            it above, or on the command line:
+          </p>
+          <Command command="npm run admin -- tenant add acme --name Acme" />
+        </div>
+      )}
     </Section>
   )
-}
-
-async function deleteTenant({ tenantIdentifier }: TenantEntry): Promise<void> {
-  await client.call('DELETE /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier } })
-  if (selectedTenant.value === tenantIdentifier) selectedTenant.set(undefined)
 }
 
 function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; readonly onChanged: () => void }) {
@@ -99,7 +99,10 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
           title={`Delete tenant ${tenantIdentifier}?`}
           confirm="Delete tenant and all data"
           typed={tenantIdentifier}
-          onConfirm={() => deleteTenant(tenant)}
+          onConfirm={async () => {
+            await client.call('DELETE /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier } })
+            if (selectedTenant.value === tenantIdentifier) selectedTenant.set(undefined)
+          }}
           done={`Tenant ${tenantIdentifier} is closed, and its data is being deleted`}
           onDone={onChanged}
         >
@@ -113,18 +116,6 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
   )
 }
 
-function FirstTenantHint() {
-  return (
-    <div class="prose">
-      <p>
-        There is one tenant. A second one has its own users, roles and devices, and cannot see the first one. Create it
-        above, or on the command line:
-      </p>
-      <Command command="npm run admin -- tenant add acme --name Acme" />
-    </div>
-  )
-}
-
 const policies = (['optional', 'required'] as const).map((value) => ({ value, label: value }))
 
 interface TenantFormProps extends Partial<Pick<Edit<TenantEntry>, 'check'>> {
@@ -134,17 +125,19 @@ interface TenantFormProps extends Partial<Pick<Edit<TenantEntry>, 'check'>> {
 
 /** Changes a tenant, or creates one. */
 function TenantForm({ tenant, check, onSaved }: TenantFormProps) {
-  const identifier = useField(tenant?.tenantIdentifier ?? '')
-  const name = useField(tenant?.name ?? '')
-  const hosts = useField((tenant?.hosts ?? []).join('\n'))
-  const twoFactor = useField<TenantEntry['twoFactor']>(tenant?.twoFactor ?? 'optional')
-  const basic = useField(tenant?.basic ?? true)
-  const { value: tenantIdentifier } = identifier
-  const hostList = parseNames(hosts.value)
+  const { values, field } = useFields(() => ({
+    tenantIdentifier: tenant?.tenantIdentifier ?? '',
+    name: tenant?.name ?? '',
+    hosts: (tenant?.hosts ?? []).join('\n'),
+    twoFactor: tenant?.twoFactor ?? 'optional',
+    basic: tenant?.basic ?? true,
+  }))
+  const { tenantIdentifier, name, twoFactor, basic } = values
+  const hosts = parseNames(values.hosts)
   const isOwn = tenantIdentifier === session.value.tenant
 
   const save = async () => {
-    const body = { name: name.value.trim(), hosts: hostList, twoFactor: twoFactor.value, basic: basic.value }
+    const body = { name: name.trim(), hosts, twoFactor, basic }
     if (tenant) {
       const parameters = { tenantIdentifier }
       const changed = changedFields<typeof body>({ ...tenant, hosts: tenant.hosts ?? [] }, body)
@@ -169,31 +162,31 @@ function TenantForm({ tenant, check, onSaved }: TenantFormProps) {
           label="Identifier"
           hint="1 to 63 characters: a–z, 0–9 and -. It cannot be changed later."
           isCode
-          {...identifier}
+          {...field('tenantIdentifier')}
           maxLength={63}
           isRequired
           hasFocus
         />
       )}
-      <TextField label="Name" hint="For display." {...name} maxLength={128} isRequired />
+      <TextField label="Name" hint="For display." {...field('name')} maxLength={128} isRequired />
       <TextField
         label="Hosts"
         hint="Users can sign in only under these host names, such as devices.acme.example; one for each line. Empty: any host."
         rows={2}
         isCode
-        {...hosts}
-        problem={isOwn ? lockoutWarning(hostList) : undefined}
+        {...field('hosts')}
+        problem={isOwn ? lockoutWarning(hosts) : undefined}
       />
       <Select
         label="Second factor"
         hint="Required: users without one set it up at the next sign-in."
-        {...twoFactor}
+        {...field('twoFactor')}
         options={policies}
       />
       <Checkbox
         label="Basic scheme: sign in with only a password"
         hint="Off: sign-in needs a key of the browser or program (DPoP). The command line then needs an API key."
-        {...basic}
+        {...field('basic')}
       />
     </Form>
   )

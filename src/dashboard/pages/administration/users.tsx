@@ -5,7 +5,7 @@ import { Button } from '#dashboard/components/button'
 import { ConcurrentEdit, changedFields, type Edit, replacedFields } from '#dashboard/components/concurrent-edit'
 import { Command } from '#dashboard/components/copy-button'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { Checkbox, Select, TextField, useField } from '#dashboard/components/fields'
+import { Checkbox, Select, TextField, useField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link, pathOf } from '#dashboard/components/link'
 import { OneTimeSecret } from '#dashboard/components/one-time-secret'
@@ -76,7 +76,7 @@ export function Users() {
         )
       }
     >
-      {invitation && <InvitationCode invitation={invitation} onDismiss={() => setInvitation(undefined)} />}
+      {invitation && <InvitationCode {...invitation} onDismiss={() => setInvitation(undefined)} />}
       <TextField
         label="Search"
         type="search"
@@ -88,24 +88,20 @@ export function Users() {
         columns={columns}
         rowKey={({ name }) => name}
         paged={users}
-        filter={(user) => isMatch(user, needle)}
-        empty={<NoUsers isSearched={needle !== ''} />}
+        filter={({ name, email = '', roles, state }) =>
+          [name, email, state, ...roles].some((each) => each.toLowerCase().includes(needle))
+        }
+        empty={
+          needle === '' ? (
+            <Empty title="No users" command={`npm run admin -- user add ann --role operator${tenantOption()}`}>
+              Create an invitation above, or on the command line. Both give a code for the sign-up.
+            </Empty>
+          ) : (
+            <Empty title="No users found">Search for a part of a name, address, role or state.</Empty>
+          )
+        }
       />
     </Section>
-  )
-}
-
-/** Matches name, address, role or state. */
-function isMatch({ name, email = '', roles, state }: UserEntry, text: string): boolean {
-  return [name, email, state, ...roles].some((each) => each.toLowerCase().includes(text))
-}
-
-function NoUsers({ isSearched }: { readonly isSearched: boolean }) {
-  if (isSearched) return <Empty title="No users found">Search for a part of a name, address, role or state.</Empty>
-  return (
-    <Empty title="No users" command={`npm run admin -- user add ann --role operator${tenantOption()}`}>
-      Create an invitation above, or on the command line. Both give a code for the sign-up.
-    </Empty>
   )
 }
 
@@ -123,6 +119,13 @@ function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
   const { name, state } = user
   const mayUpdate = mayInTenant('users', 'update')
   const place = { parameters: { name }, query: tenantQuery() }
+  const setState = (next: 'active' | 'disabled') =>
+    withExplanation(client.call('PATCH /iam/users/:name', { ...place, body: { state: next } }), refusals)
+  const enable = async () => {
+    await setState('active')
+    notify(`${name} is enabled`)
+    onChanged()
+  }
   const ownUserHint = name === session.value.name && <strong> This is your own user: you will be signed out.</strong>
   return (
     <div class="actions">
@@ -142,7 +145,7 @@ function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
         </>
       )}
       {mayUpdate && state === 'disabled' && (
-        <Button kind="quiet" label={`Enable ${name}`} onPress={() => setState(user, 'active', onChanged)}>
+        <Button kind="quiet" label={`Enable ${name}`} onPress={enable}>
           Enable
         </Button>
       )}
@@ -152,7 +155,9 @@ function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
           buttonKind="quiet"
           label={`Disable ${name}`}
           confirm={`Disable ${name}`}
-          onConfirm={() => setState(user, 'disabled', onChanged)}
+          onConfirm={() => setState('disabled')}
+          done={`${name} is disabled, and all sessions have ended`}
+          onDone={onChanged}
         >
           <p>
             All sessions of {name} end at once, with their sockets, and {name} cannot sign in until enabled again.
@@ -216,23 +221,13 @@ function CodeButton({ user, onInvited }: Pick<UserActionsProps, 'user' | 'onInvi
 
 const refusals = { 403: missingPermissions, 409: explainLastAdministrator }
 
-async function setState({ name }: UserEntry, state: 'active' | 'disabled', onChanged: () => void): Promise<void> {
-  const call = client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body: { state } })
-  await withExplanation(call, refusals)
-  notify(state === 'active' ? `${name} is enabled` : `${name} is disabled, and all sessions have ended`)
-  onChanged()
-}
-
 type Invitation = Answer<'POST /iam/users'>
 
 function InviteForm({ onInvited }: { readonly onInvited: (invitation: Invitation) => void }) {
-  const name = useField('')
-  const email = useField('')
-  const roles = useField<readonly string[]>([])
-  const lifetime = useField('')
+  const { values, field } = useFields({ name: '', email: '', roles: [] as readonly string[], lifetime: '' })
   const invite = async () => {
-    const address = email.value === '' ? {} : { email: email.value }
-    const body = { name: name.value.trim(), ...address, roles: [...roles.value], ...expiresIn(lifetime.value) }
+    const { name, email, roles, lifetime } = values
+    const body = { name: name.trim(), ...(email && { email }), roles: [...roles], ...expiresIn(lifetime) }
     const call = client.call('POST /iam/users', { query: tenantQuery(), body })
     onInvited(await withExplanation(call, { 403: missingPermissions }))
   }
@@ -241,7 +236,7 @@ function InviteForm({ onInvited }: { readonly onInvited: (invitation: Invitation
       <TextField
         label="Name"
         hint="For sign-in. Unique on this server, regardless of case."
-        {...name}
+        {...field('name')}
         maxLength={64}
         autocomplete="off"
         isRequired
@@ -251,21 +246,17 @@ function InviteForm({ onInvited }: { readonly onInvited: (invitation: Invitation
         label="E-mail"
         hint="Optional: receives mails, such as a link for the sign-up, and can be used for sign-in."
         type="email"
-        {...email}
+        {...field('email')}
         autocomplete="off"
       />
-      <RoleChoice {...roles} />
-      <Select label="The code is valid for" {...lifetime} options={codeLifetimes} />
+      <RoleChoice {...field('roles')} />
+      <Select label="The code is valid for" {...field('lifetime')} options={codeLifetimes} />
     </Form>
   )
 }
 
-interface InvitationCodeProps {
-  readonly invitation: Invitation
-  readonly onDismiss: () => void
-}
-
-function InvitationCode({ invitation: { name, code, expiresAt, mailed }, onDismiss }: InvitationCodeProps) {
+function InvitationCode(props: Invitation & { readonly onDismiss: () => void }) {
+  const { name, code, expiresAt, mailed, onDismiss } = props
   return (
     <OneTimeSecret title={`The code for ${name}`} secret={code} label="Copy the code" onDismiss={onDismiss}>
       {mailed && <p>A mail with a link was sent to {name}.</p>}
@@ -299,7 +290,7 @@ function UserForm({ user, check, onDone }: UserFormProps) {
         (stored) => replacedFields(stored, body),
       )
       const call = client.call('PATCH /iam/users/:name', { ...place, ...precondition, body })
-      await withExplanation(call, { 403: missingPermissions, 409: explainLastAdministrator })
+      await withExplanation(call, refusals)
       notify(`${name} is saved, and the change applies to open sessions within a second`)
     }
     onDone()

@@ -22,7 +22,6 @@ import type { PageProps } from '#dashboard/routes'
 import { client, liveState, mayUser } from '#dashboard/session'
 import type { Alarm, StatusRow } from '#dashboard/values/alarm-order'
 import { schemaOfProperty } from '#dashboard/values/format-value'
-import type { Condition } from '#model/condition'
 
 /** An alarm, or a new alarm if the id is `new`. */
 export default function AlarmPage({ params: { id = '' } }: PageProps) {
@@ -68,81 +67,67 @@ const statusColumns: readonly Column<StatusRow>[] = [
   { title: 'Since', cell: ({ since }) => <Time at={since} /> },
 ]
 
-/** The devices on which the alarm is or was active, its property over time, and its changes. */
-function LiveStatus({ alarm }: { readonly alarm: Alarm }) {
-  const rows = rowsOfAlarm(useObservable(liveState().alarms).values(), alarm.resourceIdentifier)
-  return (
-    <>
-      <DeviceStatusSection alarm={alarm} rows={rows} />
-      <AlarmChart alarm={alarm} rows={rows} />
-      <AlarmHistory alarm={alarm} />
-    </>
-  )
-}
-
-/** The rows of one alarm: the active rows first, each part with the newest first. */
-function rowsOfAlarm(rows: Iterable<StatusRow>, resourceIdentifier: string): readonly StatusRow[] {
-  return [...rows]
-    .filter((row) => row.resourceIdentifier === resourceIdentifier)
-    .sort((a, b) => Number(b.active) - Number(a.active) || b.since - a.since)
-}
-
 interface LiveStatusProps {
   readonly alarm: Alarm
   /** The devices on which the alarm is or was active; first the devices on which it is active. */
   readonly rows: readonly StatusRow[]
 }
 
-function DeviceStatusSection({ alarm, rows }: LiveStatusProps) {
+/** The devices on which the alarm is or was active, its property over time, and its changes. */
+function LiveStatus({ alarm }: Pick<LiveStatusProps, 'alarm'>) {
   const { alarms, schemas } = liveState()
   const acknowledged = useAcknowledgedColumn()
+  // The active rows first, each part with the newest first.
+  const rows = [...useObservable(alarms).values()]
+    .filter((row) => row.resourceIdentifier === alarm.resourceIdentifier)
+    .sort((a, b) => Number(b.active) - Number(a.active) || b.since - a.since)
   const active = rows.filter((row) => row.active).length
   return (
-    <Section
-      title="Status by device"
-      beside={
-        <Badge tone={active > 0 ? 'bad' : 'quiet'}>{alarms.isComplete ? active : `${active || ''}…`} active</Badge>
-      }
-    >
-      <Table
-        caption={`Devices on which ${alarm.name} is or was active`}
-        columns={[...statusColumns, acknowledged]}
-        rows={rows}
-        pageRows={100}
-        rowKey={({ deviceIdentifier }) => deviceIdentifier}
-        empty={
-          !alarms.isComplete ? (
-            <Loading text="Loading its status…" />
-          ) : (
-            <Empty title="Not active on any device so far">
-              <p>
-                Devices appear here when the condition is true for them. If one is missing, check that it has the
-                service {schemas.get(alarm.serviceIdentifier)?.name ?? alarm.serviceIdentifier} and that the property
-                has a value.
-              </p>
-            </Empty>
-          )
+    <>
+      <Section
+        title="Status by device"
+        beside={
+          <Badge tone={active > 0 ? 'bad' : 'quiet'}>{alarms.isComplete ? active : `${active || ''}…`} active</Badge>
         }
-      />
-    </Section>
+      >
+        <Table
+          caption={`Devices on which ${alarm.name} is or was active`}
+          columns={[...statusColumns, acknowledged]}
+          rows={rows}
+          pageRows={100}
+          rowKey={({ deviceIdentifier }) => deviceIdentifier}
+          empty={
+            !alarms.isComplete ? (
+              <Loading text="Loading its status…" />
+            ) : (
+              <Empty title="Not active on any device so far">
+                <p>
+                  Devices appear here when the condition is true for them. If one is missing, check that it has the
+                  service {schemas.get(alarm.serviceIdentifier)?.name ?? alarm.serviceIdentifier} and that the property
+                  has a value.
+                </p>
+              </Empty>
+            )
+          }
+        />
+      </Section>
+      <AlarmChart alarm={alarm} rows={rows} />
+      <AlarmHistory alarm={alarm} />
+    </>
   )
 }
 
 type AlarmBody = Body<'POST /alarms'>
 
-interface Draft {
-  readonly name: string
-  readonly severity: Alarm['severity']
-  readonly serviceIdentifier: string
-  readonly condition: Condition | undefined
-  readonly forSeconds: number | undefined
-  readonly binding: Binding
-}
-
 const severities = (['info', 'warning', 'critical'] as const).map((value) => ({ value, label: value }))
 
 function AlarmForm({ start, touch, save, form }: Editing<Alarm, AlarmBody>) {
-  const { values: draft, set, field } = useFields<Draft>(() => draftOf(start), touch)
+  const first = () => {
+    const { name = '', severity = 'warning', serviceIdentifier = '', condition, devices, groups } = start ?? {}
+    const forSeconds = start?.forSeconds || undefined
+    return { name, severity, serviceIdentifier, condition, forSeconds, binding: { devices, groups } as Binding }
+  }
+  const { values: draft, set, field } = useFields(first, touch)
   const [isChecked, setChecked] = useState(false)
   const groups = useGroups()
   const schema = useSchemas().get(draft.serviceIdentifier)
@@ -212,12 +197,6 @@ function AlarmFacts({ alarm }: { readonly alarm: Alarm }) {
   )
 }
 
-function draftOf(alarm: Alarm | undefined): Draft {
-  const { name = '', severity = 'warning', serviceIdentifier = '', condition, devices, groups } = alarm ?? {}
-  const forSeconds = alarm?.forSeconds || undefined
-  return { name, severity, serviceIdentifier, condition, forSeconds, binding: { devices, groups } }
-}
-
 /** The initial number of devices; the user may add others. */
 const devicesShown = 3
 /** More devices are read than shown, because some have no number in the property. */
@@ -241,8 +220,17 @@ function AlarmChart({ alarm, rows }: LiveStatusProps) {
   // The chart keeps its devices when the alarm becomes active or inactive on other devices.
   const shown = useRef<readonly ChartSeries[]>([])
   if (watched && isRead && shown.current[0]?.propId !== watched.propId) {
-    shown.current = seriesAmong(active)
-    if (shown.current.length === 0) shown.current = seriesAmong(others)
+    const { propId } = watched
+    const seriesAmong = (identifiers: readonly string[]) =>
+      identifiers
+        .filter((device) => {
+          const property = devices.get(device)?.services.get(serviceIdentifier)?.get(propId)
+          return property && isNumeric(property, schemaOfProperty(schema, propId))
+        })
+        .slice(0, devicesShown)
+        .map((deviceIdentifier) => seriesOf({ deviceIdentifier, serviceIdentifier }, propId, schema))
+    const ofActive = seriesAmong(active)
+    shown.current = ofActive.length > 0 ? ofActive : seriesAmong(others)
   }
   if (!watched || shown.current.length === 0) return null
   return (
@@ -250,18 +238,6 @@ function AlarmChart({ alarm, rows }: LiveStatusProps) {
       <LazyChart series={shown.current} thresholds={watched.thresholds} />
     </Section>
   )
-
-  function seriesAmong(identifiers: readonly string[]): readonly ChartSeries[] {
-    const found: ChartSeries[] = []
-    for (const deviceIdentifier of identifiers) {
-      const propId = watched?.propId ?? 0
-      const property = devices.get(deviceIdentifier)?.services.get(serviceIdentifier)?.get(propId)
-      if (!property || !isNumeric(property, schemaOfProperty(schema, propId))) continue
-      found.push(seriesOf({ deviceIdentifier, serviceIdentifier }, propId, schema))
-      if (found.length === devicesShown) break
-    }
-    return found
-  }
 }
 
 type HistoryRow = Item<'GET /alarms/history'>

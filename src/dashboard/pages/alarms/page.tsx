@@ -49,23 +49,17 @@ export default function AlarmsPage() {
   )
 }
 
-interface ActiveAlarmsProps {
-  readonly alarms: readonly Alarm[]
-  readonly rows: readonly StatusRow[]
-}
-
 /** Every device on which an alarm is active: the most severe alarms first, then the oldest. */
-function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
-  const siteField = useField('')
+function ActiveAlarms({ alarms, rows }: { readonly alarms: readonly Alarm[]; readonly rows: readonly StatusRow[] }) {
+  const site = useField('')
   const openOnly = useField(false)
   const acknowledged = useAcknowledgedColumn()
   useDevices(rows.map(({ deviceIdentifier }) => deviceIdentifier))
   if (rows.length === 0) return null
   const names = new Map(alarms.map((alarm) => [alarm.resourceIdentifier, alarm.name]))
-  const { value: site } = siteField
   const sites = [...new Set(rows.flatMap(({ deviceIdentifier }) => siteOfDevice(deviceIdentifier) ?? []))].sort()
   const selected = rows
-    .filter((row) => site === '' || siteOfDevice(row.deviceIdentifier) === site)
+    .filter((row) => site.value === '' || siteOfDevice(row.deviceIdentifier) === site.value)
     .filter((row) => !(openOnly.value && row.acknowledged))
     .sort(bySeverityAndAge)
   const columns: readonly Column<StatusRow>[] = [
@@ -73,10 +67,9 @@ function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
     {
       title: 'Alarm',
       isHeading: true,
-      cell: ({ resourceIdentifier }) => {
-        const id = idOf(resourceIdentifier)
-        return <Link to={pathOf('alarms', id)}>{names.get(resourceIdentifier) ?? id}</Link>
-      },
+      cell: (row) => (
+        <Link to={pathOfAlarm(row)}>{names.get(row.resourceIdentifier) ?? idOf(row.resourceIdentifier)}</Link>
+      ),
     },
     deviceColumn,
     { title: 'Site', cell: ({ deviceIdentifier }) => siteOfDevice(deviceIdentifier) },
@@ -89,7 +82,7 @@ function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
         {sites.length > 0 && (
           <Select
             label="Site"
-            {...siteField}
+            {...site}
             options={[{ value: '', label: 'All sites' }, ...sites.map((value) => ({ value, label: value }))]}
           />
         )}
@@ -118,14 +111,35 @@ interface AlarmListProps {
 function AlarmList({ alarms, active, isComplete }: AlarmListProps) {
   const search = useField('')
   const activeOnly = useField(false)
-  const isActiveOnly = activeOnly.value
-  const columns = useColumns(active, isComplete)
+  const groups = useGroups() ?? []
   const schemas = useSchemas()
   if (alarms.length === 0) return <NoAlarms />
+  const serviceOf = ({ serviceIdentifier }: Alarm) => schemas.get(serviceIdentifier)?.name ?? serviceIdentifier
+  const columns: readonly Column<Alarm>[] = [
+    { title: 'Name', cell: (alarm) => <Link to={pathOfAlarm(alarm)}>{alarm.name}</Link> },
+    { title: 'Severity', cell: ({ severity }) => <Status state={severity} /> },
+    {
+      title: 'Status',
+      cell: (alarm) => <AlarmStatus rows={active.get(alarm.resourceIdentifier) ?? (isComplete ? [] : undefined)} />,
+    },
+    {
+      title: 'Condition',
+      isText: true,
+      cell: (alarm) => (
+        <>
+          {conditionInWords(alarm.condition, operandsOf(schemas.get(alarm.serviceIdentifier)))}
+          {alarm.forSeconds > 0 && <span class="soft"> for {alarm.forSeconds} s</span>}
+          <br />
+          <small class="soft">{serviceOf(alarm)}</small>
+        </>
+      ),
+    },
+    { title: 'Devices', cell: (alarm) => bindingInWords(alarm, groups) },
+  ]
   const shown = sortedAlarms(alarms, active).filter(
     (alarm) =>
-      (!isActiveOnly || active.has(alarm.resourceIdentifier)) &&
-      `${alarm.name} ${alarm.serviceIdentifier} ${schemas.get(alarm.serviceIdentifier)?.name}`
+      (!activeOnly.value || active.has(alarm.resourceIdentifier)) &&
+      `${alarm.name} ${alarm.serviceIdentifier} ${serviceOf(alarm)}`
         .toLowerCase()
         .includes(search.value.trim().toLowerCase()),
   )
@@ -143,10 +157,10 @@ function AlarmList({ alarms, active, isComplete }: AlarmListProps) {
           rowKey={({ resourceIdentifier }) => resourceIdentifier}
           onRow={(alarm) => navigateTo(pathOfAlarm(alarm))}
           empty={
-            isActiveOnly && !isComplete ? (
+            activeOnly.value && !isComplete ? (
               <Loading text="Loading their status…" />
             ) : (
-              <Empty title={isActiveOnly && search.value === '' ? 'No active alarms' : 'No alarms found'}>
+              <Empty title={activeOnly.value && search.value === '' ? 'No active alarms' : 'No alarms found'}>
                 <p>Clear the search and the filter to see all {alarms.length}.</p>
               </Empty>
             )
@@ -155,32 +169,6 @@ function AlarmList({ alarms, active, isComplete }: AlarmListProps) {
       </Section>
     </>
   )
-}
-
-function useColumns(active: ActiveRows, isComplete: boolean): readonly Column<Alarm>[] {
-  const groups = useGroups() ?? []
-  const schemas = useSchemas()
-  return [
-    { title: 'Name', cell: (alarm) => <Link to={pathOfAlarm(alarm)}>{alarm.name}</Link> },
-    { title: 'Severity', cell: ({ severity }) => <Status state={severity} /> },
-    {
-      title: 'Status',
-      cell: (alarm) => <AlarmStatus rows={active.get(alarm.resourceIdentifier) ?? (isComplete ? [] : undefined)} />,
-    },
-    {
-      title: 'Condition',
-      isText: true,
-      cell: ({ condition, serviceIdentifier, forSeconds }) => (
-        <>
-          {conditionInWords(condition, operandsOf(schemas.get(serviceIdentifier)))}
-          {forSeconds > 0 && <span class="soft"> for {forSeconds} s</span>}
-          <br />
-          <small class="soft">{schemas.get(serviceIdentifier)?.name ?? serviceIdentifier}</small>
-        </>
-      ),
-    },
-    { title: 'Devices', cell: (alarm) => bindingInWords(alarm, groups) },
-  ]
 }
 
 /** Active alarms first, by severity and name; then the other alarms by name. */
@@ -234,6 +222,6 @@ function NoAlarms() {
   )
 }
 
-function pathOfAlarm({ resourceIdentifier }: Alarm): string {
+function pathOfAlarm({ resourceIdentifier }: Pick<Alarm, 'resourceIdentifier'>): string {
   return pathOf('alarms', idOf(resourceIdentifier))
 }

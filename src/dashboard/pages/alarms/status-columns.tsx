@@ -40,27 +40,28 @@ export function useAcknowledgedColumn(): Column<StatusRow> {
           </>
         )
       }
-      return active && mayUser('alarms', 'update', { deviceIdentifier }) && <AcknowledgeButton row={row} />
+      const label = `Acknowledge on ${deviceIdentifier}`
+      return (
+        active &&
+        mayUser('alarms', 'update', { deviceIdentifier }) && (
+          <DialogButton button="Acknowledge" label={label} title={label}>
+            <AcknowledgeForm row={row} />
+          </DialogButton>
+        )
+      )
     },
   }
 }
 
-function AcknowledgeButton({ row: { resourceIdentifier, deviceIdentifier } }: { readonly row: StatusRow }) {
-  const label = `Acknowledge on ${deviceIdentifier}`
-  const parameters = { alarmId: idOf(resourceIdentifier), deviceIdentifier }
-  const acknowledge = (comment: string) =>
-    client.call('POST /alarms/:alarmId/status/:deviceIdentifier/acknowledge', { parameters, body: { comment } })
-  return (
-    <DialogButton button="Acknowledge" label={label} title={label}>
-      <AcknowledgeForm onComment={acknowledge} />
-    </DialogButton>
-  )
-}
-
-function AcknowledgeForm({ onComment }: { readonly onComment: (comment: string) => unknown }) {
+function AcknowledgeForm({ row: { resourceIdentifier, deviceIdentifier } }: { readonly row: StatusRow }) {
   const comment = useField('')
+  const parameters = { alarmId: idOf(resourceIdentifier), deviceIdentifier }
+  const acknowledge = () => {
+    const body = { comment: comment.value }
+    return client.call('POST /alarms/:alarmId/status/:deviceIdentifier/acknowledge', { parameters, body })
+  }
   return (
-    <Form submit="Acknowledge" onSubmit={() => onComment(comment.value)}>
+    <Form submit="Acknowledge" onSubmit={acknowledge}>
       <TextField label="Comment" {...comment} maxLength={500} hasFocus path="comment" />
     </Form>
   )

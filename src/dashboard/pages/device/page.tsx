@@ -31,14 +31,27 @@ export default function DevicePage({ params }: PageProps) {
   const device = useDevice(identifier)
   const connectionState = useObservable(connection).state
   const [isDeleted, setDeleted] = useState(false)
-  const protocol = useProtocol(identifier, device?.status)
+  const status = device?.status
+  // Read again when the device goes offline or comes back.
+  const { value: connected } = useCall(async () => {
+    if (status === undefined) return undefined
+    const parameters = { deviceIdentifier: identifier }
+    return client.call('GET /devices/:deviceIdentifier/connection', { parameters })
+  }, [identifier, status === undefined, status === 'offline'])
 
   if (!device) {
     const isKnown = (connectionState === 'live' && isRead) || isDeleted
     return (
       <Page title={identifier}>
         {isKnown ? (
-          <NoDevice isDeleted={isDeleted} />
+          <Empty title={isDeleted ? 'The device was deleted' : 'Device not found'}>
+            <p>
+              {isDeleted
+                ? 'If it connects again, it is a new device.'
+                : 'It does not exist, or your roles do not permit it.'}{' '}
+              Go to the <Link to="/">fleet</Link>.
+            </p>
+          </Empty>
         ) : connectionState === 'closed' ? (
           <NotLoaded />
         ) : (
@@ -48,6 +61,7 @@ export default function DevicePage({ params }: PageProps) {
     )
   }
   const services = [...device.services]
+  const where = { deviceIdentifier: identifier }
   return (
     <Page
       title={identifier}
@@ -59,10 +73,17 @@ export default function DevicePage({ params }: PageProps) {
       }
       actions={<DeviceActions identifier={identifier} onDeleted={() => setDeleted(true)} />}
     >
-      {mayUser('alarms', 'read', { deviceIdentifier: identifier }) && <ActiveAlarms identifier={identifier} />}
+      {mayUser('alarms', 'read', where) && <ActiveAlarms identifier={identifier} />}
       <div class="device">
-        <div class="device-services">
-          {services.length === 0 && <NoServices identifier={identifier} />}
+        <div class="stack">
+          {services.length === 0 && (
+            <Section title="Services">
+              <Empty title="No services yet">
+                <p>A device declares its services in its first message. To send one by hand with its secret:</p>
+                <Command command={firstMessage(identifier)} />
+              </Empty>
+            </Section>
+          )}
           {services.map(([serviceIdentifier, service]) => (
             <ServiceSection
               key={serviceIdentifier}
@@ -74,12 +95,12 @@ export default function DevicePage({ params }: PageProps) {
             />
           ))}
         </div>
-        <div class="device-beside">
+        <div class="stack">
           {device.status && (
             <Section title="Connection">
               <Facts
                 facts={{
-                  'Connected by': protocol,
+                  'Connected by': connected?.protocol && (connected.protocol === 'mqtt' ? 'MQTT' : 'websocket'),
                   'Last message': <Time at={lastMessageAt(device)} />,
                   'Last connect': <Time at={device.lastConnect} />,
                   Connects: (
@@ -91,44 +112,11 @@ export default function DevicePage({ params }: PageProps) {
               />
             </Section>
           )}
-          {mayUser('updates', 'read', { deviceIdentifier: identifier }) && <DeviceFirmware identifier={identifier} />}
-          {mayUser('meta', 'read', { deviceIdentifier: identifier }) && (
-            <MetaSection identifier={identifier} meta={device.meta} />
-          )}
+          {mayUser('updates', 'read', where) && <DeviceFirmware identifier={identifier} />}
+          {mayUser('meta', 'read', where) && <MetaSection identifier={identifier} meta={device.meta} />}
         </div>
       </div>
     </Page>
-  )
-}
-
-/** How the device is connected: read again when the device goes offline or comes back. */
-function useProtocol(deviceIdentifier: string, status: string | undefined): string | undefined {
-  const { value } = useCall(async () => {
-    if (status === undefined) return undefined
-    return client.call('GET /devices/:deviceIdentifier/connection', { parameters: { deviceIdentifier } })
-  }, [deviceIdentifier, status === undefined, status === 'offline'])
-  return value?.protocol ? (value.protocol === 'mqtt' ? 'MQTT' : 'websocket') : undefined
-}
-
-function NoDevice({ isDeleted }: { readonly isDeleted: boolean }) {
-  return (
-    <Empty title={isDeleted ? 'The device was deleted' : 'Device not found'}>
-      <p>
-        {isDeleted ? 'If it connects again, it is a new device.' : 'It does not exist, or your roles do not permit it.'}{' '}
-        Go to the <Link to="/">fleet</Link>.
-      </p>
-    </Empty>
-  )
-}
-
-function NoServices({ identifier }: { readonly identifier: string }) {
-  return (
-    <Section title="Services">
-      <Empty title="No services yet">
-        <p>A device declares its services in its first message. To send one by hand with its secret:</p>
-        <Command command={firstMessage(identifier)} />
-      </Empty>
-    </Section>
   )
 }
 
@@ -162,19 +150,10 @@ function ActiveAlarms({ identifier }: { readonly identifier: string }) {
   )
 }
 
-interface DeviceActionsProps {
-  readonly identifier: string
-  readonly onDeleted: () => void
-}
-
 /** Buttons for a new secret and for the deletion, if the user may do this. */
-function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
+function DeviceActions({ identifier, onDeleted }: { readonly identifier: string; readonly onDeleted: () => void }) {
   const [secret, setSecret] = useState<string>()
   const where = { deviceIdentifier: identifier }
-  const createSecret = async () => {
-    const created = await client.call('POST /devices/:deviceIdentifier/secret', { parameters: where })
-    setSecret(created.secret)
-  }
   return (
     <>
       {mayUser('device', 'update', where) && (
@@ -183,7 +162,10 @@ function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
           title={`Create a new secret for ${identifier}?`}
           confirm="Create secret"
           kind="primary"
-          onConfirm={createSecret}
+          onConfirm={async () => {
+            const created = await client.call('POST /devices/:deviceIdentifier/secret', { parameters: where })
+            setSecret(created.secret)
+          }}
         >
           <p>
             The old secret becomes invalid at once, and the connection of the device is closed. The device needs the new
@@ -277,10 +259,9 @@ function MetaForm({ identifier, meta }: MetaSectionProps) {
       return false
     }
     const body = mergePatchOf(before, after) as Record<string, never> | undefined
-    if (body) {
-      await client.call('PATCH /meta/:deviceIdentifier', { parameters: { deviceIdentifier: identifier }, body })
-      notify(`The metadata of ${identifier} is saved`)
-    }
+    if (!body) return true
+    await client.call('PATCH /meta/:deviceIdentifier', { parameters: { deviceIdentifier: identifier }, body })
+    notify(`The metadata of ${identifier} is saved`)
     return true
   }
   return (

@@ -183,13 +183,7 @@ function PropertyRow(props: PropertyRowProps) {
       {isWriting && canWrite && (
         <tr class="detail-row">
           <td colSpan={columns}>
-            <WriteForm
-              place={place}
-              property={property}
-              about={about}
-              isConnected={isConnected}
-              onClose={() => setWriting(false)}
-            />
+            <WriteForm {...{ place, property, about, isConnected }} onClose={() => setWriting(false)} />
           </td>
         </tr>
       )}

@@ -63,17 +63,19 @@ export function limitsOf({ type }: PropertyView, about: PropertySchema | undefin
 
 export function parseValue(text: string, property: PropertyView, about: PropertySchema | undefined): ParsedValue {
   const trimmed = text.trim()
-  switch (writeKindOf(property, about)) {
+  const kind = writeKindOf(property, about)
+  switch (kind) {
     case 'boolean':
       return { value: trimmed === 'true' }
     case 'enumeration':
       return parseNamed(trimmed, property)
     case 'number':
-      return parseNumber(trimmed, property, about)
     case 'big integer':
-      return parseBigInteger(trimmed, about)
-    case 'time':
-      return parseTime(trimmed)
+      return parseNumber(trimmed, kind === 'big integer', limitsOf(property, about))
+    case 'time': {
+      const at = Date.parse(trimmed)
+      return Number.isNaN(at) ? { fault: 'Must be a date and a time.' } : { value: at }
+    }
     case 'list':
       return parseList(trimmed)
     case 'text':
@@ -88,29 +90,17 @@ function parseNamed(key: string, { type }: PropertyView): ParsedValue {
   return { value: type === 'STRING' || !Number.isSafeInteger(number) ? key : number }
 }
 
-function parseNumber(text: string, property: PropertyView, about: PropertySchema | undefined): ParsedValue {
+/** A big integer is sent as text if JSON numbers cannot represent it exactly. */
+function parseNumber(text: string, isBig: boolean, limits: ReturnType<typeof limitsOf>): ParsedValue {
+  const { min, max, below, isInteger } = limits
   const number = Number(text)
+  if (isBig && !/^-?\d{1,20}$/.test(text)) return { fault: 'Must be a whole number.' }
   if (text === '' || !Number.isFinite(number)) return { fault: 'Must be a number.' }
-  const { min, max, below, isInteger } = limitsOf(property, about)
   if (isInteger && !Number.isInteger(number)) return { fault: 'Must be a whole number.' }
   if (min !== undefined && number < min) return { fault: `Must be at least ${min}.` }
   if (below !== undefined && number >= below) return { fault: `Must be below ${below}.` }
   if (max !== undefined && number > max) return { fault: `Must be at most ${max}.` }
-  return { value: number }
-}
-
-/** Sent as text if JSON numbers cannot represent it exactly. */
-function parseBigInteger(text: string, about: PropertySchema | undefined): ParsedValue {
-  if (!/^-?\d{1,20}$/.test(text)) return { fault: 'Must be a whole number.' }
-  const number = Number(text)
-  if (about?.rangeMin !== undefined && number < about.rangeMin) return { fault: `Must be at least ${about.rangeMin}.` }
-  if (about?.rangeMax !== undefined && number >= about.rangeMax) return { fault: `Must be below ${about.rangeMax}.` }
-  return { value: Number.isSafeInteger(number) ? number : text }
-}
-
-function parseTime(text: string): ParsedValue {
-  const at = Date.parse(text)
-  return Number.isNaN(at) ? { fault: 'Must be a date and a time.' } : { value: at }
+  return { value: isBig && !Number.isSafeInteger(number) ? text : number }
 }
 
 function parseList(text: string): ParsedValue {

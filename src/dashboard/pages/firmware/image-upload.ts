@@ -34,67 +34,47 @@ export interface UploadEnvironment {
 
 /** @throws Problem for a permanent refusal; the reason of the signal; the last of `failuresMax` failures */
 export async function uploadImage(image: Blob, environment: UploadEnvironment): Promise<void> {
+  const { signal, onReceived, onPause, wait } = environment
+  /** The server's position. Undefined: unknown. */
   let from: number | undefined
   let furthest = -1
   let failures = 0
-  for (;;) {
-    environment.signal.throwIfAborted()
-    const answer = await sendPart(image, from, environment)
-    const step = answer instanceof Error ? { failed: answer } : stepOf(answer, from, image.size)
-    if ('received' in step) {
-      if (step.received > furthest) failures = 0
-      furthest = Math.max(furthest, step.received)
-      from = step.received
-      environment.onReceived(from)
-      // The server has the whole image: the release exists.
-      if (from >= image.size) return
+  // With the last byte, the release exists.
+  while (from === undefined || from < image.size) {
+    signal.throwIfAborted()
+    try {
+      from = await sendPart(image, from, environment)
+    } catch (error) {
+      signal.throwIfAborted()
+      failures++
+      if ((error instanceof Problem && !isTemporary(error)) || failures >= failuresMax) throw error
+      onPause(error instanceof Error ? error.message : String(error))
+      await wait(pauseMs(failures, noJitter))
+      // Only the server knows how much of the part arrived.
+      from = undefined
       continue
     }
-    failures++
-    if (failures >= failuresMax) throw step.failed
-    environment.onPause(step.failed.message)
-    await environment.wait(pauseMs(failures, noJitter))
-    // Only the server knows how much of the part arrived.
-    from = undefined
+    if (from > furthest) failures = 0
+    furthest = Math.max(furthest, from)
+    onReceived(from)
   }
 }
 
-/** Sends the next part, or asks for the position if it is unknown. */
-async function sendPart(
-  image: Blob,
-  from: number | undefined,
-  { send, signal }: Pick<UploadEnvironment, 'send' | 'signal'>,
-): Promise<PartAnswer | Error> {
-  try {
-    if (from === undefined) return await send(`bytes */${image.size}`, image.slice(0, 0))
-    const to = Math.min(from + partBytes, image.size)
-    return await send(`bytes ${from}-${to - 1}/${image.size}`, image.slice(from, to))
-  } catch (error) {
-    signal.throwIfAborted()
-    return error instanceof Error ? error : new Error(String(error))
-  }
+/** Sends the next part, or asks for the position if it is unknown. Returns the number of bytes that the server has. */
+async function sendPart(image: Blob, from: number | undefined, { send }: UploadEnvironment): Promise<number> {
+  const { size } = image
+  const to = from === undefined ? 0 : Math.min(from + partBytes, size)
+  const range = from === undefined ? '*' : `${from}-${to - 1}`
+  const { status, body } = await send(`bytes ${range}/${size}`, image.slice(from ?? 0, to))
+  if (status === 200 || status === 201) return size
+  if (status !== 202) throw new Problem(status, body)
+  const { received } = body as { readonly received: number }
+  if (from !== undefined && received <= from) throw new Error('The server received no more bytes')
+  return received
 }
 
-type Step =
-  | { readonly received: number }
-  /** Another attempt continues at the server's position. */
-  | { readonly failed: Error }
-
-/** @throws Problem */
-function stepOf({ status, body }: PartAnswer, from: number | undefined, size: number): Step {
-  switch (status) {
-    case 200:
-    case 201:
-      return { received: size }
-    case 202: {
-      const { received } = body as { readonly received: number }
-      if (from !== undefined && received <= from) return { failed: new Error('The server received no more bytes') }
-      return { received }
-    }
-  }
-  const problem = new Problem(status, body)
+function isTemporary({ status, message }: Problem): boolean {
   // The previous part may still arrive from a broken connection, or its answer was lost.
-  const isTemporary = status === 409 && /already being uploaded|are expected/.test(problem.message)
-  if (isTemporary || status === 408 || status === 429 || status >= 500) return { failed: problem }
-  throw problem
+  const isAhead = status === 409 && /already being uploaded|are expected/.test(message)
+  return isAhead || status === 408 || status === 429 || status >= 500
 }

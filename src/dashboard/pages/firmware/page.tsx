@@ -18,11 +18,7 @@ import { client } from '#dashboard/session'
 type Project = Item<'GET /updates/projects'>
 
 /** A project that the update server knows, or devices report, or both. */
-interface Row {
-  readonly project: string
-  readonly known: Project | undefined
-  readonly tally: ProjectTally
-}
+type Row = ReturnType<typeof rowsOf>[number]
 
 export default function FirmwarePage() {
   const projects = useCall(() => client.call('GET /updates/projects'), [])
@@ -53,19 +49,23 @@ export default function FirmwarePage() {
         </p>
       )}
       <Section title="Projects">
-        {isExternal ? (
-          <Projects rows={rowsOf([], tallies)} isComplete={isComplete} mayUpload={mayUpload} />
-        ) : (
-          <CallResult call={projects}>
-            {(known) => <Projects rows={rowsOf(known, tallies)} isComplete={isComplete} mayUpload={mayUpload} />}
-          </CallResult>
-        )}
+        <CallResult call={isExternal ? { ...projects, value: [], problem: undefined } : projects}>
+          {(known) => (
+            <Table
+              caption="List of projects"
+              columns={columns}
+              rows={rowsOf(known, tallies)}
+              rowKey={({ project }) => project}
+              empty={isComplete ? <NoProjects mayUpload={mayUpload} /> : <p class="soft">Loading…</p>}
+            />
+          )}
+        </CallResult>
       </Section>
     </Page>
   )
 }
 
-function rowsOf(known: readonly Project[], tallies: ReadonlyMap<string, ProjectTally>): readonly Row[] {
+function rowsOf(known: readonly Project[], tallies: ReadonlyMap<string, ProjectTally>) {
   const names = new Set([...known.map(({ project }) => project), ...tallies.keys()])
   return [...names].sort().map((project) => ({
     project,
@@ -102,36 +102,20 @@ const columns: readonly Column<Row>[] = [
   },
 ]
 
-interface ProjectsProps {
-  readonly rows: readonly Row[]
-  readonly isComplete: boolean
-  readonly mayUpload: boolean
-}
-
-function Projects({ rows, isComplete, mayUpload }: ProjectsProps) {
-  if (rows.length === 0 && !isComplete) return <p class="soft">Loading…</p>
+function NoProjects({ mayUpload }: { readonly mayUpload: boolean }) {
   return (
-    <Table
-      caption="List of projects"
-      columns={columns}
-      rows={rows}
-      rowKey={({ project }) => project}
-      empty={
-        <Empty title="No firmware" command={mayUpload ? uploadCommand('boiler', '1.0.0') : undefined}>
-          <p>
-            Devices report their project and firmware when they connect. Simulated devices do this too, and accept
-            updates:
-          </p>
-          <Command command={fleetCommand({ options: '--updates mixed' })} />
-          <p>
-            The first release creates a project
-            {mayUpload ? ': upload one above, or in a terminal.' : ', which needs permission on all devices.'} With
-            authentication on, the commands need an API key and a provisioning key; create both under{' '}
-            <Link to="/administration/keys">administration</Link>.
-          </p>
-        </Empty>
-      }
-    />
+    <Empty title="No firmware" command={mayUpload ? uploadCommand('boiler', '1.0.0') : undefined}>
+      <p>
+        Devices report their project and firmware when they connect. Simulated devices do this too, and accept updates:
+      </p>
+      <Command command={fleetCommand({ options: '--updates mixed' })} />
+      <p>
+        The first release creates a project
+        {mayUpload ? ': upload one above, or in a terminal.' : ', which needs permission on all devices.'} With
+        authentication on, the commands need an API key and a provisioning key; create both under{' '}
+        <Link to="/administration/keys">administration</Link>.
+      </p>
+    </Empty>
   )
 }
 

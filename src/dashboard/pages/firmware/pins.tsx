@@ -1,7 +1,7 @@
 import { DeviceField } from '#dashboard/binding/binding-fields'
 import { apiCommand } from '#dashboard/commands'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { useField } from '#dashboard/components/fields'
+import { ChoiceField, type TextFieldProps, useField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link, pathOf } from '#dashboard/components/link'
 import { versionProblem } from '#dashboard/components/names'
@@ -11,7 +11,6 @@ import { Badge } from '#dashboard/components/status'
 import { actionsColumn, PagedTable } from '#dashboard/components/table'
 import { notify } from '#dashboard/components/toasts'
 import { type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
-import { VersionField } from '#dashboard/pages/firmware/version-field'
 import { client, mayUser } from '#dashboard/session'
 import type { PinEntry } from '#model/release'
 
@@ -29,7 +28,7 @@ export function Pins({ project, releases, pins }: ProjectData) {
       actions={
         mayPin && (
           <DialogButton button="Pin device" title="Pin device">
-            <PinForm project={project} versions={versions} onDone={pins.refresh} />
+            <PinForm {...{ project, releases, pins }} />
           </DialogButton>
         )
       }
@@ -89,13 +88,8 @@ export function Pins({ project, releases, pins }: ProjectData) {
   )
 }
 
-interface PinFormProps {
-  readonly project: string
-  readonly versions: readonly string[]
-  readonly onDone: () => void
-}
-
-function PinForm({ project, versions, onDone }: PinFormProps) {
+function PinForm({ project, releases, pins }: Pick<ProjectData, 'project' | 'releases' | 'pins'>) {
+  const versions = versionsOf(releases.value)
   const device = useField('')
   const version = useField(versions[0] ?? '')
   const { value: firmware } = version
@@ -104,16 +98,13 @@ function PinForm({ project, versions, onDone }: PinFormProps) {
   const isForbidden =
     deviceIdentifier !== '' && !mayUser('updates', 'create', where) && !mayUser('updates', 'update', where)
   const pin = async () => {
-    const parameters = { project, deviceIdentifier }
-    const call = client.call('PUT /updates/projects/:project/pins/:deviceIdentifier', {
-      parameters,
-      body: { firmware },
-    })
+    const place = { parameters: { project, deviceIdentifier } }
+    const call = client.call('PUT /updates/projects/:project/pins/:deviceIdentifier', { ...place, body: { firmware } })
     await withExplanation(call, {
       404: `${deviceIdentifier} is not a device identifier, or you may not update the device.`,
     })
     notify(`${where.deviceIdentifier} is pinned to ${firmware}`)
-    onDone()
+    pins.refresh()
   }
   return (
     <Form
@@ -133,5 +124,22 @@ function PinForm({ project, versions, onDone }: PinFormProps) {
         {...version}
       />
     </Form>
+  )
+}
+
+interface VersionFieldProps extends Pick<TextFieldProps, 'hint' | 'value' | 'onChange'> {
+  readonly versions: readonly string[]
+}
+
+/** A version with a release, or another version, which may get its release later. */
+export function VersionField({ versions, ...field }: VersionFieldProps) {
+  return (
+    <ChoiceField
+      {...field}
+      label="Version"
+      options={versions.map((version) => ({ value: version, label: version }))}
+      other={{ label: 'Other version', placeholder: '1.2.3', problem: versionProblem(field.value) }}
+      isRequired
+    />
   )
 }

@@ -58,9 +58,7 @@ export default function ProjectPage({ params }: PageProps) {
   const data = { project, releases, rollout, pins, devices, isComplete }
   return (
     <Page title={project} beside={<Link to="/firmware">All projects</Link>}>
-      <Section title="Versions">
-        <VersionBars tally={tally} isComplete={isComplete} />
-      </Section>
+      <Section title="Versions">{isComplete ? <VersionBars tally={tally} /> : <p class="soft">Loading…</p>}</Section>
       {isExternal ? (
         <p class="notice">An external update server has the releases, pins and rollouts of this project.</p>
       ) : (
@@ -75,13 +73,7 @@ export default function ProjectPage({ params }: PageProps) {
   )
 }
 
-interface VersionBarsProps {
-  readonly tally: ProjectTally
-  readonly isComplete: boolean
-}
-
-function VersionBars({ tally: { devices, versions, updating }, isComplete }: VersionBarsProps) {
-  if (!isComplete) return <p class="soft">Loading…</p>
+function VersionBars({ tally: { devices, versions, updating } }: { readonly tally: ProjectTally }) {
   if (devices === 0) {
     return (
       <p class="soft">No device has reported this project. Devices report project and firmware when they connect.</p>
@@ -111,8 +103,8 @@ function VersionBars({ tally: { devices, versions, updating }, isComplete }: Ver
 const filters = {
   all: { label: 'All', isMatch: () => true },
   updating: { label: 'Being updated', isMatch: isUpdating },
-  failed: { label: 'Failed or refused', isMatch: (device: FirmwareView) => hasStatus(device, ['FAILED', 'REFUSED']) },
-  done: { label: 'Updated', isMatch: (device: FirmwareView) => hasStatus(device, ['DONE']) },
+  failed: { label: 'Failed or refused', isMatch: hasStatus(['FAILED', 'REFUSED']) },
+  done: { label: 'Updated', isMatch: hasStatus(['DONE']) },
 } as const
 type Filter = keyof typeof filters
 
@@ -184,6 +176,7 @@ function ProjectDevices({ devices, pins, isComplete }: ProjectData) {
 
 function Row({ device, isPinned }: { readonly device: FirmwareView; readonly isPinned: boolean }) {
   const { deviceIdentifier, firmwares = [] } = device
+  const updated = firmwares.filter((entry) => updateText(entry) !== undefined)
   return (
     <div class="firmware-row">
       <span>
@@ -191,16 +184,11 @@ function Row({ device, isPinned }: { readonly device: FirmwareView; readonly isP
       </span>
       <span>{firmwares.map(({ firmware }) => firmware).join(' · ') || <span class="soft">unknown</span>}</span>
       <span>
-        {firmwares.map((firmware) => {
-          const text = updateText(firmware)
-          return (
-            text !== undefined && (
-              <Status key={firmware.index} state={firmware.update?.status ?? ''}>
-                {text}
-              </Status>
-            )
-          )
-        })}
+        {updated.map((entry) => (
+          <Status key={entry.index} state={entry.update?.status ?? ''}>
+            {updateText(entry)}
+          </Status>
+        ))}
       </span>
     </div>
   )
@@ -210,8 +198,8 @@ function isFound({ deviceIdentifier, firmwares = [] }: FirmwareView, needle: str
   return deviceIdentifier.includes(needle) || firmwares.some(({ firmware }) => firmware.toUpperCase().includes(needle))
 }
 
-function hasStatus({ firmwares = [] }: FirmwareView, statuses: readonly string[]): boolean {
-  return firmwares.some(({ update }) => update !== undefined && statuses.includes(update.status))
+function hasStatus(statuses: readonly string[]) {
+  return ({ firmwares = [] }: FirmwareView) => firmwares.some(({ update }) => statuses.includes(update?.status ?? ''))
 }
 
 function DeviceDetails({ device, pins }: Pick<ProjectData, 'pins'> & { readonly device: string }) {

@@ -1,11 +1,10 @@
-import { useState } from 'preact/hooks'
 import { type GroupOption, groupOf, idOf } from '#dashboard/binding/binding'
 import { useGroups } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
 import { Button } from '#dashboard/components/button'
-import { ConcurrentEdit } from '#dashboard/components/concurrent-edit'
+import { ConcurrentEdit, type Edit } from '#dashboard/components/concurrent-edit'
 import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
-import { Checkbox, Checkboxes, Field, NumberField, TextField, useField } from '#dashboard/components/fields'
+import { Checkbox, Checkboxes, Field, NumberField, TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { versionProblem } from '#dashboard/components/names'
 import { CallResult, Empty, Facts, Section } from '#dashboard/components/page'
@@ -13,6 +12,7 @@ import { withExplanation } from '#dashboard/components/problem-text'
 import { Status } from '#dashboard/components/status'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
+import { VersionField } from '#dashboard/pages/firmware/pins'
 import {
   mayForAll,
   mayForGroups,
@@ -22,15 +22,15 @@ import {
   versionsOf,
 } from '#dashboard/pages/firmware/project-data'
 import { rolloutParts } from '#dashboard/pages/firmware/update-status'
-import { VersionField } from '#dashboard/pages/firmware/version-field'
 import { client } from '#dashboard/session'
 import { countText } from '#dashboard/values/format-value'
-import type { RolloutCounts as Counts, RolloutBody, RolloutEntry } from '#model/rollout'
+import type { RolloutBody, RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
 
 /** The rollout of a project: its version, and its share of the devices. Contract 6. */
 
-export function Rollout({ project, releases, rollout, devices, isComplete }: ProjectData) {
+export function Rollout(data: ProjectData) {
+  const { project, releases, rollout } = data
   // Users who may not read groups see the ids of groups.
   const groups = useGroups() ?? []
   const current = rollout.value
@@ -50,17 +50,7 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
           {mayPut && current !== undefined && (
             <DialogButton kind={current ? undefined : 'primary'} button={putTitle} title={putTitle}>
               <ConcurrentEdit current={current} subject="this rollout" edited={rolloutSettings} isAlwaysDirty>
-                {({ initial, check }) => (
-                  <RolloutForm
-                    project={project}
-                    before={initial ?? undefined}
-                    check={() => check(() => readRollout(project))}
-                    versions={versionsOf(releases.value)}
-                    groups={groups}
-                    devices={isComplete ? devices.length : undefined}
-                    onDone={rollout.refresh}
-                  />
-                )}
+                {({ initial, check }) => <RolloutForm {...{ data, groups, check }} before={initial ?? undefined} />}
               </ConcurrentEdit>
             </DialogButton>
           )}
@@ -92,12 +82,24 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
           entry ? (
             <RolloutDetails rollout={entry} groups={groups} />
           ) : (
-            <NoRollout {...{ project, mayPut }} version={versionsOf(releases.value)[0]} />
+            <Empty
+              title="No rollout"
+              command={mayPut ? startCommand(project, versionsOf(releases.value)[0]) : undefined}
+            >
+              Without a rollout every device without a pin that connects is updated to the newest release. A rollout
+              updates a part of the devices first, only in a window if you like, and stops when too many fail.
+              {mayPut && ' Start one above, or in a terminal.'}
+            </Empty>
           )
         }
       </CallResult>
     </Section>
   )
+}
+
+function startCommand(project: string, firmware = '1.0.0'): string {
+  const body = { firmware, percent: 10, errorThresholdPercent: 20 }
+  return apiCommand('-X PUT', `/updates/projects/${project}/rollout`, body)
 }
 
 const forbidden = 'The rollout includes devices that you may not update.'
@@ -144,14 +146,14 @@ function PauseButton({ project, rollout, onChanged }: PauseButtonProps) {
   )
 }
 
-function RolloutDetails({
-  rollout,
-  groups,
-}: {
+interface RolloutDetailsProps {
   readonly rollout: RolloutEntry
   readonly groups: readonly GroupOption[]
-}) {
-  const { firmware, percent, state, errorThresholdPercent, window, maxAttempts = 3, updatedAt } = rollout
+}
+
+function RolloutDetails({ rollout, groups }: RolloutDetailsProps) {
+  const { firmware, percent, state, counts, errorThresholdPercent, window, maxAttempts = 3, updatedAt } = rollout
+  const parts = rolloutParts(counts)
   return (
     <>
       {state === 'stopped' && (
@@ -160,7 +162,22 @@ function RolloutDetails({
           See the devices below. Resume it, or change its version.
         </p>
       )}
-      <RolloutCounts counts={rollout.counts} />
+      <div class="rollout-counts">
+        <div class="rollout-bar" aria-hidden="true">
+          {parts.map(({ name, tone, count }) => (
+            <span key={name} class={tone} style={{ flexGrow: count }} />
+          ))}
+        </div>
+        <ul>
+          {parts.map(({ name, tone, count }) => (
+            <li key={name}>
+              <Status state={name} tone={tone}>
+                <span class="number">{count}</span> {name}
+              </Status>
+            </li>
+          ))}
+        </ul>
+      </div>
       <Facts
         facts={{
           Version: (
@@ -194,84 +211,34 @@ function targetText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly Gr
   return `the group${names.length === 1 ? '' : 's'} ${names.join(', ')}`
 }
 
-interface NoRolloutProps {
-  readonly project: string
-  readonly version: string | undefined
-  readonly mayPut: boolean
-}
-
-function NoRollout({ project, version = '1.0.0', mayPut }: NoRolloutProps) {
-  const body = { firmware: version, percent: 10, errorThresholdPercent: 20 }
-  const command = apiCommand('-X PUT', `/updates/projects/${project}/rollout`, body)
-  return (
-    <Empty title="No rollout" command={mayPut ? command : undefined}>
-      Without a rollout every device without a pin that connects is updated to the newest release. A rollout updates a
-      part of the devices first, only in a window if you like, and stops when too many fail.
-      {mayPut && ' Start one above, or in a terminal.'}
-    </Empty>
-  )
-}
-
-/** The progress of the chosen devices: as a bar and in words. */
-function RolloutCounts({ counts }: { readonly counts: Counts }) {
-  const parts = rolloutParts(counts)
-  return (
-    <div class="rollout-counts">
-      <div class="rollout-bar" aria-hidden="true">
-        {parts.map(({ name, tone, count }) => (
-          <span key={name} class={tone} style={{ flexGrow: count }} />
-        ))}
-      </div>
-      <ul>
-        {parts.map(({ name, tone, count }) => (
-          <li key={name}>
-            <Status state={name} tone={tone}>
-              <span class="number">{count}</span> {name}
-            </Status>
-          </li>
-        ))}
-      </ul>
-    </div>
-  )
-}
-
-interface RolloutFormProps {
-  readonly project: string
-  readonly before: RolloutEntry | undefined
-  /** Throws if another user has changed the rollout meanwhile. */
-  readonly check: () => Promise<unknown>
-  readonly versions: readonly string[]
+interface RolloutFormProps extends Pick<Edit<RolloutEntry | null>, 'check'> {
+  readonly data: ProjectData
   readonly groups: readonly GroupOption[]
-  /** The number of devices of the project; undefined if not known yet. */
-  readonly devices: number | undefined
-  readonly onDone: () => void
+  readonly before: RolloutEntry | undefined
 }
 
 /** The suggested window: three hours from 02:00 UTC. */
 const suggestedWindow = { cron: '0 2 * * *', minutes: 180 }
 
 /** Starts a rollout, or changes it; another version starts a new rollout. */
-function RolloutForm({ project, before, check, versions, groups, devices, onDone }: RolloutFormProps) {
-  const version = useField(before?.firmware ?? versions[0] ?? '')
-  const share = useField<number | undefined>(before?.percent ?? 10)
-  const [chosen, setChosen] = useState(before?.groups)
-  const threshold = useField<number | undefined>(before ? before.errorThresholdPercent : 20)
-  const [window, setWindow] = useState(before?.window)
-  const attempts = useField<number | undefined>(before?.maxAttempts)
-  const { value: firmware } = version
-  const { value: percent } = share
+function RolloutForm({ data, groups, before, check }: RolloutFormProps) {
+  const { project, releases, rollout, devices, isComplete } = data
+  const versions = versionsOf(releases.value)
+  const { values, set, field } = useFields(() => ({
+    firmware: before?.firmware ?? versions[0] ?? '',
+    percent: (before?.percent ?? 10) as number | undefined,
+    groups: before?.groups,
+    errorThresholdPercent: before ? before.errorThresholdPercent : 20,
+    window: before?.window,
+    maxAttempts: before?.maxAttempts,
+  }))
+  const { firmware, percent, groups: chosen, window } = values
   const isNewFirmware = before !== undefined && before.firmware !== firmware
 
   const put = async () => {
-    await check()
-    const body: RolloutBody = {
-      firmware,
-      percent: percent ?? 0,
-      ...(chosen && { groups: [...chosen] }),
-      ...(threshold.value !== undefined && { errorThresholdPercent: threshold.value }),
-      ...(window && { window }),
-      ...(attempts.value !== undefined && { maxAttempts: attempts.value }),
-    }
+    await check(() => readRollout(project))
+    // Fields without a value are not sent.
+    const body = values as RolloutBody
     await withExplanation(client.call('PUT /updates/projects/:project/rollout', { parameters: { project }, body }), {
       403: 'A rollout for all devices needs permission on all devices. Choose groups of devices that you may update.',
       404: 'A group was deleted, or contains devices that you may not update.',
@@ -281,10 +248,10 @@ function RolloutForm({ project, before, check, versions, groups, devices, onDone
         ? `The rollout of ${project} is saved`
         : `The rollout of ${firmware} to ${project} has started`,
     )
-    onDone()
+    rollout.refresh()
   }
   const members = chosen && new Set(chosen.flatMap((id) => groupOf(id, groups)?.devices ?? [])).size
-  const target = shareText(project, percent ?? 0, members ?? devices)
+  const target = shareText(project, percent ?? 0, members ?? (isComplete ? devices.length : undefined))
   return (
     <Form
       label="Rollout"
@@ -293,21 +260,21 @@ function RolloutForm({ project, before, check, versions, groups, devices, onDone
       isUnsaved="touched"
       isDisabled={firmware === '' || versionProblem(firmware) !== undefined || percent === undefined}
     >
-      <VersionField hint="Devices with an older version receive it." versions={versions} {...version} />
+      <VersionField hint="Devices with an older version receive it." versions={versions} {...field('firmware')} />
       <NumberField
         label="Share of the devices"
         hint="A larger share adds devices, and keeps those that it already included."
-        {...share}
+        {...field('percent')}
         min={0}
         max={100}
         unit="%"
         isRequired
       />
-      <TargetGroups groups={groups} chosen={chosen} onChange={setChosen} />
+      <TargetGroups groups={groups} {...field('groups')} />
       <NumberField
         label="Stop after failures"
         hint="Failed share of the devices that have finished. If empty, failures never stop the rollout."
-        {...threshold}
+        {...field('errorThresholdPercent')}
         min={0}
         max={100}
         unit="%"
@@ -315,7 +282,7 @@ function RolloutForm({ project, before, check, versions, groups, devices, onDone
       <Checkbox
         label="Only in a window"
         value={window !== undefined}
-        onChange={(isOn) => setWindow(isOn ? suggestedWindow : undefined)}
+        onChange={(isOn) => set({ window: isOn ? suggestedWindow : undefined })}
       />
       {window && (
         <>
@@ -325,13 +292,13 @@ function RolloutForm({ project, before, check, versions, groups, devices, onDone
             path="window.cron"
             isCode
             value={window.cron}
-            onChange={(cron) => setWindow({ ...window, cron })}
+            onChange={(cron) => set({ window: { ...window, cron } })}
             isRequired
           />
           <NumberField
             label="Duration"
             value={window.minutes}
-            onChange={(minutes) => setWindow({ ...window, minutes: minutes ?? 0 })}
+            onChange={(minutes = 0) => set({ window: { ...window, minutes } })}
             min={1}
             max={10_080}
             step={1}
@@ -343,7 +310,7 @@ function RolloutForm({ project, before, check, versions, groups, devices, onDone
       <NumberField
         label="Attempts for each device"
         hint="The pauses between them increase. If empty, 3."
-        {...attempts}
+        {...field('maxAttempts')}
         min={1}
         max={100}
         step={1}
@@ -367,11 +334,11 @@ function RolloutForm({ project, before, check, versions, groups, devices, onDone
 }
 
 interface TargetGroupsProps extends Pick<RolloutFormProps, 'groups'> {
-  readonly chosen: readonly string[] | undefined
+  readonly value: readonly string[] | undefined
   readonly onChange: (chosen: string[] | undefined) => void
 }
 
-function TargetGroups({ groups, chosen, onChange }: TargetGroupsProps) {
+function TargetGroups({ groups, value: chosen, onChange }: TargetGroupsProps) {
   // A chosen group that was deleted or is not visible can still be removed.
   const unknown = (chosen ?? []).filter((id) => !groupOf(id, groups))
   const options = [

@@ -56,18 +56,11 @@ export function rolloutParts({ chosen, running, done, failed, refused }: Rollout
   ] as const
 }
 
-/** Devices with one version; `index` distinguishes the firmwares of a device. */
-interface VersionCount {
-  readonly firmware: string
-  readonly index: number
-  readonly devices: number
-}
-
 export interface ProjectTally {
   readonly devices: number
   readonly updating: number
   /** By index, the most frequent version first. */
-  readonly versions: readonly VersionCount[]
+  readonly versions: ReturnType<typeof versionsOn>
 }
 
 export const emptyTally: ProjectTally = { devices: 0, updating: 0, versions: [] }
@@ -90,7 +83,8 @@ export function tallyOf(devices: Iterable<FirmwareInformation>): ReadonlyMap<str
   )
 }
 
-function versionsOn(devices: readonly FirmwareInformation[]): readonly VersionCount[] {
+/** The number of devices with each version; `index` distinguishes the firmwares of a device. */
+function versionsOn(devices: readonly FirmwareInformation[]) {
   const entries = devices.flatMap(({ firmwares = [] }) => firmwares)
   return [...groupBy(entries, ({ index, firmware }) => `${index}/${firmware}`).values()]
     .map((same) => {

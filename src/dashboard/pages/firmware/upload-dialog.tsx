@@ -1,15 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ButtonProps } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
-import {
-  type CheckboxProps,
-  Field,
-  NumberField,
-  type NumberFieldProps,
-  Radio,
-  TextField,
-  useField,
-} from '#dashboard/components/fields'
+import { Field, NumberField, Radio, TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { nameProblem, versionIn, versionProblem } from '#dashboard/components/names'
 import { ExplainedError, problemText, withExplanation } from '#dashboard/components/problem-text'
@@ -27,6 +19,20 @@ interface UploadButtonProps {
   readonly project?: string | undefined
 }
 
+/** As typed. */
+interface UploadDraft {
+  readonly project: string
+  readonly firmware: string
+  readonly hardware: string
+  readonly index: number | undefined
+  readonly file: File | undefined
+  /** The share of the devices that a first rollout begins with, unless the release is for all. */
+  readonly percent: number | undefined
+  readonly isForAll: boolean
+}
+
+const emptyDraft = { firmware: '', hardware: '', index: 0, file: undefined, percent: 10, isForAll: false }
+
 interface Progress {
   readonly bytes: number
   readonly of: number
@@ -43,15 +49,8 @@ export function UploadButton({ kind, ...props }: UploadButtonProps & Pick<Button
 }
 
 function UploadForm({ project: fixedProject, projectStatusOf, onDone }: UploadButtonProps) {
-  const projectField = useField(fixedProject ?? '')
-  const version = useField('')
-  const hardwareField = useField('')
-  const index = useField<number | undefined>(0)
-  const [file, setFile] = useState<File>()
-  const share = useField<number | undefined>(firstPercent)
-  const forAll = useField(false)
-  const [project, firmware, hardware] = [projectField.value, version.value, hardwareField.value]
-  const [percent, isForAll] = [share.value, forAll.value]
+  const { values, set, field } = useFields<UploadDraft>({ ...emptyDraft, project: fixedProject ?? '' })
+  const { project, firmware, hardware, index = 0, file, percent, isForAll } = values
   const [progress, setProgress] = useState<Progress>()
   const cancellation = useRef(new AbortController())
   useEffect(() => () => cancellation.current.abort(), [])
@@ -62,7 +61,7 @@ function UploadForm({ project: fixedProject, projectStatusOf, onDone }: UploadBu
   const fault = versionProblem(firmware) ?? nameProblem(project) ?? nameProblem(hardware)
   const upload = async () => {
     if (!file) throw new ExplainedError('Choose a file first.')
-    const release = { project, firmware, hardware, index: index.value ?? 0 }
+    const release = { project, firmware, hardware, index }
     // Starts the rollout first: without a rollout, the server offers the release to all devices that connect.
     if (rolloutPercent !== undefined) await startRollout(release, rolloutPercent)
     try {
@@ -106,23 +105,32 @@ function UploadForm({ project: fixedProject, projectStatusOf, onDone }: UploadBu
           hint="The name that devices report."
           problem={nameProblem(project)}
           isCode
-          {...projectField}
+          {...field('project')}
           isRequired
           hasFocus
         />
       )}
-      <FileField
-        onFile={(chosen) => {
-          setFile(chosen)
-          if (firmware === '') version.onChange(versionIn(chosen?.name ?? '') ?? '')
-        }}
-      />
+      <Field
+        label="Image"
+        id="release-image"
+        hint="Continues after an interruption, or when you choose the file again within a day."
+      >
+        <input
+          id="release-image"
+          class="input"
+          type="file"
+          required
+          onChange={({ currentTarget: { files } }) =>
+            set({ file: files?.[0], firmware: firmware || (versionIn(files?.[0]?.name ?? '') ?? '') })
+          }
+        />
+      </Field>
       <TextField
         label="Version"
         hint="A semantic version. A release cannot be changed: another image needs another version."
         problem={versionProblem(firmware)}
         isCode
-        {...version}
+        {...field('firmware')}
         isRequired
       />
       <TextField
@@ -130,71 +138,65 @@ function UploadForm({ project: fixedProject, projectStatusOf, onDone }: UploadBu
         hint="Only for devices with this hardware. Empty: any."
         problem={nameProblem(hardware)}
         isCode
-        {...hardwareField}
+        {...field('hardware')}
       />
       <NumberField
         label="Index"
         hint="The number of the firmware, for devices with several."
-        {...index}
+        {...field('index')}
         min={0}
         max={255}
         step={1}
       />
-      {asksForShare && <RolloutShare {...{ devices, share, forAll }} />}
-      {progress && <UploadProgress progress={progress} />}
+      {/* Unless a rollout is started, all devices of a project without one are offered the newest release. */}
+      {asksForShare && (
+        <Field label="Devices that are updated">
+          <Radio
+            {...field('isForAll')}
+            options={[
+              {
+                value: false,
+                label: 'A part of them first, by a rollout',
+                content: (
+                  <NumberField
+                    label="Share of the devices"
+                    hint={`About ${Math.round((devices * (percent ?? 0)) / 100)} of ${devices}. The rollout stops when 20 % of the updates fail, and can be extended later.`}
+                    {...field('percent')}
+                    min={0}
+                    max={100}
+                    unit="%"
+                    isRequired
+                  />
+                ),
+              },
+              { value: true, label: `Every device that connects: ${countText(devices)} at present` },
+            ]}
+          />
+        </Field>
+      )}
+      {progress && (
+        <div class="field">
+          <label for="release-progress">
+            {bytesText(progress.bytes)} of {bytesText(progress.of)},{' '}
+            {progress.of === 0 ? 0 : Math.floor((100 * progress.bytes) / progress.of)} %
+          </label>
+          <progress id="release-progress" value={progress.bytes} max={progress.of} />
+          <small class="hint" role="status">
+            {progress.pause && `${progress.pause} The upload continues automatically.`}
+          </small>
+        </div>
+      )}
     </Form>
   )
 }
 
-/** The share of the devices that a first rollout begins with. */
-const firstPercent = 10
-
-interface RolloutShareProps {
-  readonly devices: number
-  readonly share: Pick<NumberFieldProps, 'value' | 'onChange'>
-  readonly forAll: Pick<CheckboxProps, 'value' | 'onChange'>
-}
-
-/**
- * For a project without a rollout: unless a rollout is started, all devices of the project are offered the newest
- * release.
- */
-function RolloutShare({ devices, share, forAll }: RolloutShareProps) {
-  const first = Math.round((devices * (share.value ?? 0)) / 100)
-  return (
-    <Field label="Devices that are updated">
-      <Radio
-        {...forAll}
-        options={[
-          {
-            value: false,
-            label: 'A part of them first, by a rollout',
-            content: (
-              <NumberField
-                label="Share of the devices"
-                hint={`About ${first} of ${devices}. The rollout stops when 20 % of the updates fail, and can be extended later.`}
-                {...share}
-                min={0}
-                max={100}
-                unit="%"
-                isRequired
-              />
-            ),
-          },
-          { value: true, label: `Every device that connects: ${countText(devices)} at present` },
-        ]}
-      />
-    </Field>
-  )
-}
-
-async function startRollout({ project, firmware }: Release, percent: number): Promise<void> {
+async function startRollout(
+  { project, firmware }: Pick<UploadDraft, 'project' | 'firmware'>,
+  percent: number,
+): Promise<void> {
   const body = { firmware, percent, errorThresholdPercent: 20 }
-  const call = client.call('PUT /updates/projects/:project/rollout', {
-    parameters: { project },
-    ifNoneMatch: '*',
-    body,
-  })
+  const place = { parameters: { project }, ifNoneMatch: '*' }
+  const call = client.call('PUT /updates/projects/:project/rollout', { ...place, body })
   await withExplanation(call, { 403: 'A rollout for all devices needs permission on all devices.' })
 }
 
@@ -207,53 +209,12 @@ function countText(devices: number): string {
   return devices === 1 ? 'the one device' : `all ${devices} devices`
 }
 
-function FileField({ onFile }: { readonly onFile: (file: File | undefined) => void }) {
-  const id = 'release-image'
-  return (
-    <Field
-      label="Image"
-      id={id}
-      hint="Continues after an interruption, or when you choose the file again within a day."
-    >
-      <input
-        id={id}
-        class="input"
-        type="file"
-        required
-        onChange={({ currentTarget }) => onFile(currentTarget.files?.[0])}
-      />
-    </Field>
-  )
-}
-
-function UploadProgress({ progress: { bytes, of, pause } }: { readonly progress: Progress }) {
-  const percent = of === 0 ? 0 : Math.floor((100 * bytes) / of)
-  return (
-    <div class="field">
-      <label for="release-progress">
-        {bytesText(bytes)} of {bytesText(of)}, {percent} %
-      </label>
-      <progress id="release-progress" value={bytes} max={of} />
-      <small class="hint" role="status">
-        {pause && `${pause} The upload continues automatically.`}
-      </small>
-    </div>
-  )
-}
-
 /** Twice the time that a part takes at the minimum speed that the server accepts. */
 const partTimeoutMs = 60_000
 
-interface Release {
-  readonly project: string
-  readonly firmware: string
-  readonly hardware: string
-  readonly index: number
-}
-
 async function sendImage(
   file: File,
-  { project, firmware, hardware, index }: Release,
+  { project, firmware, hardware, index }: Pick<UploadDraft, 'project' | 'firmware' | 'hardware' | 'index'>,
   signal: AbortSignal,
   onProgress: (progress: Progress) => void,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
 import { AlarmMark, useActiveAlarms } from '#dashboard/alarm-counts'
 import { nameOfDevice, useReadVersion } from '#dashboard/binding/known-names'
@@ -12,8 +12,8 @@ import { Sparkline } from '#dashboard/history/sparkline'
 import type { SparklinePoints } from '#dashboard/history/sparkline-points'
 import { useSparklines } from '#dashboard/history/use-sparklines'
 import { type FleetColumn, trendOf, valuesText } from '#dashboard/pages/fleet/columns'
-import type { Selection } from '#dashboard/pages/fleet/selection'
-import { sortedMax } from '#dashboard/pages/fleet/use-fleet'
+import { holdRows, sortedMax } from '#dashboard/pages/fleet/use-fleet'
+import type { Selection } from '#dashboard/pages/fleet/use-selection'
 import { liveState } from '#dashboard/session'
 import { runAfter } from '#dashboard/timers'
 import type { StatusRow } from '#dashboard/values/alarm-order'
@@ -40,8 +40,6 @@ export interface FleetGridProps {
   readonly onSort: (key: string) => void
   /** Absent: the user may not change many devices at once. */
   readonly selection?: Selection | undefined
-  /** Called when the pointer moves over the rows, or presses on a row. */
-  readonly onPoint: () => void
 }
 
 /**
@@ -49,7 +47,7 @@ export interface FleetGridProps {
  * render it.
  */
 export function FleetGrid(props: FleetGridProps) {
-  const { identifiers, columns, sort, isDescending, canSort, onSort, onPoint } = props
+  const { identifiers, columns, sort, isDescending, canSort, onSort } = props
   const line = useRowHeight()
   // On phones: name and status, and below them the values and the last hour.
   const isStacked = columns.map(({ key }) => key).join() === 'device,status,trend,values' && matchMedia(narrow).matches
@@ -73,7 +71,12 @@ export function FleetGrid(props: FleetGridProps) {
   const alarms = useActiveAlarms()
   const selection = isStacked ? undefined : props.selection
   const isSelectable = selection !== undefined
-  const style = useMemo(() => (isStacked ? {} : layoutOf(columns, isSelectable)), [columns, isStacked, isSelectable])
+  // One layout for the header and all rows; on a narrow screen it scrolls sideways.
+  const widths = [...(isSelectable ? ['2rem'] : []), ...columns.map(({ width }) => `minmax(${width}rem, ${width}fr)`)]
+  const style = {
+    '--fleet-columns': widths.join(' '),
+    '--fleet-width': `${columns.reduce((sum, { width }) => sum + width, 1)}rem`,
+  }
   const head = (
     <div {...headRow} class="fleet-cells">
       {selection && (
@@ -107,7 +110,12 @@ export function FleetGrid(props: FleetGridProps) {
     </div>
   )
   return (
-    <div class={isStacked ? 'fleet stacked' : 'fleet'} style={style} onPointerMove={onPoint} onPointerDown={onPoint}>
+    <div
+      class={isStacked ? 'fleet stacked' : 'fleet'}
+      style={isStacked ? {} : style}
+      onPointerMove={holdRows}
+      onPointerDown={holdRows}
+    >
       <VirtualList
         label="Devices"
         rows={identifiers}
@@ -224,14 +232,6 @@ function DeviceStatus({ device }: { readonly device: DeviceView }) {
   const at = lastMessageAt(device)
   const silentMs = now - at
   return <Status state={status}>{at > 0 && silentMs > quietMs ? `${status}, ${duration(silentMs)}` : undefined}</Status>
-}
-
-/** One layout for the header and all rows; on a narrow screen it scrolls sideways. */
-function layoutOf(columns: readonly FleetColumn[], isSelectable: boolean): Record<string, string> {
-  return {
-    '--fleet-columns': `${isSelectable ? '2rem ' : ''}${columns.map(({ width }) => `minmax(${width}rem, ${width}fr)`).join(' ')}`,
-    '--fleet-width': `${columns.reduce((sum, { width }) => sum + width, 1)}rem`,
-  }
 }
 
 const touchTargetPx = 48

@@ -1,6 +1,7 @@
 import '#dashboard/pages/fleet/fleet.css'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Answer } from '#client/client'
+import { address } from '#dashboard/address'
 import { firstMessage, fleetCommand } from '#dashboard/commands'
 import { Button } from '#dashboard/components/button'
 import { Command, Secret } from '#dashboard/components/copy-button'
@@ -16,10 +17,10 @@ import { useObservable } from '#dashboard/components/use-observable'
 import { columnOf, columnsOf, defaultColumnKeys } from '#dashboard/pages/fleet/columns'
 import { identifiersMax } from '#dashboard/pages/fleet/fleet-search'
 import { FleetGrid } from '#dashboard/pages/fleet/grid'
-import { type Selection, toggleSelection } from '#dashboard/pages/fleet/selection'
 import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
 import { FleetToolbar, storeColumns, storedColumns } from '#dashboard/pages/fleet/toolbar'
-import { type ScrollHold, useFleet, useOffers } from '#dashboard/pages/fleet/use-fleet'
+import { useFleet, useOffers } from '#dashboard/pages/fleet/use-fleet'
+import { type Selection, useSelection } from '#dashboard/pages/fleet/use-selection'
 import {
   defaultView,
   type FleetView,
@@ -29,11 +30,7 @@ import {
   viewOf,
 } from '#dashboard/pages/fleet/view'
 import { client, liveState, mayUser, session } from '#dashboard/session'
-import { now } from '#dashboard/timers'
 import { countText, schemaOfProperty } from '#dashboard/values/format-value'
-
-/** While the user points at rows, they do not move, so that a click hits the intended row. */
-const holdMs = 1_000
 
 /** The devices that the user may see, live. */
 export default function FleetPage() {
@@ -47,12 +44,11 @@ export default function FleetPage() {
   const { condition } = view
   const about = condition && schemaOfProperty(schemas.get(condition.serviceIdentifier), condition.propId)
   const wanted = condition && parseConditionValue(condition.value, about)
-  const [hold] = useState<ScrollHold>({ until: 0 })
   const { sortKey } = useMemo(() => columnOf(view.sort, schemas), [view.sort, schemas.value]) ?? {}
-  const { identifiers, isComplete, isOutdated, canSort, problem } = useFleet({ view, sortKey, wanted, hold })
+  const { identifiers, isComplete, isOutdated, canSort, problem } = useFleet(view, wanted, sortKey)
   const offers = useOffers()
   const isAllKnown = !isOutdated && (isComplete || identifiers?.length === identifiersMax)
-  const selection = useSelection(identifiers, isAllKnown)
+  const selection = useSelection(identifiers ?? none, isAllKnown)
 
   const offered = offers.get(view.service)?.join()
   const columns = useMemo(() => {
@@ -62,18 +58,22 @@ export default function FleetPage() {
 
   const isFiltered = Object.keys(fleetQueryOf(view, wanted)).length > 0
   const count = identifiers?.length ?? 0
+  const counted = `${countText(count, 'device')}${isFiltered ? ' found' : ''}`
+  const found = isComplete ? counted : count < identifiersMax ? `${counted} so far` : `The first ${counted}`
   const isEmpty = count === 0 && isComplete
-  const hasDevices = count > 0 || isFiltered
+  const mayChangeMany =
+    (['service', 'functions', 'meta', 'updates'] as const).some((resource) => mayUser(resource, 'update')) ||
+    mayUser('device', 'delete')
   return (
     <Page
       title="Fleet"
       isFilling
-      beside={count > 0 && <Count {...{ count, isComplete, isOutdated, isFiltered }} />}
+      beside={count > 0 && <span class={isOutdated ? 'soft' : 'soft number'}>{isOutdated ? 'Searching…' : found}</span>}
       actions={mayUser('device', 'create') && <Button onPress={() => setAdding(true)}>Add device</Button>}
     >
-      {hasDevices && (
+      {(count > 0 || isFiltered) && (
         <FleetToolbar
-          {...{ view, change, offers, schemas }}
+          {...{ view, change, offers }}
           columns={columns.map(({ key }) => key)}
           onColumns={(keys) => {
             storeColumns(view.service, keys)
@@ -101,11 +101,8 @@ export default function FleetPage() {
           columns={columns}
           sort={canSort || view.sort === 'device' ? view.sort : ''}
           canSort={canSort}
-          selection={mayChangeMany() ? selection : undefined}
+          selection={mayChangeMany ? selection : undefined}
           isDescending={view.isDescending}
-          onPoint={() => {
-            hold.until = now() + holdMs
-          }}
           onSort={(key) => change({ sort: key, isDescending: key === view.sort && !view.isDescending })}
         />
       )}
@@ -116,35 +113,7 @@ export default function FleetPage() {
   )
 }
 
-const nothing: ReadonlySet<string> = new Set()
 const none: readonly string[] = []
-
-function useSelection(shown: readonly string[] | undefined, isAllKnown: boolean): Selection {
-  const identifiers = shown ?? none
-  const [selected, setSelected] = useState(nothing)
-  const pressed = useRef<string>()
-  const isAllSelected = useMemo(
-    () =>
-      identifiers.length > 0 && selected.size >= identifiers.length && identifiers.every((each) => selected.has(each)),
-    [identifiers, selected],
-  )
-  return {
-    selected,
-    isAllSelected,
-    onSelect(identifier, isRange) {
-      setSelected(toggleSelection(selected, identifiers, identifier, isRange ? pressed.current : undefined))
-      pressed.current = identifier
-    },
-    onAll: isAllKnown ? () => setSelected(isAllSelected ? nothing : new Set([...selected, ...identifiers])) : undefined,
-    onClear: () => setSelected(nothing),
-  }
-}
-
-/** Whether the user may do anything with selected devices. */
-function mayChangeMany(): boolean {
-  const isAny = (['service', 'functions', 'meta', 'updates'] as const).some((resource) => mayUser(resource, 'update'))
-  return isAny || mayUser('device', 'delete')
-}
 
 /** The actions for selected devices, whose code is loaded with the first selection. */
 function LazySelectionBar(props: Selection) {
@@ -156,42 +125,15 @@ function LazySelectionBar(props: Selection) {
   return bar ? <bar.default {...props} /> : <Loading />
 }
 
-interface CountProps {
-  readonly count: number
-  readonly isComplete: boolean
-  readonly isOutdated: boolean
-  readonly isFiltered: boolean
-}
-
-function Count({ count, isComplete, isOutdated, isFiltered }: CountProps) {
-  if (isOutdated) return <span class="soft">Searching…</span>
-  const text = `${countText(count, 'device')}${isFiltered ? ' found' : ''}`
-  const shown = isComplete ? text : count < identifiersMax ? `${text} so far` : `The first ${text}`
-  return <span class="soft number">{shown}</span>
-}
-
 /** The view in the address, and a function to change parts of it. The back button returns to the same view. */
 function useView(): readonly [FleetView, (change: Partial<FleetView>) => void] {
-  const [view, setView] = useState(viewInAddress)
-  // Fast typing may change the view again before it is rendered.
-  const latest = useRef(view)
-  const show = (changed: FleetView) => {
-    latest.current = changed
-    setView(changed)
-  }
-  useEffect(() => {
-    // Only for navigation; changes below do not fire this event.
-    const onHashChange = () => show(viewInAddress())
-    addEventListener('hashchange', onHashChange)
-    return () => removeEventListener('hashchange', onHashChange)
-  }, [])
+  useObservable(address)
   const change = (part: Partial<FleetView>) => {
-    const changed = { ...latest.current, ...part }
-    const query = queryOf(changed)
-    history.replaceState(null, '', query === '' ? '#/' : `#/?${query}`)
-    show(changed)
+    // The address, because fast typing may change the view again before it is rendered.
+    const query = queryOf({ ...viewInAddress(), ...part })
+    navigateTo(query === '' ? '/' : `/?${query}`, { replace: true })
   }
-  return [view, change]
+  return [viewInAddress(), change]
 }
 
 function viewInAddress(): FleetView {
@@ -209,7 +151,15 @@ function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
   const mayAdd = mayUser('device', 'create')
   const mayCreateKey = mayUser('device', 'create', { deviceIdentifier: '*' })
   const createKey = async () => {
-    await createSchemas()
+    // So that values have names and units: the provisioning key of the simulated fleet permits only reports.
+    const { schemas } = liveState()
+    const missing = [...simulatedSchemas].filter(
+      ([serviceIdentifier]) => !schemas.has(serviceIdentifier) && mayUser('schemas', 'create', { serviceIdentifier }),
+    )
+    const puts = missing.map(([serviceIdentifier, body]) =>
+      client.call('PUT /schemas/:serviceIdentifier', { parameters: { serviceIdentifier }, body }),
+    )
+    await Promise.all(puts)
     const created = await client.call('POST /iam/provisioning-keys', { body: { name: 'Simulated fleet' } })
     setKey(created.key)
   }
@@ -236,22 +186,6 @@ function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
       )}
     </Empty>
   )
-}
-
-/**
- * Creates schemas, so that values have names and units. The provisioning key of the simulated fleet permits only
- * reports.
- */
-async function createSchemas(): Promise<void> {
-  const { schemas } = liveState()
-  const puts = [...simulatedSchemas]
-    .filter(
-      ([serviceIdentifier]) => !schemas.has(serviceIdentifier) && mayUser('schemas', 'create', { serviceIdentifier }),
-    )
-    .map(([serviceIdentifier, body]) =>
-      client.call('PUT /schemas/:serviceIdentifier', { parameters: { serviceIdentifier }, body }),
-    )
-  await Promise.all(puts)
 }
 
 /** Creates a device before its first contact, and shows its secret once. */

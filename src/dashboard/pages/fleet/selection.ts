@@ -1,13 +1,3 @@
-/** Selected devices: they stay selected while the search and the filters change. */
-export interface Selection {
-  readonly selected: ReadonlySet<string>
-  readonly isAllSelected: boolean
-  readonly onSelect: (identifier: string, isRange: boolean) => void
-  /** Selects all devices, or none if all are selected. Undefined while not all identifiers are known. */
-  readonly onAll: (() => void) | undefined
-  readonly onClear: () => void
-}
-
 /**
  * The selected devices after a click on the box of the device `pressed`. With Shift, `from` is the last clicked device,
  * and the click changes all devices from there.

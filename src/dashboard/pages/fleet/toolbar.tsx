@@ -5,7 +5,7 @@ import { Checkboxes, Field, type Option, Select, TextField, useField } from '#da
 import { Form } from '#dashboard/components/form'
 import { CloseDialogContext } from '#dashboard/components/unsaved-input'
 import { isObject, readJson } from '#dashboard/conditions/json-text'
-import { fixedColumns, propertyKey, type Schemas } from '#dashboard/pages/fleet/columns'
+import { fixedColumns, propertyKey } from '#dashboard/pages/fleet/columns'
 import {
   type Condition,
   type FleetView,
@@ -23,7 +23,6 @@ export interface FleetToolbarProps {
   readonly view: FleetView
   readonly change: (part: Partial<FleetView>) => void
   readonly offers: ReadonlyMap<string, readonly number[]>
-  readonly schemas: Schemas
   /** The keys of the shown columns. */
   readonly columns: readonly string[]
   /** Called with the keys of the chosen columns; undefined: the default columns. */
@@ -32,9 +31,20 @@ export interface FleetToolbarProps {
 
 /** Search, filters and columns. `/` focuses the search from anywhere on the page. */
 export function FleetToolbar(props: FleetToolbarProps) {
-  const { view, change, offers, schemas } = props
+  const { view, change, offers } = props
+  const { schemas } = liveState()
   const search = useRef<HTMLInputElement>(null)
-  useSearchKey(() => search.current?.focus())
+  // As in code viewers, a slash outside of inputs focuses the search.
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      const { target, key } = event
+      if (key !== '/' || (target instanceof Element && target.closest('input, textarea, select, dialog'))) return
+      event.preventDefault()
+      search.current?.focus()
+    }
+    addEventListener('keydown', onKeyDown)
+    return () => removeEventListener('keydown', onKeyDown)
+  }, [])
   const services = [...offers.keys()]
     .map((identifier) => [identifier, schemas.get(identifier)?.name ?? identifier] as const)
     .sort(([, one], [, other]) => (one < other ? -1 : 1))
@@ -76,15 +86,11 @@ export function FleetToolbar(props: FleetToolbarProps) {
         </select>
         {view.condition ? (
           <Button label="Remove the condition" isPressed onPress={() => change({ condition: undefined })}>
-            {conditionText(view.condition, schemas)} <span aria-hidden="true">×</span>
+            {conditionText(view.condition)} <span aria-hidden="true">×</span>
           </Button>
         ) : (
           <DialogButton button="Condition…" title="Only devices where">
-            <ConditionForm
-              service={view.service}
-              onChoose={(condition) => change({ condition })}
-              {...{ offers, schemas }}
-            />
+            <ConditionForm {...{ view, change, offers }} />
           </DialogButton>
         )}
         <DialogButton button="Columns…" title="Columns" isWide>
@@ -95,51 +101,32 @@ export function FleetToolbar(props: FleetToolbarProps) {
   )
 }
 
-function conditionText({ serviceIdentifier, propId, operator, value }: Condition, schemas: Schemas): string {
-  const about = schemaOfProperty(schemas.get(serviceIdentifier), propId)
+function conditionText({ serviceIdentifier, propId, operator, value }: Condition): string {
+  const about = schemaOfProperty(liveState().schemas.get(serviceIdentifier), propId)
   return `${nameOf(propId, about)} ${operator} ${withUnit(value, about?.unit)}`
 }
 
-/** As in code viewers, a slash outside of inputs focuses the search. */
-function useSearchKey(run: () => void): void {
-  useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      const { target, key } = event
-      if (key !== '/' || (target instanceof Element && target.closest('input, textarea, select, dialog'))) return
-      event.preventDefault()
-      run()
-    }
-    addEventListener('keydown', onKeyDown)
-    return () => removeEventListener('keydown', onKeyDown)
-  }, [])
-}
-
-interface ConditionFormProps extends Pick<FleetToolbarProps, 'offers' | 'schemas'> {
-  /** The service whose properties are offered; empty: those of all services. */
-  readonly service: string
-  readonly onChoose: (condition: Condition) => void
-}
-
 /** Filters devices by the value of a property; the result stays live. */
-function ConditionForm({ service, offers, schemas, onChoose }: ConditionFormProps) {
-  const choices = propertiesOf(offers, schemas, service)
+function ConditionForm({ view, change, offers }: Pick<FleetToolbarProps, 'view' | 'change' | 'offers'>) {
+  const choices = offersOf(offers, view.service).flatMap(({ title, options }) =>
+    options.map((option) => ({ ...option, label: `${title} · ${option.label}` })),
+  )
   const property = useField(choices[0]?.value ?? '')
   const operatorField = useField<Operator>('>')
   const field = useField('')
   const chosen = choices.find(({ value }) => value === property.value)
-  const about = chosen && schemaOfProperty(schemas.get(chosen.serviceIdentifier), chosen.propId)
-  const operatorOptions = operatorsFor(about)
+  const operatorOptions = operatorsFor(chosen?.about)
   const operator = operatorOptions.includes(operatorField.value) ? operatorField.value : '='
-  const names = Object.values(about?.enum ?? {}).map(({ name }) => name)
+  const names = Object.values(chosen?.about?.enum ?? {}).map(({ name }) => name)
   const [firstName = ''] = names
   const value = field.value.trim() || firstName
   if (!chosen) return <p>No properties yet.</p>
-  const { serviceIdentifier, propId } = chosen
+  const { serviceIdentifier, propId, about } = chosen
   return (
     <Form
       submit="Apply"
       isDisabled={value === '' && names.length === 0}
-      onSubmit={() => onChoose({ serviceIdentifier, propId, operator, value })}
+      onSubmit={() => change({ condition: { serviceIdentifier, propId, operator, value } })}
     >
       <Select label="Property" {...property} options={choices} hasFocus />
       <Select
@@ -167,22 +154,23 @@ function ConditionForm({ service, offers, schemas, onChoose }: ConditionFormProp
   )
 }
 
-function propertiesOf(offers: ConditionFormProps['offers'], schemas: Schemas, service: string) {
+/** The properties of one service, or of all, in a list for each service. */
+function offersOf(offers: FleetToolbarProps['offers'], service: string) {
   return [...offers]
     .filter(([serviceIdentifier]) => service === '' || service === serviceIdentifier)
-    .flatMap(([serviceIdentifier, propIds]) => {
-      const schema = schemas.get(serviceIdentifier)
-      return propIds.map((propId) => ({
-        serviceIdentifier,
-        propId,
-        value: propertyKey(serviceIdentifier, propId),
-        label: `${schema?.name ?? serviceIdentifier} · ${nameOf(propId, schemaOfProperty(schema, propId))}`,
-      }))
+    .map(([serviceIdentifier, propIds]) => {
+      const schema = liveState().schemas.get(serviceIdentifier)
+      const options = propIds.map((propId) => {
+        const about = schemaOfProperty(schema, propId)
+        const value = propertyKey(serviceIdentifier, propId)
+        return { serviceIdentifier, propId, about, value, label: nameOf(propId, about) }
+      })
+      return { title: schema?.name ?? serviceIdentifier, options }
     })
 }
 
 /** Chooses the columns of the fleet, which are stored in this browser. */
-function ColumnsForm({ view: { service }, offers, schemas, columns, onColumns }: FleetToolbarProps) {
+function ColumnsForm({ view: { service }, offers, columns, onColumns }: FleetToolbarProps) {
   const close = useContext(CloseDialogContext)
   const [keys, setKeys] = useState(columns)
   const group = (title: string, options: readonly Option[]) =>
@@ -202,16 +190,7 @@ function ColumnsForm({ view: { service }, offers, schemas, columns, onColumns }:
         fixedColumns.slice(1).map(({ key, title }) => ({ value: key, label: title })),
       )}
       {group('Metadata', metaOptions())}
-      {[...offers]
-        .filter(([serviceIdentifier]) => service === '' || service === serviceIdentifier)
-        .map(([serviceIdentifier, propIds]) => {
-          const schema = schemas.get(serviceIdentifier)
-          const options = propIds.map((propId) => ({
-            value: propertyKey(serviceIdentifier, propId),
-            label: nameOf(propId, schemaOfProperty(schema, propId)),
-          }))
-          return group(schema?.name ?? serviceIdentifier, options)
-        })}
+      {offersOf(offers, service).map(({ title, options }) => group(title, options))}
       <p>
         <Button
           kind="quiet"

@@ -4,9 +4,9 @@ import { useDevices, useReadVersion } from '#dashboard/binding/known-names'
 import { useObservable } from '#dashboard/components/use-observable'
 import { isSameOrder, type SortKey, sortedBy } from '#dashboard/pages/fleet/columns'
 import { type FetchFleetPage, type FleetResult, FleetSearch } from '#dashboard/pages/fleet/fleet-search'
-import { deviceToCheck, type FleetView, fleetQueryOf } from '#dashboard/pages/fleet/view'
+import { deviceToCheck, type FleetView, fleetQueryOf, type Wanted } from '#dashboard/pages/fleet/view'
 import { client, liveState, mayUser, onReconnect } from '#dashboard/session'
-import { delayed, measureMs, now, runAfter } from '#dashboard/timers'
+import { delayed, now, runAfter } from '#dashboard/timers'
 
 /**
  * The largest number of devices that can be sorted by a column. The server sorts only by identifier; other orders need
@@ -17,49 +17,38 @@ export const sortedMax = 1_000
 /** The pause after typing before a request is sent. */
 const typingMs = 200
 
-/**
- * Minimum pause between two sorts. After a slow sort the pause is ten times as long as the sort, so that
- * sorting takes at most a tenth of the time.
- */
-const pauseMsMin = 250
-const pausePerCost = 10
+/** The pause between two sorts. The devices that can be sorted take a few milliseconds. */
+const sortPauseMs = 250
 
-/** Rows do not move before this time, because the user points at them. */
-export interface ScrollHold {
-  /** Unix ms. */
-  until: number
+/** While the user points at rows, they do not move, so that a click hits the intended row. */
+const holdMs = 1_000
+/** Unix ms. */
+let heldUntil = 0
+
+/** Call it when the user points at rows. */
+export function holdRows(): void {
+  heldUntil = now() + holdMs
 }
 
-interface FleetOptions {
-  readonly view: FleetView
-  readonly wanted: number | string | undefined
-  /** Absent: the order is by identifier. */
-  readonly sortKey: SortKey | undefined
-  readonly hold: ScrollHold
-}
-
-export interface Fleet extends FleetResult {
-  /** Whether the devices are still those of the previous view. */
-  readonly isOutdated: boolean
-  readonly canSort: boolean
-}
+const none: readonly string[] = []
 
 /**
- * The devices of a view, in its order. When the view changes, the previous devices stay until the first new ones are
- * known.
+ * The devices of a view, in its order; by identifier without `sortKey`. When the view changes, the previous devices stay
+ * until the first new ones are known.
  */
-export function useFleet({ view, wanted, sortKey, hold }: FleetOptions): Fleet {
-  const result = useSearch(view, wanted, hold)
-  const { identifiers = [], isComplete } = result
+export function useFleet(view: FleetView, wanted: Wanted, sortKey: SortKey | undefined) {
+  const result = useSearch(view, wanted)
+  const { identifiers = none, isComplete } = result
   const canSort = isComplete && identifiers.length <= sortedMax
-  const sorted = useSorted(canSort && sortKey ? identifiers : [], sortKey, view.isDescending, hold)
+  const sorted = useSorted(canSort && sortKey ? identifiers : none, sortKey, view.isDescending)
   const isReversed = !sortKey && view.isDescending && isComplete
   const reversed = useMemo(() => (isReversed ? identifiers.toReversed() : identifiers), [isReversed, identifiers])
   const isSorted = sorted.length > 0 && canSort && sortKey
   return { ...result, identifiers: result.identifiers && (isSorted ? sorted : reversed), canSort }
 }
 
-function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: ScrollHold): Omit<Fleet, 'canSort'> {
+/** `isOutdated`: the devices are still those of the previous view. */
+function useSearch(view: FleetView, wanted: Wanted) {
   const live = liveState()
   const [result, setResult] = useState<FleetResult & { readonly key?: string }>(nothingRead)
   const isFirst = useRef(true)
@@ -70,20 +59,17 @@ function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: Scroll
     let cancelHeld: (() => void) | undefined
     const show = (next: FleetResult) => {
       cancelHeld?.()
-      const holdMs = hold.until - now()
-      cancelHeld = holdMs > 0 ? runAfter(holdMs, () => show(next)) : undefined
-      if (!cancelHeld) setResult((before) => ({ ...reuseUnchanged(before, next), key }))
+      const heldMs = heldUntil - now()
+      cancelHeld = heldMs > 0 ? runAfter(heldMs, () => show(next)) : undefined
+      if (!cancelHeld) setResult({ ...next, key })
     }
     const cancelStart = runAfter(isFirst.current ? 0 : typingMs, () => {
       search = new FleetSearch(query, askFleet, show)
     })
     isFirst.current = false
     const endEvents = live.events((event) => {
-      const shown = {
-        isShown: (device: string) => search?.has(device) ?? false,
-        receivesAdded: mayUser('device', 'read'),
-      }
-      const device = deviceToCheck(event, view, wanted, shown)
+      const isShown = (device: string) => search?.has(device) ?? false
+      const device = deviceToCheck(event, view, wanted, { isShown, receivesAdded: mayUser('device', 'read') })
       if (device !== undefined) search?.check(device)
     })
     const endConnection = onReconnect(() => search?.readAgain())
@@ -100,12 +86,6 @@ function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: Scroll
 
 const nothingRead: FleetResult = { identifiers: undefined, isComplete: false }
 
-/** Keeps the same list object if the rows are the same, so that nothing is rendered. */
-function reuseUnchanged(before: FleetResult, after: FleetResult): FleetResult {
-  const isSame = before.identifiers && after.identifiers && isSameOrder(before.identifiers, after.identifiers)
-  return isSame ? { ...after, identifiers: before.identifiers } : after
-}
-
 const askFleet: FetchFleetPage = async (query) => {
   const { status, body, headers } = await client.answer('GET /devices', { query })
   if (status !== 200) throw new Problem(status, body, headers)
@@ -121,33 +101,29 @@ function useSorted(
   identifiers: readonly string[],
   sortKey: SortKey | undefined,
   isDescending: boolean,
-  hold: ScrollHold,
 ): readonly string[] {
   const { devices } = liveState()
   const isRead = useDevices(identifiers)
-  const [sorted, setSorted] = useState<readonly string[]>([])
+  const [sorted, setSorted] = useState(none)
   const isActive = identifiers.length > 0 && sortKey !== undefined && (isRead || sorted.length > 0)
-  const latest = useRef(() => {})
-  latest.current = () => {
-    if (!isActive) return
-    const next = sortedBy(identifiers, devices, sortKey, isDescending)
-    setSorted((before) => (isSameOrder(before, next) ? before : next))
-  }
-  useEffect(() => latest.current(), [identifiers, sortKey, isDescending, isActive])
   useEffect(() => {
-    if (!isActive) return setSorted([])
-    let pauseMs = pauseMsMin
-    const sorting = delayed(pauseMsMin, () => {
-      const holdMs = hold.until - now()
-      if (holdMs > 0) sorting.start(holdMs)
-      else pauseMs = Math.max(pauseMsMin, measureMs(latest.current) * pausePerCost)
+    if (!isActive) return setSorted(none)
+    const sort = () => {
+      const next = sortedBy(identifiers, devices, sortKey, isDescending)
+      setSorted((before) => (isSameOrder(before, next) ? before : next))
+    }
+    sort()
+    const sorting = delayed(sortPauseMs, () => {
+      const heldMs = heldUntil - now()
+      if (heldMs > 0) sorting.start(heldMs)
+      else sort()
     })
-    const unsubscribe = devices.subscribe(() => sorting.start(pauseMs))
+    const unsubscribe = devices.subscribe(() => sorting.start())
     return () => {
       unsubscribe()
       sorting.cancel()
     }
-  }, [devices, isActive])
+  }, [devices, isActive, identifiers, sortKey, isDescending])
   return sorted
 }
 

@@ -56,7 +56,7 @@ export function viewOf(query: string): FleetView {
   const sort = fields.get('sort') ?? defaultView.sort
   return {
     search: fields.get('search') ?? '',
-    status: isStatus(status) ? status : 'any',
+    status: Object.hasOwn(statusFilters, status) ? (status as StatusFilter) : 'any',
     service: fields.get('service') ?? '',
     condition: conditionOf(fields),
     sort: sort.replace(/^-/, '') || defaultView.sort,
@@ -84,10 +84,6 @@ function conditionOf(fields: URLSearchParams): Condition | undefined {
   return { serviceIdentifier, propId: Number(propId), operator: operator as Operator, value }
 }
 
-function isStatus(text: string): text is StatusFilter {
-  return Object.hasOwn(statusFilters, text)
-}
-
 /** A number if the text is a number, yes or no, or a name in the enumeration; otherwise the text itself. */
 export function parseConditionValue(text: string, about: PropertySchema | undefined): number | string {
   const trimmed = text.trim()
@@ -112,7 +108,7 @@ export interface FleetQuery {
 }
 
 /** The value of the view's condition, parsed. */
-type Wanted = number | string | undefined
+export type Wanted = number | string | undefined
 
 export function fleetQueryOf({ search, status, service, condition }: FleetView, wanted: Wanted): FleetQuery {
   const parts: JsonValue[] = []

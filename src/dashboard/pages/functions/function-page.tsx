@@ -67,7 +67,7 @@ export default function FunctionPage({ params: { id = '' } }: PageProps) {
         <>
           <WebhookSecrets functionId={id} />
           <FunctionForm {...editing} isReadOnly={!isNew && !mayUser('functions', 'update')} />
-          {editing.start?.graph.nodes.some(({ type }) => type === 'webhook') && <Deliveries functionId={id} />}
+          {editing.start?.graph.nodes.some(({ type }) => type === 'webhook') && <Deliveries parameters={parameters} />}
           {editing.start && <FunctionTest id={id} graph={editing.start.graph} isDirty={editing.isDirty} />}
         </>
       )}
@@ -75,25 +75,18 @@ export default function FunctionPage({ params: { id = '' } }: PageProps) {
   )
 }
 
-interface FunctionFormProps extends Editing<Fn, FunctionBody> {
-  readonly isReadOnly: boolean
-}
-
 /** A function: its graph, its name, and its devices. */
-function FunctionForm({ start, touch, save, form, isReadOnly }: FunctionFormProps) {
+function FunctionForm(props: Editing<Fn, FunctionBody> & { readonly isReadOnly: boolean }) {
+  const { start, touch, save, form, isReadOnly } = props
   const [serverFaults, setServerFaults] = useState<GraphFaults>(noFaults)
-  const { values, set, field } = useFields(
-    () => ({
-      name: start?.name ?? '',
-      enabled: start?.enabled ?? true,
-      binding: (start?.binding ?? {}) as Binding,
-      draft: start ? draftOf(start.graph) : emptyDraft,
-    }),
-    () => {
-      setServerFaults(noFaults)
-      touch()
-    },
-  )
+  const first = () => {
+    const { name = '', enabled = true, binding = {} as Binding } = start ?? {}
+    return { name, enabled, binding, draft: start ? draftOf(start.graph) : emptyDraft }
+  }
+  const { values, field } = useFields(first, () => {
+    setServerFaults(noFaults)
+    touch()
+  })
   const { binding, draft } = values
   const [isChecked, setChecked] = useState(false)
   const groups = useGroups()
@@ -114,11 +107,7 @@ function FunctionForm({ start, touch, save, form, isReadOnly }: FunctionFormProp
   }
   const graph = (
     <Section title="Steps">
-      <GraphEditor
-        draft={draft}
-        onDraft={(next) => set({ draft: next })}
-        {...{ faults, isChecked, isReadOnly, devices }}
-      />
+      <GraphEditor draft={draft} onDraft={field('draft').onChange} {...{ faults, isChecked, isReadOnly, devices }} />
     </Section>
   )
   if (isReadOnly) {
@@ -185,9 +174,8 @@ const columns: readonly Column<Delivery>[] = [
 ]
 
 /** The last webhooks of a function. Contract 12. */
-function Deliveries({ functionId }: { readonly functionId: string }) {
-  const parameters = { functionId }
-  const called = useCall(() => client.call('GET /functions/:functionId/deliveries', { parameters }), [functionId])
+function Deliveries({ parameters }: { readonly parameters: { readonly functionId: string } }) {
+  const called = useCall(() => client.call('GET /functions/:functionId/deliveries', { parameters }), [])
   return (
     <Section
       title="Webhooks"

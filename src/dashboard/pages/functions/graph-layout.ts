@@ -21,13 +21,6 @@ export interface DrawnEdge {
   readonly points: readonly Point[]
 }
 
-export interface Layout {
-  readonly width: number
-  readonly height: number
-  readonly nodes: readonly PlacedNode[]
-  readonly edges: readonly DrawnEdge[]
-}
-
 /** In pixels; the picture scales as a whole. */
 export const boxWidth = 168
 export const boxHeight = 48
@@ -40,55 +33,69 @@ const passWidth = 24
 /** Rounds of sorting, downwards and upwards; crossings that remain are accepted. */
 const rounds = 8
 
+type Edges = readonly (readonly [from: number, to: number])[]
+
+/** The place of a node in its layer, or of an edge that passes through the layer. */
 interface Slot {
-  readonly key: number
+  readonly layer: number
   readonly width: number
   readonly before: Slot[]
   readonly behind: Slot[]
+  /** The place in the layer; at the end in pixels. */
   at: number
+  /** The mean place of the neighbours in the next layer. */
+  middle: number
 }
 
-export function layoutOf(keys: readonly number[], edges: readonly (readonly [from: number, to: number])[]): Layout {
+export function layoutOf(keys: readonly number[], edges: Edges) {
   const known = new Set(keys)
   const validEdges = edges.filter(([from, to]) => from !== to && known.has(from) && known.has(to))
   const layers = layersOf(keys, validEdges)
-  const slots = new Map(keys.map((key) => [key, newSlot(key, boxWidth)]))
   const rows: Slot[][] = Array.from({ length: Math.max(0, ...layers.values()) + 1 }, () => [])
-  for (const [key, slot] of slots) rows[layers.get(key) ?? 0]?.push(slot)
-  const edgeRoutes = validEdges.map(([from, to]) =>
-    routeOf(slots.get(from) as Slot, slots.get(to) as Slot, layers, rows),
-  )
+  const addSlot = (layer: number, width: number): Slot => {
+    const row = rows[layer] as Slot[]
+    const slot = { layer, width, before: [], behind: [], at: row.length, middle: 0 }
+    row.push(slot)
+    return slot
+  }
+  const slots = new Map(keys.map((key) => [key, addSlot(layers.get(key) ?? 0, boxWidth)]))
+  const routes = validEdges.map(([from, to]) => {
+    const [start, end] = [slots.get(from) as Slot, slots.get(to) as Slot]
+    const through: Slot[] = []
+    for (let layer = start.layer + 1; layer < end.layer; layer++) through.push(addSlot(layer, passWidth))
+    for (const [place, slot] of [...through, end].entries()) {
+      const above = through[place - 1] ?? start
+      above.behind.push(slot)
+      slot.before.push(above)
+    }
+    return { from, to, start, through, end }
+  })
   for (let round = 0; round < rounds; round++) sortRows(rows, round % 2 === 0)
   const width = Math.max(...rows.map(widthOf))
   for (const row of rows) spread(row, width)
-  const yOf = (layer: number) => margin + boxHeight / 2 + layer * (boxHeight + gapDown)
+  const pointOf = ({ layer, at }: Slot, toBorder: number) => {
+    return { x: at, y: margin + boxHeight / 2 + layer * (boxHeight + gapDown) + toBorder }
+  }
   return {
     width: width + 2 * margin,
     height: 2 * margin + rows.length * (boxHeight + gapDown) - gapDown,
-    nodes: [...slots].map(([key, { at }]) => ({ key, x: at, y: yOf(layers.get(key) ?? 0) })),
-    edges: edgeRoutes.map(({ from, to, through }) => ({
-      from: from.key,
-      to: to.key,
-      points: pointsOf(from, to, through),
-    })),
-  }
-
-  function pointsOf(from: Slot, to: Slot, through: readonly Slot[]): readonly Point[] {
-    const [top, bottom] = [layers.get(from.key) ?? 0, layers.get(to.key) ?? 0]
-    const isDown = bottom > top
-    return [
-      { x: from.at, y: yOf(top) + boxHeight / 2 },
-      ...through.map(({ at }, place) => ({ x: at, y: yOf(top + 1 + place) })),
-      { x: to.at, y: isDown ? yOf(bottom) - boxHeight / 2 : yOf(bottom) + boxHeight / 2 },
-    ]
+    nodes: [...slots].map(([key, slot]) => ({ key, ...pointOf(slot, 0) })),
+    edges: routes.map(
+      ({ from, to, start, through, end }): DrawnEdge => ({
+        from,
+        to,
+        points: [
+          pointOf(start, boxHeight / 2),
+          ...through.map((slot) => pointOf(slot, 0)),
+          pointOf(end, end.layer > start.layer ? -boxHeight / 2 : boxHeight / 2),
+        ],
+      }),
+    ),
   }
 }
 
 /** The layer of each node: one below its lowest predecessor. A limit stops cycles. */
-function layersOf(
-  keys: readonly number[],
-  edges: readonly (readonly [from: number, to: number])[],
-): ReadonlyMap<number, number> {
+function layersOf(keys: readonly number[], edges: Edges): ReadonlyMap<number, number> {
   const layers = new Map(keys.map((key) => [key, 0]))
   for (let round = 0, hasMoved = true; hasMoved && round < keys.length; round++) {
     hasMoved = false
@@ -104,33 +111,15 @@ function layersOf(
   return new Map([...layers].map(([key, layer]) => [key, used.indexOf(layer)]))
 }
 
-interface EdgeRoute {
-  readonly from: Slot
-  readonly to: Slot
-  readonly through: readonly Slot[]
-}
-
-function routeOf(from: Slot, to: Slot, layers: ReadonlyMap<number, number>, rows: readonly Slot[][]): EdgeRoute {
-  const [top, bottom] = [layers.get(from.key) ?? 0, layers.get(to.key) ?? 0]
-  const through: Slot[] = []
-  let above = from
-  for (let layer = top + 1; layer < bottom; layer++) {
-    const pass = newSlot(0, passWidth)
-    rows[layer]?.push(pass)
-    through.push(pass)
-    join(above, pass)
-    above = pass
-  }
-  join(above, to)
-  return { from, to, through }
-}
-
-/** Sorts by the mean position of the neighbours; a node without neighbours stays. */
+/** Sorts by the mean place of the neighbours; a node without neighbours stays. */
 function sortRows(rows: readonly Slot[][], isDown: boolean): void {
-  for (const row of rows) for (const [place, slot] of row.entries()) slot.at = place
-  for (const row of isDown ? rows : [...rows].reverse()) {
-    const middles = new Map(row.map((slot) => [slot, middleOf(isDown ? slot.before : slot.behind) ?? slot.at]))
-    row.sort((a, b) => (middles.get(a) ?? 0) - (middles.get(b) ?? 0))
+  for (const row of isDown ? rows : rows.toReversed()) {
+    for (const slot of row) {
+      const neighbours = isDown ? slot.before : slot.behind
+      const sum = neighbours.reduce((total, { at }) => total + at, 0)
+      slot.middle = neighbours.length === 0 ? slot.at : sum / neighbours.length
+    }
+    row.sort((a, b) => a.middle - b.middle)
     for (const [place, slot] of row.entries()) slot.at = place
   }
 }
@@ -145,18 +134,5 @@ function spread(row: readonly Slot[], width: number): void {
 }
 
 function widthOf(row: readonly Slot[]): number {
-  return row.reduce((sum, { width }) => sum + width, 0) + Math.max(0, row.length - 1) * gapAcross
-}
-
-function middleOf(slots: readonly Slot[]): number | undefined {
-  return slots.length === 0 ? undefined : slots.reduce((sum, { at }) => sum + at, 0) / slots.length
-}
-
-function newSlot(key: number, width: number): Slot {
-  return { key, width, before: [], behind: [], at: 0 }
-}
-
-function join(above: Slot, below: Slot): void {
-  above.behind.push(below)
-  below.before.push(above)
+  return row.reduce((sum, { width }) => sum + width + gapAcross, -gapAcross)
 }

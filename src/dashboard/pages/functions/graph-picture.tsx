@@ -73,16 +73,16 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
   const node = draft.nodes.find(({ key }) => key === placed.key)
   if (!node) return null
   const isEntered = trail?.path.includes(node.id)
-  const stop = trail?.stopped.find((each) => each.node === node.id)
+  const isStopped = trail?.stopped.some((each) => each.node === node.id)
   const isFaulty = faults.byNode.has(node.key)
   const words = nodeInWords(node, names)
   const [id, line] = [shortened(node.id), shortened(words)]
-  const labels = [isFaulty && 'invalid', stop ? 'stopped here' : isEntered && 'entered'].filter(Boolean).join(', ')
+  const labels = [isFaulty && 'invalid', isStopped ? 'stopped here' : isEntered && 'entered'].filter(Boolean).join(', ')
   const classes = [
     'graph-node',
     isTrigger(node) ? 'trigger' : node.kind,
     isEntered && 'entered',
-    stop && 'stopped',
+    isStopped && 'stopped',
     isFaulty && 'faulty',
   ]
   const open = () => onNode(node)
@@ -103,7 +103,8 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
     >
       <rect width={boxWidth} height={boxHeight} rx={isTrigger(node) ? boxHeight / 2 : 7} />
       <text x={boxWidth / 2} y={20} class="graph-id">
-        {mark(isFaulty, stop !== undefined, isEntered === true)}
+        {/* Colour must not be the only sign. */}
+        {isFaulty ? '▲ ' : isStopped ? '✕ ' : isEntered ? '✓ ' : ''}
         {id}
       </text>
       {/* The space separates the two words for screen readers. */}{' '}
@@ -114,13 +115,6 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
   )
 }
 
-/** The state of a node as a shape, because colour must not be the only sign. */
-function mark(isFaulty: boolean, isStopped: boolean, isEntered: boolean): string {
-  if (isFaulty) return '▲ '
-  if (isStopped) return '✕ '
-  return isEntered ? '✓ ' : ''
-}
-
 function isTaken(edge: DrawnEdge, { nodes }: Draft, { path, stopped }: Trail): boolean {
   const idOf = (key: number) => nodes.find((node) => node.key === key)?.id ?? ''
   const [from, to] = [idOf(edge.from), idOf(edge.to)]
@@ -128,16 +122,14 @@ function isTaken(edge: DrawnEdge, { nodes }: Draft, { path, stopped }: Trail): b
 }
 
 /** Curves that leave downwards and arrive from above. */
-function lineOf({ points: [start, ...rest] }: DrawnEdge): string {
-  if (!start) return ''
-  let above = start
-  const parts = rest.map((point) => {
-    const middle = (above.y + point.y) / 2
-    const part = `C${above.x} ${middle} ${point.x} ${middle} ${point.x} ${point.y}`
-    above = point
-    return part
+function lineOf({ points }: DrawnEdge): string {
+  const parts = points.map(({ x, y }, place) => {
+    const above = points[place - 1]
+    if (!above) return `M${x} ${y}`
+    const middle = (above.y + y) / 2
+    return `C${above.x} ${middle} ${x} ${middle} ${x} ${y}`
   })
-  return `M${start.x} ${start.y}${parts.join('')}`
+  return parts.join('')
 }
 
 function shortened(text: string): string {

@@ -35,23 +35,17 @@ export default function GroupPage({ params: { id = '' } }: PageProps) {
           {isNew || mayUser('functions', 'update') || !editing.start ? (
             <GroupForm {...editing} />
           ) : (
-            <GroupMembers group={editing.start} />
+            <ul class="chips">
+              {editing.start.devices.map((device) => (
+                <li key={device} class="chip">
+                  <Link to={pathOf('devices', device)}>{device}</Link>
+                </li>
+              ))}
+            </ul>
           )}
         </Section>
       )}
     </EditPage>
-  )
-}
-
-function GroupMembers({ group: { devices } }: { readonly group: Group }) {
-  return (
-    <ul class="chips">
-      {devices.map((device) => (
-        <li key={device} class="chip">
-          <Link to={pathOf('devices', device)}>{device}</Link>
-        </li>
-      ))}
-    </ul>
   )
 }
 

@@ -4,13 +4,9 @@ export interface ShownMail {
   readonly html?: string | undefined
 }
 
-interface MailViewProps {
-  readonly mail: ShownMail
-  readonly label: string
-}
-
 /** A mail as its reader sees it. `html` is shown in a frame that runs no scripts and loads nothing. */
-export function MailView({ mail: { subject, text, html }, label }: MailViewProps) {
+export function MailView({ mail, label }: { readonly mail: ShownMail; readonly label: string }) {
+  const { subject, text, html } = mail
   return (
     <article class="mail" aria-label={label}>
       <h3>{subject || <span class="soft">(no subject)</span>}</h3>

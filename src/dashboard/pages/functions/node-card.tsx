@@ -11,6 +11,7 @@ import {
   isTrigger,
   kindWords,
   mayLead,
+  type NodeKind,
   nodeInWords,
   stepKinds,
   triggerKinds,
@@ -86,17 +87,6 @@ function Faults({ faults }: Pick<NodeProps, 'faults'>) {
   )
 }
 
-function NodeView({ node, names }: Pick<NodeProps, 'node' | 'names'>) {
-  return (
-    <li class="node-card">
-      <section id={cardId(node)} tabIndex={-1} aria-label={node.id}>
-        <h3>{kindWords[node.kind].title}</h3>
-        <p>{nodeInWords(node, names)}</p>
-      </section>
-    </li>
-  )
-}
-
 /** The successors of a node: existing steps, or a new step. */
 function Successors({ node, draft, onDraft }: NodeProps) {
   const isBehind = (other: DraftNode) => draft.edges.some(([from, to]) => from === node.key && to === other.key)
@@ -111,17 +101,7 @@ function Successors({ node, draft, onDraft }: NodeProps) {
           onChange={(isConnected) => onDraft(withEdge(draft, node.key, other.key, isConnected))}
         />
       ))}
-      <div class="actions">
-        {stepKinds.map((kind) => (
-          <Button
-            key={kind}
-            label={`Behind ${node.id}: ${kindWords[kind].title.toLowerCase()}`}
-            onPress={() => onDraft(withNode(draft, kind, node.key))}
-          >
-            + {kindWords[kind].title}
-          </Button>
-        ))}
-      </div>
+      <KindButtons kinds={stepKinds} behind={node.id} onKind={(kind) => onDraft(withNode(draft, kind, node.key))} />
     </Field>
   )
 }
@@ -141,21 +121,37 @@ export function GraphEditor(props: GraphEditorProps) {
   const { draft, onDraft, faults, isReadOnly } = props
   const names = useNames()
   const templates = useCall(() => client.call('GET /templates'), []).value?.map(({ name }) => name)
-  useNewCard(draft)
+  const { nodes, nextKey } = draft
+  const hasTrigger = nodes.some(isTrigger)
+  // Shows the card of a new node.
+  const known = useRef(nextKey)
+  useEffect(() => {
+    const isNew = nextKey > known.current
+    known.current = nextKey
+    const last = nodes.at(-1)
+    if (isNew && last) showCard(last)
+  }, [nextKey])
   return (
     <div class="graph-editor">
       <div class="graph-side">
         <GraphPicture draft={draft} names={names} faults={faults} trail={undefined} onNode={showCard} />
-        {draft.nodes.length > 0 && !(draft.nodes.some(isEnd) && draft.nodes.some(isTrigger)) && (
-          <p class="hint">The function sends nothing yet.</p>
-        )}
+        {nodes.length > 0 && !(nodes.some(isEnd) && hasTrigger) && <p class="hint">The function sends nothing yet.</p>}
         <Faults faults={faults.others} />
-        {!isReadOnly && <TriggerButtons draft={draft} onDraft={onDraft} />}
+        {!isReadOnly && (
+          <Field label={hasTrigger ? 'Other triggers' : 'Triggers'}>
+            <KindButtons kinds={triggerKinds} onKind={(kind) => onDraft(withNode(draft, kind))} />
+          </Field>
+        )}
       </div>
       <ol class="node-cards" aria-label="Steps">
-        {draft.nodes.map((node) =>
+        {nodes.map((node) =>
           isReadOnly ? (
-            <NodeView key={node.key} node={node} names={names} />
+            <li key={node.key} class="node-card">
+              <section id={cardId(node)} tabIndex={-1} aria-label={node.id}>
+                <h3>{kindWords[node.kind].title}</h3>
+                <p>{nodeInWords(node, names)}</p>
+              </section>
+            </li>
           ) : (
             <NodeCard
               key={node.key}
@@ -172,27 +168,26 @@ export function GraphEditor(props: GraphEditorProps) {
   )
 }
 
-function TriggerButtons({ draft, onDraft }: Pick<GraphEditorProps, 'draft' | 'onDraft'>) {
-  return (
-    <fieldset class="field">
-      <legend>{draft.nodes.some(isTrigger) ? 'Other triggers' : 'Triggers'}</legend>
-      <div class="actions">
-        {triggerKinds.map((kind) => (
-          <Button key={kind} onPress={() => onDraft(withNode(draft, kind))}>
-            + {kindWords[kind].title}
-          </Button>
-        ))}
-      </div>
-    </fieldset>
-  )
+interface KindButtonsProps {
+  readonly kinds: readonly NodeKind[]
+  /** The node that gets a successor. */
+  readonly behind?: string
+  readonly onKind: (kind: NodeKind) => void
 }
 
-function useNewCard({ nodes, nextKey }: Draft): void {
-  const known = useRef(nextKey)
-  useEffect(() => {
-    const isNew = nextKey > known.current
-    known.current = nextKey
-    const last = nodes.at(-1)
-    if (isNew && last) showCard(last)
-  }, [nextKey])
+/** Buttons that add a node. */
+function KindButtons({ kinds, behind, onKind }: KindButtonsProps) {
+  return (
+    <div class="actions">
+      {kinds.map((kind) => {
+        const { title } = kindWords[kind]
+        const label = behind === undefined ? undefined : `Behind ${behind}: ${title.toLowerCase()}`
+        return (
+          <Button key={kind} label={label} onPress={() => onKind(kind)}>
+            + {title}
+          </Button>
+        )
+      })}
+    </div>
+  )
 }

@@ -37,9 +37,17 @@ export function NodeFields(props: NodeFieldsProps) {
 }
 
 function PropertyFields({ node, onNode, names, devices }: PropsOf<'property'>) {
-  const { serviceIdentifier: service, propId } = node
+  const { serviceIdentifier: service, propId, to } = node
   const schema = names.schemas.get(service)
   const { sample, warning } = useTarget({ service, propId: propId === '' ? undefined : Number(propId), devices })
+  const { kind = 'unknown', choices } = operandsOf(schema).find(({ id }) => id === propId) ?? {}
+  const isSwitch = kind === 'switch'
+  const values = isSwitch ? switchValues : choices
+  const [text, setText] = useState(to === undefined ? '' : String(to))
+  const setValue = (next: string) => {
+    setText(next)
+    onNode(withTo(node, literalOf(next, isSwitch ? 'unknown' : kind) ?? ''))
+  }
   return (
     <>
       <ServiceField
@@ -54,52 +62,32 @@ function PropertyFields({ node, onNode, names, devices }: PropsOf<'property'>) {
         onChange={(next) => onNode({ ...withTo(node), propId: next })}
         other={{ label: 'Identifier of the property', placeholder: service ? '0x2000' : 'Choose a service first' }}
       />
-      <ToField node={node} onNode={onNode} names={names} />
-    </>
-  )
-}
-
-/** Chooses whether any change is a trigger, or only a change to one value. */
-function ToField({ node, onNode, names }: Pick<PropsOf<'property'>, 'node' | 'onNode' | 'names'>) {
-  const { to, serviceIdentifier, propId } = node
-  const operand = operandsOf(names.schemas.get(serviceIdentifier)).find(({ id }) => id === propId)
-  const [text, setText] = useState(to === undefined ? '' : String(to))
-  const isOne = to !== undefined
-  const choices =
-    operand?.kind === 'switch'
-      ? [
-          { value: 'true', label: 'on' },
-          { value: 'false', label: 'off' },
-        ]
-      : operand?.choices
-  const kind = operand?.kind === 'switch' ? 'unknown' : (operand?.kind ?? 'unknown')
-  const set = (next: string) => {
-    setText(next)
-    onNode(withTo(node, literalOf(next, kind) ?? ''))
-  }
-  return (
-    <>
       <Select
         label="Trigger"
-        value={isOne ? 'one' : 'any'}
+        value={to === undefined ? 'any' : 'one'}
         options={[
           { value: 'any', label: 'at any change' },
           { value: 'one', label: 'when it changes to one value' },
         ]}
-        onChange={(which) => (which === 'any' ? onNode(withTo(node)) : set(choices?.[0]?.value ?? text))}
+        onChange={(which) => (which === 'any' ? onNode(withTo(node)) : setValue(values?.[0]?.value ?? text))}
       />
-      {isOne && choices && <Select label="Value" value={String(to)} options={choices} onChange={set} />}
-      {isOne && !choices && (
+      {to !== undefined && values && <Select label="Value" value={String(to)} options={values} onChange={setValue} />}
+      {to !== undefined && !values && (
         <TextField
           label="Value"
           value={text}
-          onChange={set}
+          onChange={setValue}
           hint={text === '' ? 'Empty: triggers when the text becomes empty.' : undefined}
         />
       )}
     </>
   )
 }
+
+const switchValues = [
+  { value: 'true', label: 'on' },
+  { value: 'false', label: 'off' },
+]
 
 function AlarmFields({ node, onNode, names }: PropsOf<'alarm'>) {
   const options = [...names.alarms].map(([value, label]) => ({ value, label }))
@@ -121,31 +109,33 @@ function AlarmFields({ node, onNode, names }: PropsOf<'alarm'>) {
         ]}
         onChange={(alarmId) => onNode({ ...node, alarmId })}
       />
-      <Select
-        label="Trigger"
-        value={String(node.to ?? '')}
-        options={[
-          { value: 'active', label: 'when it becomes active' },
-          { value: 'inactive', label: 'when it becomes inactive' },
-          { value: '', label: 'at both changes' },
-        ]}
-        onChange={(to) => onNode(withTo(node, to || undefined))}
+      <StateField
+        {...{ node, onNode }}
+        texts={{ active: 'when it becomes active', inactive: 'when it becomes inactive', '': 'at both changes' }}
       />
     </>
   )
 }
 
-function StatusFields({ node, onNode }: PropsOf<'status'>) {
+const statusTexts = {
+  offline: 'when it becomes offline',
+  online: 'when it becomes online',
+  idle: 'when it stops answering (idle)',
+  '': 'at any of these',
+}
+
+interface StateFieldProps extends Pick<NodeFieldsProps, 'onNode'> {
+  readonly node: Extract<DraftNode, { kind: 'alarm' | 'status' }>
+  /** By the state that triggers; the empty text is any. */
+  readonly texts: Readonly<Record<string, string>>
+}
+
+function StateField({ node, onNode, texts }: StateFieldProps) {
   return (
     <Select
       label="Trigger"
       value={String(node.to ?? '')}
-      options={[
-        { value: 'offline', label: 'when it becomes offline' },
-        { value: 'online', label: 'when it becomes online' },
-        { value: 'idle', label: 'when it stops answering (idle)' },
-        { value: '', label: 'at any of these' },
-      ]}
+      options={Object.entries(texts).map(([value, label]) => ({ value, label }))}
       onChange={(to) => onNode(withTo(node, to || undefined))}
     />
   )
@@ -257,7 +247,7 @@ function withTo<N extends { readonly to?: To }>(node: N, to?: To): N {
 const fieldsOf: { readonly [Kind in DraftNode['kind']]: ComponentType<PropsOf<Kind>> } = {
   property: PropertyFields,
   alarm: AlarmFields,
-  status: StatusFields,
+  status: ({ node, onNode }) => <StateField {...{ node, onNode }} texts={statusTexts} />,
   condition: ConditionFields,
   throttle: ThrottleFields,
   email: EmailFields,

@@ -21,9 +21,7 @@ import { parseMustache } from '#model/mustache'
 import '#dashboard/pages/functions/functions.css'
 
 type Template = Item<'GET /templates'>
-interface TemplateBody {
-  readonly locales: Template['locales']
-}
+type TemplateBody = Pick<Template, 'locales'>
 
 /** An example for a new template. */
 const exampleTexts: Texts = {
@@ -52,12 +50,9 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   )
 }
 
-interface TemplateFormProps extends Editing<Template, TemplateBody> {
-  readonly isReadOnly: boolean
-}
-
 /** The texts of a mail by language, with a preview. Contract 5.5. */
-function TemplateForm({ start, touch, save, form, isReadOnly }: TemplateFormProps) {
+function TemplateForm(props: Editing<Template, TemplateBody> & { readonly isReadOnly: boolean }) {
+  const { start, touch, save, form, isReadOnly } = props
   const [texts, setTexts] = useState<Texts>(start?.locales ?? exampleTexts)
   const [locale, setLocale] = useState('en')
   const change = (next: Texts) => {
@@ -111,7 +106,10 @@ function TemplateForm({ start, touch, save, form, isReadOnly }: TemplateFormProp
             />
           </Form>
         )}
-        <Variables />
+        <details class="cheatsheet">
+          <summary>Variables</summary>
+          <Facts facts={variables} />
+        </details>
       </Section>
       <TemplatePreview texts={texts} locale={locale} />
     </div>
@@ -203,15 +201,6 @@ const variables = {
   '{{^value}} … {{/value}}': 'only if there is no value',
 }
 
-function Variables() {
-  return (
-    <details class="cheatsheet">
-      <summary>Variables</summary>
-      <Facts facts={variables} />
-    </details>
-  )
-}
-
 /** The fault that the server would report. */
 function mustacheFault(text: string | undefined): string | undefined {
   const parsed = parseMustache(text ?? '')
@@ -227,19 +216,20 @@ const triggers = [
   { value: 'status', label: 'a change of status' },
 ] as const
 
-const samples = {
-  on: 'property' as 'property' | 'alarm' | 'status',
-  value: '31.5',
-  previous: '29',
-  device: 'SENSOR-1',
-  meta: '{"name":"Sensor 1","site":"Bern","floor":2,"room":"2.04"}',
-}
+type Trigger = (typeof triggers)[number]['value']
 
-const valuesOf = {
+const valuesOf: Readonly<Record<Trigger, { readonly value: string; readonly previous: string }>> = {
   property: { value: '31.5', previous: '29' },
   alarm: { value: 'true', previous: 'false' },
   status: { value: 'offline', previous: 'online' },
-} as const
+}
+
+const samples = {
+  on: 'property' as Trigger,
+  ...valuesOf.property,
+  device: 'SENSOR-1',
+  meta: '{"name":"Sensor 1","site":"Bern","floor":2,"room":"2.04"}',
+}
 
 /** Renders the mail by the server's rules while the user types. */
 function TemplatePreview({ texts, locale }: { readonly texts: Texts; readonly locale: string }) {

@@ -1,4 +1,3 @@
-import { useMemo } from 'preact/hooks'
 import type { Answer, Item, Subscription } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
 import { Button } from '#dashboard/components/button'
@@ -13,7 +12,7 @@ import { Status } from '#dashboard/components/status'
 import { actionsColumn, type Column, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
-import { type CallState, useCall, usePolling } from '#dashboard/components/use-call'
+import { useCall, usePolling } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
 import { client, liveState, mayUser, session } from '#dashboard/session'
 import { countText } from '#dashboard/values/format-value'
@@ -24,23 +23,48 @@ type Fn = Item<'GET /functions'>
 export default function NotificationsPage() {
   const mayChoose = mayUser('functions', 'read')
   const called = useCall(async () => (mayChoose ? client.call('GET /functions') : []), [mayChoose])
+  const { state, roles = [] } = session.value
+  const isOff = state === 'IAM off'
   const { subscriptions: live } = liveState()
   const subscriptions = [...useObservable(live).values()]
-  const names = useMemo(
-    () => new Map((called.value ?? []).map(({ resourceIdentifier, name }) => [resourceIdentifier, name])),
-    [called.value],
-  )
+  const names = new Map((called.value ?? []).map(({ resourceIdentifier, name }) => [resourceIdentifier, name]))
   return (
     <Page title="Notifications">
-      {session.value.state !== 'IAM off' && <NoAddress />}
-      {session.value.state === 'IAM off' && (
+      {!isOff && <NoAddress />}
+      {isOff && (
         <p class="notice" role="status">
           Authentication is off, so users have no addresses: subscriptions are stored, but no mails are sent.
         </p>
       )}
       <SubscriptionList subscriptions={subscriptions} names={names} isComplete={live.isComplete} />
-      {mayUser('notifications', 'create') && <NewSubscription functions={called} subscriptions={subscriptions} />}
-      {isAdministrator() && <Outbox />}
+      {mayUser('notifications', 'create') && (
+        <Section title="Subscribe">
+          <CallResult call={called}>
+            {(functions) =>
+              functions.length === 0 ? (
+                <Empty title="No functions to subscribe to">
+                  <p>Functions send mails to their subscribers.</p>
+                  {mayUser('functions', 'create') ? (
+                    <p>
+                      <Link to="/functions/new">Create a function</Link> first.
+                    </p>
+                  ) : (
+                    <p>You may not create functions. Ask an administrator.</p>
+                  )}
+                </Empty>
+              ) : (
+                <SubscribeForm
+                  functions={functions.filter((fn) =>
+                    subscriptions.every(({ topic }) => topic !== fn.resourceIdentifier),
+                  )}
+                />
+              )
+            }
+          </CallResult>
+        </Section>
+      )}
+      {/* Only administrators may read the outbox. Contract 5.7. */}
+      {(isOff || roles.includes('admin')) && <Outbox />}
     </Page>
   )
 }
@@ -58,57 +82,13 @@ function NoAddress() {
   )
 }
 
-/** Only administrators may read the outbox. Contract 5.7. */
-function isAdministrator(): boolean {
-  const { state: sessionState, roles = [] } = session.value
-  return sessionState === 'IAM off' || roles.includes('admin')
-}
-
-interface NewSubscriptionProps {
-  readonly functions: CallState<readonly Fn[]>
-  readonly subscriptions: readonly Subscription[]
-}
-
-/** Offers the functions that the user may read and is not subscribed to. Mail is the only channel. §2.6 */
-function NewSubscription({ functions, subscriptions }: NewSubscriptionProps) {
-  const topics = new Set(subscriptions.map(({ topic }) => topic))
-  return (
-    <Section title="Subscribe">
-      <CallResult call={functions}>
-        {(list) => {
-          const available = list.filter(({ resourceIdentifier }) => !topics.has(resourceIdentifier))
-          if (list.length === 0) return <NoFunction />
-          if (available.length === 0) {
-            return <p class="soft">You are subscribed to all functions that you may read.</p>
-          }
-          return <SubscribeForm functions={available.toSorted((a, b) => a.name.localeCompare(b.name))} />
-        }}
-      </CallResult>
-    </Section>
-  )
-}
-
-function NoFunction() {
-  return (
-    <Empty title="No functions to subscribe to">
-      <p>Functions send mails to their subscribers.</p>
-      {mayUser('functions', 'create') ? (
-        <p>
-          <Link to="/functions/new">Create a function</Link> first.
-        </p>
-      ) : (
-        <p>You may not create functions. Ask an administrator.</p>
-      )}
-    </Empty>
-  )
-}
-
 /** The function in the address: `#/notifications?function=7Gm2sXv5Hd`. */
 function topicInAddress(): string {
   const id = new URLSearchParams(location.hash.split('?')[1]).get('function')
   return id === null ? '' : `crn#function:${id}`
 }
 
+/** Offers the functions that the user may read and is not subscribed to. Mail is the only channel. §2.6 */
 function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
   const chosen = useField(topicInAddress)
   const localeField = useField(browserLocale)
@@ -123,6 +103,7 @@ function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
     })
     notify(`You are subscribed to ${name}`)
   }
+  if (functions.length === 0) return <p class="soft">You are subscribed to all functions that you may read.</p>
   return (
     <Form submit="Subscribe" label="Subscribe" onSubmit={subscribe} isDisabled={topic === '' || !isLocale(locale)}>
       <Select
@@ -131,10 +112,9 @@ function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
         value={topic}
         options={[
           { value: '', label: 'Choose' },
-          ...functions.map((fn) => ({
-            value: fn.resourceIdentifier,
-            label: fn.enabled ? fn.name : `${fn.name} (disabled)`,
-          })),
+          ...functions
+            .toSorted((a, b) => a.name.localeCompare(b.name))
+            .map((fn) => ({ value: fn.resourceIdentifier, label: fn.enabled ? fn.name : `${fn.name} (disabled)` })),
         ]}
       />
       <p class="hint">By mail, to the address of your account.</p>
@@ -183,7 +163,10 @@ function SubscriptionList({ subscriptions, names, isComplete }: SubscriptionList
             buttonKind="quiet"
             label={`End the subscription to ${nameOf(subscription)}`}
             confirm="End subscription"
-            onConfirm={() => endSubscription(subscription)}
+            onConfirm={() => {
+              const parameters = { subscriptionId: idOf(subscription.resourceIdentifier) }
+              return client.call('DELETE /notifications/subscribe/:subscriptionId', { parameters })
+            }}
             done="The subscription has ended"
           >
             <p>You receive no more mails of this function. You can subscribe again.</p>
@@ -232,13 +215,7 @@ function LocaleForm({ subscription }: { readonly subscription: Subscription }) {
   )
 }
 
-function endSubscription({ resourceIdentifier }: Subscription): Promise<unknown> {
-  const parameters = { subscriptionId: idOf(resourceIdentifier) }
-  return client.call('DELETE /notifications/subscribe/:subscriptionId', { parameters })
-}
-
-type OutboxCounts = Answer<'GET /notifications/outbox'>
-type Failure = OutboxCounts['failures'][number]
+type Failure = Answer<'GET /notifications/outbox'>['failures'][number]
 
 /** No event reports the outbox, so it is polled. */
 const pollEveryMs = 15_000
@@ -275,37 +252,33 @@ function Outbox() {
         </Button>
       }
     >
-      <CallResult call={called}>{(counts) => <OutboxFacts counts={counts} />}</CallResult>
+      <CallResult call={called}>
+        {({ waiting, sent, digests, digested, failures, transport }) => (
+          <div class="form">
+            <Facts
+              facts={{
+                'Sent by': (
+                  <>
+                    {transport.kind === 'smtp' ? 'a mail server' : 'files below the data folder (SMTP_URL is not set)'}{' '}
+                    <Status state={transport.state} tone={transport.state === 'resting' ? 'warning' : 'good'} />
+                    {transport.lastError && <span class="problem"> {transport.lastError}</span>}
+                  </>
+                ),
+                Waiting: `${countText(waiting.requests, 'message')}, for ${countText(waiting.subscribers, 'person', 'people')}`,
+                Sent: sent,
+                Digests: `${digests}, of ${countText(digested, 'message')}`,
+              }}
+            />
+            <Table
+              caption="Mails that were not sent"
+              columns={failureColumns}
+              rows={failures}
+              rowKey={({ reason }) => reason}
+              empty={<p class="soft">No failures so far.</p>}
+            />
+          </div>
+        )}
+      </CallResult>
     </Section>
-  )
-}
-
-function OutboxFacts({ counts }: { readonly counts: OutboxCounts }) {
-  const { waiting, sent, digests, digested, failures, transport } = counts
-  const isResting = transport.state === 'resting'
-  return (
-    <div class="form">
-      <Facts
-        facts={{
-          'Sent by': (
-            <>
-              {transport.kind === 'smtp' ? 'a mail server' : 'files below the data folder (SMTP_URL is not set)'}{' '}
-              <Status state={transport.state} tone={isResting ? 'warning' : 'good'} />
-              {transport.lastError && <span class="problem"> {transport.lastError}</span>}
-            </>
-          ),
-          Waiting: `${countText(waiting.requests, 'message')}, for ${countText(waiting.subscribers, 'person', 'people')}`,
-          Sent: sent,
-          Digests: `${digests}, of ${countText(digested, 'message')}`,
-        }}
-      />
-      <Table
-        caption="Mails that were not sent"
-        columns={failureColumns}
-        rows={failures}
-        rowKey={({ reason }) => reason}
-        empty={<p class="soft">No failures so far.</p>}
-      />
-    </div>
   )
 }

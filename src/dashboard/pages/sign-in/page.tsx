@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { TenantChoice } from '#client/client'
 import { address, decodeUriPart } from '#dashboard/address'
 import { Button } from '#dashboard/components/button'
-import { Checkbox, PasswordField, passwordCharactersMin, TextField, useField } from '#dashboard/components/fields'
+import { Checkbox, PasswordField, passwordCharactersMin, TextField, useFields } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Link, navigateTo } from '#dashboard/components/link'
 import { useObservable } from '#dashboard/components/use-observable'
@@ -43,13 +43,12 @@ function Step({ title, children }: { readonly title: string; readonly children: 
 
 function PasswordStep() {
   const isReturning = isPageKept()
-  const name = useField((isReturning && session.value.name) || '')
-  const password = useField('')
-  const keep = useField(true)
+  const { values, field } = useFields({ email: (isReturning && session.value.name) || '', password: '', keep: true })
+  const { password } = values
+  const email = values.email.trim()
   const [tenants, setTenants] = useState<readonly TenantChoice[]>([])
   const signIn = async (tenantIdentifier?: string) => {
-    const credentials = { email: name.value.trim(), password: password.value, keep: keep.value }
-    const outcome = await client.signIn({ ...credentials, tenantIdentifier })
+    const outcome = await client.signIn({ ...values, email, tenantIdentifier })
     if (typeof outcome === 'object' && 'tenants' in outcome) setTenants(outcome.tenants)
   }
   if (tenants.length > 0) {
@@ -57,10 +56,10 @@ function PasswordStep() {
       <Step title="Choose a tenant">
         <p>This name and password match several tenants.</p>
         <ul class="tenants">
-          {tenants.map(({ tenantIdentifier, name: title }) => (
+          {tenants.map(({ tenantIdentifier, name }) => (
             <li key={tenantIdentifier}>
               <Button onPress={() => signIn(tenantIdentifier)}>
-                {title} <span class="soft">{tenantIdentifier}</span>
+                {name} <span class="soft">{tenantIdentifier}</span>
               </Button>
             </li>
           ))}
@@ -93,16 +92,16 @@ function PasswordStep() {
           on the server itself by localhost.
         </p>
       )}
-      <Form submit="Sign in" isDisabled={name.value.trim() === '' || password.value === ''} onSubmit={() => signIn()}>
+      <Form submit="Sign in" isDisabled={email === '' || password === ''} onSubmit={() => signIn()}>
         <TextField
           label="E-mail address or name"
-          {...name}
+          {...field('email')}
           autocomplete="username"
           maxLength={256}
           hasFocus={!isReturning}
         />
-        <PasswordField label="Password" {...password} hasFocus={isReturning} />
-        <Checkbox label="Stay signed in on this device" {...keep} />
+        <PasswordField label="Password" {...field('password')} hasFocus={isReturning} />
+        <Checkbox label="Stay signed in on this device" {...field('keep')} />
       </Form>
       <p>
         Invited, or given a new code? <Link to="/sign-up">Choose a password</Link>
@@ -144,16 +143,13 @@ const steps = {
 function SignUpForm() {
   const location = useObservable(address)
   const [linkedName = '', linkedCode = ''] = location.split('/').slice(2).map(decodeUriPart)
-  const nameField = useField(linkedName)
-  const code = useField(linkedCode)
-  const passwordField = useField('')
-  const keep = useField(true)
-  const name = nameField.value.trim()
-  const { value: password } = passwordField
+  const { values, field } = useFields({ name: linkedName, code: linkedCode, password: '', keep: true })
+  const { password, keep } = values
   const signUp = async () => {
-    await client.call('POST /iam/signup', { body: { name, code: code.value.trim(), password } })
+    const name = values.name.trim()
+    await client.call('POST /iam/signup', { body: { name, code: values.code.trim(), password } })
     navigateTo('/', { replace: true })
-    await client.signIn({ email: name, password, keep: keep.value })
+    await client.signIn({ email: name, password, keep })
   }
   return (
     <>
@@ -161,20 +157,19 @@ function SignUpForm() {
       <Form
         submit="Set password"
         onSubmit={signUp}
-        isDisabled={!nameField.value || !code.value || password.length < passwordCharactersMin}
+        isDisabled={!values.name || !values.code || password.length < passwordCharactersMin}
       >
-        <TextField label="Name" {...nameField} autocomplete="username" hasFocus={linkedName === ''} />
-        <TextField label="Code" {...code} path="code" autocomplete="one-time-code" isCode />
+        <TextField label="Name" {...field('name')} autocomplete="username" hasFocus={linkedName === ''} />
+        <TextField label="Code" {...field('code')} autocomplete="one-time-code" isCode />
         <PasswordField
           label="Password"
           hint={`${passwordCharactersMin} characters or more`}
-          {...passwordField}
-          path="password"
+          {...field('password')}
           minLength={passwordCharactersMin}
           hasFocus={linkedName !== ''}
           isNew
         />
-        <Checkbox label="Stay signed in on this device" {...keep} />
+        <Checkbox label="Stay signed in on this device" {...field('keep')} />
       </Form>
       <p>
         <Link to="/">Sign in instead</Link>

@@ -23,13 +23,13 @@ export function FactorForm() {
   const [chosen, setChosen] = useState<FactorMethod | undefined>(methods[0])
   return (
     <>
-      {chosen === 'totp' && <TotpFactor />}
-      {chosen === 'webauthn' && (
+      {chosen === 'webauthn' ? (
         <Button kind="primary" onPress={authenticateByPasskey}>
           Use passkey
         </Button>
+      ) : (
+        chosen && <CodeForm key={chosen} method={chosen} />
       )}
-      {chosen === 'recovery' && <RecoveryFactor />}
       <div class="actions">
         {methods
           .filter((method) => method !== chosen)
@@ -53,25 +53,21 @@ function StartOver() {
   )
 }
 
-function TotpFactor() {
-  const code = useField('')
+function CodeForm({ method }: { readonly method: 'totp' | 'recovery' }) {
+  const field = useField('')
+  const code = field.value.trim()
+  const isTotp = method === 'totp'
   return (
     <Form
       submit="Sign in"
-      isDisabled={code.value.length < 6}
-      onSubmit={() => client.secondFactor({ code: code.value })}
+      isDisabled={code.length < (isTotp ? 6 : 1)}
+      onSubmit={() => client.secondFactor(isTotp ? { code } : { recovery: code })}
     >
-      <OneTimeCode {...code} />
-    </Form>
-  )
-}
-
-function RecoveryFactor() {
-  const recovery = useField('')
-  const code = recovery.value.trim()
-  return (
-    <Form submit="Sign in" isDisabled={code === ''} onSubmit={() => client.secondFactor({ recovery: code })}>
-      <TextField label="Recovery code" hint="Each code works once." {...recovery} autocomplete="off" isCode hasFocus />
+      {isTotp ? (
+        <OneTimeCode {...field} />
+      ) : (
+        <TextField label="Recovery code" hint="Each code works once." {...field} autocomplete="off" isCode hasFocus />
+      )}
     </Form>
   )
 }

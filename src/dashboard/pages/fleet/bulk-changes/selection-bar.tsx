@@ -21,8 +21,8 @@ import {
   type Plan,
   writeValue,
 } from '#dashboard/pages/fleet/bulk-changes/bulk-change'
-import { forEachDevice, type Outcome, type Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
-import type { Selection } from '#dashboard/pages/fleet/selection'
+import { forEachDevice, type Outcome } from '#dashboard/pages/fleet/bulk-changes/each-device'
+import type { Selection } from '#dashboard/pages/fleet/use-selection'
 import { client, mayUser } from '#dashboard/session'
 import { delayed } from '#dashboard/timers'
 import { countText, hexOf, nameOf, schemaOfProperty, valueText, withUnit } from '#dashboard/values/format-value'
@@ -90,16 +90,15 @@ function Steps({ plan: fixedPlan, form: PlanForm, selected }: Omit<ActionProps, 
   const [isConfirmed, setConfirmed] = useState(false)
   if (!plan) return PlanForm ? <PlanForm devices={devices} onPlan={setPlan} /> : null
   if (isConfirmed) return <Run devices={devices} work={plan.work} />
-  const confirm = () => {
-    setConfirmed(true)
-    return false
-  }
   return (
     <ConfirmForm
       confirm={`${plan.isDanger ? 'Delete' : 'Apply to'} ${countText(devices.length, 'device')}`}
       kind={plan.isDanger ? 'danger' : 'primary'}
       typed={plan.isDanger ? String(devices.length) : undefined}
-      onConfirm={confirm}
+      onConfirm={() => {
+        setConfirmed(true)
+        return false
+      }}
     >
       <p>
         {plan.text} <strong>{countText(devices.length, 'device')}</strong>?
@@ -182,12 +181,15 @@ function WriteForm({ devices, onPlan }: PlanFormProps) {
   )
 }
 
-type Direction = 'add' | 'remove'
-
-const directions = [
-  { value: 'add', label: 'Add' },
-  { value: 'remove', label: 'Remove' },
-] as const
+/** Whether the devices are added to something, or removed from it. */
+function useDirection() {
+  const direction = useField<'add' | 'remove'>('add')
+  const options = [
+    { value: 'add', label: 'Add' },
+    { value: 'remove', label: 'Remove' },
+  ] as const
+  return { isAdded: direction.value === 'add', select: <Select label="Change" {...direction} options={options} /> }
+}
 
 const newGroup = { value: 'new', label: 'New group' }
 
@@ -195,10 +197,9 @@ const newGroup = { value: 'new', label: 'New group' }
 function GroupForm({ onPlan }: PlanFormProps) {
   const groups = useGroups() ?? []
   const group = useField('')
-  const direction = useField<Direction>('add')
+  const { isAdded, select } = useDirection()
   const newName = useField('')
   const id = group.value
-  const isAdded = direction.value === 'add'
   const known = groups.map(({ resourceIdentifier, name }) => ({ value: idOf(resourceIdentifier), label: name }))
   const options = isAdded && mayUser('functions', 'create') ? [choose, newGroup, ...known] : [choose, ...known]
   const isNew = isAdded && id === newGroup.value
@@ -210,7 +211,7 @@ function GroupForm({ onPlan }: PlanFormProps) {
   }
   return (
     <Form submit="Continue" onSubmit={plan} isDisabled={!name}>
-      <Select label="Change" {...direction} options={directions} />
+      {select}
       <Select label="Group" {...group} options={options} />
       {isNew && <TextField label="Name" {...newName} maxLength={128} hasFocus />}
     </Form>
@@ -219,16 +220,15 @@ function GroupForm({ onPlan }: PlanFormProps) {
 
 function TagForm({ onPlan }: PlanFormProps) {
   const field = useField('')
-  const direction = useField<Direction>('add')
+  const { isAdded, select } = useDirection()
   const tag = field.value.trim()
-  const isAdded = direction.value === 'add'
   const plan = () => {
     onPlan({ text: isAdded ? `Add the tag ${tag} to` : `Remove the tag ${tag} from`, work: changeTag(tag, isAdded) })
     return false
   }
   return (
     <Form submit="Continue" onSubmit={plan} isDisabled={tag === ''}>
-      <Select label="Change" {...direction} options={directions} />
+      {select}
       <TextField label="Tag" {...field} maxLength={64} hasFocus />
     </Form>
   )
@@ -238,13 +238,8 @@ function TagForm({ onPlan }: PlanFormProps) {
 const renderMs = 200
 const rowHeightPx = 40
 
-interface RunProps {
-  readonly devices: readonly string[]
-  readonly work: Work
-}
-
 /** Runs an action, and shows its progress and the outcome for each device, failed devices first. */
-function Run({ devices, work }: RunProps) {
+function Run({ devices, work }: Pick<PlanFormProps, 'devices'> & Pick<Plan, 'work'>) {
   const close = useContext(CloseDialogContext)
   const [faults] = useState(() => new Map<string, string | undefined>())
   const [rows, setRows] = useState<readonly Outcome[]>([])
