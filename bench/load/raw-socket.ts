@@ -125,10 +125,6 @@ export class RawSocket {
     })
   }
 
-  get isDestroyed(): boolean {
-    return this.#socket.destroyed
-  }
-
   /** The bytes must not change after the call. */
   write(bytes: Uint8Array): void {
     this.#socket.write(bytes)
