@@ -6,8 +6,9 @@ import { type Benchmark, type Case, type Figures, type Round, variantsOf } from 
 import { costsOf, eventLatencies, eventLatencyForms, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import { runPairs, standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
-import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
+import { identifierOf } from '#bench/load/fleet-link'
 import { readRepeatedly } from '#bench/load/reader'
+import { serviceIdentifier } from '#bench/load/update-template'
 import { usageOf } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
 
