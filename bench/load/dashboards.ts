@@ -1,7 +1,7 @@
 import { SlowLoadError } from '#bench/harness/benchmark'
 import type { Authorizations } from '#bench/harness/identity'
 import { payloadAt } from '#bench/load/frames'
-import { type DeliveryHandler, MessageCounter, MessageReader } from '#bench/load/messages'
+import { type DeliveryHandler, messageCounter, messageReader } from '#bench/load/messages'
 import { protocols } from '#bench/load/peer-protocols'
 import type { Protocol } from '#bench/load/protocol'
 import { RawSocket } from '#bench/load/raw-socket'
@@ -107,11 +107,11 @@ export class LoadDashboards {
       if (answer) this.#sockets[place]?.write(answer)
     }
     const isWitness = place % Math.ceil(count / witnesses) === 0
-    const reader = isWitness ? new MessageReader(lengthOf, this.#witness(), other) : new MessageCounter(lengthOf, other)
+    const read = isWitness ? messageReader(lengthOf, this.#witness(), other) : messageCounter(lengthOf, other)
     const steps = this.#protocol.subscribe({ port, number: firstNumber + place, authorizations })
     const received = (bytes: Buffer) => {
       this.bytes += bytes.length
-      this.#counts[place] = (this.#counts[place] as number) + reader.push(bytes)
+      this.#counts[place] = (this.#counts[place] as number) + read(bytes)
       moved?.()
     }
     const closed = () => {

@@ -1,6 +1,6 @@
 import { Packr, Unpackr } from 'msgpackr'
 import { clientFrame } from '#bench/load/frames'
-import { MessageCounter } from '#bench/load/messages'
+import { messageCounter } from '#bench/load/messages'
 import { PeerTemplate, payloadOf } from '#bench/load/peer-template'
 import type { Protocol } from '#bench/load/protocol'
 import { RawSocket } from '#bench/load/raw-socket'
@@ -181,11 +181,11 @@ export class FleetLink {
 
   async #connectTo(protocol: Protocol): Promise<void> {
     const { port, prefix, first, step, count, counted, onRead } = this.#options
-    const counter = new MessageCounter(protocol.lengthOf, () => {})
+    const countIn = messageCounter(protocol.lengthOf, () => {})
     const received = (bytes: Buffer) => {
       if (!protocol.acknowledges) return
       try {
-        const acknowledged = counter.push(bytes)
+        const acknowledged = countIn(bytes)
         this.unacknowledged -= acknowledged
         counted?.(acknowledged)
         onRead?.()
