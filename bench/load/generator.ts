@@ -43,6 +43,8 @@ export interface PhaseResult extends CpuUse {
   /** From the due time of a frame to its acknowledgement and to its event at a witness. */
   readonly acknowledgement: LatencySummary
   readonly delivery: LatencySummary
+  /** The number of devices that have not reported in any phase. */
+  readonly silent: number
 }
 
 const drainMsDefault = 60_000
@@ -54,8 +56,6 @@ let lead: ReturnType<typeof leadOf> | undefined
 const delivery = new LatencyHistogram()
 
 serveFunctions({
-  silent: (): number => fleet.numbers.reduce((count, number) => count + (number < 0 ? 1 : 0), 0),
-
   async open(asked: LoadSpec) {
     spec = asked
     const { port, authorizations, lead: limits, hasOtherEvents, witnesses } = spec
@@ -119,6 +119,7 @@ serveFunctions({
       dashboardBytes: dashboards.bytes - warm.bytes,
       acknowledgement: fleet.latency.summary(),
       delivery: delivery.summary(),
+      silent: fleet.numbers.reduce((count, number) => count + (number < 0 ? 1 : 0), 0),
     }
   },
 })
