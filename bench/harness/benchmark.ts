@@ -148,21 +148,15 @@ export async function measure(benchmark: Benchmark, options: MeasureOptions): Pr
   const failures: Failure[] = []
   const repeats: string[] = []
   const measured: RoundsByVariant = new Map()
-  const undisturbed = async (what: string, run: () => Promise<Figures>): Promise<Figures> => {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await run()
-      } catch (error) {
-        if (tries === triesMax || !SlowLoadError.is(error)) throw error
-        repeats.push(what)
-        options.print(`${what} is measured again: ${SlowLoadError.text}`)
-      }
-    }
-  }
-  const attempt = async <Value>(what: string, run: () => Promise<Value>): Promise<Value | undefined> => {
+  const attempt = async <Value>(what: string, run: () => Promise<Value>, tries = 1): Promise<Value | undefined> => {
     try {
       return await run()
     } catch (error) {
+      if (SlowLoadError.is(error) && tries < triesMax) {
+        repeats.push(what)
+        options.print(`${what} is measured again: ${SlowLoadError.text}`)
+        return attempt(what, run, tries + 1)
+      }
       const failure = { what, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }
       failures.push(failure)
       options.print(`${what} failed: ${failure.error}`)
@@ -181,7 +175,7 @@ export async function measure(benchmark: Benchmark, options: MeasureOptions): Pr
           const key = keyOf(name, variant.name)
           const round = roundOf(number, options.isQuick, measured)
           const what = `round ${number + 1}  ${key}`
-          const figures = await attempt(what, () => undisturbed(what, () => variant.measure(round)))
+          const figures = await attempt(what, () => variant.measure(round))
           measured.set(key, [...(measured.get(key) ?? []), figures ?? null])
           if (figures) options.print(`round ${number + 1}  ${key}  ${lineOf(figures, benchmark)}`)
         }
