@@ -1,11 +1,11 @@
 // Answers: how long from the start of the process until the server answers, and until a complete and correct full read begins, with 10⁴, 10⁵ and 10⁶ devices of 10 properties on disk, after SIGTERM and after SIGKILL under full load, when the log to replay is as long as it gets. Does not count: a cold disk (the files are in the page cache), the rest of the read, devices that reconnect. Each round starts on a copy of one state left by SIGKILL (and by a SIGTERM after it), made once.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Benchmark, Case, Figures, Variant } from '#bench/harness/benchmark'
+import type { Benchmark, Case, Figures } from '#bench/harness/benchmark'
 import { standardLoad } from '#bench/harness/running-load'
 import { copyDataFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import { LoadFleet } from '#bench/load/fleet'
-import { firstAnswer, flood, readState } from '#bench/load/restart'
+import { flood, readState } from '#bench/load/restart'
 import { usageOf } from '#bench/process-usage'
 import { freePort, ServerProcess, startServer } from '#bench/server-process'
 import { sleep, unixMs } from '#bench/time'
@@ -70,7 +70,7 @@ async function started({ folder, fleet }: StoppedServer, end: End): Promise<Figu
   const spawnedAt = unixMs()
   const server = new ServerProcess({ port, dataFolder, isKilledAtExit: true })
   try {
-    await firstAnswer(port)
+    await server.serving()
     const firstAnswerMs = unixMs() - spawnedAt
     const usage = usageOf(server.processId)
     const firstBytesMs = (await readState(port, fleet)) - spawnedAt
@@ -86,15 +86,14 @@ async function started({ folder, fleet }: StoppedServer, end: End): Promise<Figu
   }
 }
 
-function variantOf(name: string, end: End): Variant {
-  return {
-    name: `after ${end}`,
-    async measure() {
-      const there = left.get(name)
-      if (!there) throw new Error(`nothing was left for ${name}`)
-      return await started(there, end)
-    },
+function caseOf({ name, roundsMax = Infinity }: Size): Case {
+  const measure = (end: End) => {
+    const there = left.get(name)
+    if (!there) throw new Error(`nothing was left for ${name}`)
+    return started(there, end)
   }
+  const variants = ends.map((end) => ({ name: `after ${end}`, measure: async () => measure(end) }))
+  return { name, roundsMax, variants }
 }
 
 export const restart: Benchmark = {
@@ -104,9 +103,7 @@ export const restart: Benchmark = {
     serverCpu: { title: 'server CPU until then, s', digits: 2 },
     serverMemory: { title: 'server RSS then, MiB', digits: 0 },
   },
-  cases: sizes.map(
-    ({ name, roundsMax = Infinity }): Case => ({ name, roundsMax, variants: ends.map((end) => variantOf(name, end)) }),
-  ),
+  cases: sizes.map(caseOf),
   targets: sizes.flatMap(({ name, secondsMax }) =>
     ends.flatMap((end) =>
       ['firstAnswer', 'firstBytes'].flatMap((figure) =>

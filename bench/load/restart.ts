@@ -1,5 +1,4 @@
 import { get, type IncomingMessage } from 'node:http'
-import { request } from '#bench/http'
 import type { LoadFleet } from '#bench/load/fleet'
 import { identifierOf } from '#bench/load/fleet-link'
 import { numberOf } from '#bench/load/update-template'
@@ -13,9 +12,6 @@ interface ReadDevice {
 /** The text of each device begins with this, which never occurs elsewhere. */
 const deviceStart = '{"deviceIdentifier":'
 
-const retryEveryMs = 10
-const answerMsMax = 120_000
-
 /** Sends at full speed until each device has reported all its properties, and this number of frames is acknowledged after. */
 export async function flood(fleet: LoadFleet, frames: number): Promise<void> {
   const waitUntil = async (isTrue: () => boolean, pollMs: number) => {
@@ -26,15 +22,6 @@ export async function flood(fleet: LoadFleet, frames: number): Promise<void> {
   const enough = fleet.acknowledged + frames
   await waitUntil(() => fleet.acknowledged >= enough, 1)
   fleet.check()
-}
-
-/** Resolves at the first answer. */
-export async function firstAnswer(port: number): Promise<void> {
-  for (const end = unixMs() + answerMsMax; unixMs() < end; await sleep(retryEveryMs)) {
-    const answer = await request(`http://127.0.0.1:${port}/api/v1/health`).catch(() => undefined)
-    if (answer?.status === 200) return
-  }
-  throw new Error(`no answer within ${answerMsMax / 1000} s`)
 }
 
 /**
