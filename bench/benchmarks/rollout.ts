@@ -5,7 +5,7 @@ import { fullSpeed, partOfFullSpeed } from '#bench/benchmarks/latency'
 import { Fleet } from '#bench/fleet/fleet'
 import { deviceKinds } from '#bench/fleet/kinds'
 import { simultaneousDownloads } from '#bench/fleet/updates'
-import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/benchmark'
+import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { askApi, callApi } from '#bench/harness/identity'
 import { costsOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
 import { type RunningLoad, standardLoad, underLoad } from '#bench/harness/running-load'
@@ -112,13 +112,6 @@ async function measured({ run }: RunningLoad, server: RunningServer, fleet: Flee
   return { ...eventLatencies(before, during), ...costsOf(...during), serverCpuBefore, ...rollout }
 }
 
-function targets(name: string): readonly Target[] {
-  return [
-    { case: name, variant, figure: 'ofLimit', atMost: 1 },
-    { case: name, variant, figure: 'downloadsAtOnce', atMost: 64 },
-  ]
-}
-
 export const rollout: Benchmark = {
   figures: {
     ...formsOf('framesPerSecond'),
@@ -131,6 +124,10 @@ export const rollout: Benchmark = {
     updatedCpu: { title: 'CPU of updated devices, %', digits: 0 },
   },
   cases: [fullSpeed, ...Object.entries(rollouts).map(duringRollout)],
-  targets: Object.keys(rollouts).flatMap(targets),
+  targets: Object.keys(rollouts).flatMap((name) =>
+    Object.entries({ ofLimit: 1, downloadsAtOnce: 64 }).map(([figure, atMost]) => ({
+      ...{ case: name, variant, figure, atMost },
+    })),
+  ),
   rounds: 3,
 }
