@@ -33,7 +33,7 @@ export function underLoad<Measured>(
   return started(start, (server) => withLoad(server, shape, (load) => measure(load, server)))
 }
 
-export async function started<Server extends RunningServer, Measured>(
+export async function started<Server extends Pick<RunningServer, 'stop'>, Measured>(
   start: () => Promise<Server>,
   use: (server: Server) => Promise<Measured>,
 ): Promise<Measured> {
@@ -56,13 +56,8 @@ export function withLoad<Measured>(
   })
 }
 
-export async function withRemote<Measured>(program: string, use: (remote: Remote) => Promise<Measured>) {
-  const remote = new Remote(program)
-  try {
-    return await use(remote)
-  } finally {
-    await remote.stop()
-  }
+export function withRemote<Measured>(program: string, use: (remote: Remote) => Promise<Measured>): Promise<Measured> {
+  return started(async () => new Remote(program), use)
 }
 
 /**
