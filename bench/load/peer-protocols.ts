@@ -1,5 +1,5 @@
 import { reportingHello } from '#bench/load/fleet-link'
-import { clientFrame, frameLengthOf, opcodeAt, opcodes } from '#bench/load/frames'
+import { clientFrame, frameLengthOf, opcodeAt, opcodes, payloadAt } from '#bench/load/frames'
 import { firstSequence, sampleDigits } from '#bench/load/peer-template'
 import { exactly, matching, type Place, type Protocol } from '#bench/load/protocol'
 import { type Step, upgradeStep } from '#bench/load/raw-socket'
