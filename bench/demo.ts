@@ -126,25 +126,31 @@ interface DemoParts {
 
 function showEverySecond({ server, fleet, dashboard, screen }: DemoParts): () => void {
   const takeSecond = secondsOf(fleet)
-  let before = { at: performance.now(), events: 0, items: 0, cpuSeconds: processUsage(server.processId)?.cpuSeconds }
+  // CPU and memory are undefined where the system does not report them.
+  const counted = () => {
+    const { events, items } = dashboard.counts
+    return { at: performance.now(), events, items, ...processUsage(server.processId) }
+  }
+  const grouped = (count: number) => Math.round(count).toLocaleString('en-US')
+  let before = counted()
   const startedAt = before.at
   const timer = setInterval(() => {
-    const usage = processUsage(server.processId)
-    const { events, items } = dashboard.counts
-    const now = { at: performance.now(), events, items, cpuSeconds: usage?.cpuSeconds }
-    const seconds = (now.at - before.at) / 1000
-    screen.show({
-      seconds: Math.round((now.at - startedAt) / 1000),
-      fleet: takeSecond(),
-      eventsPerSecond: Math.round((events - before.events) / seconds),
-      changesOutPerSecond: Math.round((items - before.items) / seconds),
-      dashboardState: dashboard.isLive ? 'live' : 'connecting',
-      cpuPercent:
-        now.cpuSeconds === undefined || before.cpuSeconds === undefined
-          ? undefined
-          : ((now.cpuSeconds - before.cpuSeconds) / seconds) * 100,
-      residentBytes: usage?.residentBytes,
-    })
+    const now = counted()
+    const perSecond = (count: 'events' | 'items' | 'cpuSeconds') =>
+      (((now[count] ?? Number.NaN) - (before[count] ?? Number.NaN)) * 1000) / (now.at - before.at)
+    const cpu = perSecond('cpuSeconds')
+    const { residentBytes } = now
+    const { devicesOnline, devices, changesPerSecond, latencyMs, faultCount } = takeSecond()
+    const seconds = Math.round((now.at - startedAt) / 1000)
+    screen.show(seconds, [
+      `${seconds} s`,
+      `${devicesOnline}/${devices} devices`,
+      `${grouped(changesPerSecond)} changes/s in`,
+      `${grouped(perSecond('events'))} events/s out (${grouped(perSecond('items'))} changes/s), ${dashboard.isLive ? 'live' : 'connecting'}`,
+      `acknowledged in p50 ${latencyMs.p50.toFixed(1)} ms   p99 ${latencyMs.p99.toFixed(1)} ms`,
+      `server CPU ${Number.isNaN(cpu) ? '–' : `${(cpu * 100).toFixed(0)} %`}   memory ${residentBytes === undefined ? '–' : `${Math.round(residentBytes / 2 ** 20)} MB`}`,
+      ...(faultCount > 0 ? [`FAULTS ${faultCount}`] : []),
+    ])
     before = now
   }, 1_000)
   return () => clearInterval(timer)

@@ -13,23 +13,17 @@ import {
   withRemote,
 } from '#bench/harness/running-load'
 import { ownServer, type RunningServer, type StartServer } from '#bench/harness/servers'
-import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
+import { type AuthSpec, requestsOfUsers } from '#bench/load/auth'
 import type { EndCounts } from '#bench/load/end-counts'
 import { loginKinds } from '#bench/load/login-requests'
 
 /** Users sign in before the measurement; another case measures the cost of their passwords. */
 const known = ownServer(identityOn, 'harness/cheap-passwords')
 
-type SessionOptions = Pick<AuthSpec, 'scheme' | 'sessionCount'>
-
-async function measureRequests(start: StartServer, options: SessionOptions, phase: AuthPhase): Promise<Figures> {
-  const result = await started(start, (server) =>
-    withRemote('load/auth', async (load) => {
-      await load.ask('open', { ...options, ...server })
-      return await load.ask<AuthResult>('run', phase)
-    }),
-  )
-  const { requests, seconds, serverCpuSeconds } = result
+async function measureRequests(start: StartServer, spec: AuthSpec): Promise<Figures> {
+  const result = await started(start, (server) => requestsOfUsers(server, spec))
+  const { seconds, serverCpuSeconds } = result
+  const requests = spec.measured
   return {
     requestsPerSecond: requests / seconds,
     requestsPerCpuSecond: requests / serverCpuSeconds,
@@ -42,7 +36,7 @@ async function measureRequests(start: StartServer, options: SessionOptions, phas
  * The numbers of requests: few enough that all proofs are made and sent within the minute of their validity. Making a
  * proof takes as long as checking it.
  */
-function proofsOf({ isQuick }: Round): AuthPhase {
+function proofsOf({ isQuick }: Round) {
   return isQuick ? { warmup: 500, measured: 2_000 } : { warmup: 10_000, measured: 40_000 }
 }
 
@@ -51,7 +45,7 @@ function byProof(name: string, sessionCount: number): Case {
     name,
     variants: variantsOf({ server: known }, (start, round) => {
       const count = round.isQuick ? Math.min(sessionCount, 250) : sessionCount
-      return measureRequests(start, { scheme: 'DPoP', sessionCount: count }, proofsOf(round))
+      return measureRequests(start, { scheme: 'DPoP', sessionCount: count, ...proofsOf(round) })
     }),
   }
 }
@@ -62,7 +56,7 @@ const bearer: Case = {
   baseline: 'IAM off',
   variants: variantsOf({ 'IAM off': ownServer({ IAM: 'off' }), 'IAM on': known }, (start, { isQuick }) => {
     const phase = isQuick ? { warmup: 1_000, measured: 4_000 } : { warmup: 40_000, measured: 120_000 }
-    return measureRequests(start, { scheme: 'Bearer', sessionCount: 1 }, phase)
+    return measureRequests(start, { scheme: 'Bearer', sessionCount: 1, ...phase })
   }),
 }
 

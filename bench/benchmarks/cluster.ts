@@ -6,7 +6,6 @@ import { type Benchmark, type Case, type Figures, type Round, variantsOf } from 
 import { cpuOf, formsOf } from '#bench/harness/load-figures'
 import { NatsServer, noNats } from '#bench/harness/nats-servers'
 import { type LoadShape, standardLoad, timesOf, withLoad } from '#bench/harness/running-load'
-import { ownServer, type RunningServer } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { usageOf } from '#bench/process-usage'
 import { freePort, startServer } from '#bench/server-process'
@@ -18,95 +17,80 @@ const changesLoad = { ...standardLoad, devices: 1_000, dashboards: 0 }
 const deliveryRate = 20
 const deliveriesLoad = { ...standardLoad, devices: 100, links: 10, properties: 1, dashboards: 1_000 }
 
-const environment = { DURABILITY: 'process' } as const
-
-/** The measured processes, and where the load connects. */
-interface Measured {
-  readonly server: Pick<RunningServer, 'port' | 'processId' | 'stop'>
-  readonly processIds: readonly number[]
+interface Node {
+  readonly port: number
+  readonly processId: number
+  readonly folder: string
 }
 
-type Start = () => Promise<Measured>
-
-const one: Start = async () => {
-  const server = await ownServer(environment)()
-  return { server, processIds: [server.processId] }
-}
-
-/**
- * Three nodes; the load connects to a node that is not the owner. `measured` chooses the processes to measure from all,
- * of which the owner is the first.
- */
-const three =
-  (measured: (processIds: readonly number[]) => readonly number[]): Start =>
-  async () => {
-    const stops: (() => unknown)[] = []
-    const stop = async () => {
-      for (const each of stops.toReversed()) await each()
+/** Starts nodes, of which the first is the owner; a single one is a server without a cluster. */
+async function startNodes(count: number, stops: (() => unknown)[]): Promise<readonly Node[]> {
+  const nats = count > 1 ? await NatsServer.start() : undefined
+  stops.push(() => nats?.discard())
+  const nodes: Node[] = []
+  for (const name of ['a', 'b', 'c'].slice(0, count)) {
+    const folder = temporaryFolder(`bench-${name}-`)
+    stops.push(() => folder.remove())
+    const port = await freePort()
+    const [first] = nodes
+    if (first) await copyFile(join(first.folder, 'identity.key'), join(folder.path, 'identity.key'))
+    const inCluster = nats && {
+      ...{ NODE_NAME: name, NODE_URL: `http://127.0.0.1:${port}`, NATS_URL: nats.url, NATS_REPLICAS: '1' },
     }
-    try {
-      const nats = await NatsServer.start()
-      stops.push(() => nats.discard())
-      const nodes: { readonly port: number; readonly processId: number; readonly folder: string }[] = []
-      for (const name of ['a', 'b', 'c']) {
-        const folder = temporaryFolder(`bench-${name}-`)
-        stops.push(() => folder.remove())
-        const port = await freePort()
-        const [first] = nodes
-        if (first) await copyFile(join(first.folder, 'identity.key'), join(folder.path, 'identity.key'))
-        const own = { NODE_NAME: name, NODE_URL: `http://127.0.0.1:${port}`, NATS_URL: nats.url, NATS_REPLICAS: '1' }
-        const settings = { port, dataFolder: folder.path, isKilledAtExit: true }
-        const node = await startServer({ ...settings, environment: { ...environment, ...own } })
-        stops.push(() => node.kill())
-        nodes.push({ port, processId: node.processId, folder: folder.path })
-      }
-      const processIds = nodes.map(({ processId }) => processId)
-      const [, edge] = nodes
-      if (!edge) throw new Error('there is no second node')
-      return { server: { port: edge.port, processId: edge.processId, stop }, processIds: measured(processIds) }
-    } catch (error) {
-      await stop()
-      throw error
-    }
+    const environment = { DURABILITY: 'process', ...inCluster }
+    const node = await startServer({ port, dataFolder: folder.path, isKilledAtExit: true, environment })
+    stops.push(() => node.kill())
+    nodes.push({ port, processId: node.processId, folder: folder.path })
   }
+  return nodes
+}
 
-const owner = three(([first = 0]) => [first])
-const edge = three(([, second = 0]) => [second])
-const all = three((processIds) => processIds)
+interface Measured {
+  readonly nodes: number
+  /** The indexes of the measured nodes. */
+  readonly measured: readonly number[]
+}
 
-/** CPU of the measured processes for each unit of work, in microseconds. */
-async function costOf(start: Start, shape: LoadShape, rate: number, unit: 'changes' | 'deliveries', round: Round) {
+/** CPU of the measured nodes for each unit of work, in microseconds. The load connects to a node that is not the owner. */
+async function costOf(
+  { nodes: count, measured }: Measured,
+  shape: LoadShape,
+  rate: number,
+  unit: 'changes' | 'deliveries',
+  round: Round,
+): Promise<Figures> {
   if (noNats) throw new Error(noNats)
-  const { server, processIds } = await start()
-  const cpuSeconds = () => processIds.reduce((sum, each) => sum + usageOf(each).cpuSeconds, 0)
+  const stops: (() => unknown)[] = []
   try {
-    return await withLoad(server, shape, async ({ run }): Promise<Figures> => {
+    const nodes = await startNodes(count, stops)
+    const cpuSeconds = () => measured.reduce((sum, at) => sum + usageOf(nodes[at]?.processId ?? 0).cpuSeconds, 0)
+    const connected = (nodes[1] ?? nodes[0]) as Node
+    return await withLoad(connected, shape, async ({ run }): Promise<Figures> => {
       await run({ ...timesOf(round, 0, 8_000), rate })
       const before = cpuSeconds()
       const result = await run({ ...timesOf(round, 0, 15_000), warmupMs: 0, rate })
-      return {
-        cpu: ((cpuSeconds() - before) / result[unit]) * 1e6,
-        ...cpuOf(result),
-      }
+      return { cpu: ((cpuSeconds() - before) / result[unit]) * 1e6, ...cpuOf(result) }
     })
   } finally {
-    await server.stop()
+    for (const stop of stops.toReversed()) await stop()
   }
 }
 
 const alone = 'one server'
+const one: Measured = { nodes: 1, measured: [0] }
 const changes: Case = {
   name: 'each change',
   baseline: alone,
-  variants: variantsOf({ [alone]: one, owner, 'all three nodes': all }, (start, round) =>
-    costOf(start, changesLoad, changeRate, 'changes', round),
+  variants: variantsOf(
+    { [alone]: one, owner: { nodes: 3, measured: [0] }, 'all three nodes': { nodes: 3, measured: [0, 1, 2] } },
+    (nodes, round) => costOf(nodes, changesLoad, changeRate, 'changes', round),
   ),
 }
 const deliveries: Case = {
   name: 'each delivery',
   baseline: alone,
-  variants: variantsOf({ [alone]: one, 'another node': edge }, (start, round) =>
-    costOf(start, deliveriesLoad, deliveryRate, 'deliveries', round),
+  variants: variantsOf({ [alone]: one, 'another node': { nodes: 3, measured: [1] } }, (nodes, round) =>
+    costOf(nodes, deliveriesLoad, deliveryRate, 'deliveries', round),
   ),
 }
 

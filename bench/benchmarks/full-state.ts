@@ -2,24 +2,18 @@
 
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { cpuOf, formsOf } from '#bench/harness/load-figures'
-import { runUntilReported, standardLoad, started, withLoad, withRemote } from '#bench/harness/running-load'
+import { runUntilReported, standardLoad, started, withLoad } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
-import type { ReadResult } from '#bench/load/readers'
+import { readRepeatedly } from '#bench/load/reader'
 
 const fleet = { ...standardLoad, changes: 10, dashboards: 0 }
+const path = '/api/v1/devices?depth=2'
 const megabyte = 1e6
-
-function readFor(server: RunningServer, milliseconds: number): Promise<ReadResult> {
-  return withRemote('load/readers', async (reader) => {
-    await reader.ask('begin', { ...server, path: '/api/v1/devices?depth=2' })
-    return await reader.ask<ReadResult>('measure', milliseconds)
-  })
-}
 
 /** Twice: the first reads are the warm-up. */
 async function warmReads(server: RunningServer, { isQuick }: Round): Promise<Figures> {
-  await readFor(server, isQuick ? 200 : 1_500)
-  const read = await readFor(server, isQuick ? 500 : 4_000)
+  await readRepeatedly(server, path, isQuick ? 200 : 1_500)
+  const read = await readRepeatedly(server, path, isQuick ? 500 : 4_000)
   const { seconds, reads, serverCpuSeconds } = read
   const megabytes = read.bytes / megabyte
   return {

@@ -4,10 +4,11 @@ import { historyPeerFigures, historyPeers } from '#bench/benchmarks/history-peer
 import { openHistory, queries, queryTargets } from '#bench/benchmarks/history-queries'
 import { type Benchmark, type Case, type Figures, type Round, variantsOf } from '#bench/harness/benchmark'
 import { costsOf, eventLatencies, eventLatencyForms, formsOf, latenciesOf } from '#bench/harness/load-figures'
-import { runPairs, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
+import { runPairs, standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
 import { ownServer, type RunningServer } from '#bench/harness/servers'
-import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
-import type { ReadResult } from '#bench/load/readers'
+import { identifierOf } from '#bench/load/fleet-link'
+import { readRepeatedly } from '#bench/load/reader'
+import { serviceIdentifier } from '#bench/load/update-template'
 import { usageOf } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
 
@@ -144,11 +145,7 @@ function duringExports({ isQuick }: Round): Promise<Figures> {
     await run({ warmupMs: 0, measuredMs: fillMs })
     await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate: exportRate })
     const window = () => run({ warmupMs, measuredMs, rate: exportRate })
-    const together = () =>
-      withRemote('load/readers', async (reader) => {
-        await reader.ask('begin', { ...server, path: exportPath })
-        return Promise.all([window(), reader.ask<ReadResult>('measure', warmupMs + measuredMs)])
-      })
+    const together = () => Promise.all([window(), readRepeatedly(server, exportPath, warmupMs + measuredMs)])
     const { without, during, works } = await runPairs(pairs, window, together)
     const sumOf = (figure: 'bytes' | 'seconds') => works.reduce((sum, read) => sum + read[figure], 0)
     return { ...eventLatencies(without, during), megabytesPerSecond: sumOf('bytes') / 1e6 / sumOf('seconds') }

@@ -7,7 +7,7 @@ import { standardLoad, started, underLoad, withLoad } from '#bench/harness/runni
 import { identifierOf } from '#bench/load/fleet-link'
 import type { LoadSpec } from '#bench/load/generator'
 import { leadLimits } from '#bench/load/lead'
-import { payloadOf } from '#bench/load/peer-link'
+import { payloadOf } from '#bench/load/peer-template'
 import { UpdateTemplate } from '#bench/load/update-template'
 import { ownName, type Peer, peerSystems, storingSystems } from '#bench/peers/peer-systems'
 import { usageOf } from '#bench/process-usage'

@@ -1,15 +1,14 @@
 // Answers: how long from the start of the process until the server answers, and until a complete and correct full read begins, with 10⁴, 10⁵ and 10⁶ devices of 10 properties on disk, after SIGTERM and after SIGKILL under full load, when the log to replay is as long as it gets. Does not count: a cold disk (the files are in the page cache), the rest of the read, devices that reconnect. Each round starts on a copy of one state left by SIGKILL (and by a SIGTERM after it), made once.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Benchmark, Case, Figures, Variant } from '#bench/harness/benchmark'
-import { Remote } from '#bench/harness/remote'
+import type { Benchmark, Case, Figures } from '#bench/harness/benchmark'
 import { standardLoad } from '#bench/harness/running-load'
 import { copyDataFolder, temporaryFolder } from '#bench/harness/temporary-folder'
-import type { LoadFleetOptions } from '#bench/load/fleet'
-import type { StartedServer } from '#bench/load/restart'
+import { LoadFleet } from '#bench/load/fleet'
+import { flood, readState } from '#bench/load/restart'
 import { usageOf } from '#bench/process-usage'
 import { freePort, ServerProcess, startServer } from '#bench/server-process'
-import { unixMs } from '#bench/time'
+import { sleep, unixMs } from '#bench/time'
 import { redoLimits } from '#runtime/checkpoints'
 
 interface Size {
@@ -28,7 +27,6 @@ const sizes: readonly Size[] = [
 const ends = ['SIGTERM', 'SIGKILL'] as const
 type End = (typeof ends)[number]
 
-const fleet = { ...standardLoad, changes: 10 }
 /** Sizes are divided by this in a quick round. */
 const quickDivisor = 100
 /** After this number of frames the log to replay has its maximum length: 1.5 times the server's limits. */
@@ -38,42 +36,44 @@ function floodFramesOf(devices: number): number {
   return 1.5 * Math.min(Math.max(eventsMax, devices * eventsPerActor), eventsMax * timesMax)
 }
 
-/** A folder with the data of a stopped server for each kind of end, and the load that knows what was acknowledged. */
+/** A folder with the data of a stopped server for each kind of end, and the fleet that knows what was acknowledged. */
 interface StoppedServer {
   readonly folder: string
-  readonly load: Remote
+  readonly fleet: LoadFleet
 }
 const left = new Map<string, StoppedServer>()
 
 async function fill(name: string, folder: string, devices: number, isQuick: boolean): Promise<void> {
-  const load = new Remote('load/restart')
-  left.set(name, { folder, load })
   const port = await freePort()
   const filled = await startServer({ port, dataFolder: join(folder, 'SIGKILL'), isKilledAtExit: true })
+  const fleet = new LoadFleet({ ...standardLoad, changes: 10, port, devices })
+  left.set(name, { folder, fleet })
   try {
-    await load.ask('fill', { ...fleet, port, devices } satisfies LoadFleetOptions)
-    await load.ask('flood', isQuick ? floodFramesOf(devices) / quickDivisor : floodFramesOf(devices))
+    await fleet.open()
+    await flood(fleet, isQuick ? floodFramesOf(devices) / quickDivisor : floodFramesOf(devices))
   } finally {
     await filled.kill()
   }
-  await load.ask('leave')
+  // The last bytes of the server may still arrive.
+  await sleep(100)
+  fleet.close()
   await copyDataFolder(join(folder, 'SIGKILL'), join(folder, 'SIGTERM'))
   const stopped = await startServer({ port, dataFolder: join(folder, 'SIGTERM'), isKilledAtExit: true })
   const result = await stopped.stop()
   if (result !== 0) throw new Error(`SIGTERM ended the server with ${result}`)
 }
 
-async function started({ folder, load }: StoppedServer, end: End): Promise<Figures> {
+async function started({ folder, fleet }: StoppedServer, end: End): Promise<Figures> {
   const dataFolder = join(folder, 'round')
   await copyDataFolder(join(folder, end), dataFolder)
   const port = await freePort()
   const spawnedAt = unixMs()
   const server = new ServerProcess({ port, dataFolder, isKilledAtExit: true })
   try {
-    const asked: StartedServer = { port, spawnedAt }
-    const firstAnswerMs = await load.ask<number>('waitForServer', asked)
+    await server.serving()
+    const firstAnswerMs = unixMs() - spawnedAt
     const usage = usageOf(server.processId)
-    const firstBytesMs = await load.ask<number>('read', asked)
+    const firstBytesMs = (await readState(port, fleet)) - spawnedAt
     return {
       firstAnswer: firstAnswerMs / 1000,
       firstBytes: firstBytesMs / 1000,
@@ -86,15 +86,14 @@ async function started({ folder, load }: StoppedServer, end: End): Promise<Figur
   }
 }
 
-function variantOf(name: string, end: End): Variant {
-  return {
-    name: `after ${end}`,
-    async measure() {
-      const there = left.get(name)
-      if (!there) throw new Error(`nothing was left for ${name}`)
-      return await started(there, end)
-    },
+function caseOf({ name, roundsMax = Infinity }: Size): Case {
+  const measure = (end: End) => {
+    const there = left.get(name)
+    if (!there) throw new Error(`nothing was left for ${name}`)
+    return started(there, end)
   }
+  const variants = ends.map((end) => ({ name: `after ${end}`, measure: async () => measure(end) }))
+  return { name, roundsMax, variants }
 }
 
 export const restart: Benchmark = {
@@ -104,9 +103,7 @@ export const restart: Benchmark = {
     serverCpu: { title: 'server CPU until then, s', digits: 2 },
     serverMemory: { title: 'server RSS then, MiB', digits: 0 },
   },
-  cases: sizes.map(
-    ({ name, roundsMax = Infinity }): Case => ({ name, roundsMax, variants: ends.map((end) => variantOf(name, end)) }),
-  ),
+  cases: sizes.map(caseOf),
   targets: sizes.flatMap(({ name, secondsMax }) =>
     ends.flatMap((end) =>
       ['firstAnswer', 'firstBytes'].flatMap((figure) =>
@@ -117,7 +114,7 @@ export const restart: Benchmark = {
   async setUp(isQuick) {
     const { path: folder, remove } = temporaryFolder('bench-restart-')
     const takeDown = async () => {
-      for (const { load } of left.values()) await load.stop()
+      for (const { fleet } of left.values()) fleet.close()
       left.clear()
       await remove()
     }

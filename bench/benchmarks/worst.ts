@@ -127,9 +127,7 @@ export const worst: Benchmark = {
     longest: { title: 'the longest of all, ms', digits: 1 },
   },
   cases,
-  targets: cases.flatMap(({ name, variants }) =>
-    variants.map((variant): Target => ({ case: name, variant: variant.name, figure: 'run', atMost: runMsMax })),
-  ),
+  targets: cases.map(({ name }): Target => ({ case: name, figure: 'run', atMost: runMsMax })),
   appendix: costliest,
   async setUp() {
     fixture = await startFixture()

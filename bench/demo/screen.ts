@@ -1,16 +1,4 @@
-import type { FleetSecond } from '#bench/fleet/counts'
 import type { DeviceKind, SimulatedProperty } from '#bench/fleet/kinds'
-
-export interface DemoSecond {
-  readonly seconds: number
-  readonly fleet: FleetSecond
-  readonly eventsPerSecond: number
-  readonly changesOutPerSecond: number
-  readonly dashboardState: string
-  /** Undefined where the system does not report it. */
-  readonly cpuPercent: number | undefined
-  readonly residentBytes: number | undefined
-}
 
 const samplesMax = 8
 
@@ -51,22 +39,8 @@ export class DemoScreen {
     }
   }
 
-  show(second: DemoSecond): void {
-    const { seconds, fleet, residentBytes, cpuPercent } = second
-    const { p50, p99 } = fleet.latencyMs
-    const server = [
-      `CPU ${cpuPercent === undefined ? '–' : `${cpuPercent.toFixed(0)} %`}`,
-      `memory ${residentBytes === undefined ? '–' : `${Math.round(residentBytes / 2 ** 20)} MB`}`,
-    ].join('   ')
-    const lines = [
-      `${seconds} s`,
-      `${fleet.devicesOnline}/${fleet.devices} devices`,
-      `${grouped(fleet.changesPerSecond)} changes/s in`,
-      `${grouped(second.eventsPerSecond)} events/s out (${grouped(second.changesOutPerSecond)} changes/s), ${second.dashboardState}`,
-      `acknowledged in p50 ${p50.toFixed(1)} ms   p99 ${p99.toFixed(1)} ms`,
-      `server ${server}`,
-      ...(fleet.faultCount > 0 ? [`FAULTS ${fleet.faultCount}`] : []),
-    ]
+  /** Shows these lines, and the values. `seconds`: since the start. */
+  show(seconds: number, lines: readonly string[]): void {
     const samples = [...this.#shown].map(([key, value]) => `${key.padEnd(34)} ${value}`).sort()
     if (this.#out.isTTY) {
       this.#redraw([...lines, '', ...samples])
@@ -94,5 +68,3 @@ function short(value: unknown): string {
   if (Array.isArray(value)) return value.map(short).join(' / ')
   return typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(1) : String(value)
 }
-
-const grouped = (count: number): string => count.toLocaleString('en-US')

@@ -79,7 +79,7 @@ function increase(counts: Map<string, number>, code: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
-export type FleetSecond = ReturnType<ReturnType<typeof secondsOf>>
+type FleetSecond = ReturnType<ReturnType<typeof secondsOf>>
 
 interface CountedFleet {
   readonly counts: FleetCounts

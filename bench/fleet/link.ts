@@ -230,17 +230,14 @@ export class FleetLink {
     this.#settings.onRoom(this)
   }
 
-  onWrite(message: Record<string, unknown>): void {
+  /** A WRITE or FIRMWARE. A device that is down misses a FIRMWARE. */
+  onOrder(message: Record<string, unknown>): void {
     const device = this.#byAddress.get(Number(message.flakeAddress))
-    if (device) receiveWrite(this.#answering, device, message)
-    else this.#settings.counts.fault(`a WRITE to an unknown device: ${JSON.stringify(message).slice(0, 200)}`)
-  }
-
-  onFirmware(message: Record<string, unknown>): void {
-    const device = this.#byAddress.get(Number(message.flakeAddress))
-    if (device?.isDown) return
-    if (device) this.#updates.receive(device, message)
-    else this.#settings.counts.fault(`a FIRMWARE to an unknown device: ${JSON.stringify(message).slice(0, 200)}`)
+    if (!device) {
+      const text = JSON.stringify(message).slice(0, 200)
+      this.#settings.counts.fault(`a ${message.type} to an unknown device: ${text}`)
+    } else if (message.type === 'WRITE') receiveWrite(this.#answering, device, message)
+    else if (!device.isDown) this.#updates.receive(device, message)
   }
 
   onAck({ flakeAddress, seq }: Record<string, unknown>): void {
@@ -289,12 +286,12 @@ export class FleetLink {
   }
 }
 
-const answers: ReadonlyMap<unknown, 'onWelcome' | 'onAck' | 'onError' | 'onWrite' | 'onFirmware'> = new Map([
+const answers: ReadonlyMap<unknown, 'onWelcome' | 'onAck' | 'onError' | 'onOrder'> = new Map([
   ['WELCOME', 'onWelcome'],
   ['ACK', 'onAck'],
   ['ERROR', 'onError'],
-  ['WRITE', 'onWrite'],
-  ['FIRMWARE', 'onFirmware'],
+  ['WRITE', 'onOrder'],
+  ['FIRMWARE', 'onOrder'],
 ])
 
 function pause(ms: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import type { SimulatedDevice } from '#bench/fleet/device'
 import type { AnsweringLink } from '#bench/fleet/writes'
 
@@ -27,7 +27,11 @@ interface Order {
   readonly firmware: string
   /** The fields that must be the same when the offer is repeated. */
   readonly text: string
-  readonly download: ImageDownload
+  readonly size: number
+  readonly sha256: string
+  /** The hash and the number of the downloaded bytes. */
+  readonly hash: Hash
+  at: number
   /** Differs in each offer. */
   url: string
   reported: FirmwareStatus | undefined
@@ -82,7 +86,7 @@ export class UpdateAnswers {
     const { counts } = this.#link
     const { firmware } = device
     counts.updates.received++
-    const fresh = orderOf(message, (low, high) => this.#pause({ low, high }))
+    const fresh = orderOf(message)
     if (!fresh) {
       counts.fault(`${device.identifier}: a FIRMWARE without a valid offer: ${JSON.stringify(message).slice(0, 300)}`)
       return
@@ -138,26 +142,37 @@ export class UpdateAnswers {
   async #download(device: SimulatedDevice, order: Order): Promise<boolean> {
     const { counts } = this.#link
     const { behaviour } = device.firmware
-    const { download } = order
-    const { size } = download.image
+    const { size } = order
     const rangeBytes = Math.max(rangeBytesMin, Math.ceil(size / ranges[paceOf(behaviour)]))
-    while (!download.isWhole) {
-      const before = download.at
-      await download.take(() => order.url, Math.min(size, download.at + rangeBytes))
-      counts.updates.bytes += download.at - before
+    while (order.at < size) {
+      const before = order.at
+      await this.#take(order, Math.min(size, before + rangeBytes))
+      counts.updates.bytes += order.at - before
       if (this.#isPassed(device, order)) return false
-      this.#send(device, order, { status: 'DOWNLOADING', progress: Math.floor((download.at * 100) / size) })
-      if (behaviour === 'vanish' && !order.hasVanished && download.at * 2 >= size) {
+      this.#send(device, order, { status: 'DOWNLOADING', progress: Math.floor((order.at * 100) / size) })
+      if (behaviour === 'vanish' && !order.hasVanished && order.at * 2 >= size) {
         order.hasVanished = true
         counts.updates.vanished++
         this.#link.restart(device, this.#between(restartMs.slow), true)
         return false
       }
-      if (!download.isWhole) await this.#pause(restMs[paceOf(behaviour)])
+      if (order.at < size) await this.#pause(restMs[paceOf(behaviour)])
     }
-    if (download.isRight()) return true
+    if (order.hash.copy().digest('hex') === order.sha256) return true
     counts.fault(`${device.identifier}: ${order.firmware} is not the announced image: ${order.url}`)
     throw new ImageUnavailable('the image is not the announced one')
+  }
+
+  /** Downloads up to byte `to`, with as many requests as needed. @throws BadAnswer, ImageUnavailable */
+  async #take(order: Order, to: number): Promise<void> {
+    for (let tries = 1; order.at < to; tries++) {
+      const taken = await rangeOf(order, to)
+      if (taken instanceof Uint8Array) {
+        order.hash.update(taken)
+        order.at += taken.length
+      } else if (tries === triesMax) throw new ImageUnavailable(taken.why)
+      else await this.#pause({ low: taken.afterMs + retryMs.low, high: taken.afterMs + retryMs.high })
+    }
   }
 
   async #install(device: SimulatedDevice, order: Order): Promise<boolean> {
@@ -225,20 +240,16 @@ const paceOf = (behaviour: UpdateBehaviour): 'quick' | 'slow' => (behaviour === 
 const idCharactersMax = 36
 
 /** The order in an offer; undefined for an invalid offer. */
-function orderOf(
-  { id, firmware, hardware, index, url, sha256, size }: Readonly<Record<string, unknown>>,
-  pause: (low: number, high: number) => Promise<void>,
-): Order | undefined {
+function orderOf(offer: Readonly<Record<string, unknown>>): Order | undefined {
+  const { id, firmware, hardware, index, url, sha256, size } = offer
   const isNamed = typeof id === 'string' && id.length <= idCharactersMax && typeof firmware === 'string'
   const isThere = typeof url === 'string' && /^https?:\/\//.test(url)
   const isImage = typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256) && typeof size === 'number' && size > 0
   if (!isNamed || !isThere || !isImage || index !== 0) return undefined
   return {
-    id,
-    firmware,
+    ...{ id, firmware },
     text: JSON.stringify([firmware, hardware, index, sha256, size]),
-    download: new ImageDownload({ sha256, size }, pause),
-    url,
+    ...{ size, sha256, hash: createHash('sha256'), at: 0, url },
     reported: undefined,
     reportedIn: undefined,
     isUnderWay: false,
@@ -246,22 +257,12 @@ function orderOf(
   }
 }
 
-/** After this time the rest of a range is requested again. The server lets downloads wait for less. Contract 6. */
+/** After this time a range is requested again. The server lets downloads wait for less. Contract 6. */
 const rangeMsMax = 40_000
 const retryMs = { low: 200, high: 2_000 }
-/** The most attempts in a row without a new byte. */
+/** The most attempts for a range. */
 const triesMax = 20
 const secondsWaitedMax = 30
-
-interface Image {
-  readonly sha256: string
-  readonly size: number
-}
-
-interface RetryReason {
-  readonly why: string
-  readonly afterMs: number
-}
 
 /** The downloads of all devices of this process. */
 export const simultaneousDownloads = { now: 0, most: 0 }
@@ -271,80 +272,37 @@ class BadAnswer extends Error {}
 
 class ImageUnavailable extends Error {}
 
-/** Downloads an image in ranges, and continues after interruptions and restarts of the device. */
-class ImageDownload {
-  readonly image: Image
-  at = 0
-  readonly #hash = createHash('sha256')
-  readonly #pause: (low: number, high: number) => Promise<void>
+interface RetryReason {
+  readonly why: string
+  readonly afterMs: number
+}
 
-  /** `pause`: waits for a random number of milliseconds in this range. */
-  constructor(image: Image, pause: (low: number, high: number) => Promise<void>) {
-    this.image = image
-    this.#pause = pause
-  }
-
-  get isWhole(): boolean {
-    return this.at === this.image.size
-  }
-
-  /** Whether the whole image has the announced hash. May be called once. */
-  isRight(): boolean {
-    return this.#hash.digest('hex') === this.image.sha256
-  }
-
-  /**
-   * Downloads up to byte `to`, with as many requests as needed. `urlNow`: the current URL. @throws BadAnswer,
-   * ImageUnavailable
-   */
-  async take(urlNow: () => string, to: number): Promise<void> {
-    for (let tries = 1; this.at < to; tries++) {
-      const before = this.at
-      const again = await this.#takeOnce(urlNow(), to)
-      if (this.at > before) tries = 1
-      if (!again) continue
-      if (tries >= triesMax) throw new ImageUnavailable(again.why)
-      await this.#pause(again.afterMs + retryMs.low, again.afterMs + retryMs.high)
+/**
+ * Downloads the next bytes up to `to`, or the rest of the image if the server sends all of it (RFC 9110 §14). Resolves
+ * with a reason if they must be requested again. @throws BadAnswer, ImageUnavailable
+ */
+async function rangeOf({ url, at, size }: Order, to: number): Promise<Uint8Array | RetryReason> {
+  const downloads = simultaneousDownloads
+  downloads.most = Math.max(downloads.most, ++downloads.now)
+  try {
+    const headers = { range: `bytes=${at}-${to - 1}` }
+    const answer = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(rangeMsMax) })
+    const { status } = answer
+    const bytes = new Uint8Array(await answer.arrayBuffer())
+    if (status === 429 || status === 503) {
+      const afterSeconds = Math.min(Number(answer.headers.get('retry-after') ?? 1) || 1, secondsWaitedMax)
+      return { why: `it was answered ${status}`, afterMs: afterSeconds * 1000 }
     }
-  }
-
-  /** Resolves with the reason for another attempt, or with undefined after the last byte. */
-  async #takeOnce(url: string, to: number): Promise<RetryReason | undefined> {
-    const from = this.at
-    const downloads = simultaneousDownloads
-    downloads.most = Math.max(downloads.most, ++downloads.now)
-    try {
-      const headers = { range: `bytes=${from}-${to - 1}` }
-      const answer = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(rangeMsMax) })
-      if (answer.status === 429 || answer.status === 503) {
-        await answer.body?.cancel()
-        const afterSeconds = Math.min(Number(answer.headers.get('retry-after') ?? 1) || 1, secondsWaitedMax)
-        return { why: `it was answered ${answer.status}`, afterMs: afterSeconds * 1000 }
-      }
-      await this.#read(answer, from, to)
-      return undefined
-    } catch (error) {
-      if (error instanceof BadAnswer || error instanceof ImageUnavailable) throw error
-      return { why: String(error), afterMs: 0 }
-    } finally {
-      downloads.now--
-    }
-  }
-
-  /** RFC 9110 §14: 206 with the range, or 200 with the whole image, of which the known part is skipped. */
-  async #read({ status, headers, body }: Response, from: number, to: number): Promise<void> {
-    const { size } = this.image
     const isWhole = status === 200
     if (!isWhole && status !== 206) throw new ImageUnavailable(`it was answered ${status}`)
-    const wanted = isWhole ? String(size) : `bytes ${from}-${to - 1}/${size}`
-    const found = headers.get(isWhole ? 'content-length' : 'content-range')
+    const wanted = isWhole ? String(size) : `bytes ${at}-${to - 1}/${size}`
+    const found = answer.headers.get(isWhole ? 'content-length' : 'content-range')
     if (found !== wanted) throw new BadAnswer(`${status} with ${found} instead of ${wanted}`)
-    let skip = isWhole ? from : 0
-    for await (const bytes of body ?? []) {
-      const fresh = bytes.subarray(skip)
-      skip = Math.max(0, skip - bytes.length)
-      this.at += fresh.length
-      if (this.at <= size) this.#hash.update(fresh)
-    }
+    return bytes.subarray(isWhole ? at : 0)
+  } catch (error) {
+    if (error instanceof BadAnswer || error instanceof ImageUnavailable) throw error
+    return { why: String(error), afterMs: 0 }
+  } finally {
+    downloads.now--
   }
 }

@@ -43,7 +43,8 @@ export interface Case {
 /** A bound for a figure, or for its ratio to the baseline. */
 export interface Target {
   readonly case: string
-  readonly variant: string
+  /** Absent: the upper bound is for every variant. */
+  readonly variant?: string
   readonly figure: string
   readonly isRatio?: boolean
   readonly atLeast?: number
@@ -147,21 +148,15 @@ export async function measure(benchmark: Benchmark, options: MeasureOptions): Pr
   const failures: Failure[] = []
   const repeats: string[] = []
   const measured: RoundsByVariant = new Map()
-  const undisturbed = async (what: string, run: () => Promise<Figures>): Promise<Figures> => {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await run()
-      } catch (error) {
-        if (tries === triesMax || !SlowLoadError.is(error)) throw error
-        repeats.push(what)
-        options.print(`${what} is measured again: ${SlowLoadError.text}`)
-      }
-    }
-  }
-  const attempt = async <Value>(what: string, run: () => Promise<Value>): Promise<Value | undefined> => {
+  const attempt = async <Value>(what: string, run: () => Promise<Value>, tries = 1): Promise<Value | undefined> => {
     try {
       return await run()
     } catch (error) {
+      if (SlowLoadError.is(error) && tries < triesMax) {
+        repeats.push(what)
+        options.print(`${what} is measured again: ${SlowLoadError.text}`)
+        return attempt(what, run, tries + 1)
+      }
       const failure = { what, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }
       failures.push(failure)
       options.print(`${what} failed: ${failure.error}`)
@@ -180,7 +175,7 @@ export async function measure(benchmark: Benchmark, options: MeasureOptions): Pr
           const key = keyOf(name, variant.name)
           const round = roundOf(number, options.isQuick, measured)
           const what = `round ${number + 1}  ${key}`
-          const figures = await attempt(what, () => undisturbed(what, () => variant.measure(round)))
+          const figures = await attempt(what, () => variant.measure(round))
           measured.set(key, [...(measured.get(key) ?? []), figures ?? null])
           if (figures) options.print(`round ${number + 1}  ${key}  ${lineOf(figures, benchmark)}`)
         }
@@ -259,7 +254,7 @@ function keyOf(caseName: string, variant: string): string {
 
 export interface Verdict {
   readonly target: Target
-  /** Undefined if nothing was measured; the target then counts as missed. */
+  /** The highest of the variants; undefined if nothing was measured. A target with a missing figure is missed. */
   readonly reached: Spread | undefined
   readonly isHeld: boolean
 }
@@ -274,13 +269,14 @@ export function judge(
   hasFailed = false,
 ): readonly Verdict[] {
   return targets.map((target) => {
-    const { figure } = target
+    const { figure, atLeast = -Infinity, atMost = Infinity } = target
     const { variants = [] } = results.find(({ name }) => name === target.case) ?? {}
-    const variant = variants.find(({ name }) => name === target.variant)
-    const reached = (target.isRatio ? variant?.ratios : variant?.figures)?.[figure]
-    if (!reached && !(variant && hasFailed)) throw new Error(`${target.case} / ${target.variant} has no ${figure}`)
-    const { atLeast = -Infinity, atMost = Infinity } = target
-    const isHeld = reached !== undefined && reached.median >= atLeast && reached.median <= atMost
-    return { target, reached, isHeld }
+    const meant = variants.filter(({ name }) => name === (target.variant ?? name))
+    const measured = meant.flatMap(({ ratios, figures }) => (target.isRatio ? ratios : figures)[figure] ?? [])
+    const isWhole = meant.length > 0 && measured.length === meant.length
+    if (!isWhole && !(meant.length > 0 && hasFailed))
+      throw new Error(`${target.case} / ${target.variant} has no ${figure}`)
+    const [reached] = measured.sort((one, other) => other.median - one.median)
+    return { target, reached, isHeld: isWhole && !!reached && reached.median >= atLeast && reached.median <= atMost }
   })
 }

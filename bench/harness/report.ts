@@ -56,7 +56,7 @@ export function markdownOf(report: Report, { figures, appendix }: Pick<Benchmark
     lines.push('', '## Targets', '', '| | wanted | reached | |', '|---|---:|---:|---|')
     for (const { target, reached, isHeld } of verdicts) {
       const { figure } = target
-      const what = `${target.case}: ${target.variant}, ${figures[figure]?.title}${target.isRatio ? ' (ratio)' : ''}`
+      const what = `${target.case}: ${target.variant ?? 'every variant'}, ${figures[figure]?.title}${target.isRatio ? ' (ratio)' : ''}`
       const wanted = [
         ...(target.atLeast === undefined ? [] : [`≥ ${target.atLeast}`]),
         ...(target.atMost === undefined ? [] : [`≤ ${target.atMost}`]),

@@ -18,7 +18,6 @@ export const standardLoad = {
 
 export interface RunningLoad {
   run(phase: PhaseSpec): Promise<PhaseResult>
-  silent(): Promise<number>
 }
 
 export function timesOf({ isQuick }: Round, warmupMs: number, measuredMs: number): PhaseSpec {
@@ -34,7 +33,7 @@ export function underLoad<Measured>(
   return started(start, (server) => withLoad(server, shape, (load) => measure(load, server)))
 }
 
-export async function started<Server extends RunningServer, Measured>(
+export async function started<Server extends Pick<RunningServer, 'stop'>, Measured>(
   start: () => Promise<Server>,
   use: (server: Server) => Promise<Measured>,
 ): Promise<Measured> {
@@ -47,23 +46,18 @@ export async function started<Server extends RunningServer, Measured>(
 }
 
 export function withLoad<Measured>(
-  server: RunningServer,
+  server: ServerTarget,
   shape: LoadShape,
   use: (load: RunningLoad) => Promise<Measured>,
 ): Promise<Measured> {
   return withRemote('load/generator', async (load) => {
     await load.ask('open', { ...shape, ...server })
-    return await use({ run: (phase) => load.ask('run', phase), silent: () => load.ask('silent') })
+    return await use({ run: (phase) => load.ask('run', phase) })
   })
 }
 
-export async function withRemote<Measured>(program: string, use: (remote: Remote) => Promise<Measured>) {
-  const remote = new Remote(program)
-  try {
-    return await use(remote)
-  } finally {
-    await remote.stop()
-  }
+export function withRemote<Measured>(program: string, use: (remote: Remote) => Promise<Measured>): Promise<Measured> {
+  return started(async () => new Remote(program), use)
 }
 
 /**
@@ -89,11 +83,11 @@ export async function runPairs<Work>(
 
 /** Runs the load until every device has reported. Each attempt lasts for `phase`. */
 export async function runUntilReported(load: RunningLoad, phase: PhaseSpec): Promise<void> {
-  for (let tries = 0; tries < reportTriesMax; tries++) {
-    await load.run(phase)
-    if ((await load.silent()) === 0) return
+  for (let tries = 1; ; tries++) {
+    const { silent } = await load.run(phase)
+    if (silent === 0) return
+    if (tries === reportTriesMax) throw new Error(`${silent} devices have not reported`)
   }
-  throw new Error(`${await load.silent()} devices have not reported`)
 }
 
 const reportTriesMax = 10

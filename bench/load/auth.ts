@@ -1,29 +1,17 @@
-import { readToken } from '#bench/harness/identity'
-import { serveFunctions } from '#bench/harness/remote'
+import { type Credentials, readToken } from '#bench/harness/identity'
 import type { ServerTarget } from '#bench/harness/servers'
-import { createUsers, currentNonce, type DpopKey, signIn } from '#bench/load/login-requests'
+import { createUsers, currentNonce, signIn } from '#bench/load/login-requests'
 import { RawSocket } from '#bench/load/raw-socket'
 import { type CpuUse, startCpuClock } from '#bench/process-usage'
 
-/**
- * Requests of signed-in users over 64 connections. Each connection sends its next request after the previous answer.
- */
-
-export interface AuthSpec extends ServerTarget {
+export interface AuthSpec {
   readonly scheme: 'DPoP' | 'Bearer'
   /** The sessions are used in rotation; with the DPoP scheme each has its own key. */
   readonly sessionCount: number
-}
-
-export interface AuthPhase {
   /** The number of requests before the measurement. */
   readonly warmup: number
   /** The number of requests during the measurement. */
   readonly measured: number
-}
-
-export interface AuthResult extends CpuUse {
-  readonly requests: number
 }
 
 const path = '/api/v1/iam/me'
@@ -37,59 +25,40 @@ const signInsAtOnce = 16
 /** The usual length of a token, for a server that does not read it. */
 const tokenCharacters = 700
 
-interface Session {
-  readonly token: string
-  readonly key?: DpopKey
+/** Requests of signed-in users over 64 connections. Each connection sends its next request after the previous answer. */
+export async function requestsOfUsers(server: ServerTarget, spec: AuthSpec): Promise<CpuUse> {
+  const requests = await requestsOf(server, spec)
+  let [next, done] = [0, 0]
+  let readClock: () => CpuUse
+  let sockets: readonly RawSocket[] = []
+  const answered = new Promise<CpuUse>((resolve, reject) => {
+    const sendNext = (socket: RawSocket) => {
+      const request = requests[next++]
+      if (request) socket.write(request)
+    }
+    const onAnswer = (socket: RawSocket) => {
+      done++
+      if (done === spec.warmup) readClock = startCpuClock(server.processId)
+      if (done === requests.length) resolve(readClock())
+      else sendNext(socket)
+    }
+    const open = () => openConnection(server.port, onAnswer, reject)
+    Promise.all(Array.from({ length: connections }, open)).then((opened) => {
+      sockets = opened
+      opened.forEach(sendNext)
+    }, reject)
+  })
+  return answered.finally(() => {
+    for (const socket of sockets) socket.close()
+  })
 }
 
-let spec: AuthSpec
-let nonce: string
-let sessions: readonly Session[]
-let sockets: readonly RawSocket[]
-let onAnswer: (socket: RawSocket) => void = () => {}
-let failed: (error: Error) => void = () => {}
-
-serveFunctions({
-  async open(wanted: AuthSpec) {
-    spec = wanted
-    const { port, authorizations } = spec
-    if (authorizations === undefined) sessions = [{ token: 'x'.repeat(tokenCharacters) }]
-    else {
-      nonce = await currentNonce(port)
-      sessions = await openSessions(authorizations.person)
-    }
-    sockets = await Promise.all(Array.from({ length: connections }, openConnection))
-  },
-
-  /** Proofs are made before the measurement, and are valid for a minute: a run must not take longer. */
-  run({ warmup, measured }: AuthPhase): Promise<AuthResult> {
-    const requests = requestsOf(warmup + measured)
-    let next = 0
-    let done = 0
-    let readClock: () => CpuUse
-    return new Promise((resolve, reject) => {
-      failed = reject
-      const sendNext = (socket: RawSocket) => {
-        const request = requests[next++]
-        // A connection that waited too long may be closed.
-        if (socket.isDestroyed) reject(closedError())
-        else if (request) socket.write(request)
-      }
-      onAnswer = (socket) => {
-        done++
-        if (done === warmup) readClock = startCpuClock(spec.processId)
-        if (done === requests.length) resolve({ ...readClock(), requests: measured })
-        else sendNext(socket)
-      }
-      for (const socket of sockets) sendNext(socket)
-    })
-  },
-})
-
-const closedError = () => new Error('the server closed a connection')
-
-/** A kept-alive connection that sends each request after the previous answer. Cheaper than an HTTP client. */
-async function openConnection(): Promise<RawSocket> {
+/** A kept-alive connection that receives one answer at a time. Cheaper than an HTTP client. */
+async function openConnection(
+  port: number,
+  onAnswer: (socket: RawSocket) => void,
+  failed: (error: Error) => void,
+): Promise<RawSocket> {
   let answer = ''
   const received = (bytes: Buffer) => {
     // Latin-1 has one character per byte, so that lengths count bytes.
@@ -101,44 +70,48 @@ async function openConnection(): Promise<RawSocket> {
       onAnswer(socket)
     } else failed(new Error(`a request was answered ${answer.slice(0, 500)}`))
   }
-  const socket = await RawSocket.connect({ port: spec.port, received, closed: () => failed(closedError()) }, [])
+  const closed = () => failed(new Error('the server closed a connection'))
+  const socket = await RawSocket.connect({ port, received, closed }, [])
   return socket
 }
 
-async function openSessions(person: string): Promise<readonly Session[]> {
-  const { port, scheme, sessionCount } = spec
-  const users = await createUsers(port, person, Math.ceil(sessionCount / sessionsPerUserMax), 'admin')
-  const opened: Session[] = []
-  let next = 0
-  const signInMore = async () => {
-    while (next < sessionCount) {
-      const user = users[next++ % users.length]
-      if (!user) return
-      opened.push(scheme === 'DPoP' ? await signIn(user, { port, nonce }) : { token: await readToken(port, user) })
-    }
+/**
+ * Requests of the sessions in rotation. Proofs are made before the measurement, and are valid for a minute: a run must
+ * not take longer.
+ */
+async function requestsOf({ port, authorizations }: ServerTarget, spec: AuthSpec): Promise<readonly Buffer[]> {
+  const { scheme, sessionCount, warmup, measured } = spec
+  /** Each makes the next request of a session. */
+  const sessions: (() => Buffer)[] = []
+  const addBearer = (token: string) => {
+    const request = requestOf(port, [`Authorization: Bearer ${token}`])
+    sessions.push(() => request)
   }
-  await Promise.all(Array.from({ length: signInsAtOnce }, signInMore))
-  return opened
+  if (!authorizations) addBearer('x'.repeat(tokenCharacters))
+  else {
+    const nonce = await currentNonce(port)
+    const users = await createUsers(port, authorizations.person, Math.ceil(sessionCount / sessionsPerUserMax), 'admin')
+    let next = 0
+    const signInMore = async () => {
+      while (next < sessionCount) {
+        const user = users[next++ % users.length] as Credentials
+        if (scheme === 'Bearer') addBearer(await readToken(port, user))
+        else {
+          const { key, token } = await signIn(user, { port, nonce })
+          const proof = { method: 'GET', url: `http://127.0.0.1:${port}${path}`, nonce, token }
+          sessions.push(() => requestOf(port, [`Authorization: DPoP ${token}`, `DPoP: ${key.proof(proof)}`]))
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: signInsAtOnce }, signInMore))
+  }
+  return Array.from({ length: warmup + measured }, (_, place) => sessions[place % sessions.length]?.() as Buffer)
 }
 
-/** Requests of the sessions in rotation. With the Bearer scheme all requests of a session are identical. */
-function requestsOf(count: number): readonly Buffer[] {
-  const bearerRequests = spec.scheme === 'Bearer' ? sessions.map(requestOf) : undefined
-  return Array.from({ length: count }, (_, place) => {
-    const index = place % sessions.length
-    return bearerRequests?.[index] ?? requestOf(sessions[index] as Session)
-  })
-}
-
-function requestOf({ token, key }: Session): Buffer {
-  const host = `127.0.0.1:${spec.port}`
+function requestOf(port: number, authorization: readonly string[]): Buffer {
   const lines = [
-    `GET ${path} HTTP/1.1`,
-    `Host: ${host}`,
-    'Accept: application/json',
-    'User-Agent: bench',
-    `Authorization: ${spec.scheme} ${token}`,
-    ...(key ? [`DPoP: ${key.proof({ method: 'GET', url: `http://${host}${path}`, nonce, token })}`] : []),
+    ...[`GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, 'Accept: application/json', 'User-Agent: bench'],
+    ...authorization,
   ]
-  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`)
+  return Buffer.from(`${lines.join('\r\n')}${headEnd}`)
 }

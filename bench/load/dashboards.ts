@@ -1,7 +1,7 @@
 import { SlowLoadError } from '#bench/harness/benchmark'
 import type { Authorizations } from '#bench/harness/identity'
 import { payloadAt } from '#bench/load/frames'
-import { type DeliveryHandler, MessageCounter, MessageReader } from '#bench/load/messages'
+import { type DeliveryHandler, messageCounter, messageReader } from '#bench/load/messages'
 import { protocols } from '#bench/load/peer-protocols'
 import type { Protocol } from '#bench/load/protocol'
 import { RawSocket } from '#bench/load/raw-socket'
@@ -11,12 +11,11 @@ import { sleep } from '#bench/time'
 /** The first fields of an event have a fixed order (contract 4), so the offset has a fixed position. */
 const updated = '{"type":"OBJECT_UPDATED","timestamp":'
 const offsetAt = `${updated}1700000000000,"offset":`.length
-const comma = 0x2c
 const colon = 0x3a
 const offsetName = '"offset":'
 /** The offset of every event is within this many bytes. */
 const headBytes = 100
-const zero = 0x30
+const naturalDigitsMax = 16
 const opensAtOnce = 64
 /** Smaller than for links, because thousands of sockets are read in turn, with a few events each. */
 const readBytes = 64 * 1024
@@ -107,11 +106,11 @@ export class LoadDashboards {
       if (answer) this.#sockets[place]?.write(answer)
     }
     const isWitness = place % Math.ceil(count / witnesses) === 0
-    const reader = isWitness ? new MessageReader(lengthOf, this.#witness(), other) : new MessageCounter(lengthOf, other)
+    const read = isWitness ? messageReader(lengthOf, this.#witness(), other) : messageCounter(lengthOf, other)
     const steps = this.#protocol.subscribe({ port, number: firstNumber + place, authorizations })
     const received = (bytes: Buffer) => {
       this.bytes += bytes.length
-      this.#counts[place] = (this.#counts[place] as number) + reader.push(bytes)
+      this.#counts[place] = (this.#counts[place] as number) + read(bytes)
       moved?.()
     }
     const closed = () => {
@@ -159,12 +158,9 @@ export class LoadDashboards {
   }
 }
 
-/** The number whose digits begin at `at` and end before the next comma. */
-function naturalAt(bytes: Buffer, at: number): number {
-  let number = 0
-  for (let place = at; bytes[place] !== comma; place++) number = number * 10 + (bytes[place] as number) - zero
-  return number
-}
+/** The number whose digits begin at `at`. */
+const naturalAt = (bytes: Buffer, at: number) =>
+  Number.parseInt(bytes.toString('latin1', at, at + naturalDigitsMax), 10)
 
 /** The number after the last colon: events of a load end in `"value":1.5}]}`. */
 export function lastValue(bytes: Buffer, end: number): number {

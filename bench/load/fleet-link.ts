@@ -1,18 +1,20 @@
 import { Packr, Unpackr } from 'msgpackr'
 import { clientFrame } from '#bench/load/frames'
+import { messageCounter } from '#bench/load/messages'
+import { PeerTemplate, payloadOf } from '#bench/load/peer-template'
+import type { Protocol } from '#bench/load/protocol'
 import { RawSocket } from '#bench/load/raw-socket'
-import { firstPropId, type UpdateTemplate } from '#bench/load/update-template'
+import { type FrameTemplate, firstPropId, serviceIdentifier } from '#bench/load/update-template'
 
 const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 
 const hellosUnansweredMax = 64
+const answerMsMax = 20_000
 /** The random delay before a reconnect grows from this. */
 const backoffMsMin = 50
 /** First byte of a short ACK, `["A", flakeAddress, seq]`: an array of three. All other messages of the server are maps. */
 const arrayOfThree = 0x93
-
-export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
 
 /** A message of the server other than ACK. */
 type LinkMessage = Readonly<Record<string, unknown>> & { readonly type: string; readonly flakeAddress: number }
@@ -51,7 +53,14 @@ export interface FleetLinkOptions {
   /** The link reconnects after a disconnect, and continues after the last stored frame. */
   readonly reconnecting?: Reconnecting | undefined
   /** Absent for a link whose devices report no values. */
-  readonly template?: UpdateTemplate
+  readonly template?: FrameTemplate | undefined
+  /**
+   * The protocol of a system that forwards texts. For each change the link sends the text that this server would
+   * publish, to a topic of the device if the system has topics.
+   */
+  readonly protocol?: Protocol | undefined
+  /** With a protocol, called with how many messages were acknowledged, or sent if the system acknowledges nothing. */
+  readonly counted?: (messages: number) => void
   /**
    * Called for each acknowledged frame. `number`: the number in the frame; undefined if a later frame of the device was
    * already sent.
@@ -65,6 +74,7 @@ let scratch = Buffer.alloc(64 * 1024)
 
 /** A gateway: sends HELLO for its devices, then frames in batches, and counts their acknowledgements. */
 export class FleetLink {
+  /** Stays 0 for a system that acknowledges nothing. */
   unacknowledged = 0
   /** For each device, the sequence of the last sent frame, and of the last acknowledged frame. */
   readonly sent: Uint32Array
@@ -74,6 +84,7 @@ export class FleetLink {
   /** The last frame on this connection; below `sent` while frames are sent again. */
   readonly #last: Uint32Array
   readonly #numbers: Float64Array
+  #template: FrameTemplate | undefined
   #placeOf = new Map<number, number>()
   #socket: RawSocket | undefined
   #welcomed = 0
@@ -88,6 +99,7 @@ export class FleetLink {
 
   constructor(options: FleetLinkOptions) {
     this.#options = options
+    this.#template = options.template
     this.#addresses = new Uint32Array(options.count)
     this.sent = new Uint32Array(options.count)
     this.acknowledged = new Uint32Array(options.count)
@@ -101,9 +113,8 @@ export class FleetLink {
 
   /** Whether everything that was sent is acknowledged. */
   get isSettled(): boolean {
-    return (
-      this.isReady && this.unacknowledged === 0 && this.sent.every((sent, place) => sent === this.acknowledged[place])
-    )
+    const isAcknowledged = (sent: number, place: number) => sent === this.acknowledged[place]
+    return this.isReady && this.unacknowledged === 0 && (!!this.#options.protocol || this.sent.every(isAcknowledged))
   }
 
   /** Resolves when each device is welcome. */
@@ -112,7 +123,8 @@ export class FleetLink {
       this.#isWelcome = resolve
       this.#isRefused = reject
     })
-    await Promise.all([this.#connect(), welcome])
+    const { protocol } = this.#options
+    await Promise.all([protocol ? this.#connectTo(protocol) : this.#connect(), welcome])
   }
 
   close(): void {
@@ -129,7 +141,8 @@ export class FleetLink {
 
   /** Sends at most `count` due frames of its devices in rotation. */
   send(count: number, numberOf: NumberOf): void {
-    const { template, count: devices, first, step, reconnecting } = this.#options
+    const { count: devices, first, step, reconnecting, protocol } = this.#options
+    const template = this.#template
     if (!template) throw new Error('the devices of this link do not report')
     if (!this.isReady) return
     let written = 0
@@ -153,13 +166,45 @@ export class FleetLink {
       template.write(scratch, at, this.#addresses[place] as number, sequence, number)
     }
     if (written === 0) return
-    this.unacknowledged += written
+    if (protocol && !protocol.acknowledges) this.#options.counted?.(written)
+    else this.unacknowledged += written
     this.#socket?.write(Buffer.from(scratch.subarray(0, written * template.bytes)))
   }
 
-  /** The next frame is of the first device. */
+  /** The next frame is of the first device. Without acknowledgements of each frame, numbering begins at 1 again. */
   resetRotation(): void {
     this.#turn = 0
+    if (!this.#options.protocol) return
+    this.sent.fill(0)
+    this.#last.fill(0)
+  }
+
+  async #connectTo(protocol: Protocol): Promise<void> {
+    const { port, prefix, first, step, count, counted, onRead } = this.#options
+    const countIn = messageCounter(protocol.lengthOf, () => {})
+    const received = (bytes: Buffer) => {
+      if (!protocol.acknowledges) return
+      try {
+        const acknowledged = countIn(bytes)
+        this.unacknowledged -= acknowledged
+        counted?.(acknowledged)
+        onRead?.()
+      } catch (error) {
+        this.#fail((error as Error).message)
+      }
+    }
+    const devices = Array.from({ length: count }, (_, place) => identifierOf(prefix, first + place * step))
+    const steps = protocol.introduce({ port, number: first, devices })
+    const closed = () => this.#closed(true, 'by the system')
+    this.#socket = await RawSocket.connect({ port, received, closed, answerMsMax }, steps)
+    this.#template = new PeerTemplate(
+      devices.map((device, place) =>
+        protocol.publish(device, payloadOf(first + place * step, device), { link: first, place }),
+      ),
+    )
+    for (let place = 0; place < count; place++) this.#addresses[place] = place
+    this.#welcomed = count
+    this.#isWelcome()
   }
 
   async #connect(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Authorizations } from '#bench/harness/identity'
 import { LatencyHistogram } from '#bench/histogram'
 import { FleetLink, type NumberOf, type Reconnecting, reportingHello } from '#bench/load/fleet-link'
-import { firstPeerNumber, PeerLink } from '#bench/load/peer-link'
+import { firstPeerNumber } from '#bench/load/peer-template'
 import type { Protocol } from '#bench/load/protocol'
 import { UpdateTemplate } from '#bench/load/update-template'
 import { sleep } from '#bench/time'
@@ -52,7 +52,7 @@ export class LoadFleet {
   /** The number in the last acknowledged frame of each device, as far as it is known; -1 before the first. */
   readonly numbers: Float64Array
   readonly failures: Error[] = []
-  readonly #links: readonly (FleetLink | PeerLink)[]
+  readonly #links: readonly FleetLink[]
   #turn = 0
   #isFilling = false
   /** Set while the load has a steady rate: frame n is due n intervals after the start. */
@@ -76,21 +76,15 @@ export class LoadFleet {
     const failed = (error: Error) => this.failures.push(error)
     this.#links = Array.from({ length: links }, (_, first) => {
       const count = Math.floor((devices - first + links - 1) / links)
-      const place = { port, prefix, first, step: links, count, failed }
-      if (protocol) {
-        const acknowledged = (messages: number) => {
-          this.acknowledged += messages
-        }
-        const peer: PeerLink = new PeerLink({ ...place, protocol, acknowledged, onRead: () => this.#fill(peer) })
-        return peer
-      }
       const link: FleetLink = new FleetLink({
-        ...place,
+        ...{ port, prefix, first, step: links, count, failed, protocol, hello },
         authorization: authorizations?.link,
         localAddress: options.localAddressOf?.(first),
         reconnecting: options.reconnecting,
         template,
-        hello,
+        counted: (messages) => {
+          this.acknowledged += messages
+        },
         acknowledged: (device, sequence, number) => this.#acknowledgedOne(device, sequence, number),
         onRead: () => this.#fill(link),
       })
@@ -105,32 +99,30 @@ export class LoadFleet {
 
   close(): void {
     clearInterval(this.#timer)
-    for (const link of this.#own) link.close()
+    for (const link of this.#links) link.close()
   }
 
   check(): void {
     if (this.failures[0]) throw this.failures[0]
   }
 
-  get #own(): readonly FleetLink[] {
-    return this.#links.filter((link) => link instanceof FleetLink)
-  }
-
   /** How many links are connected with all their devices. */
   get ready(): number {
-    return this.#own.filter(({ isReady }) => isReady).length
+    return this.#links.filter(({ isReady }) => isReady).length
   }
 
   cutAll(): void {
-    for (const link of this.#own) link.cut()
+    for (const link of this.#links) link.cut()
   }
 
   /** The last sequence of each device that was sent, and that was acknowledged. */
   sequences(): { readonly sent: readonly number[]; readonly acknowledged: readonly number[] } {
     const { devices, links } = this.options
-    const own = this.#own
     const of = (which: 'sent' | 'acknowledged') =>
-      Array.from({ length: devices }, (_, device) => own[device % links]?.[which][Math.floor(device / links)] ?? 0)
+      Array.from(
+        { length: devices },
+        (_, device) => this.#links[device % links]?.[which][Math.floor(device / links)] ?? 0,
+      )
     return { sent: of('sent'), acknowledged: of('acknowledged') }
   }
 
@@ -152,7 +144,7 @@ export class LoadFleet {
   giveUp(): number {
     this.pause()
     const heldBack =
-      this.#limit - this.#own.reduce((sum, link) => sum + link.sent.reduce((all, each) => all + each, 0), 0)
+      this.#limit - this.#links.reduce((sum, link) => sum + link.sent.reduce((all, each) => all + each, 0), 0)
     this.#limit = 0
     return heldBack
   }
@@ -193,7 +185,7 @@ export class LoadFleet {
     return pace.firstNumber + Math.floor((performance.now() - pace.startedAt) / pace.intervalMs) + 1
   }
 
-  #sendDue(link: FleetLink | PeerLink): void {
+  #sendDue(link: FleetLink): void {
     link.send((this.options.paceWindow ?? paceWindowDefault) - link.unacknowledged, this.#numberOf)
   }
 
@@ -227,7 +219,7 @@ export class LoadFleet {
     }
   }
 
-  #fill(link: FleetLink | PeerLink): void {
+  #fill(link: FleetLink): void {
     if (this.#isFilling) link.send(this.options.window - link.unacknowledged, this.#numberOf)
   }
 

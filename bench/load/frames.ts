@@ -1,4 +1,4 @@
-import { type LengthOf, MessageReader } from '#bench/load/messages'
+import { type LengthOf, type MessageReader, messageReader } from '#bench/load/messages'
 
 /**
  * Minimal WebSocket frames (RFC 6455 §5.2): a load generator must cost less than the server that it measures. Client
@@ -58,5 +58,5 @@ export function frameReader(onFrame: FrameHandler): MessageReader {
     onFrame(bytes, payloadAt(bytes, at), end, opcodeAt(bytes, at))
     return true
   }
-  return new MessageReader(frameLengthOf, take, take)
+  return messageReader(frameLengthOf, take, take)
 }

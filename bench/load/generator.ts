@@ -4,7 +4,7 @@ import type { ServerTarget } from '#bench/harness/servers'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 import { LoadDashboards } from '#bench/load/dashboards'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
-import { Lead, type LeadLimits } from '#bench/load/lead'
+import { type LeadLimits, leadOf } from '#bench/load/lead'
 import { type ProtocolName, protocols } from '#bench/load/peer-protocols'
 import { type CpuUse, startCpuClock } from '#bench/process-usage'
 import { sleep } from '#bench/time'
@@ -43,6 +43,8 @@ export interface PhaseResult extends CpuUse {
   /** From the due time of a frame to its acknowledgement and to its event at a witness. */
   readonly acknowledgement: LatencySummary
   readonly delivery: LatencySummary
+  /** The number of devices that have not reported in any phase. */
+  readonly silent: number
 }
 
 const drainMsDefault = 60_000
@@ -50,12 +52,10 @@ const drainMsDefault = 60_000
 let spec: LoadSpec
 let fleet: LoadFleet
 let dashboards: LoadDashboards
-let lead: Lead | undefined
+let lead: ReturnType<typeof leadOf> | undefined
 const delivery = new LatencyHistogram()
 
 serveFunctions({
-  silent: (): number => fleet.numbers.reduce((count, number) => count + (number < 0 ? 1 : 0), 0),
-
   async open(asked: LoadSpec) {
     spec = asked
     const { port, authorizations, lead: limits, hasOtherEvents, witnesses } = spec
@@ -76,8 +76,11 @@ serveFunctions({
       moved: () => lead?.moved(),
     })
     if (limits) {
-      const grant = sendTogether(limits.togetherMax ?? Infinity)
-      lead = new Lead({ ...limits, grant, receivedByAll: () => dashboards.receivedByAll })
+      const { togetherMax = Infinity } = limits
+      const grant = (changes: number) => {
+        for (let rest = changes; rest > 0; rest -= togetherMax) fleet.sendTogether(Math.min(rest, togetherMax))
+      }
+      lead = leadOf({ ...limits, grant, receivedByAll: () => dashboards.receivedByAll })
     }
     await dashboards.open()
   },
@@ -116,6 +119,7 @@ serveFunctions({
       dashboardBytes: dashboards.bytes - warm.bytes,
       acknowledgement: fleet.latency.summary(),
       delivery: delivery.summary(),
+      silent: fleet.numbers.reduce((count, number) => count + (number < 0 ? 1 : 0), 0),
     }
   },
 })
@@ -123,10 +127,4 @@ serveFunctions({
 function counted() {
   const { deliveries, bytes } = dashboards
   return { frames: fleet.acknowledged, deliveries, bytes }
-}
-
-function sendTogether(togetherMax: number): (changes: number) => void {
-  return (changes) => {
-    for (let rest = changes; rest > 0; rest -= togetherMax) fleet.sendTogether(Math.min(rest, togetherMax))
-  }
 }

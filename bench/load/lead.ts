@@ -36,47 +36,38 @@ const never = new Int32Array(new SharedArrayBuffer(4))
  * Keeps a server at most a fixed number of events ahead of its slowest dashboard. So the load has the rate of that
  * dashboard, and no dashboard falls so far behind that the server drops events for it.
  */
-export class Lead {
-  granted = 0
-  readonly #options: LeadOptions
-  #isOn = false
-  #isCheckDue = false
+export function leadOf({ eventsMax, napMs, grant, receivedByAll }: LeadOptions) {
+  let granted = 0
+  let isOn = false
+  let isCheckDue = false
 
-  constructor(options: LeadOptions) {
-    this.#options = options
-  }
-
-  begin(): void {
-    this.granted = 0
-    this.#isOn = true
-    this.moved()
-  }
-
-  stop(): void {
-    this.#isOn = false
-  }
-
-  /**
-   * Must be called when dashboards have received events. Checks the slowest one once per iteration of the event loop,
-   * after all dashboards have read.
-   */
-  moved(): void {
-    if (this.#isCheckDue || !this.#isOn) return
-    this.#isCheckDue = true
+  /** Checks the slowest dashboard once per iteration of the event loop, after all dashboards have read. */
+  function moved(): void {
+    if (isCheckDue || !isOn) return
+    isCheckDue = true
     setImmediate(() => {
-      this.#isCheckDue = false
-      if (!this.#isOn) return
-      this.#check()
-      if (this.#options.napMs > 0) Atomics.wait(never, 0, 0, this.#options.napMs)
+      isCheckDue = false
+      if (!isOn) return
+      const room = eventsMax - (granted - receivedByAll())
+      const events = room - (room % pieceEvents)
+      if (events > 0) {
+        granted += events
+        grant(events)
+      }
+      if (napMs > 0) Atomics.wait(never, 0, 0, napMs)
     })
   }
 
-  #check(): void {
-    const { eventsMax, receivedByAll, grant } = this.#options
-    const room = eventsMax - (this.granted - receivedByAll())
-    const events = room - (room % pieceEvents)
-    if (events <= 0) return
-    this.granted += events
-    grant(events)
+  return {
+    begin() {
+      granted = 0
+      isOn = true
+      moved()
+    },
+    stop() {
+      isOn = false
+    },
+    /** Must be called when dashboards have received events. */
+    moved,
   }
 }

@@ -1,9 +1,9 @@
-import { reportingHello, serviceIdentifier } from '#bench/load/fleet-link'
+import { reportingHello } from '#bench/load/fleet-link'
 import { clientFrame, frameLengthOf, opcodeAt, opcodes, payloadAt } from '#bench/load/frames'
-import { firstSequence, sampleDigits } from '#bench/load/peer-link'
+import { firstSequence, sampleDigits } from '#bench/load/peer-template'
 import { exactly, matching, type Place, type Protocol } from '#bench/load/protocol'
 import { type Step, upgradeStep } from '#bench/load/raw-socket'
-import { firstPropId } from '#bench/load/update-template'
+import { firstPropId, serviceIdentifier } from '#bench/load/update-template'
 
 const newline = 0x0a
 const space = 0x20

@@ -59,13 +59,13 @@ export class RawSocket {
   static async open({ onMessage, onRead, closed, ...options }: WebSocketOptions): Promise<RawSocket> {
     let socket: RawSocket | undefined
     let how = 'cut without a close frame'
-    const reader = frameReader((bytes, start, end, opcode) => {
+    const read = frameReader((bytes, start, end, opcode) => {
       if (opcode === opcodes.ping) socket?.write(clientFrame(bytes.subarray(start, end), opcodes.pong))
       else if (opcode === opcodes.close) how = `close ${end - start >= 2 ? bytes.readUInt16BE(start) : 1005}`
       else onMessage(bytes, start, end, opcode)
     })
     const received = (bytes: Buffer) => {
-      reader.push(bytes)
+      read(bytes)
       onRead?.()
     }
     socket = await RawSocket.connect({ ...options, received, closed: () => closed(how) }, [upgradeStep(options)])
@@ -123,10 +123,6 @@ export class RawSocket {
         closed?.()
       })
     })
-  }
-
-  get isDestroyed(): boolean {
-    return this.#socket.destroyed
   }
 
   /** The bytes must not change after the call. */

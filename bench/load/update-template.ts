@@ -1,5 +1,6 @@
 import { clientFrame } from '#bench/load/frames'
 
+export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
 /** The id of the first property of the devices of a load; the ids of the other properties follow it. */
 export const firstPropId = 0x2000
 /** Values have two decimals, like measured values. */
@@ -9,11 +10,18 @@ const uint32Tag = 0xce
 const uint16Tag = 0xcd
 const float64Tag = 0xcb
 
+/** Writes frames of equal length. */
+export interface FrameTemplate {
+  readonly bytes: number
+  /** Writes a frame at `at`; its last value is `number`, which `numberOf` reads. */
+  write(into: Buffer, at: number, address: number, sequence: number, number: number): void
+}
+
 /**
  * One UPDATE in short form as msgpack, `["U", flakeAddress, seq, 0, [propId, value, …]]`. It is encoded once, and then
  * only its numbers are replaced. Contract 7.
  */
-export class UpdateTemplate {
+export class UpdateTemplate implements FrameTemplate {
   readonly bytes: number
   readonly #frame: Buffer
   readonly #addressAt: number
@@ -39,7 +47,6 @@ export class UpdateTemplate {
     this.#firstValueAt = payloadAt + firstItemAt + 4
   }
 
-  /** Writes a frame at `at`; its last value is `number`, which `numberOf` reads. */
   write(into: Buffer, at: number, flakeAddress: number, sequence: number, number: number): void {
     into.set(this.#frame, at)
     into.writeUInt32BE(flakeAddress, at + this.#addressAt)

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -9,7 +10,7 @@ import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { ProtocolName } from '#bench/load/peer-protocols'
 import { projectRoot } from '#bench/project-root'
 import { freePort } from '#bench/server-process'
-import { sleep } from '#bench/time'
+import { isFulfilled, sleep } from '#bench/time'
 
 /** A server of the system in the foreground, with only the settings given here. */
 interface InstalledServer {
@@ -78,12 +79,9 @@ export function installedServer({ command, line, settings }: InstalledServer): S
 async function portOpened(port: number, child: ChildProcess): Promise<void> {
   const end = performance.now() + startMsMax
   while (performance.now() < end && child.exitCode === null && child.pid !== undefined) {
-    const isOpen = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1')
-      socket.once('connect', () => resolve(true))
-      socket.once('error', () => resolve(false))
-      socket.once('connect', () => socket.destroy())
-    })
+    const socket = connect(port, '127.0.0.1')
+    const isOpen = await isFulfilled(once(socket, 'connect'))
+    socket.destroy()
     if (isOpen) return
     await sleep(20)
   }

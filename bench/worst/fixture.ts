@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import WebSocket from 'ws'
 import { type Authorizations, askApi, callApi, identityOn } from '#bench/harness/identity'
 import type { LoopMessage } from '#bench/harness/loop-probe'
@@ -40,14 +41,14 @@ export async function startFixture(): Promise<Fixture> {
         headers: { authorization: person, ...headers },
       }),
     make: (method, path, body) => callApi(port, path, { person, method, ...(body && { body }) }),
-    open: (path, protocol, authorization = person) =>
-      new Promise((resolve, reject) => {
-        const socket = new WebSocket(`ws://127.0.0.1:${port}/api/v1${path}`, protocol ?? [], {
-          headers: { authorization },
-        })
-        socket.once('open', () => resolve(socket))
-        socket.once('error', reject)
-      }),
+    async open(path, protocol, authorization = person) {
+      const headers = { authorization }
+      const socket = new WebSocket(`ws://127.0.0.1:${port}/api/v1${path}`, protocol ?? [], { headers })
+      // An error after the opening is followed by 'close'.
+      socket.on('error', () => {})
+      await once(socket, 'open')
+      return socket
+    },
     async longest(send) {
       await ask({ type: 'begin' })
       try {
@@ -64,18 +65,12 @@ export async function startFixture(): Promise<Fixture> {
 }
 
 /** Resolves with the next message as Latin-1, or with undefined when the socket closes or no message arrives in time. */
-export function nextMessage(socket: WebSocket): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => done(undefined), answerMsMax)
-    const done = (text: string | undefined) => {
-      clearTimeout(timer)
-      socket.off('message', received)
-      socket.off('close', closed)
-      resolve(text)
-    }
-    const received = (data: WebSocket.RawData) => done((data as Buffer).toString('latin1'))
-    const closed = () => done(undefined)
-    socket.once('message', received)
-    socket.once('close', closed)
-  })
+export async function nextMessage(socket: WebSocket): Promise<string | undefined> {
+  const ended = new AbortController()
+  const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(answerMsMax)])
+  const message = once(socket, 'message', { signal }).then(([data]) => (data as Buffer).toString('latin1'))
+  const closed = once(socket, 'close', { signal }).then(() => undefined)
+  return Promise.race([message, closed])
+    .catch(() => undefined)
+    .finally(() => ended.abort())
 }

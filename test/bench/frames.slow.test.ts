@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { frameLengthOf, opcodeAt, opcodes } from '#bench/load/frames'
-import { MessageCounter } from '#bench/load/messages'
+import { messageCounter } from '#bench/load/messages'
 
 /** A frame as servers send it, without a mask. RFC 6455 §5.2. */
 function serverFrame(payload: Buffer, opcode: number): Buffer {
@@ -50,13 +50,13 @@ test('text frames and pings are counted, however the bytes are divided into chun
           frames.map(({ length, seed, opcode }) => serverFrame(payloadOf(length, seed), opcode)),
         )
         let pings = 0
-        const counter = new MessageCounter(frameLengthOf, (bytes, at) => {
+        const countIn = messageCounter(frameLengthOf, (bytes, at) => {
           if (opcodeAt(bytes, at) === opcodes.ping) pings++
         })
         let texts = 0
         for (let at = 0, piece = 0; at < bytes.length; piece++) {
           const end = at + (sizes[piece % sizes.length] as number)
-          texts += counter.push(bytes.subarray(at, end))
+          texts += countIn(bytes.subarray(at, end))
           at = end
         }
         const countOf = (opcode: number) => frames.filter((each) => each.opcode === opcode).length

@@ -120,7 +120,13 @@ describe('a target', () => {
       name: 'a',
       baseline: 'bare',
       variants: [
-        { name: 'bare', rounds: [{ speed: 40 }], figures: { speed: flat(40) }, ratios: {}, isLoadFull: false },
+        {
+          name: 'bare',
+          rounds: [{ speed: 40 }],
+          figures: { speed: flat(40), size: flat(1) },
+          ratios: {},
+          isLoadFull: false,
+        },
         {
           name: 'ours',
           rounds: [{ speed: 50 }],
@@ -143,8 +149,18 @@ describe('a target', () => {
     expect(judge([{ ...aimed, ...limits }], results)).toMatchObject([{ isHeld }])
   })
 
+  test.each([
+    [50, true],
+    [49, false],
+  ])('without a variant is a bound for every variant: %j', (atMost, isHeld) => {
+    expect(judge([{ case: 'a', figure: 'speed', atMost }], results)).toMatchObject([
+      { reached: { median: 50 }, isHeld },
+    ])
+  })
+
   test('is missed if a measurement failed', () => {
-    const target = { ...aimed, figure: 'size', atMost: 1 }
-    expect(judge([target], results, true)).toMatchObject([{ reached: undefined, isHeld: false }])
+    const target = { figure: 'size', atMost: 1 }
+    expect(judge([{ ...aimed, ...target }], results, true)).toMatchObject([{ reached: undefined, isHeld: false }])
+    expect(judge([{ case: 'a', ...target }], results, true)).toMatchObject([{ reached: { median: 1 }, isHeld: false }])
   })
 })
