@@ -12,7 +12,7 @@ import { type DiskFault, FaultyDisk, faultAt, faultText } from '#bench/proof/dis
 import { readWorkloadStream } from '#bench/proof/opened-folder'
 import type { Proof } from '#bench/proof/outcome'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
-import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
+import { openWorkloads, type WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 import { isFulfilled, sleep, until } from '#bench/time'
@@ -129,7 +129,7 @@ class DiskRun {
   async open(floodMb = 0): Promise<void> {
     mkdirSync(this.#where.dataFolder, { recursive: true, mode: 0o700 })
     this.#server = await startServer(this.#settings())
-    this.#runner = await WorkloadRunner.open({ ...this.#where, random: this.#random })
+    this.#runner = await openWorkloads({ ...this.#where, random: this.#random })
     await this.#settle('at the beginning')
     for (const deviceIdentifier of keptDevices) await this.#api.must('POST', '/devices', { body: { deviceIdentifier } })
     await this.#runner.flood(floodMb, () => false)

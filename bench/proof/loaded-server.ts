@@ -3,7 +3,7 @@ import { createProvisioningKey } from '#bench/harness/identity'
 import { proofServer, type ServerPlace } from '#bench/harness/servers'
 import { EventChecker } from '#bench/proof/event-checker'
 import { ProofFleets } from '#bench/proof/fleets'
-import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
+import { openWorkloads, type WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 
@@ -77,7 +77,7 @@ export class LoadedServer {
   async load(): Promise<void> {
     const { random, place, url } = this
     const { pauseTimes = 1, isForeign } = this.#options
-    const runner = await WorkloadRunner.open({ ...place, random, pauseTimes })
+    const runner = await openWorkloads({ ...place, random, pauseTimes })
     const { authorization } = runner
     const key = await createProvisioningKey(place.port, authorization, 'Fleets')
     const fleets = new ProofFleets({ ...this.#options, port: place.port, key })
@@ -110,7 +110,7 @@ export class LoadedServer {
     const differences = await dashboard.differences()
     problems.push(...differences.map((text) => `folded state against GET /devices: ${text}`))
     dashboard.stop()
-    problems.push(...runner.eventFaults({ isWhole }))
+    problems.push(...runner.eventFaults(isWhole))
   }
 
   async stop(): Promise<void> {

@@ -16,7 +16,7 @@ import {
   type RecordedOperation,
 } from '#bench/proof/power/disk-state'
 import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
-import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
+import { openWorkloads, type WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, startServer } from '#bench/server-process'
 import { sleep, unixMs } from '#bench/time'
@@ -107,7 +107,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
     const trace = join(folder, `trace-${life}`)
     const own = { environment: { DURABILITY: 'disk' }, inFront: straced(trace), isKilledAtExit: true }
     const server = await startServer(proofServer({ port, dataFolder }, own))
-    runner ??= await WorkloadRunner.open({ port, dataFolder, random })
+    runner ??= await openWorkloads({ port, dataFolder, random })
     const { authorization } = runner
     fleets ??= new FleetLedger({
       ...{ ...fleetSize, port, seed, key: await createProvisioningKey(port, authorization, 'Fleets') },
