@@ -15,7 +15,7 @@ import {
   layOut,
   type RecordedOperation,
 } from '#bench/proof/power/disk-state'
-import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
+import { readStrace, straced, type TracedFiles } from '#bench/proof/power/strace'
 import { openWorkloads, type WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, startServer } from '#bench/server-process'
@@ -97,7 +97,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
   const random = new SeededRandom(seed)
   const url = `http://127.0.0.1:${port}`
   const received: ReceivedEvent[] = []
-  const files = new FileNumbers()
+  const files: TracedFiles = new Map()
   const operations: RecordedOperation[] = []
   let runner: WorkloadRunner | undefined
   let fleets: FleetLedger | undefined
@@ -225,14 +225,15 @@ moment may leave, and opens each: it must open, and contain all changes acknowle
       const { problems, ...tried } = await tryStates(recording, folder, { seed, states, print })
       const acknowledged = Object.values(recording.runner.counts).reduce((sum, counts) => sum + counts.acknowledged, 0)
       const all = recording.operations.map(({ operation }) => operation)
-      const countOf = (...kinds: readonly string[]) => all.filter(({ kind }) => kinds.includes(kind)).length
+      const syncs = all.filter(({ kind }) => kind === 'sync' || kind === 'sync_folder').length
+      const renames = all.filter((each) => each.kind === 'name' && each.names.length > 1).length
       const bytes = all.reduce((sum, each) => sum + (each.kind === 'write' ? each.bytes.length : 0), 0)
       return {
         problems,
         summary: [
           `recorded: ${acknowledged} writes and ${recording.fleets.framesAcknowledged} reports over links acknowledged and ` +
             `${recording.received.length} events received, in ${all.length} operations on files, ` +
-            `${countOf('sync', 'sync_folder')} of them fsync and ${countOf('rename')} rename; ${(bytes / 1e6).toFixed(1)} MB`,
+            `${syncs} of them fsync and ${renames} rename; ${(bytes / 1e6).toFixed(1)} MB`,
           `${tried.states} disk states, ${tried.statesWithMore} with acknowledged changes, ` +
             `${tried.statesWithFrames} with reports over links, ${tried.framesSearched} of those in all: ` +
             (problems.length === 0 ? 'all opened, and contained them' : 'not all opened and contained them'),
