@@ -132,7 +132,7 @@ class DiskRun {
     this.#runner = await openWorkloads({ ...this.#where, random: this.#random })
     await this.#settle('at the beginning')
     for (const deviceIdentifier of keptDevices) await this.#api.must('POST', '/devices', { body: { deviceIdentifier } })
-    await this.#runner.flood(floodMb, () => false)
+    await this.#runner.flood(floodMb)
   }
 
   async close(): Promise<void> {
@@ -292,11 +292,9 @@ class DiskRun {
     const { authorization } = runner
     const dashboard = new Dashboard({ url: this.#url, from: 'now', authorization, isFolding: false, onEvent })
     dashboard.start()
-    let isOver = false
-    const working = runner.run(() => isOver)
+    const stopWork = runner.work()
     await Promise.all([sleep(lifeMs), other])
-    isOver = true
-    await working
+    await stopWork()
     dashboard.stop()
     if (this.#server?.isEnded)
       this.problems.push(`${label}: the server ended by itself: ${this.#server.lines.join('\n')}`)

@@ -91,51 +91,39 @@ export async function tryStates(
 }
 
 async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOptions): Promise<Recording> {
-  const port = await freePort()
-  const dataFolder = join(folder, 'data')
-  mkdirSync(dataFolder, { mode: 0o700 })
-  const random = new SeededRandom(seed)
-  const url = `http://127.0.0.1:${port}`
+  const place = { port: await freePort(), dataFolder: join(folder, 'data') }
+  mkdirSync(place.dataFolder, { mode: 0o700 })
+  const trace = join(folder, 'trace')
+  const settings = { environment: { DURABILITY: 'disk' }, inFront: straced(trace), isKilledAtExit: true }
+  const start = () => startServer(proofServer(place, settings))
+  let server = await start()
+  const runner = await openWorkloads({ ...place, random: new SeededRandom(seed) })
+  const { authorization, first, api } = runner
+  const key = await createProvisioningKey(place.port, authorization, 'Fleets')
+  const fleets = new FleetLedger({ ...fleetSize, port: place.port, seed, key })
+  const firstAt = unixMs()
   const received: ReceivedEvent[] = []
+  const onEvent = (event: StreamEvent) => received.push({ at: unixMs(), event })
+  const dashboard = new Dashboard({
+    ...{ url: api.url, from: first, authorization, isFolding: false, backoffMsMax: 200, onEvent },
+  })
   const files: TracedFiles = new Map()
   const operations: RecordedOperation[] = []
-  let runner: WorkloadRunner | undefined
-  let fleets: FleetLedger | undefined
-  let dashboard: Dashboard | undefined
-  let firstAt = Infinity
   for (let life = 0; life < lives; life++) {
-    const trace = join(folder, `trace-${life}`)
-    const own = { environment: { DURABILITY: 'disk' }, inFront: straced(trace), isKilledAtExit: true }
-    const server = await startServer(proofServer({ port, dataFolder }, own))
-    runner ??= await openWorkloads({ port, dataFolder, random })
-    const { authorization } = runner
-    fleets ??= new FleetLedger({
-      ...{ ...fleetSize, port, seed, key: await createProvisioningKey(port, authorization, 'Fleets') },
-    })
-    firstAt = Math.min(firstAt, unixMs())
+    if (life > 0) server = await start()
     const faults = await runner.check()
     if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
-    if (!dashboard) {
-      const onEvent = (event: StreamEvent) => received.push({ at: unixMs(), event })
-      dashboard = new Dashboard({
-        url,
-        from: runner.first,
-        authorization,
-        isFolding: false,
-        backoffMsMax: 200,
-        onEvent,
-      })
+    if (life === 0) {
       dashboard.start()
       await fleets.start()
     }
     await live(server, runner, lifeMs, life === lives - 1 ? floodMb : 0, life === 1)
     await isWritten(trace)
-    operations.push(...(await readStrace(trace, dataFolder, files)))
+    operations.push(...(await readStrace(trace, place.dataFolder, files)))
     rmSync(trace)
   }
-  dashboard?.stop()
-  await runner?.end()
-  if (!runner || !fleets) throw new Error('nothing was recorded')
+  dashboard.stop()
+  await runner.end()
   fleets.close()
   if (fleets.faults.length > 0) throw new Error(`while it was recorded: ${fleets.faults.join('; ')}`)
   return { runner, fleets, operations, firstAt, received }
@@ -149,16 +137,13 @@ async function live(
   floodMb: number,
   isStopped: boolean,
 ): Promise<void> {
-  let isOver = false
-  const flooding = runner.flood(floodMb, () => isOver)
-  const working = Promise.all([runner.run(() => isOver), flooding])
+  const stopWork = runner.work()
+  const flooding = runner.flood(floodMb)
   await sleep(lifeMs)
   await Promise.race([flooding, sleep(floodMsMax)])
-  if (isStopped) isOver = true
-  if (isStopped) await working
+  if (isStopped) await stopWork()
   await (isStopped ? server.stop() : server.kill())
-  isOver = true
-  await working
+  await Promise.all([stopWork(), flooding])
 }
 
 /**

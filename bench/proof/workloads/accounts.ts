@@ -13,15 +13,18 @@ import {
 import type { ProofApi, RequestOptions } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
 
-/** An account with at most one session. Credentials that an unanswered change may have replaced are left out. */
-interface Account {
-  readonly state: 'invited' | 'active'
+interface Credentials {
   readonly password?: string
   /** Valid once, to set a password. */
   readonly code?: string
   readonly session?: Session
+}
+
+/** An account with at most one session. Credentials that an unanswered change may have replaced are left out. */
+interface Account extends Credentials {
+  readonly state: 'invited' | 'active'
   /** The latest invalid credentials. */
-  readonly dead: { readonly session?: Session; readonly code?: string; readonly password?: string }
+  readonly dead: Credentials
 }
 
 /** A session. It has no tokens if the answer with them was lost. */
@@ -59,9 +62,9 @@ interface Step {
   readonly operation: (typeof operations)[number]
   readonly request: () => Request
   /** The account after the change, without data from the answer; undefined: the account is deleted. */
-  readonly after: Account | undefined
-  /** The account after the change, with data from the answer. */
-  readonly learn?: (answer: HttpAnswer) => Account
+  readonly after: Omit<Account, 'dead'> | undefined
+  /** What the answer shows of the account. */
+  readonly learn?: (answer: HttpAnswer) => Partial<Account>
   readonly isRepeatable?: boolean
   /** The server must answer 401. */
   readonly isRefused?: boolean
@@ -104,7 +107,7 @@ class Person {
   /** The account for each content of the slot. */
   readonly #accounts = new Map<string, Account>()
   /** Credentials of the account that was deleted last. */
-  #dead: Account['dead'] = {}
+  #dead: Credentials = {}
   /** A refresh token or a code must be used to show that it is valid. So that is the first change after each check. */
   #isUntested = false
   /** Sessions that the checks began. A copy of the disk may contain one of them. */
@@ -122,12 +125,13 @@ class Person {
     const untested = this.#isUntested ? (stepOf('renew') ?? stepOf('redeem a code')) : undefined
     const { operation, request, after, learn, isRepeatable, isRefused } = untested ?? (random.pick(steps) as Step)
     this.#isUntested = false
-    if (account && !after) this.#dead = deadOf(account)
+    const dead = account ? { ...account.dead, ...endedBy(account, after) } : this.#dead
+    if (!after) this.#dead = dead
     const content = after && `${this.#name} ${number}`
-    if (content !== undefined) this.#accounts.set(content, after as Account)
+    if (content !== undefined) this.#accounts.set(content, { ...(after as Account), dead })
     const onAnswer = (answer: HttpAnswer) => {
       adoptNonce(this.#server as AuthServer, answer)
-      if (content !== undefined && learn) this.#accounts.set(content, learn(answer))
+      if (content !== undefined && learn) this.#accounts.set(content, { ...(after as Account), dead, ...learn(answer) })
       return content
     }
     return {
@@ -137,10 +141,9 @@ class Person {
   }
 
   #invitation(number: number): Step {
-    const after: Account = { state: 'invited', dead: this.#dead }
     const body = { name: this.#name, email: `${this.#name}.${number}@proof.example`, roles: ['viewer'] }
     const request = () => ({ method: 'POST', path: '/iam/users', body })
-    return { operation: 'invite', request, after, learn: (answer) => ({ ...after, code: codeIn(answer) }) }
+    return { operation: 'invite', request, after: { state: 'invited' }, learn: codeIn }
   }
 
   #stepsOf(account: Account, number: number, random: SeededRandom): readonly Step[] {
@@ -148,32 +151,32 @@ class Person {
     const chosen = `password ${number}`
     const password = String(account.password)
     const { code: _, ...uncoded } = account
-    const { session: __, ...signedOut } = { ...account, dead: { ...dead, ...(session?.token && { session }) } }
+    const { session: __, ...signedOut } = account
     const isBound = random.below(2) === 0
     const isEndedByAdministrator = random.below(2) === 0 || session?.token === ''
     const steps: Step[] = []
-    const may = (operation: Step['operation'], request: Step['request'], after?: Account, more: Partial<Step> = {}) =>
-      steps.push({ operation, request, after, ...more })
+    const may = (
+      operation: Step['operation'],
+      request: Step['request'],
+      after: Step['after'],
+      more: Partial<Step> = {},
+    ) => steps.push({ operation, request, after, ...more })
     // Deleting an account is rarer than all other changes.
     if (random.below(3) === 0)
       may('delete', () => ({ method: 'DELETE', path: this.#path }), undefined, { isRepeatable: true })
     if (dead.code !== undefined)
       may('use a dead code', () => this.#redeem(dead.code as string, 'another password'), account, { isRefused: true })
+    // Without an answer, it cannot be seen whether the old code is dead.
+    const replaced = { ...dead, ...(code !== undefined && { code }) }
     may('make a code', () => ({ method: 'POST', path: `${this.#path}/code` }), uncoded, {
-      learn: (answer) => ({
-        ...uncoded,
-        code: codeIn(answer),
-        dead: { ...dead, ...(code !== undefined && { code }) },
-      }),
+      learn: (answer) => ({ ...codeIn(answer), dead: replaced }),
     })
     if (code !== undefined)
-      may('redeem a code', () => this.#redeem(code, chosen), {
-        ...{ state: 'active', password: chosen, dead: deadOf(account) },
-      })
+      may('redeem a code', () => this.#redeem(code, chosen), { state: 'active', password: chosen })
     if (state === 'active' && !session) {
-      const after = { ...account, session: lostSession }
-      const learn = (answer: HttpAnswer) => ({ ...account, session: sessionOf(answer) })
-      may(isBound ? 'sign in (DPoP)' : 'sign in (Basic)', () => this.#signIn(password, isBound), after, { learn })
+      const signIn = () => this.#signIn(password, isBound)
+      const more = { learn: (answer: HttpAnswer) => ({ session: sessionOf(answer) }) }
+      may(isBound ? 'sign in (DPoP)' : 'sign in (Basic)', signIn, { ...account, session: lostSession }, more)
     }
     if (!session) return steps
     const end = () =>
@@ -184,14 +187,14 @@ class Person {
     const { refreshToken, used } = session
     if (refreshToken) {
       const after = { ...account, session: { ...session, token: '', refreshToken: '' } }
-      const learn = (answer: HttpAnswer) => ({ ...account, session: sessionOf(answer, session) })
-      may('renew', () => this.#renew(session, refreshToken), after, { learn })
+      const more = { learn: (answer: HttpAnswer) => ({ session: sessionOf(answer, session) }) }
+      may('renew', () => this.#renew(session, refreshToken), after, more)
       // The use of an old refresh token ends the session.
       if (used !== undefined) may('replay', () => this.#renew(session, used), signedOut, { isRefused: true })
     }
     if (session.token && code === undefined) {
       const change = () => this.#as(session, 'PUT', '/auth/password', { current: password, password: chosen })
-      may('change a password', change, { ...account, password: chosen, dead: { ...dead, password } })
+      may('change a password', change, { ...account, password: chosen })
     }
     return steps
   }
@@ -314,13 +317,13 @@ function adoptNonce(server: AuthServer, { headers }: HttpAnswer): void {
   if (typeof nonce === 'string') server.nonce = nonce
 }
 
-/** The dead credentials of an account after all its credentials have ended. */
-function deadOf({ session, code, password, dead }: Account): Account['dead'] {
+/** The credentials that this change certainly makes invalid, if it is done. */
+function endedBy({ session, code, password }: Account, after: Step['after']): Credentials {
+  const isReset = !after || after.password !== password
   return {
-    ...dead,
-    ...(session?.token && { session }),
-    ...(code !== undefined && { code }),
-    ...(password !== undefined && { password }),
+    ...(session?.token && session.id !== after?.session?.id && { session }),
+    ...(isReset && code !== undefined && { code }),
+    ...(isReset && password !== undefined && { password }),
   }
 }
 
@@ -349,6 +352,7 @@ function sessionIdIn(accessToken: string): string {
   return (JSON.parse(Buffer.from(payload, 'base64url').toString()) as { sid: string }).sid
 }
 
-function codeIn({ text }: HttpAnswer): string {
-  return (JSON.parse(text) as { code: string }).code
+function codeIn({ text }: HttpAnswer): Credentials {
+  const { code } = JSON.parse(text) as { code: string }
+  return { code }
 }

@@ -84,14 +84,20 @@ export async function openWorkloads({ port, dataFolder, random, pauseTimes = 1 }
     /** Disconnects the devices. From then on only copies of the folder are read. */
     end: () => connected.end(),
 
-    async run(isOver: () => boolean): Promise<void> {
-      await Promise.all(states.map((state) => state.run(isOver)))
+    /** Starts the changes. The returned function stops them, and waits until the last one is answered or interrupted. */
+    work(): () => Promise<void> {
+      let isOver = false
+      const working = Promise.all(states.map((state) => state.run(() => isOver)))
+      return async () => {
+        isOver = true
+        await working
+      }
     },
 
     /** Sends large reports of one device, so that the database begins a new log meanwhile. */
-    async flood(megabytes: number, isOver: () => boolean): Promise<void> {
+    async flood(megabytes: number): Promise<void> {
       const services = [{ serviceIdentifier: 'flood', properties: [{ propId: 1, type: 'STRING' }] }]
-      for (let left = megabytes * 1e6; left > 0 && !isOver(); left -= floodPieceBytes) {
+      for (let left = megabytes * 1e6; left > 0; left -= floodPieceBytes) {
         // Random, so that the database cannot compress it.
         const value = randomBytes(floodPieceBytes * 0.75).toString('base64')
         const updates = [{ serviceIdentifier: 'flood', propId: 1, value }]
