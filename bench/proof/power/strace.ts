@@ -22,7 +22,6 @@ export function straced(file: string): readonly string[] {
 }
 
 interface Call {
-  readonly at: number
   readonly name: string
   readonly args: string
   readonly result: string
@@ -35,30 +34,26 @@ export async function readStrace(
   files: TracedFiles,
 ): Promise<readonly RecordedOperation[]> {
   const found: RecordedOperation[] = []
-  const unfinished = new Map<string, { readonly at: number; readonly name: string; readonly args: string }>()
+  /** By thread, the beginning of a call during which other threads called. */
+  const unfinished = new Map<string, { readonly at: number; readonly text: string }>()
   for await (const line of createInterface({ input: createReadStream(file, 'latin1'), crlfDelay: Infinity })) {
     const [, thread = '', time = '', rest = ''] = /^(\d+)\s+(\d+\.\d+) (.*)$/s.exec(line) ?? []
-    const at = Number(time) * 1000
-    const begun = /^(\w+)\((.*) <unfinished \.\.\.>$/s.exec(rest)
-    if (begun) {
-      unfinished.set(thread, { at, name: begun[1] ?? '', args: begun[2] ?? '' })
+    const before = unfinished.get(thread) ?? { at: Number(time) * 1000, text: '' }
+    const text = before.text + rest.replace(/^<\.\.\. \w+ resumed>/, '')
+    unfinished.delete(thread)
+    if (text.endsWith(unfinishedEnd)) {
+      unfinished.set(thread, { at: before.at, text: text.slice(0, -unfinishedEnd.length) })
       continue
     }
-    const resumed = /^<\.\.\. (\w+) resumed>(.*)\)\s+= (.*)$/s.exec(rest)
-    const before = unfinished.get(thread)
-    const whole = /^(\w+)\((.*)\)\s+= (.*)$/s.exec(rest)
-    const call: Call | undefined =
-      resumed && before
-        ? { ...before, args: before.args + (resumed[2] ?? ''), result: resumed[3] ?? '' }
-        : whole
-          ? { at, name: whole[1] ?? '', args: whole[2] ?? '', result: whole[3] ?? '' }
-          : undefined
-    if (resumed) unfinished.delete(thread)
-    if (!call || call.result.startsWith('-1 ') || call.result.startsWith('?')) continue
-    for (const operation of operationsOf(call, folder, files)) found.push({ at: call.at, operation })
+    const [, name, args = '', result = ''] = /^(\w+)\((.*)\)\s+= (.*)$/s.exec(text) ?? []
+    if (name === undefined || result.startsWith('-1 ') || result.startsWith('?')) continue
+    for (const operation of operationsOf({ name, args, result }, folder, files))
+      found.push({ at: before.at, operation })
   }
   return found
 }
+
+const unfinishedEnd = ' <unfinished ...>'
 
 /**
  * The files of a folder by their paths. A file keeps its number when it is renamed, and in later processes on the same
