@@ -1,7 +1,7 @@
 import { integer, option } from '#bench/command-line'
 import { readFoldedState, type StreamEvent, streamHead } from '#bench/dashboard'
 import { proofServer } from '#bench/harness/servers'
-import { type FrameComparison, readStream } from '#bench/proof/event-checker'
+import { type FrameComparison, readStream, type SentFrames } from '#bench/proof/event-checker'
 import { type LoadedServer, type LoadOptions, quietMsMax, startLoaded } from '#bench/proof/loaded-server'
 import { inKeptFolder, type Outcome, type Proof } from '#bench/proof/outcome'
 import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
@@ -41,13 +41,13 @@ async function killAgain(options: KillOptions, server: LoadedServer): Promise<Ou
     }
     const round = ++rounds
     const before = fleets.changesAcknowledged
-    await killOnce(options, server, round, stopWork)
+    const sent = await killOnce(options, server, round, stopWork)
     if (fleets.changesAcknowledged === before) idle++
     await server.start(settingsOf(round))
     await server.check(`round ${round}`)
     stopWork = runner.work()
     if (await witness.dashboard.caughtUp(quietMsMax))
-      problems.push(...witness.frames.missingSinceMark().map((text) => `round ${round}: ${text}`))
+      problems.push(...witness.frames.missingOf(sent).map((text) => `round ${round}: ${text}`))
     else problems.push(`round ${round}: the dashboard did not catch up within ${quietMsMax / 1000} s`)
     if (round % 10 > 0) continue
     const { events } = witness.dashboard.counts
@@ -80,14 +80,17 @@ async function killAgain(options: KillOptions, server: LoadedServer): Promise<Ou
   }
 }
 
-/** Lets the server live for a while, and kills it; sometimes also while it starts again. */
+/**
+ * Lets the server live for a while, and kills it; sometimes also while it starts again. Returns the frames that were sent
+ * before.
+ */
 async function killOnce(
   { lifeMs }: KillOptions,
   server: LoadedServer,
   round: number,
   stopWork: () => Promise<void>,
-): Promise<void> {
-  const { random, witness, place } = server
+): Promise<readonly SentFrames[]> {
+  const { random, witness, place, fleets } = server
   const lifetime = random.between(lifeMsMin, lifeMs)
   const isCut = random.below(3) === 0
   await sleep(lifetime / 2)
@@ -98,12 +101,13 @@ async function killOnce(
   await stopWork()
   // An answer in a socket's buffer was sent before the kill; a device has possibly not read it yet.
   await sleep(20)
-  witness.frames.mark()
+  const sent = fleets.sentFrames()
   while (random.below(10) < earlyKillsOfTen) {
     const early = new ServerProcess(proofServer(place, settingsOf(round)))
     await sleep(random.between(20, 600))
     await early.kill()
   }
+  return sent
 }
 
 async function readFromStart({ url, fleets, runner }: LoadedServer) {

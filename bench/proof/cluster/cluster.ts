@@ -255,12 +255,12 @@ class ClusterRun {
   async #caughtUp(what: string): Promise<void> {
     await this.#cluster.owner()
     for (const [place, { dashboard, frames }] of this.#checkers.entries()) {
-      frames.mark()
+      const sent = (this.#fleets as ProofFleets).sentFrames()
       const { name } = this.#cluster.nodes[place] as ClusterNode
       if (!(await dashboard.caughtUp(quietMsMax))) this.#problems.push(`${what}: dashboard ${name} did not catch up`)
       // The node may have answered from its own data, because it did not know the new owner yet.
-      await until(() => frames.missingSinceMark().length === 0, 10_000, 100)
-      const missing = frames.missingSinceMark()
+      await until(() => frames.missingOf(sent).length === 0, 10_000, 100)
+      const missing = frames.missingOf(sent)
       if (missing.length > 0) this.#problems.push(`${what}: dashboard ${name}: ${missing.slice(0, 3).join('; ')}`)
     }
   }
