@@ -44,8 +44,8 @@ afterEach(async () => {
 })
 
 async function start(path: string): Promise<string> {
-  running = (await openFolder(path, { DURABILITY: 'process' })).running
-  return `http://127.0.0.1:${running?.port}`
+  running = await openFolder(path, { DURABILITY: 'process' })
+  return `http://127.0.0.1:${running.port}`
 }
 
 type WorkloadMaker = (api: ProofApi) => Promise<Workload>

@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { isPlainFailure } from '#app/running-server'
 import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { createProvisioningKey } from '#bench/harness/identity'
@@ -165,12 +166,15 @@ async function faultsOf(
 ): Promise<readonly string[]> {
   mkdirSync(folder, { mode: 0o700 })
   layOut(state, folder)
-  const left = await openFolder(folder)
+  const running = await openFolder(folder).catch((error: Error) => error)
   try {
-    if (!left.running) return [`the server does not open it: ${left.refusal}`]
+    if (running instanceof Error) {
+      const { message, stack } = running
+      return [`the server does not open it: ${isPlainFailure(running) ? message : `a bug: ${stack}`}`]
+    }
     if (at <= firstAt) return []
     const publishedBefore = received.filter((each) => each.at < at).map(({ event }) => event)
-    const { port } = left.running
+    const { port } = running
     const url = `http://127.0.0.1:${port}`
     const { lastFrames, faults } = await readWorkloadStream(url, runner, publishedBefore, fleets.framesAt(at))
     return [
@@ -179,7 +183,7 @@ async function faultsOf(
       ...(await runner.faultsAt(at, { port, dataFolder: folder })),
     ]
   } finally {
-    await left.running?.stop()
+    if (!(running instanceof Error)) await running.stop()
     rmSync(folder, { recursive: true })
   }
 }
