@@ -39,30 +39,22 @@ export class Dashboard {
   readonly counts = { events: 0, items: 0, notRecovered: 0, resyncs: 0 }
   readonly faults: string[] = []
   faultCount = 0
+  /** Whether STREAM was received on this connection. */
+  isLive = false
   readonly #options: DashboardOptions
   #position: StreamPosition | undefined
   #socket: WebSocket | undefined
   #isStopped = false
   #attempts = 0
   #retry: NodeJS.Timeout | undefined
-  #isStreaming = false
   /** Whether the full state was read, or is not needed. */
   #hasState: boolean
-  /** The full state must reflect the stream at least up to this offset. */
-  #stateFrom = 0
-  /** Events that arrived while the full state is read again; `undefined` otherwise. */
-  #held: StreamEvent[] | undefined
   #pongs: (() => void)[] = []
 
   constructor(options: DashboardOptions) {
     this.#options = options
     if (typeof options.from === 'object') this.#position = options.from
     this.#hasState = options.from !== undefined && options.from !== 'state'
-  }
-
-  /** Whether events are applied: STREAM was received on this connection, and the state is not being read again. */
-  get isLive(): boolean {
-    return this.#isStreaming && this.#held === undefined
   }
 
   start(): void {
@@ -152,11 +144,11 @@ export class Dashboard {
 
   /** The first message of a connection: states whether the missed events follow. */
   #streaming(event: Record<string, unknown>): void {
-    if (this.#isStreaming) this.#fault('a second STREAM on one connection')
+    if (this.isLive) this.#fault('a second STREAM on one connection')
     const position = this.#positionIn(event)
     if (!position) return
     this.#attempts = 0
-    this.#isStreaming = true
+    this.isLive = true
     if (event.recovered) {
       // The missed events follow: the position stays, under the new epoch.
       this.#position = { epoch: position.epoch, offset: this.#position?.offset ?? position.offset }
@@ -182,30 +174,12 @@ export class Dashboard {
     return undefined
   }
 
-  /** Events may be missing: buffers events until the full state was read again. */
+  /** Events may be missing: reads the full state again, and continues after it on a new connection. */
   #startOver(position: StreamPosition): void {
     this.#position = position
     if (this.#options.isFolding === false) return
-    const isReading = this.#held !== undefined
-    this.#held = []
-    this.#stateFrom = position.offset
-    if (!isReading) void this.#readAgain(this.#socket)
-  }
-
-  async #readAgain(socket: WebSocket | undefined): Promise<void> {
-    try {
-      let head = await this.#read()
-      // The required offset may have risen during the read.
-      while (head.offset < this.#stateFrom) head = await this.#read()
-      const held = this.#held ?? []
-      this.#held = undefined
-      for (const event of held) if (event.offset > head.offset) this.state.apply(event)
-    } catch {
-      this.#held = undefined
-      // Without the state the position is useless: start again with a full read.
-      this.#hasState = false
-      socket?.terminate()
-    }
+    this.#hasState = false
+    this.cut()
   }
 
   async #read(): Promise<StreamPosition> {
@@ -221,7 +195,7 @@ export class Dashboard {
       this.#fault(`an event without type, timestamp or offset: ${JSON.stringify(event).slice(0, 200)}`)
       return
     }
-    if (!this.#isStreaming) this.#fault(`an event before STREAM: ${type} ${String(offset)}`)
+    if (!this.isLive) this.#fault(`an event before STREAM: ${type} ${String(offset)}`)
     const received = event as unknown as StreamEvent
     const before = this.#position
     if (before && received.offset <= before.offset) {
@@ -231,8 +205,7 @@ export class Dashboard {
     this.#position = { epoch: before?.epoch ?? '', offset: received.offset }
     this.counts.events++
     if (Array.isArray(event.updates)) this.counts.items += event.updates.length
-    if (this.#held) this.#held.push(received)
-    else if (this.#options.isFolding !== false) this.state.apply(received)
+    if (this.#options.isFolding !== false) this.state.apply(received)
     this.#options.onEvent?.(received)
   }
 
@@ -241,7 +214,7 @@ export class Dashboard {
     if (!position) return
     const { epoch, offset } = position
     // Everything up to this offset was sent: `#event` reports any later event at or below it.
-    if (this.#isStreaming) this.#position = { epoch, offset: Math.max(offset, this.#position?.offset ?? 0) }
+    if (this.isLive) this.#position = { epoch, offset: Math.max(offset, this.#position?.offset ?? 0) }
     for (const answered of this.#pongs.splice(0)) answered()
   }
 
@@ -259,7 +232,7 @@ export class Dashboard {
 
   #lost(): void {
     this.#socket = undefined
-    this.#isStreaming = false
+    this.isLive = false
     this.#pongs = []
     if (this.#isStopped) return
     const ceiling = Math.min(this.#options.backoffMsMax ?? 2_000, backoffMsMin * 2 ** Math.min(this.#attempts++, 10))

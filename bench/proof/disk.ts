@@ -11,8 +11,7 @@ import type { HttpAnswer } from '#bench/http'
 import { type DiskFault, FaultyDisk, faultAt, faultText } from '#bench/proof/disk-faults'
 import { readWorkloadStream } from '#bench/proof/opened-folder'
 import type { Proof } from '#bench/proof/outcome'
-import { ProofApi } from '#bench/proof/workloads/proof-api'
-import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
+import { openWorkloads, type WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 import { isFulfilled, sleep, until } from '#bench/time'
@@ -129,10 +128,11 @@ class DiskRun {
   async open(floodMb = 0): Promise<void> {
     mkdirSync(this.#where.dataFolder, { recursive: true, mode: 0o700 })
     this.#server = await startServer(this.#settings())
-    this.#runner = await WorkloadRunner.open({ ...this.#where, random: this.#random })
+    this.#runner = await openWorkloads({ ...this.#where, random: this.#random })
     await this.#settle('at the beginning')
-    for (const deviceIdentifier of keptDevices) await this.#api.must('POST', '/devices', { body: { deviceIdentifier } })
-    await this.#runner.flood(floodMb, () => false)
+    for (const deviceIdentifier of keptDevices)
+      await this.#running.api.must('POST', '/devices', { body: { deviceIdentifier } })
+    await this.#runner.flood(floodMb)
   }
 
   async close(): Promise<void> {
@@ -149,55 +149,52 @@ class DiskRun {
     const label = faultText(fault, from)
     rmSync(this.#trace, { force: true })
     const before = { ...this.counts }
-    const received = await (fault.moment === 'start'
-      ? this.#refuseStart(fault, from)
-      : this.#refuseServing(fault, from))
+    const { disk, received, wasServing } = await (fault.moment === 'start'
+      ? this.#refuseStart(label, fault, from)
+      : this.#refuseServing(label, fault, from))
+    const { refusals } = disk
+    if (wasServing && refusals > 0) this.counts.serving++
+    if (fault.isOnce && refusals > 0) this.counts.once++
+    if (received) await this.#judge(label, fault, refusals, received)
+    await disk.end()
     const outcomes = ['stopped', 'readOnly', 'tookWrites', 'unharmed'] as const
     this.#print(`${label}: ${outcomes.filter((name) => this.counts[name] > before[name]).join()}`)
-    await this.#server?.kill()
     await this.#startAgain(label)
-    if (!this.#isLost) await this.#mustHold(label, received)
+    if (!this.#isLost) await this.#mustHold(label, received ?? [])
   }
 
-  /** Starts the server again on a healthy disk. */
+  /** Kills the server, and starts it again on a healthy disk. */
   async #startAgain(label: string): Promise<void> {
+    await this.#server?.kill()
     try {
       this.#server = await startServer(this.#settings())
     } catch (error) {
       this.#isLost = true
-      this.problems.push(`${label}: the server then does not start: ${error instanceof Error ? error.message : error}`)
+      this.#wrong(label, `the server then does not start: ${error instanceof Error ? error.message : error}`)
     }
   }
 
-  async #refuseStart(fault: DiskFault, from: number): Promise<StreamEvent[]> {
-    const label = faultText(fault, from)
+  /** Returns no events if the server does not start. */
+  async #refuseStart(label: string, fault: DiskFault, from: number) {
     await this.#server?.kill()
     const disk = new FaultyDisk(this.#where.dataFolder, this.#trace, fault, from)
     const server = new ServerProcess(this.#settings(disk.inFront))
     this.#server = server
     disk.watch(server.processId)
     const isServing = await isFulfilled(server.serving())
-    const before = disk.refusals
-    const received = isServing ? await this.#live(label) : []
-    if (isServing) await this.#judge(label, fault, disk.refusals, received)
-    else {
-      this.counts.stopped++
-      const words = server.lines.join('\n')
-      if (!/check the disk|I\/O error|EIO/.test(words))
-        this.problems.push(`${label}: the server stopped without a reason: ${words}`)
-    }
-    if (fault.isOnce && disk.refusals > 0) this.counts.once++
-    if (isServing && before === 0 && disk.refusals > 0) this.counts.serving++
-    await disk.end()
-    return received
+    const wasServing = isServing && disk.refusals === 0
+    if (isServing) return { disk, wasServing, received: await this.#live(label) }
+    this.counts.stopped++
+    const words = server.lines.join('\n')
+    if (!/check the disk|I\/O error|EIO/.test(words))
+      this.#wrong(label, `the server stopped without a reason: ${words}`)
+    return { disk, wasServing, received: undefined }
   }
 
-  async #refuseServing(fault: DiskFault, from: number): Promise<StreamEvent[]> {
-    const label = faultText(fault, from)
+  async #refuseServing(label: string, fault: DiskFault, from: number) {
     if (fault.activity === 'read') {
       // Files that were read before are open, so the server is restarted. It still opens the files that it creates.
-      await this.#server?.kill()
-      this.#server = await startServer(this.#settings())
+      await this.#startAgain(label)
       await sleep(settledMs)
     }
     if (fault.activity === 'turn') await this.#fillLog(turnBytes.before)
@@ -208,17 +205,12 @@ class DiskRun {
     const reading = fault.activity === 'read' ? this.#read(label) : undefined
     const doing = fault.activity === 'turn' ? this.#fillLog(turnBytes.behind) : reading
     const received = await this.#live(label, doing ?? refused)
-    const { refusals } = disk
-    if (refusals > 0) this.counts.serving++
-    if (fault.isOnce && refusals > 0) this.counts.once++
     // The disk is healthy again: new acknowledged changes must last, too.
     if (fault.isOnce) {
       await disk.end()
       received.push(...(await this.#live(label)))
     }
-    await this.#judge(label, fault, refusals, received)
-    await disk.end()
-    return received
+    return { disk, wasServing: true, received }
   }
 
   /** Checks a server that serves after or during the fault. */
@@ -226,13 +218,12 @@ class DiskRun {
     await this.#mustAnswer(label, refusals)
     // The stream can't be compared while tables cannot be read.
     if (!fault.isOnce && fault.activity === 'read') return
-    const { faults } = await readWorkloadStream(this.#url, this.#runner as WorkloadRunner, received)
-    this.problems.push(...faults.map((text) => `${label}: before the restart: ${text}`))
+    await this.#compareStream(`${label}: before the restart`, received)
   }
 
   /** While tables cannot be opened, a subscriber gets all events or is disconnected; a list is complete or refused. */
   async #read(label: string): Promise<void> {
-    const { authorization, first } = this.#runner as WorkloadRunner
+    const { authorization, first, api } = this.#running
     let offset = first.offset
     const gaps: number[] = []
     const onEvent = (event: StreamEvent) => {
@@ -240,19 +231,19 @@ class DiskRun {
         gaps.push(event.offset)
       offset = event.offset
     }
-    const reader = new Dashboard({ url: this.#url, from: first, authorization, isFolding: false, onEvent })
+    const reader = new Dashboard({ url: api.url, from: first, authorization, isFolding: false, onEvent })
     reader.start()
     for (const end = performance.now() + lifeMs; performance.now() < end; await sleep(10)) {
-      const list = await this.#api.ask('GET', '/devices').catch(() => undefined)
+      const list = await this.#running.api.ask('GET', '/devices').catch(() => undefined)
       if (list?.status !== 200) continue
       const missing = keptDevices.filter((name) => !list.text.includes(`"${name}"`))
       if (missing.length === 0) continue
-      this.problems.push(`${label}: ${missing.length} devices were left out of a list that was answered 200`)
+      this.#wrong(label, `${missing.length} devices were left out of a list that was answered 200`)
       break
     }
     reader.stop()
     const faults = [...reader.faults, ...gaps.map((at) => `the stream has a gap before ${at}`)]
-    this.problems.push(...faults.slice(0, 2).map((text) => `${label}: ${text}`))
+    this.#wrong(label, ...faults.slice(0, 2))
   }
 
   /** Writes this much data without events, or until a write is refused or the time is over. */
@@ -261,7 +252,9 @@ class DiskRun {
     for (let left = bytes; left > 0 && performance.now() < end; left -= turnPieceBytes) {
       const locale = () => ({ subject: 'A', text: randomBytes(turnPieceBytes / 4).toString('base64') })
       const locales = { en: locale(), de: locale(), fr: locale() }
-      const answer = await this.#api.ask('PUT', '/templates/turning', { body: { locales } }).catch(() => undefined)
+      const answer = await this.#running.api
+        .ask('PUT', '/templates/turning', { body: { locales } })
+        .catch(() => undefined)
       if (answer?.status !== 200) return
     }
   }
@@ -278,34 +271,30 @@ class DiskRun {
     const isKilled = filling % 2 === 1
     if (isKilled) await this.#server?.kill()
     await rm(ballast)
-    if (isKilled) this.#server = await startServer(this.#settings())
-    else await this.#untilOk(label)
+    await (isKilled ? this.#startAgain(label) : this.#untilOk(label))
     this.counts[isKilled ? 'killed' : 'continued']++
     await this.#mustHold(label, received)
   }
 
   /** Runs the workloads, at least until `other` is done. Returns the events that a subscriber received. */
   async #live(label: string, other?: Promise<void>): Promise<StreamEvent[]> {
-    const runner = this.#runner as WorkloadRunner
+    const runner = this.#running
     const received: StreamEvent[] = []
     const onEvent = (event: StreamEvent) => received.push(event)
-    const { authorization } = runner
-    const dashboard = new Dashboard({ url: this.#url, from: 'now', authorization, isFolding: false, onEvent })
+    const { authorization, api } = runner
+    const dashboard = new Dashboard({ url: api.url, from: 'now', authorization, isFolding: false, onEvent })
     dashboard.start()
-    let isOver = false
-    const working = runner.run(() => isOver)
+    const stopWork = runner.work()
     await Promise.all([sleep(lifeMs), other])
-    isOver = true
-    await working
+    await stopWork()
     dashboard.stop()
-    if (this.#server?.isEnded)
-      this.problems.push(`${label}: the server ended by itself: ${this.#server.lines.join('\n')}`)
+    if (this.#server?.isEnded) this.#wrong(label, `the server ended by itself: ${this.#server.lines.join('\n')}`)
     return received
   }
 
   /** Sends a write, which must succeed or be refused as in the contract. After a refusal, reads must succeed. */
   async #mustAnswer(label: string, refusals: number): Promise<void> {
-    const api = this.#api
+    const { api } = this.#running
     const body = { name: 'S', properties: {} }
     const write = await api.ask('PUT', '/schemas/asked', { body }).catch(() => undefined)
     if (refusals === 0) this.counts.unharmed++
@@ -315,7 +304,7 @@ class DiskRun {
     }
     this.counts.readOnly++
     if (write?.status !== 503 || !(Number(write.headers['retry-after']) > 0))
-      this.problems.push(`${label}: a write was answered ${write?.status} ${write?.text}`)
+      this.#wrong(label, `a write was answered ${write?.status} ${write?.text}`)
     // The server first undoes the changes of a failed commit.
     let read: HttpAnswer | undefined
     const isAnswered = async () => {
@@ -323,37 +312,39 @@ class DiskRun {
       return read?.status !== 503
     }
     await until(isAnswered, roomMsMax, 100)
-    if (read?.status !== 200) this.problems.push(`${label}: reading was answered ${read?.status} ${read?.text}`)
+    if (read?.status !== 200) this.#wrong(label, `reading was answered ${read?.status} ${read?.text}`)
   }
 
   async #mustHold(label: string, received: readonly StreamEvent[]): Promise<void> {
-    const runner = this.#runner as WorkloadRunner
     await this.#settle(label)
-    const { faults } = await readWorkloadStream(this.#url, runner, received)
-    this.problems.push(...faults.map((text) => `${label}: ${text}`))
+    await this.#compareStream(label, received)
+  }
+
+  async #compareStream(label: string, received: readonly StreamEvent[]): Promise<void> {
+    const runner = this.#running
+    this.#wrong(label, ...(await readWorkloadStream(runner.api.url, runner, received)).faults)
   }
 
   async #settle(label: string): Promise<void> {
-    const found = (await this.#runner?.check()) ?? []
-    this.problems.push(...found.map((text) => `${label}: ${text}`))
+    this.#wrong(label, ...(await this.#running.check()))
   }
 
   async #untilOk(label: string): Promise<void> {
-    const api = this.#api
+    const { api } = this.#running
     const isOk = async () => {
       const answer = await api.ask('GET', '/health/status').catch(() => undefined)
       return answer?.status === 200 && answer.text.includes('"database":{"status":"ok"}')
     }
     if (!(await until(isOk, roomMsMax, 100)))
-      this.problems.push(`${label}: the server did not continue within ${roomMsMax / 1000} s after space was freed`)
+      this.#wrong(label, `the server did not continue within ${roomMsMax / 1000} s after space was freed`)
   }
 
-  get #api(): ProofApi {
-    return new ProofApi(this.#url, (this.#runner as WorkloadRunner).authorization, this.#where.dataFolder)
+  get #running(): WorkloadRunner {
+    return this.#runner as WorkloadRunner
   }
 
-  get #url(): string {
-    return `http://127.0.0.1:${this.#where.port}`
+  #wrong(label: string, ...faults: readonly string[]): void {
+    this.problems.push(...faults.map((text) => `${label}: ${text}`))
   }
 
   #settings(inFront?: readonly string[]): ServerSettings {

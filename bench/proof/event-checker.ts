@@ -16,9 +16,8 @@ type CheckRule = 'whole' | 'newest'
 
 interface ReceivedFrames {
   readonly prefix: string
-  /** For each device, the last received frame. `marked`: the last acknowledged frame when `mark` was called. */
+  /** For each device, the last received frame. */
   readonly last: Uint32Array
-  marked: readonly number[]
 }
 
 const detailsMax = 40
@@ -35,7 +34,7 @@ export class FrameComparison {
   constructor(sentFrames: () => readonly SentFrames[], rule: CheckRule) {
     this.#sentFrames = sentFrames
     this.#rule = rule
-    this.#fleets = sentFrames().map(({ prefix, sent }) => ({ prefix, last: new Uint32Array(sent.length), marked: [] }))
+    this.#fleets = sentFrames().map(({ prefix, sent }) => ({ prefix, last: new Uint32Array(sent.length) }))
   }
 
   /** By fleet and device, the last received frame. */
@@ -67,16 +66,11 @@ export class FrameComparison {
     }
   }
 
-  mark(): void {
-    const frames = this.#sentFrames()
-    for (const [place, fleet] of this.#fleets.entries()) fleet.marked = frames[place]?.acknowledged ?? []
-  }
-
-  /** The devices with a frame that was acknowledged at the last `mark`, and was not received yet. */
-  missingSinceMark(): readonly string[] {
-    return this.#fleets.flatMap(({ prefix, last, marked }) =>
-      marked.flatMap((frame, device) => {
-        const received = last[device] as number
+  /** The devices with an acknowledged frame of these that was not received yet. */
+  missingOf(frames: readonly SentFrames[]): readonly string[] {
+    return frames.flatMap(({ prefix, acknowledged }, place) =>
+      acknowledged.flatMap((frame, device) => {
+        const received = this.#fleets[place]?.last[device] ?? 0
         return frame > received
           ? [`${prefix}-${device}: frame ${frame} was acknowledged, received up to ${received}`]
           : []

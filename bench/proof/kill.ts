@@ -1,8 +1,8 @@
 import { integer, option } from '#bench/command-line'
 import { readFoldedState, type StreamEvent, streamHead } from '#bench/dashboard'
 import { proofServer } from '#bench/harness/servers'
-import { type FrameComparison, readStream } from '#bench/proof/event-checker'
-import { LoadedServer, type LoadOptions, quietMsMax } from '#bench/proof/loaded-server'
+import { type FrameComparison, readStream, type SentFrames } from '#bench/proof/event-checker'
+import { type LoadedServer, type LoadOptions, quietMsMax, startLoaded } from '#bench/proof/loaded-server'
 import { inKeptFolder, type Outcome, type Proof } from '#bench/proof/outcome'
 import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
 import { freePort, ServerProcess } from '#bench/server-process'
@@ -28,128 +28,109 @@ const problemsMax = 5
  * and with the values that were sent. A subscriber that resumes after every kill must receive each event once, and its
  * folded state must equal the server's. Every workload must find its acknowledged changes.
  */
-class KillRun {
-  readonly #options: KillOptions
-  readonly #server: LoadedServer
-  #working: Promise<void> = Promise.resolve()
-  #isWorkOver = false
-  #idleRounds = 0
-
-  constructor(options: KillOptions, server: LoadedServer) {
-    this.#options = options
-    this.#server = server
-  }
-
-  async run(): Promise<Outcome> {
-    const { secondsMax, rounds: wanted } = this.#options
-    const server = this.#server
-    const { problems } = server
-    const startedAt = performance.now()
-    await server.start(settingsOf(0))
-    await server.load()
-    this.#work()
-    let rounds = 0
-    while (rounds < wanted && problems.length < problemsMax) {
-      if (performance.now() - startedAt > secondsMax * 1000) {
-        problems.push(`only ${rounds} of ${wanted} rounds in ${secondsMax} s`)
-        break
-      }
-      await this.#round(++rounds)
+async function killAgain(options: KillOptions, server: LoadedServer): Promise<Outcome> {
+  const { secondsMax, rounds: wanted, print } = options
+  const { problems, fleets, runner, witness } = server
+  const startedAt = performance.now()
+  let stopWork = runner.work()
+  let [rounds, idle] = [0, 0]
+  while (rounds < wanted && problems.length < problemsMax) {
+    if (performance.now() - startedAt > secondsMax * 1000) {
+      problems.push(`only ${rounds} of ${wanted} rounds in ${secondsMax} s`)
+      break
     }
-    await this.#stopWork()
-    await server.settle({ isWhole: true })
-    const fromStart = await this.#readFromStart()
-    await this.#restart()
-    const idle = this.#idleRounds
-    if (idle > rounds / 2) problems.push(`${idle} of ${rounds} rounds acknowledged nothing`)
-    problems.push(...server.witness.problems(), ...fromStart.faults)
-    const writes = Object.entries(server.runner.counts)
-    const sum = (field: keyof ChangeCounts) => writes.reduce((total, [, counts]) => total + counts[field], 0)
-    const idleKinds = writes.flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
-    // A kind of write without an acknowledged change is not proven. A short run does not always reach all kinds.
-    if (rounds >= roundsForAllKinds)
-      problems.push(...idleKinds.map((name) => `${name}: nothing was acknowledged in ${rounds} rounds`))
-    const seconds = (performance.now() - startedAt) / 1000
-    return {
-      problems,
-      summary: [
-        `${rounds} rounds in ${seconds.toFixed(0)} s, ${idle} without an acknowledgement; longest start ` +
-          `${Math.round(server.longestStartMs)} ms`,
-        `resumed dashboard: ${countsOf(server.witness.frames.report())}`,
-        `from the start:    ${countsOf(fromStart.frames.report())}`,
-        `${writes.length} other kinds of write: ${sum('acknowledged')} acknowledged and found; of those that a kill ` +
-          `interrupted ${sum('landed')} were applied and ${sum('vanished')} not, ${sum('repeated')} were repeated with their key`,
-        ...(idleKinds.length > 0 ? [`without an acknowledged write: ${idleKinds.join(', ')}`] : []),
-      ],
-    }
-  }
-
-  async #round(round: number): Promise<void> {
-    const server = this.#server
-    const { random, problems, witness } = server
-    const before = server.changesAcknowledged
-    const lifetime = random.between(lifeMsMin, this.#options.lifeMs)
-    const isCut = random.below(3) === 0
-    await sleep(lifetime / 2)
-    if (isCut) witness.dashboard.cut()
-    await sleep(lifetime / 2)
-    if (server.process.isEnded) problems.push(`round ${round}: the server ended by itself\n${server.lastLines}`)
-    await server.process.kill()
-    await this.#stopWork()
-    // An answer in a socket's buffer was sent before the kill; a device has possibly not read it yet.
-    await sleep(20)
-    witness.frames.mark()
-    while (random.below(10) < earlyKillsOfTen) {
-      const early = new ServerProcess(proofServer(server.place, settingsOf(round)))
-      await sleep(random.between(20, 600))
-      await early.kill()
-    }
-    if (server.changesAcknowledged === before) this.#idleRounds++
+    const round = ++rounds
+    const before = fleets.changesAcknowledged
+    const sent = await killOnce(options, server, round, stopWork)
+    if (fleets.changesAcknowledged === before) idle++
     await server.start(settingsOf(round))
     await server.check(`round ${round}`)
-    this.#work()
+    stopWork = runner.work()
     if (await witness.dashboard.caughtUp(quietMsMax))
-      problems.push(...witness.frames.missingSinceMark().map((text) => `round ${round}: ${text}`))
+      problems.push(...witness.frames.missingOf(sent).map((text) => `round ${round}: ${text}`))
     else problems.push(`round ${round}: the dashboard did not catch up within ${quietMsMax / 1000} s`)
-    if (round % 10 > 0) return
-    const { changesAcknowledged } = server
+    if (round % 10 > 0) continue
     const { events } = witness.dashboard.counts
-    this.#options.print(`round ${round}: ${changesAcknowledged} changes acknowledged, ${events} events received`)
+    print(`round ${round}: ${fleets.changesAcknowledged} changes acknowledged, ${events} events received`)
   }
+  await stopWork()
+  await server.settle({ isWhole: true })
+  const fromStart = await readFromStart(server)
+  await restart(server)
+  if (idle > rounds / 2) problems.push(`${idle} of ${rounds} rounds acknowledged nothing`)
+  problems.push(...witness.problems(), ...fromStart.faults)
+  const writes = Object.entries(runner.counts)
+  const sum = (field: keyof ChangeCounts) => writes.reduce((total, [, counts]) => total + counts[field], 0)
+  const idleKinds = writes.flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
+  // A kind of write without an acknowledged change is not proven. A short run does not always reach all kinds.
+  if (rounds >= roundsForAllKinds)
+    problems.push(...idleKinds.map((name) => `${name}: nothing was acknowledged in ${rounds} rounds`))
+  const seconds = (performance.now() - startedAt) / 1000
+  return {
+    problems,
+    summary: [
+      `${rounds} rounds in ${seconds.toFixed(0)} s, ${idle} without an acknowledgement; longest start ` +
+        `${Math.round(server.longestStartMs)} ms`,
+      `resumed dashboard: ${countsOf(witness.frames.report())}`,
+      `from the start:    ${countsOf(fromStart.frames.report())}`,
+      `${writes.length} other kinds of write: ${sum('acknowledged')} acknowledged and found; of those that a kill ` +
+        `interrupted ${sum('landed')} were applied and ${sum('vanished')} not, ${sum('repeated')} were repeated with their key`,
+      ...(idleKinds.length > 0 ? [`without an acknowledged write: ${idleKinds.join(', ')}`] : []),
+    ],
+  }
+}
 
-  #work(): void {
-    this.#isWorkOver = false
-    this.#working = this.#server.runner.run(() => this.#isWorkOver)
+/**
+ * Lets the server live for a while, and kills it; sometimes also while it starts again. Returns the frames that were sent
+ * before.
+ */
+async function killOnce(
+  { lifeMs }: KillOptions,
+  server: LoadedServer,
+  round: number,
+  stopWork: () => Promise<void>,
+): Promise<readonly SentFrames[]> {
+  const { random, witness, place, fleets } = server
+  const lifetime = random.between(lifeMsMin, lifeMs)
+  const isCut = random.below(3) === 0
+  await sleep(lifetime / 2)
+  if (isCut) witness.dashboard.cut()
+  await sleep(lifetime / 2)
+  server.mustRun(`round ${round}: `)
+  await server.process.kill()
+  await stopWork()
+  // An answer in a socket's buffer was sent before the kill; a device has possibly not read it yet.
+  await sleep(20)
+  const sent = fleets.sentFrames()
+  while (random.below(10) < earlyKillsOfTen) {
+    const early = new ServerProcess(proofServer(place, settingsOf(round)))
+    await sleep(random.between(20, 600))
+    await early.kill()
   }
+  return sent
+}
 
-  async #stopWork(): Promise<void> {
-    this.#isWorkOver = true
-    await this.#working
-  }
+async function readFromStart({ url, fleets, runner }: LoadedServer) {
+  const { authorization, first } = runner
+  const { sentFrames } = fleets
+  // Uses the present epoch, because the server forgets old epochs after many starts. Contract 4.5.
+  const { epoch } = await streamHead(url, authorization)
+  const from = { epoch, offset: first.offset }
+  // `settle` has already compared how often each event was received.
+  const others = (event: StreamEvent) => runner.receive(event)
+  return readStream({ url, sentFrames, authorization, others, name: 'from the start', from }, quietMsMax * 2)
+}
 
-  async #readFromStart() {
-    const { url, fleets, runner } = this.#server
-    const { authorization, first } = runner
-    const { sentFrames } = fleets
-    // Uses the present epoch, because the server forgets old epochs after many starts. Contract 4.5.
-    const { epoch } = await streamHead(url, authorization)
-    const from = { epoch, offset: first.offset }
-    const others = (event: StreamEvent) => runner.owns(event)
-    return readStream({ url, sentFrames, authorization, others, name: 'from the start', from }, quietMsMax * 2)
-  }
-
-  /** A clean stop and the next start keep the state. */
-  async #restart(): Promise<void> {
-    const server = this.#server
-    const read = () => readFoldedState(server.url, server.runner.authorization)
-    server.fleets.close()
-    const before = await read()
-    await server.stop()
-    await server.start(settingsOf(0))
-    const differences = before.differences(await read())
-    server.problems.push(...differences.map((text) => `before and after a clean restart: ${text}`))
-    await server.check('after a clean restart')
-  }
+/** A clean stop and the next start keep the state. */
+async function restart(server: LoadedServer): Promise<void> {
+  const read = () => readFoldedState(server.url, server.runner.authorization)
+  server.fleets.close()
+  const before = await read()
+  await server.stop()
+  await server.start(settingsOf(0))
+  const differences = before.differences(await read())
+  server.problems.push(...differences.map((text) => `before and after a clean restart: ${text}`))
+  await server.check('after a clean restart')
 }
 
 function settingsOf(round: number) {
@@ -177,9 +158,9 @@ acknowledged write is there. DURABILITY alternates between process and disk. CON
   run: (given, print) =>
     inKeptFolder('kill-proof-', print, async (dataFolder) => {
       const options = { ...given, print }
-      const server = new LoadedServer(options, { port: await freePort(), dataFolder })
+      const server = await startLoaded(options, { port: await freePort(), dataFolder }, settingsOf(0))
       try {
-        return await new KillRun(options, server).run()
+        return await killAgain(options, server)
       } finally {
         await server.end()
       }

@@ -232,15 +232,12 @@ function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
       why = `had no result after ${seedMsMax} ms, and was killed`
       child.kill('SIGKILL')
     }, seedMsMax)
-    child.once('message', end as (result: unknown) => void)
-    child.once('exit', exited)
-    child.send(seed)
-
-    function end(result: SeedResult): void {
+    const end = (result: unknown) => {
       clearTimeout(timer)
-      child.off('exit', exited)
-      child.off('message', end as (result: unknown) => void)
-      resolve(result)
+      child.off('exit', exited).off('message', end)
+      resolve(result as SeedResult)
     }
+    child.once('message', end).once('exit', exited)
+    child.send(seed)
   })
 }

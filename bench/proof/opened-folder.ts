@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { readConfig } from '#app/config'
 import { createLog } from '#app/log'
-import { isPlainFailure, type RunningServer, serve } from '#app/running-server'
+import { type RunningServer, serve } from '#app/running-server'
 import type { StreamEvent } from '#bench/dashboard'
 import { patientSettings } from '#bench/harness/servers'
 import { readStream, type SentFrames } from '#bench/proof/event-checker'
@@ -10,34 +10,16 @@ import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 const catchUpMsMax = 20_000
 const differencesMax = 3
 
-/** A data folder after a crash, opened by a server. */
-export interface OpenedFolder {
-  readonly running?: RunningServer
-  /** The error text, if the folder was not opened. */
-  readonly refusal?: string
-}
-
 /**
- * Opens the folder with a server in this process, so that hundreds can be tried in a minute. `more`: further
- * environment. If the folder cannot be opened, also because of a bug, the result contains `refusal`. @throws Error for
- * wrong settings
+ * Opens a data folder after a crash with a server in this process, so that hundreds can be tried in a minute. `more`:
+ * further environment. @throws Error if the folder cannot be opened
  */
-export async function openFolder(folder: string, more: Readonly<Record<string, string>> = {}): Promise<OpenedFolder> {
-  const reading = readConfig({
-    ...patientSettings,
-    PORT: '0',
-    DATA_DIR: folder,
-    DURABILITY: 'disk',
-    ...more,
-  })
+export function openFolder(folder: string, more: Readonly<Record<string, string>> = {}): Promise<RunningServer> {
+  const settings = { ...patientSettings, PORT: '0', DATA_DIR: folder, DURABILITY: 'disk', ...more }
+  const reading = readConfig(settings)
   if ('mistakes' in reading) throw new Error(reading.mistakes.join('\n'))
   const stream = new Writable({ write: (_, __, done) => done() })
-  try {
-    return { running: await serve(reading.config, createLog({ level: 'warn', isPretty: false, stream })) }
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    return { refusal: isPlainFailure(error) ? message : `a bug: ${error instanceof Error ? error.stack : message}` }
-  }
+  return serve(reading.config, createLog({ level: 'warn', isPretty: false, stream }))
 }
 
 /**

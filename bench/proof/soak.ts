@@ -10,7 +10,7 @@ import { spreadOf } from '#bench/harness/statistics'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { identifierOf } from '#bench/load/fleet-link'
 import { processUsage } from '#bench/process-usage'
-import { LoadedServer } from '#bench/proof/loaded-server'
+import { type LoadedServer, startLoaded } from '#bench/proof/loaded-server'
 import type { Outcome, Proof } from '#bench/proof/outcome'
 import { freePort } from '#bench/server-process'
 import { sleep, until } from '#bench/time'
@@ -73,7 +73,10 @@ export async function proveSoak(options: SoakOptions) {
   const isForeign = ({ deviceIdentifier }: StreamEvent) => String(deviceIdentifier).startsWith(passingPrefix)
   const folder = temporaryFolder('soak-proof-')
   const place = { port: await freePort(), dataFolder: folder.path }
-  const server = new LoadedServer({ ...options, pauseTimes, isForeign }, place)
+  const probe = loadedBefore('harness/memory-probe')
+  const nodeArguments = ['--expose-gc', ...probe, ...(options.nodeArguments ?? [])]
+  const settings = { environment: shortLived, nodeArguments, isKilledAtExit: true }
+  const server = await startLoaded({ ...options, pauseTimes, isForeign }, place, settings)
   try {
     return await soak(server, options)
   } finally {
@@ -82,15 +85,8 @@ export async function proveSoak(options: SoakOptions) {
   }
 }
 
-async function soak(server: LoadedServer, { minutes, print, nodeArguments = [] }: SoakOptions) {
-  const { problems } = server
-  const probe = loadedBefore('harness/memory-probe')
-  await server.start({
-    environment: shortLived,
-    nodeArguments: ['--expose-gc', ...probe, ...nodeArguments],
-    isKilledAtExit: true,
-  })
-  await server.load()
+async function soak(server: LoadedServer, { minutes, print }: SoakOptions) {
+  const { problems, fleets, runner, witness } = server
   const startedAt = performance.now()
   const minutesPassed = () => (performance.now() - startedAt) / 60_000
   const isOver = () => minutesPassed() > minutes || server.process.isEnded || problems.length > 0
@@ -101,35 +97,36 @@ async function soak(server: LoadedServer, { minutes, print, nodeArguments = [] }
     samples.push({ ...(await sampleOf(server)), minutes: minutesPassed() })
     if (samples.length % printEverySamples > 0) return
     const live = ((samples.at(-1)?.live ?? 0) / gauges.live.scale).toFixed(1)
-    print(`${minutesPassed().toFixed(1)} min: ${server.changesAcknowledged} changes acknowledged; ${live} MB in use`)
+    print(`${minutesPassed().toFixed(1)} min: ${fleets.changesAcknowledged} changes acknowledged; ${live} MB in use`)
   }
   const repeated = async (step: () => Promise<void>) => {
     while (!isOver()) await step().catch((error: Error) => problems.push(error.message))
   }
+  const stopWork = runner.work()
   await Promise.all([
-    server.runner.run(isOver),
     repeated(sample),
     repeated(() => connectDevice(server, ++visits.devices)),
     ...Array.from({ length: subscribersAtOnce }, () => repeated(() => subscribe(server, ++visits.subscribers))),
     repeated(() => disconnectSome(server)),
   ])
+  await stopWork()
   const seconds = minutesPassed() * 60
-  if (server.process.isEnded) problems.push(`the server ended by itself\n${server.lastLines}`)
-  const { changesAcknowledged } = server
+  server.mustRun('')
+  const { changesAcknowledged } = fleets
   await server.settle({ isWhole: false })
   await server.stop()
   const warm = samples.filter((each) => each.minutes >= minutes * warmShare)
   const growth = (Object.keys(gauges) as GaugeName[]).map((name) => growthOf(name, warm))
-  problems.push(...server.witness.problems(), ...growth.flatMap(({ problem }) => problem ?? []))
-  const received = server.witness.frames.report()
-  const acknowledged = Object.values(server.runner.counts).reduce((sum, each) => sum + each.acknowledged, 0)
+  problems.push(...witness.problems(), ...growth.flatMap(({ problem }) => problem ?? []))
+  const received = witness.frames.report()
+  const acknowledged = Object.values(runner.counts).reduce((sum, each) => sum + each.acknowledged, 0)
   const outcome: Outcome = {
     problems,
     summary: [
       `${(seconds / 60).toFixed(1)} minutes, ${warmShare * 100} % of them warm-up: ${changesAcknowledged} changes acknowledged, ` +
         `${(changesAcknowledged / seconds).toFixed(0)} a second`,
       `${visits.devices} devices and ${visits.subscribers} subscribers that connected and left; ${acknowledged} writes of ` +
-        `${Object.keys(server.runner.counts).length} other kinds`,
+        `${Object.keys(runner.counts).length} other kinds`,
       `${received.acknowledged} frames acknowledged, ${received.found} received, ` +
         `${received.repeated} doubled or out of order, ${received.wrong} wrong`,
       ...growth.map(({ text }) => text),

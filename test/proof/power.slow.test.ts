@@ -20,9 +20,11 @@ test('acknowledged changes survive a power loss; changes lost without fsync of t
     expect(durable.statesWithMore).toBeGreaterThan(0)
     expect(durable.framesSearched).toBeGreaterThan(0)
     // The same server on a disk that ignores the fsync of its logs: each state opens, and acknowledged changes are lost.
-    const logs = new Set(
+    const logs = new Set<unknown>(
       recording.operations.flatMap(({ operation }) =>
-        operation.kind === 'create' && operation.path.endsWith('.log') ? [operation.file] : [],
+        operation.kind === 'name'
+          ? operation.names.flatMap(([path, target]) => (path.endsWith('.log') ? [target] : []))
+          : [],
       ),
     )
     const isOfLog = (operation: FileOperation) => operation.kind === 'sync' && logs.has(operation.file)

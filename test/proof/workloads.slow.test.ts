@@ -44,8 +44,8 @@ afterEach(async () => {
 })
 
 async function start(path: string): Promise<string> {
-  running = (await openFolder(path, { DURABILITY: 'process' })).running
-  return `http://127.0.0.1:${running?.port}`
+  running = await openFolder(path, { DURABILITY: 'process' })
+  return `http://127.0.0.1:${running.port}`
 }
 
 type WorkloadMaker = (api: ProofApi) => Promise<Workload>
@@ -63,9 +63,10 @@ async function open(make: WorkloadMaker): Promise<{ api: FalsifiedApi; workload:
   const authorization = `Bearer ${await readToken(Number(running?.port), administrator)}`
   const api = new FalsifiedApi(url, authorization, folder.path)
   const workload = await make(api)
-  await workload.prepare?.(api)
   let number = 0
-  return { api, workload, state: new ExpectedState(workload, api, new SeededRandom(7), () => ++number) }
+  const state = new ExpectedState(workload, api, new SeededRandom(7), () => ++number)
+  expect(await state.check()).toEqual([])
+  return { api, workload, state }
 }
 
 test.each([

@@ -10,7 +10,7 @@ import { EventChecker } from '#bench/proof/event-checker'
 import { ProofFleets } from '#bench/proof/fleets'
 import type { Outcome, Proof } from '#bench/proof/outcome'
 import { SeededRandom } from '#bench/random'
-import { sleep } from '#bench/time'
+import { sleep, until } from '#bench/time'
 
 interface ClusterOptions {
   readonly seed: number
@@ -81,8 +81,7 @@ class ClusterRun {
       this.#writer.owns(deviceIdentifier) || String(deviceIdentifier).startsWith(bulkPrefix)
     for (const node of nodes) await this.#cluster.followed(node)
     this.#checkers = await Promise.all(
-      nodes.map(async ({ name, place }) => {
-        const url = `http://127.0.0.1:${place.port}`
+      nodes.map(async ({ name, process: { url } }) => {
         const from = await streamHead(url, person)
         const { sentFrames } = fleets
         return new EventChecker({ name, url, sentFrames, from, rule: 'whole', authorization: person, others })
@@ -256,22 +255,20 @@ class ClusterRun {
   async #caughtUp(what: string): Promise<void> {
     await this.#cluster.owner()
     for (const [place, { dashboard, frames }] of this.#checkers.entries()) {
-      frames.mark()
+      const sent = (this.#fleets as ProofFleets).sentFrames()
       const { name } = this.#cluster.nodes[place] as ClusterNode
       if (!(await dashboard.caughtUp(quietMsMax))) this.#problems.push(`${what}: dashboard ${name} did not catch up`)
       // The node may have answered from its own data, because it did not know the new owner yet.
-      for (let tries = 0; tries < 100 && frames.missingSinceMark().length > 0; tries++) await sleep(100)
-      const missing = frames.missingSinceMark()
+      await until(() => frames.missingOf(sent).length === 0, 10_000, 100)
+      const missing = frames.missingOf(sent)
       if (missing.length > 0) this.#problems.push(`${what}: dashboard ${name}: ${missing.slice(0, 3).join('; ')}`)
     }
   }
 
   #refusals(what: string): void {
     const { refusals } = this.#writer
-    const [first] = refusals
-    if (!first) return
-    const example = `${first.status} after ${Math.round(first.ms)} ms`
-    this.#problems.push(`${what}: ${refusals.length} requests were refused, the first with ${example}`)
+    if (refusals.length > 0)
+      this.#problems.push(`${what}: ${refusals.length} requests were refused, the first with ${refusals[0]}`)
   }
 
   async #end(): Promise<void> {
@@ -286,14 +283,11 @@ class ClusterRun {
     fleets.close()
     this.#problems.push(...fleets.faults.map((fault) => `link: ${fault}`))
     const { nodes, person } = this.#cluster
-    const [first, ...others] = (await Promise.all(
-      nodes.map(({ place }) => readFoldedState(`http://127.0.0.1:${place.port}`, person)),
-    )) as [FoldedState, ...FoldedState[]]
-    for (const [place, state] of others.entries()) {
-      const differences = state.differences(first)
-      this.#problems.push(
-        ...differences.map((text) => `node ${nodes[place + 1]?.name} against ${nodes[0]?.name}: ${text}`),
-      )
+    const states = await Promise.all(nodes.map(({ process: { url } }) => readFoldedState(url, person)))
+    const [first] = states as [FoldedState]
+    for (const [place, state] of states.entries()) {
+      const which = `node ${nodes[place]?.name} against ${nodes[0]?.name}`
+      this.#problems.push(...state.differences(first).map((text) => `${which}: ${text}`))
     }
     const lost = this.#writer.identifiers.filter((identifier) => !first.devices.has(identifier))
     if (lost.length > 0) this.#problems.push(`${lost.length} created devices do not exist: ${lost.slice(0, 5)}`)

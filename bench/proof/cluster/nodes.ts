@@ -1,6 +1,7 @@
 import { copyFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream'
 import { type ClusterInfo, jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
 import { administrator, callApi, readToken } from '#bench/harness/identity'
@@ -8,7 +9,7 @@ import { NatsServer } from '#bench/harness/nats-servers'
 import { proofServer, type ServerPlace } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { freePort, ServerProcess } from '#bench/server-process'
-import { sleep } from '#bench/time'
+import { until } from '#bench/time'
 
 interface ClusterStatus {
   readonly isOwner: boolean
@@ -92,13 +93,15 @@ export class ClusterUnderProof {
 
   /** Waits for an owner. */
   async owner(): Promise<ClusterNode> {
-    for (let tries = 0; tries < 3_000; tries++, await sleep(20)) {
+    let owner: ClusterNode | undefined
+    const isOwned = async () => {
       const running = this.nodes.filter(({ isRunning }) => isRunning)
       const statuses = await Promise.all(running.map((node) => this.statusOf(node)))
-      const place = statuses.findIndex((status) => status?.isOwner)
-      if (place >= 0) return running[place] as ClusterNode
+      owner = running[statuses.findIndex((status) => status?.isOwner)]
+      return owner !== undefined
     }
-    throw new Error('no node became the owner within a minute')
+    if (!(await until(isOwned, 60_000, 20)) || !owner) throw new Error('no node became the owner within a minute')
+    return owner
   }
 
   others(node: ClusterNode): readonly ClusterNode[] {
@@ -107,18 +110,18 @@ export class ClusterUnderProof {
 
   /** Waits until this node has stored the whole log. */
   async followed(node: ClusterNode): Promise<void> {
-    for (let tries = 0; tries < 1_000; tries++, await sleep(20)) {
-      if ((await this.statusOf(node))?.lag.entries === 0) return
-    }
-    throw new Error(`node ${node.name} did not follow`)
+    const isWhole = async () => (await this.statusOf(node))?.lag.entries === 0
+    if (!(await until(isWhole, 20_000, 20))) throw new Error(`node ${node.name} did not follow`)
   }
 
   /** The NATS server that leads the log. */
   async leader(): Promise<NatsServer> {
-    const { leader } = await this.#log('has no leader', ({ leader }) =>
-      this.servers.some(({ name }) => name === leader),
-    )
-    return this.servers.find(({ name }) => name === leader) as NatsServer
+    let found: NatsServer | undefined
+    await this.#log('has no leader', ({ leader }) => {
+      found = this.servers.find(({ name }) => name === leader)
+      return found !== undefined
+    })
+    return found as unknown as NatsServer
   }
 
   /** Waits until all servers have the whole log, so that the next failure hits a complete cluster. */
@@ -129,19 +132,20 @@ export class ClusterUnderProof {
   }
 
   /** Waits until this is true of the log's servers. @throws Error after 30 s */
-  async #log(what: string, isTrue: (servers: ClusterInfo) => boolean): Promise<ClusterInfo> {
+  async #log(what: string, isTrue: (servers: ClusterInfo) => boolean): Promise<void> {
     const connection = await connectNats({ servers: this.servers.map(({ url }) => url) })
     let cause: unknown
-    try {
-      for (let tries = 0; tries < 300; tries++, await sleep(100)) {
-        const info = await jetstreamManager(connection)
-          .then((manager) => manager.streams.info('devices_log'))
-          .catch((error: unknown) => {
-            cause = error
-          })
-        if (info?.cluster && isTrue(info.cluster)) return info.cluster
+    const isTrueNow = async () => {
+      try {
+        const { cluster } = await (await jetstreamManager(connection)).streams.info('devices_log')
+        return cluster !== undefined && isTrue(cluster)
+      } catch (error) {
+        cause = error
+        return false
       }
-      throw new Error(`the log ${what} after 30 s`, { cause })
+    }
+    try {
+      if (!(await until(isTrueNow, 30_000, 100))) throw new Error(`the log ${what} after 30 s`, { cause })
     } finally {
       await connection.close()
     }
@@ -182,14 +186,8 @@ async function startBalancer(portsNow: () => readonly number[]): Promise<Balance
     server.once('error', tryNext)
     server.once('connect', () => {
       server.off('error', tryNext)
-      for (const [from, to] of [
-        [client, server],
-        [server, client],
-      ] as const) {
-        from.on('error', () => to.destroy())
-        from.on('close', () => to.destroy())
-        from.pipe(to)
-      }
+      // Destroys both when one of them has failed.
+      pipeline(client, server, client, () => {})
     })
   }
   const listener = createServer((client) => forward(note(client), portsNow().length * 2))

@@ -1,14 +1,6 @@
 import { askApi, authorizationHeader } from '#bench/harness/identity'
 import type { HttpAnswer } from '#bench/http'
-import { sleep } from '#bench/time'
-
-/**
- * An answer that refused a creation; a client with an `Idempotency-Key` must get no refusal. `ms`: until this answer.
- */
-interface Refusal {
-  readonly status: number
-  readonly ms: number
-}
+import { sleep, until } from '#bench/time'
 
 const prefix = 'WRITTEN'
 const silenceMsMax = 40_000
@@ -30,7 +22,8 @@ function isCreated({ status, text }: HttpAnswer): boolean {
 export class Writer {
   readonly #port: number
   readonly #person: string
-  readonly refusals: Refusal[] = []
+  /** Answers that refused a creation; a client with an `Idempotency-Key` must get none. */
+  readonly refusals: string[] = []
   /** The longest time that a creation took since `reset`, with all attempts. */
   longestMs = 0
   created = 0
@@ -73,7 +66,8 @@ export class Writer {
   async one(port = this.#port): Promise<number> {
     const startedAt = performance.now()
     const identifier = `${prefix}-${this.created}`
-    for (;;) {
+    let last = ''
+    const isAccepted = async () => {
       const sentAt = performance.now()
       const answer = await askApi(port, '/devices', {
         method: 'POST',
@@ -81,13 +75,13 @@ export class Writer {
         headers: { ...authorizationHeader(this.#person), 'idempotency-key': identifier },
         silenceMsMax,
       }).catch(() => undefined)
-      if (answer && isCreated(answer)) break
-      if (answer) this.refusals.push({ status: answer.status, ms: performance.now() - sentAt })
-      const last = answer ? `${answer.status} ${answer.text.slice(0, 200)}` : 'no answer'
-      if (performance.now() - startedAt > writeMsMax)
-        throw new Error(`${identifier} was not created within ${writeMsMax / 1000} s: ${last}`)
-      await sleep(20)
+      if (answer && isCreated(answer)) return true
+      if (answer) this.refusals.push(`${answer.status} after ${Math.round(performance.now() - sentAt)} ms`)
+      last = answer ? `${answer.status} ${answer.text.slice(0, 200)}` : 'no answer'
+      return false
     }
+    if (!(await until(isAccepted, writeMsMax, 20)))
+      throw new Error(`${identifier} was not created within ${writeMsMax / 1000} s: ${last}`)
     this.created++
     const ms = performance.now() - startedAt
     this.longestMs = Math.max(this.longestMs, ms)

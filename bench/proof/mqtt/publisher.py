@@ -21,54 +21,41 @@ settings = json.loads(sys.argv[1])
 device, qos, version = settings["device"], settings["qos"], settings["version"]
 is_native = settings["isNative"]
 
-changed = threading.Condition()
-published = 0
-unacknowledged = 0
-connections = 0
-lost_sessions = 0
+free = threading.Semaphore(UNACKNOWLEDGED_MAX)
+is_ready = threading.Event()
+is_asked_to_stop = threading.Event()
+counts = {"published": 0, "connections": 0, "lostSessions": 0}
 address = None
-is_asked_to_stop = False
 
 
 def connected(client, _userdata, flags, _reason, _properties=None):
-    global connections, lost_sessions
-    with changed:
-        connections += 1
-        is_present = flags["session present"] if isinstance(flags, dict) else flags.session_present
-        if connections > 1 and not is_present:
-            lost_sessions += 1
-        if is_native and connections == 1:
-            declared = [{"propId": PROPERTY, "type": "UINT32"}]
-            hello = {"type": "HELLO", "deviceIdentifier": device,
-                     "services": [{"serviceIdentifier": SERVICE, "properties": declared}]}
-            client.publish("v1/link", json.dumps(hello), 1)
-        changed.notify_all()
+    counts["connections"] += 1
+    is_present = flags["session present"] if isinstance(flags, dict) else flags.session_present
+    if counts["connections"] > 1 and not is_present:
+        counts["lostSessions"] += 1
+    if not is_native:
+        is_ready.set()
+    elif counts["connections"] == 1:
+        declared = [{"propId": PROPERTY, "type": "UINT32"}]
+        hello = {"type": "HELLO", "deviceIdentifier": device,
+                 "services": [{"serviceIdentifier": SERVICE, "properties": declared}]}
+        free.acquire()
+        client.publish("v1/link", json.dumps(hello), 1)
 
 
 def received(_client, _userdata, message):
     global address
     content = json.loads(message.payload)
-    with changed:
-        if content["type"] == "WELCOME":
-            address = content["flakeAddress"]
-        elif content["type"] == "ERROR":
-            print(json.dumps({"error": content}), flush=True)
-        changed.notify_all()
-
-
-def acknowledged(_client, _userdata, _packet, *_more):
-    global unacknowledged
-    with changed:
-        unacknowledged -= 1
-        changed.notify_all()
+    if content["type"] == "WELCOME":
+        address = content["flakeAddress"]
+        is_ready.set()
+    elif content["type"] == "ERROR":
+        print(json.dumps({"error": content}), flush=True)
 
 
 def stop_when_asked():
-    global is_asked_to_stop
     sys.stdin.readline()
-    with changed:
-        is_asked_to_stop = True
-        changed.notify_all()
+    is_asked_to_stop.set()
 
 
 def message_of(value):
@@ -103,7 +90,7 @@ client.max_inflight_messages_set(IN_FLIGHT_MAX)
 client.reconnect_delay_set(min_delay=0.05, max_delay=0.2)
 client.on_connect = connected
 client.on_message = received
-client.on_publish = acknowledged
+client.on_publish = lambda *_: free.release()
 lasting = {}
 if version == 5:
     lasting["clean_start"] = False
@@ -113,23 +100,16 @@ client.connect("127.0.0.1", settings["port"], keepalive=30, **lasting)
 client.loop_start()
 threading.Thread(target=stop_when_asked, daemon=True).start()
 
-with changed:
-    changed.wait_for(lambda: address is not None or (not is_native and connections > 0))
-    # HELLO is acknowledged too.
-    changed.wait_for(lambda: unacknowledged < 0 or not is_native)
-    unacknowledged = 0
+is_ready.wait()
 print("connected", flush=True)
-while True:
-    with changed:
-        changed.wait_for(lambda: is_asked_to_stop or unacknowledged < UNACKNOWLEDGED_MAX)
-        if is_asked_to_stop:
-            break
-        published += 1
-        unacknowledged += 1
-        topic, content = message_of(published)
+while not is_asked_to_stop.is_set():
+    free.acquire()
+    counts["published"] += 1
+    topic, content = message_of(counts["published"])
     client.publish(topic, json.dumps(content), qos)
-with changed:
-    changed.wait_for(lambda: unacknowledged == 0)
+# All are free when everything is acknowledged.
+for _ in range(UNACKNOWLEDGED_MAX):
+    free.acquire()
 client.disconnect()
 client.loop_stop()
-print(json.dumps({"published": published, "connections": connections, "lostSessions": lost_sessions}), flush=True)
+print(json.dumps(counts), flush=True)

@@ -1,7 +1,7 @@
 import { type StreamEvent, type StreamPosition, streamHead } from '#bench/dashboard'
 import { identityOn } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
-import { type ServerPlace, type ServerTarget, startAuthenticated } from '#bench/harness/servers'
+import { type ServerTarget, startAuthenticated } from '#bench/harness/servers'
 import { allowedMs, spreadOf } from '#bench/harness/statistics'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { addEnds, count, type EndCounts, endFaults, endsText } from '#bench/load/end-counts'
@@ -53,166 +53,136 @@ const bystanders = { allowed: ['200', '429', '503', 'ERROR OVERLOADED', 'close 1
 
 export async function runCase(kind: OverloadCase, options: CaseOptions): Promise<CaseReport> {
   const folder = temporaryFolder('overload-proof-')
-  const run = new CaseRun(kind, options, { port: await freePort(), dataFolder: folder.path })
+  const port = await freePort()
+  const environment = { ...identityOn, ...kind.environment }
+  const settings: ServerSettings = { port, dataFolder: folder.path, environment }
+  const steady = new Remote('proof/overload/counted-load')
+  const attack = new Remote(kind.program)
+  const stopLoads = async () => {
+    await attack.ask('close').catch(() => undefined)
+    await Promise.all([attack.stop(), steady.stop()])
+  }
+  let server: ServerProcess | undefined
   try {
-    return await run.run()
+    const nodeArguments = [...(kind.nodeArguments ?? []), ...(options.planted ?? [])]
+    const started = await startAuthenticated({ ...settings, nodeArguments })
+    server = started.server
+    const { processId } = server
+    const { authorizations } = started
+    const target: ServerTarget = { port, processId, authorizations }
+    const first = await streamHead(server.url, authorizations?.person)
+    await steady.ask('open', {
+      ...{ ...target, ...rated, devices: Math.max(1, Math.round(200 * options.scale)) * rated.links },
+      ...{ framesPerSecond: options.rated, seed: options.seed },
+    } satisfies CountedLoadOptions)
+    await attack.ask('open', { ...kind.options(options), ...target })
+    const secondsFrom = (from: number) => steady.ask<readonly Second[]>('seconds', { from })
+    const normal = await normalLatency(steady, options, secondsFrom)
+
+    const stopWatching = watchMemory(processId)
+    const stopAsking = askRegularly(target)
+    const startedAt = unixMs()
+    const ends = await attack.ask<EndCounts>('run', { seconds: options.seconds })
+    const endedAt = unixMs()
+    // Waits until normal latency returns, or for a time limit.
+    let seconds: readonly Second[]
+    let back: number | undefined
+    do {
+      await sleep(500)
+      seconds = await secondsFrom(startedAt)
+      back = recoveredAfter(seconds, endedAt, normal)
+    } while (back === undefined && unixMs() - endedAt <= options.observationSeconds * 1_000)
+    const memory = stopWatching()
+    const { frameCounts, problems } = await settle(steady, attack, ends, await stopAsking())
+    await stopLoads()
+    problems.push(...endFaults(ends, kind.rules))
+    if (server.isEnded) problems.push(`the server ended by itself\n${server.lines.join('\n')}`)
+    const errors = server.lines.filter((line) => /"level":"(error|fatal)"/.test(line))
+    problems.push(...errors.map((line) => `the server logged: ${line}`))
+    if (memory.ownMib > kind.capMib)
+      problems.push(`the server used ${memory.ownMib} MiB of private memory, more than ${kind.capMib}`)
+    // Data that was only in memory is gone after this.
+    await server.kill()
+    const acknowledged = await auditStream(settings, authorizations?.person, first, frameCounts, problems)
+
+    const during = seconds.filter(({ at }) => at >= startedAt && at < endedAt)
+    const after = seconds.filter(({ at }) => at >= endedAt)
+    const late = lateText(back, normal, after, options.observationSeconds)
+    return {
+      text:
+        `p99 ${normal.p99.toFixed(1)} ms before, in the worst second ${msText(Math.max(0, ...during.map(({ p99 }) => p99)))}, ` +
+        `${back === undefined ? 'not back' : `back after ${back.toFixed(1)} s`}; ` +
+        `${memory.ownMib} MiB private memory, at most ${kind.capMib} (${memory.allMib} with mapped files); ` +
+        `${endsText(ends)}; ${acknowledged} frames acknowledged and found`,
+      ...{ acknowledged, problems, ...(late !== undefined && { late }) },
+    }
   } finally {
-    await run.end()
+    await stopLoads()
+    await server?.kill()
     await folder.remove()
   }
 }
 
-class CaseRun {
-  readonly #kind: OverloadCase
-  readonly #options: CaseOptions
-  readonly #where: ServerPlace
-  readonly #rated = new Remote('proof/overload/counted-load')
-  readonly #attack: Remote
-  readonly #problems: string[] = []
-  #server: ServerProcess | undefined
+async function normalLatency(
+  steady: Remote,
+  { baselineSeconds, name, rated, print }: CaseOptions,
+  secondsFrom: (from: number) => Promise<readonly Second[]>,
+): Promise<NormalLatency> {
+  await steady.ask('begin')
+  await sleep(baselineSeconds * warmUpShare * 1_000)
+  const from = unixMs()
+  await sleep((baselineSeconds + 2) * 1_000)
+  // Uses the median of the seconds, because other guests of the machine delay some.
+  const p99 = spreadOf((await secondsFrom(from)).map((second) => second.p99)).median
+  print(`${name}: normal p99 ${p99.toFixed(1)} ms at ${rated} frames/s`)
+  return { p99, allowed: allowedMs(p99) }
+}
 
-  constructor(kind: OverloadCase, options: CaseOptions, where: ServerPlace) {
-    this.#kind = kind
-    this.#options = options
-    this.#where = where
-    this.#attack = new Remote(kind.program)
-  }
+/**
+ * Stops all requests, and waits for open ones. `ends` also gets the later ends of the attack. `asked`: how the requests
+ * of a client that behaves well ended.
+ */
+async function settle(steady: Remote, attack: Remote, ends: EndCounts, asked: EndCounts) {
+  const problems: string[] = []
+  const loads = [steady, attack]
+  const settled = await Promise.all(loads.map((load) => load.ask<boolean | undefined>('settle')))
+  if (settled.includes(false)) problems.push('not all frames were acknowledged within a minute')
+  const ofSteady = await steady.ask<FrameCounts>('frameCounts')
+  const ofAttack = await attack.ask<FrameCounts | undefined>('frameCounts')
+  addEnds(ends, ofAttack?.ends ?? {})
+  addEnds(asked, ofSteady.ends)
+  problems.push(...ofSteady.faults, ...(ofAttack?.faults ?? []))
+  problems.push(...endFaults(asked, bystanders).map((text) => `clients that behave well: ${text}`))
+  return { frameCounts: ofAttack ? [ofSteady, ofAttack] : [ofSteady], problems }
+}
 
-  async run(): Promise<CaseReport> {
-    const { capMib, rules } = this.#kind
-    const { server, authorizations } = await startAuthenticated(this.#settings())
-    this.#server = server
-    const place: ServerTarget = { port: this.#where.port, processId: server.processId, authorizations }
-    const first = await streamHead(server.url, authorizations?.person)
-    await this.#open(place)
-    const normal = await this.#normal()
-
-    const stopWatching = watchMemory(server.processId)
-    const stopAsking = askRegularly(place)
-    const startedAt = unixMs()
-    const ends = await this.#attack.ask<EndCounts>('run', { seconds: this.#options.seconds })
-    const endedAt = unixMs()
-    const seconds = await this.#observeRecovery(endedAt, startedAt, normal)
-    const memory = stopWatching()
-    const frameCounts = await this.#settle(ends, await stopAsking())
-    await this.#leave()
-    this.#problems.push(...endFaults(ends, rules))
-    if (server.isEnded) this.#problems.push(`the server ended by itself\n${server.lines.join('\n')}`)
-    this.#problems.push(...errorsIn(server.lines))
-    if (memory.ownMib > capMib)
-      this.#problems.push(`the server used ${memory.ownMib} MiB of private memory, more than ${capMib}`)
-    const acknowledged = await this.#auditStream(place, first, frameCounts)
-
-    const back = recoveredAfter(seconds, endedAt, normal)
-    const worst = worstOf(seconds, startedAt, endedAt)
-    const after = seconds.filter(({ at }) => at >= endedAt)
-    const late = lateText(back, normal, after, this.#options.observationSeconds)
-    return {
-      text:
-        `p99 ${normal.p99.toFixed(1)} ms before, in the worst second ${msText(worst)}, ` +
-        `${back === undefined ? 'not back' : `back after ${back.toFixed(1)} s`}; ` +
-        `${memory.ownMib} MiB private memory, at most ${capMib} (${memory.allMib} with mapped files); ` +
-        `${endsText(ends)}; ${acknowledged} frames acknowledged and found`,
-      acknowledged,
-      ...(late !== undefined && { late }),
-      problems: this.#problems,
-    }
-  }
-
-  /**
-   * Kills the server first, so that data that was only in memory is gone. Then compares the stream with the sent
-   * frames. Returns how many frames were acknowledged.
-   */
-  async #auditStream(place: ServerTarget, first: StreamPosition, frameCounts: readonly FrameCounts[]): Promise<number> {
-    await this.#server?.kill()
-    const { nodeArguments: _, ...plain } = this.#settings()
-    try {
-      this.#server = await startServer(plain)
-      const url = `http://127.0.0.1:${place.port}`
-      const authorization = place.authorizations?.person
-      const isCounted = ({ deviceIdentifier }: StreamEvent) =>
-        frameCounts.some(({ prefix }) => String(deviceIdentifier).startsWith(`${prefix}-`))
-      const others = (event: StreamEvent) => !isCounted(event)
-      const sentFrames = () => frameCounts
-      const options = { name: 'stream', url, from: first, authorization, sentFrames, others }
-      const { frames, faults } = await readStream(options, readMsMax)
-      this.#problems.push(...faults.slice(0, problemsMax))
-      return frames.report().acknowledged
-    } catch (error) {
-      this.#problems.push(`the stored data can't be read: ${error instanceof Error ? error.message : error}`)
-      return 0
-    }
-  }
-
-  async end(): Promise<void> {
-    await this.#leave()
-    await this.#server?.kill()
-  }
-
-  async #leave(): Promise<void> {
-    await this.#attack.ask('close').catch(() => undefined)
-    await this.#attack.stop()
-    await this.#rated.stop()
-  }
-
-  async #open(place: ServerTarget): Promise<void> {
-    const { scale, seed } = this.#options
-    const load: CountedLoadOptions = {
-      ...place,
-      ...{ ...rated, devices: Math.max(1, Math.round(200 * scale)) * rated.links },
-      ...{ framesPerSecond: this.#options.rated, seed },
-    }
-    await this.#rated.ask('open', load)
-    await this.#attack.ask('open', { ...this.#kind.options(this.#options), ...place })
-  }
-
-  async #normal(): Promise<NormalLatency> {
-    await this.#rated.ask('begin')
-    const { baselineSeconds, name, rated, print } = this.#options
-    await sleep(baselineSeconds * warmUpShare * 1_000)
-    const from = unixMs()
-    await sleep((baselineSeconds + 2) * 1_000)
-    const normal = normalLatencyOf(await this.#seconds(from))
-    print(`${name}: normal p99 ${normal.p99.toFixed(1)} ms at ${rated} frames/s`)
-    return normal
-  }
-
-  /** Waits until normal latency returns, or for a time limit. */
-  async #observeRecovery(endedAt: number, startedAt: number, normal: NormalLatency): Promise<readonly Second[]> {
-    for (;;) {
-      await sleep(500)
-      const seconds = await this.#seconds(startedAt)
-      const isBack = recoveredAfter(seconds, endedAt, normal) !== undefined
-      if (isBack || unixMs() - endedAt > this.#options.observationSeconds * 1_000) return seconds
-    }
-  }
-
-  #seconds(from: number): Promise<readonly Second[]> {
-    return this.#rated.ask('seconds', { from })
-  }
-
-  /** Stops all requests, and waits for open ones. `asked`: how the requests of a client that behaves well ended. */
-  async #settle(ends: EndCounts, asked: EndCounts): Promise<readonly FrameCounts[]> {
-    const isSettled = await Promise.all([
-      this.#rated.ask<boolean>('settle'),
-      this.#attack.ask<boolean | undefined>('settle'),
-    ])
-    if (isSettled.includes(false)) this.#problems.push('not all frames were acknowledged within a minute')
-    const ofRated = await this.#rated.ask<FrameCounts>('frameCounts')
-    const ofAttack = await this.#attack.ask<FrameCounts | undefined>('frameCounts')
-    addEnds(ends, ofAttack?.ends ?? {})
-    this.#problems.push(...ofRated.faults, ...(ofAttack?.faults ?? []))
-    addEnds(asked, ofRated.ends)
-    this.#problems.push(...endFaults(asked, bystanders).map((text) => `clients that behave well: ${text}`))
-    return ofAttack ? [ofRated, ofAttack] : [ofRated]
-  }
-
-  #settings(): ServerSettings {
-    const { nodeArguments = [], environment } = this.#kind
-    return {
-      ...{ ...this.#where, environment: { ...identityOn, ...environment } },
-      nodeArguments: [...nodeArguments, ...(this.#options.planted ?? [])],
-    }
+/** Starts a server again, and compares its stream with the sent frames. Returns how many were acknowledged. */
+async function auditStream(
+  settings: ServerSettings,
+  authorization: string | undefined,
+  from: StreamPosition,
+  frameCounts: readonly FrameCounts[],
+  problems: string[],
+): Promise<number> {
+  const isCounted = ({ deviceIdentifier }: StreamEvent) =>
+    frameCounts.some(({ prefix }) => String(deviceIdentifier).startsWith(`${prefix}-`))
+  const others = (event: StreamEvent) => !isCounted(event)
+  const sentFrames = () => frameCounts
+  let server: ServerProcess | undefined
+  try {
+    server = await startServer(settings)
+    const { url } = server
+    const { frames, faults } = await readStream(
+      { name: 'stream', url, from, authorization, sentFrames, others },
+      readMsMax,
+    )
+    problems.push(...faults.slice(0, problemsMax))
+    return frames.report().acknowledged
+  } catch (error) {
+    problems.push(`the stored data can't be read: ${error instanceof Error ? error.message : error}`)
+    return 0
+  } finally {
+    await server?.kill()
   }
 }
 
@@ -262,12 +232,6 @@ interface NormalLatency {
   readonly allowed: number
 }
 
-/** Uses the median of the seconds, because other guests of the machine delay some. */
-function normalLatencyOf(seconds: readonly Second[]): NormalLatency {
-  const p99 = spreadOf(seconds.map((second) => second.p99)).median
-  return { p99, allowed: allowedMs(p99) }
-}
-
 /** Seconds from `endedAt` (Unix ms) to the first of `goodInRow` consecutive good seconds; undefined: not yet. */
 function recoveredAfter(
   seconds: readonly Second[],
@@ -281,11 +245,6 @@ function recoveredAfter(
     if (good === goodInRow) return ((seconds[place - goodInRow + 1] as Second).at - endedAt) / 1000
   }
   return undefined
-}
-
-/** The highest p99 of the seconds that began between `from` and `to`, for the report. */
-function worstOf(seconds: readonly Second[], from: number, to: number): number {
-  return Math.max(0, ...seconds.filter(({ at }) => at >= from && at < to).map(({ p99 }) => p99))
 }
 
 /** The text for a late recovery; undefined if the server recovered in time. `after`: the seconds after the overload. */
@@ -305,9 +264,4 @@ function lateText(
 
 function msText(ms: number): string {
   return ms < Number.MAX_VALUE ? `${ms.toFixed(1)} ms` : 'beyond a second'
-}
-
-/** Errors in the server's own log. */
-function errorsIn(lines: readonly string[]): readonly string[] {
-  return lines.filter((line) => /"level":"(error|fatal)"/.test(line)).map((line) => `the server logged: ${line}`)
 }

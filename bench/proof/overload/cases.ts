@@ -1,8 +1,7 @@
 import { loadedBefore } from '#bench/harness/servers'
 import type { EndRules } from '#bench/load/end-counts'
 import { type LoginKind, loginKinds } from '#bench/load/login-requests'
-import { unanswered } from '#bench/load/single-request'
-import { slowPhases } from '#bench/proof/overload/slow-phases'
+import { bodies, heads, rulesOf, slowPhases, stillOpen } from '#bench/proof/overload/raw-requests'
 
 /** The size of a case: full or reduced. */
 export interface CaseSize {
@@ -36,6 +35,8 @@ const floodTimes = 10
 const ofLinks = ['sent', 'held back', 'ERROR OVERLOADED', 'close 1013'] as const
 
 const counted = 'proof/overload/counted-load'
+const dashboards = 'proof/overload/dashboards'
+const rawClients = 'proof/overload/raw-clients'
 const flooding = { prefix: 'FLOOD', service: '5f2a7c10-0001-4b6d-9e3f-a0000000000b' } as const
 
 const flood = (size: CaseSize) => ({
@@ -94,7 +95,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     seconds: 15,
     capMib: 512,
     rules: { allowed: ['received everything'], needed: [['received everything']] },
-    program: 'proof/overload/dashboards',
+    program: dashboards,
     options: (size) => ({ sockets: scaled(15_000, size) }),
   },
   stalled: {
@@ -103,7 +104,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     capMib: 1_280,
     // A client that is still connected read again before the server had closed its connection.
     rules: { allowed: [...ofStalled.flat(), 'reads in time: still connected'], needed: ofStalled },
-    program: 'proof/overload/dashboards',
+    program: dashboards,
     options: (size) => ({ sockets: scaled(1_000, size), isStalled: true }),
   },
   logins: {
@@ -120,52 +121,27 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     about: 'bodies of a gigabyte, with a length and in chunks',
     seconds: 15,
     capMib: 512,
-    rules: bodyRules(),
-    program: 'proof/overload/large-requests',
-    options: (size) => ({ parts: 'bodies', atOnce: scaled(4, size) }),
+    rules: rulesOf(bodies),
+    program: rawClients,
+    options: (size) => ({ parts: 'bodies', each: scaled(4, size) }),
   },
   slow: {
     about: 'slow clients (Slowloris) in every phase of a connection',
     seconds: 130,
     capMib: 640,
-    rules: slowRules(),
+    rules: rulesOf(slowPhases, stillOpen),
     // One user makes the requests in four of the phases, and may have 1 000 at the same time.
-    program: 'proof/overload/slow-clients',
-    options: (size) => ({ each: scaled(100, size) }),
+    program: rawClients,
+    options: (size) => ({ parts: 'slow', each: scaled(100, size) }),
   },
   heads: {
     about: 'many request heads at the size limit or above it',
     seconds: 15,
     capMib: 512,
-    rules: {
-      allowed: [
-        'a value of 12 KiB: 200',
-        'ninety headers: 200',
-        'a token of 12 KiB: 401',
-        'two hundred headers: 431',
-        'ten thousand headers: 431',
-        'a value of 1 MiB: 431',
-        'a name without an end: 431',
-        'line ends without an end: 431',
-      ],
-      // After 431 the parser closes without reading on, so the kernel resets the connection. Our client fails if it
-      // writes at that moment, before it reads. This is more frequent on a busy machine, but most must receive 431.
-      rareShareMax: 0.5,
-      rare: [
-        'a value of 1 MiB: reset without an answer',
-        'ten thousand headers: reset without an answer',
-        'line ends without an end: reset without an answer',
-      ],
-      needed: [
-        ['a value of 12 KiB: 200'],
-        ['two hundred headers: 431'],
-        ['a value of 1 MiB: 431'],
-        ['ten thousand headers: 431'],
-        ['line ends without an end: 431'],
-      ],
-    },
-    program: 'proof/overload/large-requests',
-    options: (size) => ({ parts: 'heads', atOnce: scaled(32, size) }),
+    // This is more frequent on a busy machine, but most must receive 431.
+    rules: { ...rulesOf(heads), rareShareMax: 0.5 },
+    program: rawClients,
+    options: (size) => ({ parts: 'heads', each: scaled(32, size) }),
   },
 }
 
@@ -192,29 +168,4 @@ function loginRules(): EndRules {
     allowed: [...isRight, ...isWrong, ...tooMany, ...noRoom],
     needed: [isRight, isWrong, ends('503', right, stranger), ...tooMany.map((end) => [end])],
   }
-}
-
-function bodyRules(): EndRules {
-  const ends = [
-    'with a length: 413',
-    'in chunks: 413',
-    'without credentials: 401',
-    // Refused before the body is read: there is no proof.
-    'to the login: 401',
-    'to the login in chunks: 401',
-    'an image with a length: 413',
-    'an image in chunks: 413',
-  ]
-  // A client that sends faster than the server stores gets 503.
-  const faster = 'an image in chunks: 503'
-  // The next write of a client fails before the client has read the answer.
-  const rare = ends.map((end) => end.replace(/\d+$/, unanswered.reset))
-  return { allowed: [...ends, faster], rare, needed: ends.map((end) => [end, faster]) }
-}
-
-function slowRules(): EndRules {
-  const needed = Object.entries(slowPhases).map(([what, { ends }]) =>
-    [...ends, 'still open at the end'].map((end) => `${what}: ${end}`),
-  )
-  return { allowed: needed.flat(), needed }
 }

@@ -4,10 +4,11 @@ import { LatencyHistogram } from '#bench/histogram'
 import { lastValue } from '#bench/load/dashboards'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
+import type { RawSocket } from '#bench/load/raw-socket'
 import { localAddressOf } from '#bench/load/single-request'
 import { numberOf } from '#bench/load/update-template'
 import type { SentFrames } from '#bench/proof/event-checker'
-import { EventClient } from '#bench/proof/overload/event-client'
+import { openEventSocket } from '#bench/proof/overload/event-socket'
 import { SeededRandom } from '#bench/random'
 import { isFulfilled, sleep } from '#bench/time'
 
@@ -57,7 +58,7 @@ const objectUpdatedStart = Buffer.from('{"type":"OBJECT_UPDATED"')
 
 let options: CountedLoadOptions
 let fleet: LoadFleet
-let dashboard: EventClient
+let dashboard: RawSocket | undefined
 let isOver = false
 let isAttack = false
 const ends: EndCounts = {}
@@ -124,7 +125,7 @@ serveFunctions({
 
   close(): void {
     isOver = true
-    dashboard.leave()
+    dashboard?.close()
     fleet.close()
   },
 })
@@ -142,15 +143,15 @@ async function cutAndReconnect(ended: EndCounts): Promise<void> {
 
 /** If the dashboard is closed, it reconnects and receives later events. */
 async function connectDashboard(): Promise<void> {
-  dashboard = new EventClient()
-  const closed = () => {
+  const closed = (how: string) => {
     if (isOver) return
-    count(dashboardEnds, dashboard.end)
+    count(dashboardEnds, how)
     setTimeout(() => void connectDashboard(), dashboardReconnectMs)
   }
   const query = { services: options.service }
-  const refusal = await dashboard.enter({ ...options, query, onText: noteEvent, closed })
-  if (refusal !== undefined) count(dashboardEnds, refusal)
+  const opened = await openEventSocket({ ...options, query, onText: noteEvent, closed })
+  if (typeof opened === 'string') count(dashboardEnds, opened)
+  else dashboard = opened
 }
 
 const secondOf = (at: number) => Math.floor(at / secondMs)

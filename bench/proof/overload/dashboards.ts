@@ -4,7 +4,9 @@ import { serveFunctions } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/servers'
 import { request } from '#bench/http'
 import { count, type EndCounts } from '#bench/load/end-counts'
-import { EventClient } from '#bench/proof/overload/event-client'
+import { clientFrame, opcodes } from '#bench/load/frames'
+import type { RawSocket } from '#bench/load/raw-socket'
+import { openEventSocket } from '#bench/proof/overload/event-socket'
 import { sleep, until } from '#bench/time'
 
 /**
@@ -22,9 +24,8 @@ const publishEveryMs = 5_000
 const answerMsMax = 20_000
 /** The server pings every half minute and closes after two minutes, or later if a client took some bytes at first. */
 const deadWithinS = 155
-const pollEveryMs = 500
 /** When no more dashboards are closed for this time, some of them read again. */
-const quietMs = 1_500
+const pollEveryMs = 1_500
 /** The share that reads again each time. */
 const readersShare = 0.05
 /** A closed client has 10 s to read the rest; then the server resets the connection. */
@@ -32,10 +33,15 @@ const cutWithinMs = 13_000
 const readMsMax = 10_000
 
 interface Listener {
-  readonly client: EventClient
+  /** Undefined before the upgrade, and if it was refused. */
+  socket?: RawSocket
+  /** How the connection ended. */
+  end?: string
   texts: number
   hasRead: boolean
 }
+
+const isInside = ({ socket, end }: Listener) => socket !== undefined && end === undefined
 
 let options: DashboardsOptions
 let all: readonly Listener[] = []
@@ -49,7 +55,7 @@ serveFunctions({
   async run({ seconds }: { readonly seconds: number }): Promise<EndCounts> {
     ends = {}
     const startedAt = performance.now()
-    all = Array.from({ length: options.sockets }, () => ({ client: new EventClient(), texts: 0, hasRead: false }))
+    all = Array.from({ length: options.sockets }, () => ({ texts: 0, hasRead: false }))
     await Promise.all(all.map(enter))
     if (options.isStalled) await readNothing(seconds, startedAt)
     else await readEverything(startedAt + seconds * 1000)
@@ -57,30 +63,33 @@ serveFunctions({
   },
 
   close(): void {
-    for (const { client } of all) client.leave()
+    for (const { socket } of all) socket?.close()
   },
 })
 
 async function enter(listener: Listener, number: number): Promise<void> {
-  const { client } = listener
   const onText = () => {
     listener.texts++
   }
+  const closed = (how: string) => {
+    listener.end = how
+  }
   const query = options.isStalled ? {} : { types: 'SCHEMA_ADD' }
-  const refusal = await client.enter({ ...options, number, query, onText })
-  if (refusal !== undefined) count(ends, refusal)
-  else if (options.isStalled) client.pause()
+  const opened = await openEventSocket({ ...options, number, query, onText, closed })
+  if (typeof opened === 'string') {
+    count(ends, opened)
+    return
+  }
+  listener.socket = opened
+  if (options.isStalled) opened.pause()
 }
 
 async function readEverything(over: number): Promise<void> {
   const published = await publishUntil(over)
-  count(ends, 'cut', all.filter(({ client }) => client.isCut).length)
-  const received = await waitForTexts(
-    all.filter(({ client }) => client.isInside),
-    published,
-  )
+  count(ends, 'cut', all.filter(({ end }) => end !== undefined).length)
+  const received = await waitForTexts(all.filter(isInside), published)
   // A socket that has received everything may be dead by now.
-  for (const { client } of received) client.sendText('{"type":"PING"}')
+  for (const { socket } of received) socket?.write(clientFrame(Buffer.from('{"type":"PING"}'), opcodes.text))
   count(ends, 'received everything', (await waitForTexts(received, published + 1)).length)
 }
 
@@ -106,31 +115,32 @@ async function waitForTexts(from: readonly Listener[], texts: number): Promise<r
 }
 
 async function readNothing(seconds: number, startedAt: number): Promise<void> {
-  const inside = all.filter(({ client }) => client.isInside)
+  const inside = all.filter(isInside)
   const givenUp = await closes(inside, startedAt + Math.min(seconds, deadWithinS) * 1000)
   const late = inside.filter(({ hasRead }) => hasRead)
-  for (const each of late) count(ends, `reads in time: ${endOf(each)}`)
+  for (const { end = 'still connected' } of late) count(ends, `reads in time: ${end}`)
   const isShort = seconds < deadWithinS && givenUp === 0
   // These clients read again and stayed connected, so the server did not close them.
-  const alive = late.filter(({ client }) => client.isInside).length
+  const alive = late.filter(isInside).length
   count(ends, 'closed with 4408', givenUp)
   count(ends, isShort ? 'still open at the end' : 'not closed', inside.length - givenUp - alive)
   if (isShort) return
   await sleep(cutWithinMs)
-  for (const each of await readAgain(inside)) count(ends, `reads too late: ${endOf(each)}`)
+  for (const { end = 'still connected' } of await readAgain(inside)) count(ends, `reads too late: ${end}`)
 }
 
 /** Waits until all were closed, or until `over`; some read again after each group of closes. Returns how many were closed. */
 async function closes(inside: readonly Listener[], over: number): Promise<number> {
-  let [before, movedAt, seen] = [0, performance.now(), 0]
+  let [before, seen] = [0, 0]
   while (performance.now() < over && seen < inside.length) {
     await sleep(pollEveryMs)
     const given = await closedSoFar()
-    if (given > before) [before, movedAt] = [given, performance.now()]
-    else if (given > seen && performance.now() - movedAt >= quietMs) {
+    // The group is complete.
+    if (given === before && given > seen) {
       seen = given
       await readAgain(inside)
     }
+    before = given
   }
   return closedSoFar()
 }
@@ -141,14 +151,10 @@ async function readAgain(inside: readonly Listener[]): Promise<readonly Listener
   const some = inside.filter(({ hasRead }) => !hasRead).slice(0, share)
   for (const each of some) {
     each.hasRead = true
-    each.client.resume()
+    each.socket?.resume()
   }
-  await until(() => !some.some(({ client }) => client.isInside), readMsMax, 50)
+  await until(() => !some.some(isInside), readMsMax, 50)
   return some
-}
-
-function endOf({ client }: Listener): string {
-  return client.isInside ? 'still connected' : client.end
 }
 
 /** The number of closed dashboards, by the metrics of the server. */

@@ -20,7 +20,7 @@ const pageBytes = 4096
 
 /** One of the possible states after these operations. */
 export function diskStateAfter(done: readonly FileOperation[], random: SeededRandom): DiskState {
-  const names = done.flatMap((operation, place) => (isOfNames(operation) ? [place] : []))
+  const names = done.flatMap(({ kind }, place) => (kind === 'name' ? [place] : []))
   const floor = durableNames(done)
   const isLoose = names.filter((place) => place >= floor)
   // Nothing, everything, or a random number: so each of the extremes is as frequent as all other states together.
@@ -46,34 +46,19 @@ export function layOut({ folders, files }: DiskState, folder: string): void {
   }
 }
 
-function isOfNames({ kind }: FileOperation): boolean {
-  return kind !== 'write' && kind !== 'sync' && kind !== 'sync_folder' && kind !== 'truncate'
-}
-
 /** The names of all operations before this number are durable. */
 function durableNames(done: readonly FileOperation[]): number {
   let floor = 0
   const namedAt = new Map<number, number>()
-  const fileAt = new Map<string, number>()
   const changedIn = new Map<string, number>()
   done.forEach((operation, place) => {
-    const changed = (path: string) => changedIn.set(posix.dirname(path), place + 1)
-    if (operation.kind === 'create') {
-      fileAt.set(operation.path, operation.file)
-      namedAt.set(operation.file, place + 1)
-      changed(operation.path)
-    } else if (operation.kind === 'rename' || operation.kind === 'link') {
-      const file = fileAt.get(operation.from)
-      if (file !== undefined) {
-        fileAt.set(operation.to, file)
-        namedAt.set(file, place + 1)
-      }
-      if (operation.kind === 'rename') fileAt.delete(operation.from)
-      changed(operation.to)
-      changed(operation.from)
-    } else if (operation.kind === 'remove' || operation.kind === 'make_folder') changed(operation.path)
-    else if (operation.kind === 'sync') floor = Math.max(floor, namedAt.get(operation.file) ?? 0)
-    else if (operation.kind === 'sync_folder') floor = Math.max(floor, changedIn.get(operation.path) ?? 0)
+    if (operation.kind === 'sync') floor = Math.max(floor, namedAt.get(operation.file) ?? 0)
+    if (operation.kind === 'sync_folder') floor = Math.max(floor, changedIn.get(operation.path) ?? 0)
+    if (operation.kind !== 'name') return
+    for (const [path, target] of operation.names) {
+      if (typeof target === 'number') namedAt.set(target, place + 1)
+      changedIn.set(posix.dirname(path), place + 1)
+    }
   })
   return floor
 }
@@ -90,20 +75,15 @@ function treeAfter(done: readonly FileOperation[], lastName: number): Tree {
   const folders = new Set<string>()
   const wholeUpTo = new Map<number, number>()
   done.slice(0, lastName + 1).forEach((operation, place) => {
-    if (operation.kind === 'create') files.set(operation.path, operation.file)
-    else if (operation.kind === 'make_folder') folders.add(operation.path)
-    else if (operation.kind === 'remove') {
-      files.delete(operation.path)
-      folders.delete(operation.path)
-    } else if (operation.kind === 'link') {
-      const file = files.get(operation.from)
-      if (file !== undefined) files.set(operation.to, file)
-    } else if (operation.kind === 'rename') {
-      const file = files.get(operation.from)
-      if (file === undefined) return
-      if (files.has(operation.to)) wholeUpTo.set(file, place)
-      files.delete(operation.from)
-      files.set(operation.to, file)
+    for (const [path, target] of operation.kind === 'name' ? operation.names : []) {
+      if (target === 'folder') folders.add(path)
+      else if (target === undefined) {
+        files.delete(path)
+        folders.delete(path)
+      } else {
+        if (files.has(path)) wholeUpTo.set(target, place)
+        files.set(path, target)
+      }
     }
   })
   return { files, folders, wholeUpTo }
@@ -149,15 +129,14 @@ function applied(done: readonly FileOperation[], file: number): Buffer {
 
 /** An operation of a process on a file below one folder. Paths are relative to the folder. */
 export type FileOperation =
-  | { readonly kind: 'create'; readonly path: string; readonly file: number }
+  | { readonly kind: 'name'; readonly names: readonly Name[] }
   | { readonly kind: 'write'; readonly file: number; readonly at: number; readonly bytes: Uint8Array }
   | { readonly kind: 'truncate'; readonly file: number; readonly size: number }
   | { readonly kind: 'sync'; readonly file: number }
   | { readonly kind: 'sync_folder'; readonly path: string }
-  | { readonly kind: 'rename'; readonly from: string; readonly to: string }
-  | { readonly kind: 'link'; readonly from: string; readonly to: string }
-  | { readonly kind: 'remove'; readonly path: string }
-  | { readonly kind: 'make_folder'; readonly path: string }
+
+/** A path that from now on is the name of a file or folder, or was removed (undefined). */
+export type Name = readonly [path: string, target: number | 'folder' | undefined]
 
 export interface RecordedOperation {
   /** The start of the operation, Unix ms with fractions. */

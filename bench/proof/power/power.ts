@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { isPlainFailure } from '#app/running-server'
 import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { createProvisioningKey } from '#bench/harness/identity'
@@ -15,8 +16,8 @@ import {
   layOut,
   type RecordedOperation,
 } from '#bench/proof/power/disk-state'
-import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
-import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
+import { readStrace, straced, type TracedFiles } from '#bench/proof/power/strace'
+import { openWorkloads, type WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, startServer } from '#bench/server-process'
 import { sleep, unixMs } from '#bench/time'
@@ -91,51 +92,39 @@ export async function tryStates(
 }
 
 async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOptions): Promise<Recording> {
-  const port = await freePort()
-  const dataFolder = join(folder, 'data')
-  mkdirSync(dataFolder, { mode: 0o700 })
-  const random = new SeededRandom(seed)
-  const url = `http://127.0.0.1:${port}`
+  const place = { port: await freePort(), dataFolder: join(folder, 'data') }
+  mkdirSync(place.dataFolder, { mode: 0o700 })
+  const trace = join(folder, 'trace')
+  const settings = { environment: { DURABILITY: 'disk' }, inFront: straced(trace), isKilledAtExit: true }
+  const start = () => startServer(proofServer(place, settings))
+  let server = await start()
+  const runner = await openWorkloads({ ...place, random: new SeededRandom(seed) })
+  const { authorization, first, api } = runner
+  const key = await createProvisioningKey(place.port, authorization, 'Fleets')
+  const fleets = new FleetLedger({ ...fleetSize, port: place.port, seed, key })
+  const firstAt = unixMs()
   const received: ReceivedEvent[] = []
-  const files = new FileNumbers()
+  const onEvent = (event: StreamEvent) => received.push({ at: unixMs(), event })
+  const dashboard = new Dashboard({
+    ...{ url: api.url, from: first, authorization, isFolding: false, backoffMsMax: 200, onEvent },
+  })
+  const files: TracedFiles = new Map()
   const operations: RecordedOperation[] = []
-  let runner: WorkloadRunner | undefined
-  let fleets: FleetLedger | undefined
-  let dashboard: Dashboard | undefined
-  let firstAt = Infinity
   for (let life = 0; life < lives; life++) {
-    const trace = join(folder, `trace-${life}`)
-    const own = { environment: { DURABILITY: 'disk' }, inFront: straced(trace), isKilledAtExit: true }
-    const server = await startServer(proofServer({ port, dataFolder }, own))
-    runner ??= await WorkloadRunner.open({ port, dataFolder, random })
-    const { authorization } = runner
-    fleets ??= new FleetLedger({
-      ...{ ...fleetSize, port, seed, key: await createProvisioningKey(port, authorization, 'Fleets') },
-    })
-    firstAt = Math.min(firstAt, unixMs())
+    if (life > 0) server = await start()
     const faults = await runner.check()
     if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
-    if (!dashboard) {
-      const onEvent = (event: StreamEvent) => received.push({ at: unixMs(), event })
-      dashboard = new Dashboard({
-        url,
-        from: runner.first,
-        authorization,
-        isFolding: false,
-        backoffMsMax: 200,
-        onEvent,
-      })
+    if (life === 0) {
       dashboard.start()
       await fleets.start()
     }
     await live(server, runner, lifeMs, life === lives - 1 ? floodMb : 0, life === 1)
     await isWritten(trace)
-    operations.push(...(await readStrace(trace, dataFolder, files)))
+    operations.push(...(await readStrace(trace, place.dataFolder, files)))
     rmSync(trace)
   }
-  dashboard?.stop()
-  await runner?.end()
-  if (!runner || !fleets) throw new Error('nothing was recorded')
+  dashboard.stop()
+  await runner.end()
   fleets.close()
   if (fleets.faults.length > 0) throw new Error(`while it was recorded: ${fleets.faults.join('; ')}`)
   return { runner, fleets, operations, firstAt, received }
@@ -149,16 +138,13 @@ async function live(
   floodMb: number,
   isStopped: boolean,
 ): Promise<void> {
-  let isOver = false
-  const flooding = runner.flood(floodMb, () => isOver)
-  const working = Promise.all([runner.run(() => isOver), flooding])
+  const stopWork = runner.work()
+  const flooding = runner.flood(floodMb)
   await sleep(lifeMs)
   await Promise.race([flooding, sleep(floodMsMax)])
-  if (isStopped) isOver = true
-  if (isStopped) await working
+  if (isStopped) await stopWork()
   await (isStopped ? server.stop() : server.kill())
-  isOver = true
-  await working
+  await Promise.all([stopWork(), flooding])
 }
 
 /**
@@ -180,12 +166,15 @@ async function faultsOf(
 ): Promise<readonly string[]> {
   mkdirSync(folder, { mode: 0o700 })
   layOut(state, folder)
-  const left = await openFolder(folder)
+  const running = await openFolder(folder).catch((error: Error) => error)
   try {
-    if (!left.running) return [`the server does not open it: ${left.refusal}`]
+    if (running instanceof Error) {
+      const { message, stack } = running
+      return [`the server does not open it: ${isPlainFailure(running) ? message : `a bug: ${stack}`}`]
+    }
     if (at <= firstAt) return []
     const publishedBefore = received.filter((each) => each.at < at).map(({ event }) => event)
-    const { port } = left.running
+    const { port } = running
     const url = `http://127.0.0.1:${port}`
     const { lastFrames, faults } = await readWorkloadStream(url, runner, publishedBefore, fleets.framesAt(at))
     return [
@@ -194,7 +183,7 @@ async function faultsOf(
       ...(await runner.faultsAt(at, { port, dataFolder: folder })),
     ]
   } finally {
-    await left.running?.stop()
+    if (!(running instanceof Error)) await running.stop()
     rmSync(folder, { recursive: true })
   }
 }
@@ -225,14 +214,15 @@ moment may leave, and opens each: it must open, and contain all changes acknowle
       const { problems, ...tried } = await tryStates(recording, folder, { seed, states, print })
       const acknowledged = Object.values(recording.runner.counts).reduce((sum, counts) => sum + counts.acknowledged, 0)
       const all = recording.operations.map(({ operation }) => operation)
-      const countOf = (...kinds: readonly string[]) => all.filter(({ kind }) => kinds.includes(kind)).length
+      const syncs = all.filter(({ kind }) => kind === 'sync' || kind === 'sync_folder').length
+      const renames = all.filter((each) => each.kind === 'name' && each.names.length > 1).length
       const bytes = all.reduce((sum, each) => sum + (each.kind === 'write' ? each.bytes.length : 0), 0)
       return {
         problems,
         summary: [
           `recorded: ${acknowledged} writes and ${recording.fleets.framesAcknowledged} reports over links acknowledged and ` +
             `${recording.received.length} events received, in ${all.length} operations on files, ` +
-            `${countOf('sync', 'sync_folder')} of them fsync and ${countOf('rename')} rename; ${(bytes / 1e6).toFixed(1)} MB`,
+            `${syncs} of them fsync and ${renames} rename; ${(bytes / 1e6).toFixed(1)} MB`,
           `${tried.states} disk states, ${tried.statesWithMore} with acknowledged changes, ` +
             `${tried.statesWithFrames} with reports over links, ${tried.framesSearched} of those in all: ` +
             (problems.length === 0 ? 'all opened, and contained them' : 'not all opened and contained them'),

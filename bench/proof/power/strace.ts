@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { posix } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { FileOperation, RecordedOperation } from '#bench/proof/power/disk-state'
+import type { FileOperation, Name, RecordedOperation } from '#bench/proof/power/disk-state'
 
 /** Reads the output of `strace` about a process and its threads. */
 
@@ -22,7 +22,6 @@ export function straced(file: string): readonly string[] {
 }
 
 interface Call {
-  readonly at: number
   readonly name: string
   readonly args: string
   readonly result: string
@@ -32,72 +31,39 @@ interface Call {
 export async function readStrace(
   file: string,
   folder: string,
-  files: FileNumbers,
+  files: TracedFiles,
 ): Promise<readonly RecordedOperation[]> {
   const found: RecordedOperation[] = []
-  const unfinished = new Map<string, { readonly at: number; readonly name: string; readonly args: string }>()
+  /** By thread, the beginning of a call during which other threads called. */
+  const unfinished = new Map<string, { readonly at: number; readonly text: string }>()
   for await (const line of createInterface({ input: createReadStream(file, 'latin1'), crlfDelay: Infinity })) {
     const [, thread = '', time = '', rest = ''] = /^(\d+)\s+(\d+\.\d+) (.*)$/s.exec(line) ?? []
-    const at = Number(time) * 1000
-    const begun = /^(\w+)\((.*) <unfinished \.\.\.>$/s.exec(rest)
-    if (begun) {
-      unfinished.set(thread, { at, name: begun[1] ?? '', args: begun[2] ?? '' })
+    const before = unfinished.get(thread) ?? { at: Number(time) * 1000, text: '' }
+    const text = before.text + rest.replace(/^<\.\.\. \w+ resumed>/, '')
+    unfinished.delete(thread)
+    if (text.endsWith(unfinishedEnd)) {
+      unfinished.set(thread, { at: before.at, text: text.slice(0, -unfinishedEnd.length) })
       continue
     }
-    const resumed = /^<\.\.\. (\w+) resumed>(.*)\)\s+= (.*)$/s.exec(rest)
-    const before = unfinished.get(thread)
-    const whole = /^(\w+)\((.*)\)\s+= (.*)$/s.exec(rest)
-    const call: Call | undefined =
-      resumed && before
-        ? { ...before, args: before.args + (resumed[2] ?? ''), result: resumed[3] ?? '' }
-        : whole
-          ? { at, name: whole[1] ?? '', args: whole[2] ?? '', result: whole[3] ?? '' }
-          : undefined
-    if (resumed) unfinished.delete(thread)
-    if (!call || call.result.startsWith('-1 ') || call.result.startsWith('?')) continue
-    for (const operation of operationsOf(call, folder, files)) found.push({ at: call.at, operation })
+    const [, name, args = '', result = ''] = /^(\w+)\((.*)\)\s+= (.*)$/s.exec(text) ?? []
+    if (name === undefined || result.startsWith('-1 ') || result.startsWith('?')) continue
+    for (const operation of operationsOf({ name, args, result }, folder, files))
+      found.push({ at: before.at, operation })
   }
   return found
 }
 
-/** Numbers files. A file keeps its number when it is renamed, and in later processes on the same folder. */
-export class FileNumbers {
-  readonly #byPath = new Map<string, { file: number; size: number }>()
-  #next = 0
+const unfinishedEnd = ' <unfinished ...>'
 
-  make(path: string): number {
-    const file = ++this.#next
-    this.#byPath.set(path, { file, size: 0 })
-    return file
-  }
+/**
+ * The files of a folder by their paths. A file keeps its number when it is renamed, and in later processes on the same
+ * folder.
+ */
+export type TracedFiles = Map<string, { readonly file: number; size: number }>
 
-  at(path: string): { file: number; size: number } | undefined {
-    return this.#byPath.get(path)
-  }
+let filesCount = 0
 
-  move(from: string, to: string): void {
-    const found = this.#byPath.get(from)
-    for (const [path, each] of [...this.#byPath]) {
-      if (!path.startsWith(`${from}/`)) continue
-      this.#byPath.delete(path)
-      this.#byPath.set(to + path.slice(from.length), each)
-    }
-    if (!found) return
-    this.#byPath.delete(from)
-    this.#byPath.set(to, found)
-  }
-
-  link(from: string, to: string): void {
-    const found = this.#byPath.get(from)
-    if (found) this.#byPath.set(to, found)
-  }
-
-  remove(path: string): void {
-    this.#byPath.delete(path)
-  }
-}
-
-function operationsOf({ name, args, result }: Call, folder: string, files: FileNumbers): readonly FileOperation[] {
+function operationsOf({ name, args, result }: Call, folder: string, files: TracedFiles): readonly FileOperation[] {
   const within = (path: string | undefined) =>
     path === undefined || !path.startsWith(`${folder}/`) ? undefined : posix.normalize(path.slice(folder.length + 1))
   // Text in quotes consists of hexadecimal digits.
@@ -110,8 +76,12 @@ function operationsOf({ name, args, result }: Call, folder: string, files: FileN
     case 'creat': {
       const [path] = paths
       if (path === undefined || !/O_CREAT|O_TRUNC/.test(args)) return []
-      const known = files.at(path)
-      if (!known) return [{ kind: 'create', path, file: files.make(path) }]
+      const known = files.get(path)
+      if (!known) {
+        const file = ++filesCount
+        files.set(path, { file, size: 0 })
+        return [{ kind: 'name', names: [[path, file]] }]
+      }
       if (!args.includes('O_TRUNC')) return []
       known.size = 0
       return [{ kind: 'truncate', file: known.file, size: 0 }]
@@ -147,22 +117,32 @@ function operationsOf({ name, args, result }: Call, folder: string, files: FileN
       const [from, to] = paths
       if (from === undefined || to === undefined) return []
       const isRename = name.startsWith('rename')
-      if (isRename) files.move(from, to)
-      else files.link(from, to)
-      return [{ kind: isRename ? 'rename' : 'link', from, to }]
+      const found = [...files].filter(([path]) => path === from || path.startsWith(`${from}/`))
+      const names = found.flatMap(([path, known]): Name[] => {
+        const target = to + path.slice(from.length)
+        if (isRename) files.delete(path)
+        files.set(target, known)
+        return isRename
+          ? [
+              [path, undefined],
+              [target, known.file],
+            ]
+          : [[target, known.file]]
+      })
+      return [{ kind: 'name', names }]
     }
     case 'unlink':
     case 'unlinkat':
     case 'rmdir': {
       const [path] = paths
       if (path === undefined) return []
-      files.remove(path)
-      return [{ kind: 'remove', path }]
+      files.delete(path)
+      return [{ kind: 'name', names: [[path, undefined]] }]
     }
     case 'mkdir':
     case 'mkdirat': {
       const [path] = paths
-      return path === undefined ? [] : [{ kind: 'make_folder', path }]
+      return path === undefined ? [] : [{ kind: 'name', names: [[path, 'folder']] }]
     }
     case 'ftruncate': {
       const known = fileOf(args, within, files)
@@ -186,9 +166,9 @@ function pathOf(args: string): string | undefined {
   return hex === undefined ? undefined : bytesOf(hex).toString()
 }
 
-function fileOf(args: string, within: (path: string | undefined) => string | undefined, files: FileNumbers) {
+function fileOf(args: string, within: (path: string | undefined) => string | undefined, files: TracedFiles) {
   const path = within(pathOf(args))
-  return path === undefined ? undefined : files.at(path)
+  return path === undefined ? undefined : files.get(path)
 }
 
 function bytesOf(hex: string): Buffer {

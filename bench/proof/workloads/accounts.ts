@@ -13,33 +13,67 @@ import {
 import type { ProofApi, RequestOptions } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
 
-/** An account with at most one session. Credentials that an unanswered change may have replaced are left out. */
-interface Account {
-  readonly state: 'invited' | 'active'
+interface Credentials {
   readonly password?: string
   /** Valid once, to set a password. */
   readonly code?: string
   readonly session?: Session
-  /** The latest invalid credentials. */
-  readonly dead: { readonly session?: Session; readonly code?: string; readonly password?: string }
 }
+
+/** An account with at most one session. Credentials that an unanswered change may have replaced are left out. */
+interface Account extends Credentials {
+  readonly state: 'invited' | 'active'
+  /** The latest invalid credentials. */
+  readonly dead: Credentials
+}
+
+/** A session. It has no tokens if the answer with them was lost. */
+interface Session {
+  /** Empty: not known yet. */
+  readonly id: string
+  /** Bound to the key of the account (DPoP); false: of the Basic scheme. */
+  readonly isBound: boolean
+  readonly token: string
+  /** Valid once. */
+  readonly refreshToken: string
+  /**
+   * A refresh token that must be refused. With DPoP this is the token used before the last one, because a repeat of the
+   * last one gets the same answer for some seconds.
+   */
+  readonly used?: string
+  /** The refresh token before `refreshToken`. */
+  readonly previous?: string
+}
+
+const lostSession: Session = { id: '', isBound: false, token: '', refreshToken: '' }
 
 const operations = [
   ...['invite', 'redeem a code', 'make a code', 'use a dead code', 'delete', 'change a password'],
   ...['sign in (Basic)', 'sign in (DPoP)', 'renew', 'replay', 'end a session'],
 ] as const
 
+interface Request extends RequestOptions {
+  readonly method: string
+  readonly path: string
+}
+
 /** A possible change of an account. */
 interface Step {
   readonly operation: (typeof operations)[number]
   readonly request: () => Request
   /** The account after the change, without data from the answer; undefined: the account is deleted. */
-  readonly after: Account | undefined
-  /** The account after the change, with data from the answer. */
-  readonly learn?: (answer: HttpAnswer) => Account
+  readonly after: Omit<Account, 'dead'> | undefined
+  /** What the answer shows of the account. */
+  readonly learn?: (answer: HttpAnswer) => Partial<Account>
   readonly isRepeatable?: boolean
   /** The server must answer 401. */
   readonly isRefused?: boolean
+}
+
+/** A server, with the nonce for the next proof. */
+interface AuthServer {
+  readonly api: ProofApi
+  nonce: string
 }
 
 /**
@@ -55,20 +89,25 @@ export function accountsWorkload(count = 8): Workload {
     operations: operations.map((operation) => `accounts: ${operation}`),
     // Short, so that each life of the server has some changes.
     pauseMs: 40,
-    prepare: async (api) => void (await Promise.all([...people.values()].map((person) => person.begin(api)))),
     nextChange: (slot, before, number, random) => personOf(slot).next(before, number, random),
-    observe: (api, entries) => observeEach(entries, (slot, entry) => personOf(slot).observe(api, entry)),
+    async observe(api, entries) {
+      const server = { api, nonce: '' }
+      adoptNonce(server, await api.ask('POST', '/auth/login', { headers: unauthenticated, body: {} }))
+      return observeEach(entries, (slot, entry) => personOf(slot).observe(server, entry))
+    },
   }
 }
 
 class Person {
   readonly #name: string
   readonly #path: string
-  readonly #requests: AccountRequests
+  readonly #key = new DpopKey()
+  /** The server of the last check, which the next changes use, too. */
+  #server: AuthServer | undefined
   /** The account for each content of the slot. */
   readonly #accounts = new Map<string, Account>()
   /** Credentials of the account that was deleted last. */
-  #dead: Account['dead'] = {}
+  #dead: Credentials = {}
   /** A refresh token or a code must be used to show that it is valid. So that is the first change after each check. */
   #isUntested = false
   /** Sessions that the checks began. A copy of the disk may contain one of them. */
@@ -77,11 +116,6 @@ class Person {
   constructor(name: string) {
     this.#name = name
     this.#path = `/iam/users/${name}`
-    this.#requests = new AccountRequests(name)
-  }
-
-  begin(api: ProofApi): Promise<void> {
-    return this.#requests.begin(api)
   }
 
   next(before: Observed | undefined, number: number, random: SeededRandom): Change {
@@ -91,12 +125,14 @@ class Person {
     const untested = this.#isUntested ? (stepOf('renew') ?? stepOf('redeem a code')) : undefined
     const { operation, request, after, learn, isRepeatable, isRefused } = untested ?? (random.pick(steps) as Step)
     this.#isUntested = false
-    if (account && !after) this.#dead = deadOf(account)
+    const dead = account ? { ...account.dead, ...endedBy(account, after) } : this.#dead
+    if (!after) this.#dead = dead
     const content = after && `${this.#name} ${number}`
-    if (content !== undefined) this.#accounts.set(content, after as Account)
+    if (content !== undefined) this.#accounts.set(content, { ...(after as Account), dead })
     const onAnswer = (answer: HttpAnswer) => {
-      this.#requests.adoptNonce(answer)
-      if (content !== undefined && learn) this.#accounts.set(content, learn(answer))
+      adoptNonce(this.#server as AuthServer, answer)
+      if (content !== undefined && learn) this.#accounts.set(content, { ...(after as Account), dead, ...learn(answer) })
+      return content
     }
     return {
       ...{ ...request(), operation: `accounts: ${operation}`, content, onAnswer, isSentOnce: !isRepeatable },
@@ -105,91 +141,69 @@ class Person {
   }
 
   #invitation(number: number): Step {
-    const after: Account = { state: 'invited', dead: this.#dead }
     const body = { name: this.#name, email: `${this.#name}.${number}@proof.example`, roles: ['viewer'] }
-    return {
-      ...{ operation: 'invite', request: () => ({ method: 'POST', path: '/iam/users', body }), after },
-      learn: (answer) => ({ ...after, code: codeIn(answer) }),
-    }
+    const request = () => ({ method: 'POST', path: '/iam/users', body })
+    return { operation: 'invite', request, after: { state: 'invited' }, learn: codeIn }
   }
 
   #stepsOf(account: Account, number: number, random: SeededRandom): readonly Step[] {
-    const requests = this.#requests
     const { state, code, session, dead } = account
     const chosen = `password ${number}`
     const password = String(account.password)
     const { code: _, ...uncoded } = account
-    const { session: __, ...signedOut } = { ...account, dead: { ...dead, ...(session?.token && { session }) } }
+    const { session: __, ...signedOut } = account
     const isBound = random.below(2) === 0
-    const wayToEnd = random.below(2)
-    const used = session?.used
-    const steps: (Step | '' | false | undefined)[] = [
-      {
-        operation: 'delete',
-        request: () => ({ method: 'DELETE', path: this.#path }),
-        after: undefined,
-        isRepeatable: true,
-      },
-      dead.code !== undefined && {
-        ...{ operation: 'use a dead code', request: () => requests.redeem(dead.code as string, 'another password') },
-        ...{ after: account, isRefused: true },
-      },
-      {
-        ...{
-          operation: 'make a code',
-          request: () => ({ method: 'POST', path: `${this.#path}/code` }),
-          after: uncoded,
-        },
-        learn: (answer) => ({
-          ...uncoded,
-          code: codeIn(answer),
-          dead: { ...dead, ...(code !== undefined && { code }) },
-        }),
-      },
-      code !== undefined && {
-        ...{ operation: 'redeem a code', request: () => requests.redeem(code, chosen) },
-        after: { state: 'active', password: chosen, dead: deadOf(account) },
-      },
-      state === 'active' &&
-        !session && {
-          operation: isBound ? 'sign in (DPoP)' : 'sign in (Basic)',
-          request: () => requests.signIn(password, isBound),
-          ...{ after: { ...account, session: lostSession } },
-          learn: (answer) => ({ ...account, session: sessionOf(answer) }),
-        },
-      session && {
-        operation: 'end a session',
-        request: () =>
-          wayToEnd === 0 || session.token === ''
-            ? { method: 'DELETE', path: `${this.#path}/sessions/${session.id}` }
-            : requests.as(session, 'POST', '/auth/logout'),
-        ...{ after: signedOut, isRepeatable: wayToEnd === 0 },
-      },
-      session?.refreshToken && {
-        ...{ operation: 'renew', request: () => requests.renewal(session.isBound, session.refreshToken) },
-        after: { ...account, session: { ...session, token: '', refreshToken: '' } },
-        learn: (answer) => ({ ...account, session: sessionOf(answer, session) }),
-      },
-      // The use of an old refresh token ends the session.
-      session?.refreshToken &&
-        used !== undefined && {
-          ...{ operation: 'replay', request: () => requests.renewal(session.isBound, used) },
-          ...{ after: signedOut, isRefused: true },
-        },
-      session?.token &&
-        code === undefined && {
-          operation: 'change a password',
-          request: () => requests.as(session, 'PUT', '/auth/password', { current: password, password: chosen }),
-          after: { ...account, password: chosen, dead: { ...dead, password } },
-        },
-    ]
+    const isEndedByAdministrator = random.below(2) === 0 || session?.token === ''
+    const steps: Step[] = []
+    const may = (
+      operation: Step['operation'],
+      request: Step['request'],
+      after: Step['after'],
+      more: Partial<Step> = {},
+    ) => steps.push({ operation, request, after, ...more })
     // Deleting an account is rarer than all other changes.
-    return steps.filter((step) => typeof step === 'object').slice(random.below(3) === 0 ? 0 : 1)
+    if (random.below(3) === 0)
+      may('delete', () => ({ method: 'DELETE', path: this.#path }), undefined, { isRepeatable: true })
+    if (dead.code !== undefined)
+      may('use a dead code', () => this.#redeem(dead.code as string, 'another password'), account, { isRefused: true })
+    // Without an answer, it cannot be seen whether the old code is dead.
+    const replaced = { ...dead, ...(code !== undefined && { code }) }
+    may('make a code', () => ({ method: 'POST', path: `${this.#path}/code` }), uncoded, {
+      learn: (answer) => ({ ...codeIn(answer), dead: replaced }),
+    })
+    if (code !== undefined)
+      may('redeem a code', () => this.#redeem(code, chosen), { state: 'active', password: chosen })
+    if (state === 'active' && !session) {
+      const signIn = () => this.#signIn(password, isBound)
+      const more = { learn: (answer: HttpAnswer) => ({ session: sessionOf(answer) }) }
+      may(isBound ? 'sign in (DPoP)' : 'sign in (Basic)', signIn, { ...account, session: lostSession }, more)
+    }
+    if (!session) return steps
+    const end = () =>
+      isEndedByAdministrator
+        ? { method: 'DELETE', path: `${this.#path}/sessions/${session.id}` }
+        : this.#as(session, 'POST', '/auth/logout')
+    may('end a session', end, signedOut, { isRepeatable: isEndedByAdministrator })
+    const { refreshToken, used } = session
+    if (refreshToken) {
+      const after = { ...account, session: { ...session, token: '', refreshToken: '' } }
+      const more = { learn: (answer: HttpAnswer) => ({ session: sessionOf(answer, session) }) }
+      may('renew', () => this.#renew(session, refreshToken), after, more)
+      // The use of an old refresh token ends the session.
+      if (used !== undefined) may('replay', () => this.#renew(session, used), signedOut, { isRefused: true })
+    }
+    if (session.token && code === undefined) {
+      const change = () => this.#as(session, 'PUT', '/auth/password', { current: password, password: chosen })
+      may('change a password', change, { ...account, password: chosen })
+    }
+    return steps
   }
 
   /** @throws when a credential is valid but should not be, or is not valid but should be */
-  async observe(api: ProofApi, { observed, pending }: SlotEntry): Promise<Observed | undefined> {
+  async observe(server: AuthServer, { observed, pending }: SlotEntry): Promise<Observed | undefined> {
+    this.#server = server
     if (!observed && !pending) return undefined
+    const { api } = server
     const { status, text } = await api.ask('GET', this.#path)
     if (status === 404) return undefined
     if (status !== 200) throw new Error(`${this.#path} was answered ${status} ${text.slice(0, 200)}`)
@@ -198,9 +212,7 @@ class Person {
     const named = (content: string) => ({ content, ...(id !== undefined && { id }) })
     const rows = await api.must<readonly { id: string }[]>('GET', `${this.#path}/sessions`)
     const sessions = rows.map((each) => each.id).filter((each) => !this.#checkSessions.has(each))
-    await this.#requests.begin(api)
-    const after = pending?.change.content as string | undefined
-    const contents = [after, observed?.content].filter((content) => content !== undefined)
+    const contents = [pending?.change.content, observed?.content].filter((content) => content !== undefined)
     const candidates = contents.map((content) => this.#accounts.get(content) as Account)
     const password = await this.#validPassword(api, candidates, row.state)
     const isLike = (account: Account) =>
@@ -210,7 +222,7 @@ class Person {
     if (!account) return named(`${row.state} with "${password}" and the sessions ${sessions}`)
     const content = contents[place] as string
     // While a change is pending, only the common part of both states is certain.
-    await this.#mustBeRight(api, pending ? (candidates.at(-1) as Account) : account, account)
+    await this.#mustBeRight(server, pending ? (candidates.at(-1) as Account) : account, account)
     if (!api.isCopy) {
       this.#isUntested = true
       const session = account.session?.id === '' ? { ...account.session, id: sessions[0] as string } : account.session
@@ -242,128 +254,82 @@ class Person {
   }
 
   /** `sure`: the account whose dead credentials are certainly dead. */
-  async #mustBeRight(api: ProofApi, sure: Account, { session, code }: Account): Promise<void> {
-    const requests = this.#requests
-    const must = async (wanted: number, what: string, request: Request) => {
-      const answer = await requests.send(request)
-      requests.adoptNonce(answer)
+  async #mustBeRight(server: AuthServer, sure: Account, { session, code }: Account): Promise<void> {
+    const { api } = server
+    const must = async (wanted: number, what: string, { method, path, ...asking }: Request) => {
+      const answer = await api.ask(method, path, asking)
+      adoptNonce(server, answer)
       if (answer.status !== wanted)
         throw new Error(`${this.#name}: ${what} was answered ${answer.status} ${answer.text.slice(0, 100)}`)
     }
     if (session && session.token !== '' && session.token === sure.session?.token)
-      await must(200, 'the access token of the session', requests.as(session, 'GET', '/iam/me'))
+      await must(200, 'the access token of the session', this.#as(session, 'GET', '/iam/me'))
     const { dead } = sure
     if (dead.session) {
-      const { isBound, refreshToken } = dead.session
-      await must(401, 'an access token of an ended session', requests.as(dead.session, 'GET', '/iam/me'))
-      await must(401, 'a refresh token of an ended session', requests.renewal(isBound, refreshToken))
+      await must(401, 'an access token of an ended session', this.#as(dead.session, 'GET', '/iam/me'))
+      const renewal = this.#renew(dead.session, dead.session.refreshToken)
+      await must(401, 'a refresh token of an ended session', renewal)
     }
-    if (dead.code !== undefined) await must(401, 'a dead code', requests.redeem(dead.code, 'no password'))
+    if (dead.code !== undefined) await must(401, 'a dead code', this.#redeem(dead.code, 'no password'))
     // Uses the credentials only where they are not needed later.
     if (!api.isCopy || sure.code !== code || sure.session !== session) return
     if (session?.refreshToken)
-      await must(200, 'the refresh token of the session', requests.renewal(session.isBound, session.refreshToken))
-    if (code !== undefined) await must(201, 'a new code', requests.redeem(code, 'another password'))
+      await must(200, 'the refresh token of the session', this.#renew(session, session.refreshToken))
+    if (code !== undefined) await must(201, 'a new code', this.#redeem(code, 'another password'))
+  }
+
+  #signIn(password: string, isBound: boolean): Request {
+    if (isBound) return this.#proven('POST', '/auth/login', { email: this.#name, password })
+    const headers = { authorization: basic({ name: this.#name, password }) }
+    return { method: 'GET', path: '/iam/token?scope=offline', headers }
+  }
+
+  #renew({ isBound }: Session, refreshToken: string): Request {
+    if (isBound) return this.#proven('POST', '/auth/token', { refreshToken })
+    const path = '/iam/token?grant_type=refresh_token&scope=offline'
+    return { method: 'POST', path, headers: unauthenticated, body: { refreshToken } }
+  }
+
+  #redeem(code: string, password: string): Request {
+    return { method: 'POST', path: '/iam/signup', headers: unauthenticated, body: { name: this.#name, code, password } }
+  }
+
+  /** A request with the tokens of a session. */
+  #as({ isBound, token }: Session, method: string, path: string, body?: object): Request {
+    if (isBound) return this.#proven(method, path, body, token)
+    return { method, path, headers: { authorization: `Bearer ${token}` }, ...(body && { body }) }
+  }
+
+  /** A request with a proof by the key of the account. */
+  #proven(method: string, path: string, body?: object, token?: string): Request {
+    const { api, nonce } = this.#server as AuthServer
+    const dpop = this.#key.proof({ method, url: `${api.url}/api/v1${path}`, nonce, ...(token && { token }) })
+    const authorization = token === undefined ? '' : `DPoP ${token}`
+    return { method, path, headers: { authorization, dpop }, ...(body && { body }) }
   }
 }
 
-/** The dead credentials of an account after all its credentials have ended. */
-function deadOf({ session, code, password, dead }: Account): Account['dead'] {
+const unauthenticated = { authorization: '' }
+
+/** Answers contain the next nonce. */
+function adoptNonce(server: AuthServer, { headers }: HttpAnswer): void {
+  const nonce = headers['dpop-nonce']
+  if (typeof nonce === 'string') server.nonce = nonce
+}
+
+/** The credentials that this change certainly makes invalid, if it is done. */
+function endedBy({ session, code, password }: Account, after: Step['after']): Credentials {
+  const isReset = !after || after.password !== password
   return {
-    ...dead,
-    ...(session?.token && { session }),
-    ...(code !== undefined && { code }),
-    ...(password !== undefined && { password }),
+    ...(session?.token && session.id !== after?.session?.id && { session }),
+    ...(isReset && code !== undefined && { code }),
+    ...(isReset && password !== undefined && { password }),
   }
 }
 
 function areSessionsOf({ session }: Account, ids: readonly string[]): boolean {
   if (!session) return ids.length === 0
   return ids.length === 1 && (session.id === '' || session.id === ids[0])
-}
-
-/** A session. It has no tokens if the answer with them was lost. */
-interface Session {
-  /** Empty: not known yet. */
-  readonly id: string
-  /** Bound to the key of the account (DPoP); false: of the Basic scheme. */
-  readonly isBound: boolean
-  readonly token: string
-  /** Valid once. */
-  readonly refreshToken: string
-  /**
-   * A refresh token that must be refused. With DPoP this is the token used before the last one, because a repeat of the
-   * last one gets the same answer for some seconds.
-   */
-  readonly used?: string
-  /** The refresh token before `refreshToken`. */
-  readonly previous?: string
-}
-
-interface Request extends RequestOptions {
-  readonly method: string
-  readonly path: string
-}
-
-const lostSession: Session = { id: '', isBound: false, token: '', refreshToken: '' }
-const unauthenticated = { authorization: '' }
-
-/** Makes the requests of one account: proofs by its key, with the latest nonce of the server. */
-class AccountRequests {
-  readonly #name: string
-  readonly #key = new DpopKey()
-  #api: ProofApi | undefined
-  #nonce = ''
-
-  constructor(name: string) {
-    this.#name = name
-  }
-
-  async begin(api: ProofApi): Promise<void> {
-    this.#api = api
-    this.adoptNonce(await api.ask('POST', '/auth/login', { headers: unauthenticated, body: {} }))
-  }
-
-  /** Answers contain the next nonce. */
-  adoptNonce({ headers }: HttpAnswer): void {
-    const nonce = headers['dpop-nonce']
-    if (typeof nonce === 'string') this.#nonce = nonce
-  }
-
-  send({ method, path, ...asking }: Request): Promise<HttpAnswer> {
-    return (this.#api as ProofApi).ask(method, path, asking)
-  }
-
-  signIn(password: string, isBound: boolean): Request {
-    if (isBound) return this.proven('POST', '/auth/login', { email: this.#name, password })
-    const headers = { authorization: basic({ name: this.#name, password }) }
-    return { method: 'GET', path: '/iam/token?scope=offline', headers }
-  }
-
-  renewal(isBound: boolean, refreshToken: string): Request {
-    if (isBound) return this.proven('POST', '/auth/token', { refreshToken })
-    const path = '/iam/token?grant_type=refresh_token&scope=offline'
-    return { method: 'POST', path, headers: unauthenticated, body: { refreshToken } }
-  }
-
-  redeem(code: string, password: string): Request {
-    return { method: 'POST', path: '/iam/signup', headers: unauthenticated, body: { name: this.#name, code, password } }
-  }
-
-  /** A request with the tokens of a session. */
-  as({ isBound, token }: Session, method: string, path: string, body?: object): Request {
-    if (isBound) return this.proven(method, path, body, token)
-    return { method, path, headers: { authorization: `Bearer ${token}` }, ...(body && { body }) }
-  }
-
-  proven(method: string, path: string, body?: object, token?: string): Request {
-    const url = `${(this.#api as ProofApi).url}/api/v1${path.replace(/\?.*/, '')}`
-    const dpop = this.#key.proof({ method, url, nonce: this.#nonce, ...(token !== undefined && { token }) })
-    const authorization = token === undefined ? '' : `DPoP ${token}`
-    // Node sets the length of a body except with DELETE.
-    const length = body && { 'content-length': String(Buffer.byteLength(JSON.stringify(body))) }
-    return { method, path, headers: { authorization, dpop, ...length }, ...(body && { body }) }
-  }
 }
 
 /** The new session of an answer, or the renewed `before`. */
@@ -386,6 +352,7 @@ function sessionIdIn(accessToken: string): string {
   return (JSON.parse(Buffer.from(payload, 'base64url').toString()) as { sid: string }).sid
 }
 
-function codeIn({ text }: HttpAnswer): string {
-  return (JSON.parse(text) as { code: string }).code
+function codeIn({ text }: HttpAnswer): Credentials {
+  const { code } = JSON.parse(text) as { code: string }
+  return { code }
 }

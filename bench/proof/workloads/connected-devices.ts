@@ -1,6 +1,6 @@
 import { Fleet } from '#bench/fleet/fleet'
 import { controlsService } from '#bench/fleet/kinds'
-import type { Change, Observed, Workload } from '#bench/proof/workloads/expected-state'
+import { type Change, type Observed, observeEach, type Workload } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import { until } from '#bench/time'
 
@@ -42,7 +42,7 @@ export class ConnectedDevices {
   /** Creates the releases, which a device gets only by its pin, and connects. */
   async start(api: ProofApi): Promise<void> {
     for (const slot of this.updated) {
-      const project = `/updates/projects/${this.of(slot).project}`
+      const project = this.projectOf(slot)
       await api.must('PUT', `${project}/rollout`, { body: { firmware: versions[1], percent: 0 } })
       for (const [place, version] of versions.entries())
         await api.must('PUT', `${project}/releases/${version}`, { body: Buffer.alloc(imageBytes, 1 + place) })
@@ -57,13 +57,12 @@ export class ConnectedDevices {
   of(identifier: string) {
     const device = this.#fleet.devices.find((each) => each.identifier === identifier)
     if (!device) throw new RangeError(`no device ${identifier}`)
-    const { plan, firmware, isWelcomed, controls } = device
-    return {
-      project: plan.kind.code.toLowerCase(),
-      version: firmware.version,
-      isWelcomed,
-      asked: controls?.received ?? new Map(),
-    }
+    return device
+  }
+
+  /** The path of the firmware project for a device. */
+  projectOf(identifier: string): string {
+    return `/updates/projects/${this.of(identifier).plan.kind.code.toLowerCase()}`
   }
 
   /**
@@ -79,8 +78,8 @@ export class ConnectedDevices {
   /** How often a device applied a value. Each value is written once, by one id. */
   timesDone(identifier: string, value: number): number {
     const order = JSON.stringify([serviceIdentifier, [{ propId: setpointPropId, value }]])
-    const { asked } = this.of(identifier)
-    return [...asked.values()].filter((write) => write.order === order && write.results).length
+    const writes = [...(this.of(identifier).controls?.received.values() ?? [])]
+    return writes.filter((write) => write.order === order && write.results).length
   }
 
   async end(): Promise<void> {
@@ -109,30 +108,27 @@ export function writesWorkload(devices: ConnectedDevices): Workload {
           ? `/devices/${slot}/services/${serviceIdentifier}/properties`
           : `/services/${serviceIdentifier}/devices/${slot}/properties`,
       body: { [setpoint]: setpointOf(number) },
-      content: `${slot} ${setpointOf(number)}`,
+      content: String(setpointOf(number)),
     }),
     async observe(api, entries) {
       if (!api.isCopy) await devices.back()
-      const found = await setpointsOf(api, devices.written)
+      const values = [...(await api.values(devices.written, serviceIdentifier, setpointPropId))]
+      const found = new Map<string, Observed>(
+        values
+          .filter(([, value]) => value >= setpointOf(0))
+          .map(([device, value]) => [device, { content: `${value}` }]),
+      )
       if (api.isCopy) return found
       for (const [slot, { observed: before, pending }] of entries) {
-        const times = (content: unknown) => devices.timesDone(slot, Number(String(content).split(' ').at(-1)))
+        const times = (content: unknown) => devices.timesDone(slot, Number(content))
         if (before && times(before.content) !== 1)
-          throw new Error(`${before.content} was acknowledged, and done ${times(before.content)} times`)
-        if (pending && times(pending.change.content) > 1) throw new Error(`${pending.change.content} was done twice`)
+          throw new Error(`${slot}: ${before.content} was acknowledged, and done ${times(before.content)} times`)
+        if (pending && times(pending.change.content) > 1)
+          throw new Error(`${slot}: ${pending.change.content} was done twice`)
       }
       return found
     },
   }
-}
-
-async function setpointsOf(api: ProofApi, identifiers: readonly string[]): Promise<ReadonlyMap<string, Observed>> {
-  const values = [...(await api.values(identifiers, serviceIdentifier, setpointPropId))]
-  return new Map(
-    values
-      .filter(([, value]) => value >= setpointOf(0))
-      .map(([device, value]) => [device, { content: `${device} ${value}` }]),
-  )
 }
 
 /** Above every initial value. */
@@ -150,42 +146,34 @@ export function updatesWorkload(devices: ConnectedDevices): Workload {
     slots: devices.updated,
     pauseMs: 100,
     nextChange(slot, before): Change {
-      const { project, version, isWelcomed } = devices.of(slot)
-      const pinned = before?.content.split(' ').at(-1)
-      if (before && pinned !== version && isWelcomed)
+      const { firmware: installed, isWelcomed } = devices.of(slot)
+      if (before && before.content !== installed.version && isWelcomed)
         return { method: 'POST', path: `/updates/${slot}`, content: before.content }
-      const firmware = versions.find((each) => each !== version) as string
-      const path = `/updates/projects/${project}/pins/${slot}`
-      return { method: 'PUT', path, body: { firmware }, content: `${slot} pinned ${firmware}` }
+      const firmware = versions.find((each) => each !== installed.version) as string
+      return { method: 'PUT', path: `${devices.projectOf(slot)}/pins/${slot}`, body: { firmware }, content: firmware }
     },
-    async observe(api) {
+    async observe(api, entries) {
       if (!api.isCopy) await devices.back()
-      const found = new Map<string, Observed>()
-      for (const slot of devices.updated) {
-        const { status, text } = await api.ask('GET', `/updates/projects/${devices.of(slot).project}/pins/${slot}`)
-        if (status !== 200) continue
+      return observeEach(entries, async (slot) => {
+        const { status, text } = await api.ask('GET', `${devices.projectOf(slot)}/pins/${slot}`)
+        if (status !== 200) return undefined
         const { firmware } = JSON.parse(text) as { firmware: string }
         if (!api.isCopy) await mustBeUpdated(api, devices, slot, firmware)
-        found.set(slot, { content: `${slot} pinned ${firmware}` })
-      }
-      return found
+        return { content: firmware }
+      })
     },
   }
 }
 
-interface ShownFirmware {
-  readonly firmware: string
-  readonly update?: { readonly status: string }
-}
-
 async function mustBeUpdated(api: ProofApi, devices: ConnectedDevices, slot: string, pinned: string): Promise<void> {
-  let shown: ShownFirmware | undefined
+  type Shown = { readonly firmware: string; readonly update?: { readonly status: string } }
+  let shown: Shown | undefined
   const isUpdated = async () => {
-    ;[shown] = (await api.must<{ firmwares: readonly ShownFirmware[] }>('GET', `/updates/${slot}?depth=2`)).firmwares
+    ;[shown] = (await api.must<{ firmwares: readonly Shown[] }>('GET', `/updates/${slot}?depth=2`)).firmwares
     // The device is also updated when it connects, so this request may have nothing to do.
     if (shown?.firmware !== pinned) await api.ask('POST', `/updates/${slot}`)
-    const isAtRest = shown?.update?.status === 'DONE' || shown?.update?.status === 'IDLE'
-    return isAtRest && shown?.firmware === pinned && devices.of(slot).version === pinned
+    const isAtRest = ['DONE', 'IDLE'].includes(String(shown?.update?.status))
+    return isAtRest && shown?.firmware === pinned && devices.of(slot).firmware.version === pinned
   }
   if (!(await until(isUpdated, doneMsMax, updatePollMs)))
     throw new Error(`${slot} is pinned to ${pinned}, and is ${JSON.stringify(shown)} after ${doneMsMax / 1000} s`)

@@ -1,7 +1,7 @@
 import type { HttpAnswer } from '#bench/http'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
-import { isFulfilled, sleep, unixMs } from '#bench/time'
+import { sleep, unixMs } from '#bench/time'
 import { isServerMadeId } from '#model/identifier'
 
 /** The resource in a slot. */
@@ -21,18 +21,16 @@ export interface Change {
   readonly body?: object | Uint8Array
   /** Headers that replace the administrator's. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The slot's content after the change; undefined: empty. A function reads it from the answer. */
-  readonly content: string | undefined | ((answer: HttpAnswer) => string)
+  /** The content that `observe` finds after the change without its answer; undefined: the slot is empty. */
+  readonly content: string | undefined
+  /** Called with the answer to a change that is done. Returns the content, if only the answer contains it. */
+  readonly onAnswer?: (answer: HttpAnswer) => string | undefined
   /** The text of the event of this change, which is published once; see `Workload.eventText`. */
   readonly eventText?: string
   /** The server may rightly refuse a repeat. */
   readonly isSentOnce?: boolean
   /** The status of a change that must be refused. */
   readonly expectedStatus?: number
-  /** Called with the answer to a change that is done. */
-  readonly onAnswer?: (answer: HttpAnswer) => void
-  /** Called after 503 and 504, when it is unknown whether the change was made. */
-  readonly onUnavailable?: () => void
 }
 
 /** One kind of write: slots that are changed again and again, and a way to read all of them at once. */
@@ -45,14 +43,13 @@ export interface Workload {
   readonly pauseMs?: number
   /** Statuses that mean "not now" and change nothing. */
   readonly busyStatuses?: readonly number[]
-  /** Called after each start of the server, before the first change. */
-  prepare?(api: ProofApi): Promise<void>
   /** `number` is never used twice in a run. */
   nextChange(slot: string, before: Observed | undefined, number: number, random: SeededRandom): Change
-  /** Reads all slots that are not empty. `entries`: their expected contents. @throws for an answer that must not be */
+  /**
+   * Reads all slots that are not empty; called after each start of the server, before the first change. `entries`: their
+   * expected contents. @throws for an answer that must not be
+   */
   observe(api: ProofApi, entries: ReadonlyMap<string, SlotEntry>): Promise<ReadonlyMap<string, Observed>>
-  /** The content that `observe` returns for a changed slot with unknown content. */
-  readonly unknownContent?: string
   /** The text of an event of this workload. */
   eventText?(event: Readonly<Record<string, unknown>>): string | undefined
   /**
@@ -64,19 +61,13 @@ export interface Workload {
 export interface SlotEntry {
   /** The last acknowledged content. */
   observed: Observed | undefined
-  /** The change that was sent and not answered. */
-  pending: { readonly change: Change; readonly key: string } | undefined
+  /** The change of which the outcome is unknown: it was not answered, or `isUnavailable`: by 503 or 504. */
+  pending: { readonly change: Change; readonly key: string; isUnavailable?: true } | undefined
 }
 
-/** Times in Unix ms. */
-interface PastChange {
-  /** Without its body: images are large, and are not sent again. */
-  readonly change: Omit<Change, 'body'>
-  readonly before: Observed | undefined
-  readonly sentAt: number
-  /** Infinity: the change was never answered. */
-  answeredAt: number
-  after: Observed | undefined
+/** The entry from a time on, Unix ms. Changes are without their bodies: images are large, and are not sent again. */
+interface PastEntry extends SlotEntry {
+  readonly at: number
 }
 
 export interface ChangeCounts {
@@ -104,6 +95,7 @@ export class ExpectedState {
   readonly #api: ProofApi
   readonly #random: SeededRandom
   readonly #entries: ReadonlyMap<string, SlotEntry>
+  readonly #past: ReadonlyMap<string, PastEntry[]>
   readonly #nextNumber: () => number
   readonly #pauseMs: number
   readonly #problems: string[] = []
@@ -113,24 +105,30 @@ export class ExpectedState {
   readonly #required = new Set<string>()
   readonly #allowed = new Set<string>()
   readonly #received = new Map<string, number>()
-  readonly #history = new Map<string, PastChange[]>()
 
   /** `pauseTimes`: a factor for the pauses of the workload. */
   constructor(workload: Workload, api: ProofApi, random: SeededRandom, nextNumber: () => number, pauseTimes = 1) {
     this.workload = workload
-    const names = workload.operations ?? [workload.name]
-    this.counts = Object.fromEntries(names.map((name) => [name, { ...noCounts }]))
-    this.#pauseMs = (workload.pauseMs ?? pauseMsDefault) * pauseTimes
+    const { slots, name, operations = [name], pauseMs = pauseMsDefault } = workload
+    this.counts = Object.fromEntries(operations.map((each) => [each, { ...noCounts }]))
+    this.#pauseMs = pauseMs * pauseTimes
     this.#api = api
     this.#random = random
     this.#nextNumber = nextNumber
-    this.#entries = new Map(workload.slots.map((slot) => [slot, { observed: undefined, pending: undefined }]))
+    this.#entries = new Map(slots.map((slot) => [slot, { observed: undefined, pending: undefined }]))
+    this.#past = new Map(slots.map((slot) => [slot, []]))
   }
 
   /** Changes all slots until the server does not answer, or `isOver`. */
   async run(isOver: () => boolean): Promise<void> {
-    if (!(await isFulfilled(this.workload.prepare?.(this.#api) ?? Promise.resolve()))) return
-    await Promise.all([...this.#entries].map(([slot, entry]) => this.#keepChanging(slot, entry, isOver)))
+    const keepChanging = async (slot: string, entry: SlotEntry) => {
+      while (!entry.pending && this.#problems.length < problemsMax) {
+        await sleep(this.#random.between(0, 2 * this.#pauseMs))
+        if (isOver()) return
+        await this.#change(slot, entry)
+      }
+    }
+    await Promise.all([...this.#entries].map(([slot, entry]) => keepChanging(slot, entry)))
   }
 
   /** Changes each slot once, one after the other. */
@@ -165,78 +163,55 @@ export class ExpectedState {
    * subscriber was never too slow.
    */
   eventFaults(isWhole: boolean): readonly string[] {
-    if (!this.workload.eventText) return []
-    const mayMiss = !isWhole && this.workload.isOverridable === true
-    const faults = [...this.#required].flatMap((text) => {
+    const { name, isOverridable } = this.workload
+    const mayMiss = !isWhole && isOverridable === true
+    const texts = new Set([...this.#required, ...this.#received.keys()])
+    const faults = [...texts].flatMap((text) => {
       const times = this.#received.get(text) ?? 0
-      return times === 1 || (times === 0 && mayMiss)
-        ? []
-        : [`${this.workload.name}: ${text} was acknowledged, and published ${times} times`]
+      if (!this.#allowed.has(text)) return [`${name}: ${text} was published without a request`]
+      if (times === 1 || (times === 0 && mayMiss)) return []
+      return [`${name}: ${text} was ${this.#required.has(text) ? 'acknowledged, and ' : ''}published ${times} times`]
     })
-    for (const [text, times] of this.#received) {
-      if (this.#required.has(text)) continue
-      if (!this.#allowed.has(text)) faults.push(`${this.workload.name}: ${text} was published without a request`)
-      else if (times > 1) faults.push(`${this.workload.name}: ${text} was published ${times} times`)
-    }
     return faults.slice(0, problemsMax)
   }
 
   /** The acknowledged changes that are missing in a copy of the folder from the time `at`: see `WorkloadRunner`. */
   async faultsAt(at: number, api: ProofApi): Promise<readonly string[]> {
-    const { name, slots, unknownContent } = this.workload
-    const entries = new Map(slots.map((slot) => [slot, this.#entryAt(slot, at)]))
+    // Only the last change before the moment can be pending: the next one is sent after its outcome is known.
+    const entries = new Map<string, SlotEntry>(
+      [...this.#past].map(([slot, past]) => [
+        slot,
+        past.findLast((entry) => entry.at < at) ?? { observed: undefined, pending: undefined },
+      ]),
+    )
     try {
       const observed = await this.workload.observe(api, entries)
-      return [...entries].flatMap(([slot, { observed: wanted, pending }]) => {
-        const there = observed.get(slot)
-        if (there?.content === wanted?.content || (pending && isAfter(pending.change, there, unknownContent))) return []
-        return [`${name}: ${slot} contains ${shown(there)}, and ${shown(wanted)} was acknowledged`]
-      })
+      for (const [slot, entry] of entries) this.#mustContain(slot, entry, observed.get(slot))
     } catch (error) {
-      return [`${name}: ${messageOf(error)}`]
+      this.#wrong(messageOf(error))
     }
-  }
-
-  /** Only the last change before the moment can be pending: the next one is sent after its outcome is known. */
-  #entryAt(slot: string, at: number): SlotEntry {
-    const last = (this.#history.get(slot) ?? []).findLast(({ sentAt }) => sentAt < at + clockDifferenceMs)
-    if (!last || last.answeredAt < at) return { observed: last?.after, pending: undefined }
-    return { observed: last.before, pending: { change: last.change, key: '' } }
-  }
-
-  async #keepChanging(slot: string, entry: SlotEntry, isOver: () => boolean): Promise<void> {
-    while (!entry.pending && this.#problems.length < problemsMax) {
-      await sleep(this.#random.between(0, 2 * this.#pauseMs))
-      if (isOver()) return
-      await this.#change(slot, entry)
-    }
+    return this.#problems.splice(0)
   }
 
   async #change(slot: string, entry: SlotEntry): Promise<void> {
     const number = this.#nextNumber()
     const change = this.workload.nextChange(slot, entry.observed, number, this.#random)
     if (change.eventText !== undefined) this.#allowed.add(change.eventText)
-    const pending = { change, key: `proof-${number}` }
-    entry.pending = pending
-    const past = this.#keepPast(slot, change, entry.observed)
+    entry.pending = { change, key: `proof-${number}` }
+    const { body: _, ...sent } = change
+    const past = this.#past.get(slot) as PastEntry[]
+    past.push({ at: unixMs() - clockDifferenceMs, observed: entry.observed, pending: { change: sent, key: '' } })
     // Without an answer, the outcome is known after the next start.
-    const answer = await this.#send(pending).catch(() => undefined)
+    const answer = await this.#send(entry.pending).catch(() => undefined)
+    if (!answer) return
     // After 503 and 504 the change may be there when the store is read again, or a device may have done it.
-    if (!answer || answer.status === 503 || answer.status === 504) {
-      if (answer) change.onUnavailable?.()
+    if (answer.status === 503 || answer.status === 504) {
+      entry.pending.isUnavailable = true
       return
     }
-    past.answeredAt = unixMs()
+    const at = unixMs()
     this.#answered(slot, entry, answer)
-    past.after = entry.observed
-  }
-
-  #keepPast(slot: string, { body: _, ...change }: Change, before: Observed | undefined): PastChange {
-    const past: PastChange = { change, before, sentAt: unixMs(), answeredAt: Infinity, after: undefined }
-    const history = this.#history.get(slot) ?? []
-    this.#history.set(slot, history)
-    history.push(past)
-    return past
+    past.push({ at, ...entry })
   }
 
   #send({ change, key }: NonNullable<SlotEntry['pending']>): Promise<HttpAnswer> {
@@ -254,33 +229,22 @@ export class ExpectedState {
       return
     }
     this.#countsOf(change).acknowledged++
-    change.onAnswer?.(answer)
     if (change.eventText !== undefined) this.#required.add(change.eventText)
-    const content = typeof change.content === 'function' ? change.content(answer) : change.content
-    if (content === undefined) {
-      entry.observed = undefined
-      return
-    }
+    const content = change.onAnswer?.(answer) ?? change.content
     const id = idIn(answer) ?? entry.observed?.id
-    this.#keepId(slot, entry.observed, id)
-    entry.observed = { content, ...(id !== undefined && { id }) }
+    this.#adopt(slot, entry, content === undefined ? undefined : { content, ...(id !== undefined && { id }) })
   }
 
   async #compare(slot: string, entry: SlotEntry, observed: Observed | undefined): Promise<void> {
     const { pending, observed: before } = entry
-    const isUnchanged = observed?.content === before?.content
+    this.#mustContain(slot, entry, observed)
     if (!pending) {
-      if (!isUnchanged) this.#wrong(`${slot} contains ${shown(observed)}, and ${shown(before)} was acknowledged`)
-      else if (before?.id !== undefined && observed?.id !== undefined && before.id !== observed.id)
-        this.#wrong(`${slot} had the id ${before.id}, and has ${observed.id}`)
       entry.observed = observed
       return
     }
     const { change } = pending
-    const hasLanded = isAfter(change, observed, this.workload.unknownContent)
-    if (!hasLanded && !isUnchanged)
-      this.#wrong(`${slot} contains ${shown(observed)}: neither ${shown(before)} nor what ${change.path} asked for`)
-    const isDone = hasLanded && !isUnchanged
+    const hasLanded = observed?.content === change.content
+    const isDone = hasLanded && observed?.content !== before?.content
     this.#countsOf(change)[isDone ? 'landed' : 'vanished']++
     if (isDone && change.eventText !== undefined) this.#required.add(change.eventText)
     if (!change.isSentOnce && this.#random.below(2) === 0) {
@@ -292,16 +256,28 @@ export class ExpectedState {
       return
     }
     entry.pending = undefined
-    this.#keepId(slot, before, observed?.id)
-    entry.observed = observed
+    this.#adopt(slot, entry, observed)
+  }
+
+  /** Notes a fault unless the slot contains the acknowledged content, or that of the pending change. */
+  #mustContain(slot: string, { observed: before, pending }: SlotEntry, observed: Observed | undefined): void {
+    if (observed?.content !== before?.content) {
+      if (pending && observed?.content === pending.change.content) return
+      const asked = pending ? `, ${pending.change.path} asked for ${shown(pending.change)}` : ''
+      this.#wrong(`${slot} contains ${shown(observed)}, and ${shown(before)} was acknowledged${asked}`)
+    } else if (!pending && before?.id !== undefined && observed?.id !== undefined && before.id !== observed.id)
+      this.#wrong(`${slot} had the id ${before.id}, and has ${observed.id}`)
   }
 
   /** A resource keeps its id; every later resource gets another. */
-  #keepId(slot: string, before: Observed | undefined, id: string | undefined): void {
-    if (id === undefined || before?.id === id) return
-    const owner = this.#ids.get(id)
-    if (owner !== undefined) this.#wrong(`${id} was given to ${owner}, and again to ${slot}`)
-    this.#ids.set(id, slot)
+  #adopt(slot: string, entry: SlotEntry, observed: Observed | undefined): void {
+    const id = observed?.id
+    if (id !== undefined && entry.observed?.id !== id) {
+      const owner = this.#ids.get(id)
+      if (owner !== undefined) this.#wrong(`${id} was given to ${owner}, and again to ${slot}`)
+      this.#ids.set(id, slot)
+    }
+    entry.observed = observed
   }
 
   #countsOf({ operation }: Change): ChangeCounts {
@@ -313,12 +289,8 @@ export class ExpectedState {
   }
 }
 
-function isAfter({ content }: Change, observed: Observed | undefined, unknown: string | undefined): boolean {
-  return typeof content === 'function' ? observed?.content === unknown : observed?.content === content
-}
-
-function shown(observed: Observed | undefined): string {
-  return observed ? `"${observed.content}"` : 'nothing'
+function shown(observed: Pick<Change, 'content'> | undefined): string {
+  return observed?.content === undefined ? 'nothing' : `"${observed.content}"`
 }
 
 function idIn({ text }: HttpAnswer): string | undefined {

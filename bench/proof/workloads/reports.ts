@@ -1,4 +1,5 @@
-import { type Observed, slotsOf, type Workload } from '#bench/proof/workloads/expected-state'
+import { basic } from '#bench/harness/identity'
+import { observeEach, slotsOf, type Workload } from '#bench/proof/workloads/expected-state'
 
 /** Two workloads: reports over HTTP, and secrets of devices. */
 
@@ -60,29 +61,27 @@ export const reportedAlarm = {
   devices: reportingDevices,
 } as const
 
+const unknownSecret = 'unknown secret'
+
 /** Secrets of devices: the secret in the last answer is valid. */
 export function secretsWorkload(): Workload {
-  const unknownContent = 'unknown secret'
   return {
     name: 'secrets',
     slots: secretDevices,
-    unknownContent,
     nextChange: (slot) => ({
       method: 'POST',
       path: `/devices/${slot}/secret`,
-      content: ({ text }) => (JSON.parse(text) as { secret: string }).secret,
+      content: unknownSecret,
+      onAnswer: ({ text }) => (JSON.parse(text) as { secret: string }).secret,
     }),
-    async observe(api, entries) {
-      const found = new Map<string, Observed>()
-      for (const [slot, { observed: before, pending }] of entries) {
-        if (!before && !pending) continue
-        found.set(slot, { content: unknownContent })
-        if (!before || before.content === unknownContent) continue
-        const authorization = `Basic ${Buffer.from(`${slot}:${before.content}`).toString('base64')}`
+    observe: (api, entries) =>
+      observeEach(entries, async (slot, { observed: before, pending }) => {
+        if (!before && !pending) return undefined
+        const unknown = { content: unknownSecret }
+        if (!before || before.content === unknownSecret) return unknown
+        const authorization = basic({ name: slot, password: before.content })
         const { status } = await api.ask('POST', '/link', { headers: { authorization }, body: reportOf(slot, 1) })
-        if (status === 204) found.set(slot, before)
-      }
-      return found
-    },
+        return status === 204 ? before : unknown
+      }),
   }
 }

@@ -1,4 +1,5 @@
 import { administrator, basic } from '#bench/harness/identity'
+import type { HttpAnswer } from '#bench/http'
 import type { Workload } from '#bench/proof/workloads/expected-state'
 
 /** The keys that sign tokens, rotated as often as a server allows: once a minute. */
@@ -20,23 +21,18 @@ export function signingKeysWorkload(): Workload {
   const answered = new Set<string>()
   /** By `kid`, oldest first: the published key, and a token that it signed. */
   const known = new Map<string, { readonly x: string; readonly token: string }>()
+  const onAnswer = ({ text }: HttpAnswer) => {
+    const { kid } = JSON.parse(text) as ListedKey
+    answered.add(kid)
+    return kid
+  }
   return {
     name: 'signing keys',
     slots: [slot],
     pauseMs: 200,
     // The last rotation was less than a minute ago.
     busyStatuses: [409],
-    unknownContent,
-    nextChange: () => ({
-      method: 'POST',
-      path,
-      content({ text }) {
-        const { kid } = JSON.parse(text) as ListedKey
-        answered.add(kid)
-        return kid
-      },
-      isSentOnce: true,
-    }),
+    nextChange: () => ({ method: 'POST', path, content: unknownContent, onAnswer, isSentOnce: true }),
     async observe(api, entries) {
       const rows = await api.must<readonly ListedKey[]>('GET', path)
       const { keys } = await api.must<{ keys: readonly { kid: string; x: string }[] }>('GET', '/.well-known/jwks.json')
