@@ -61,6 +61,7 @@ export function releaseEntryOf({ hardware, ...shown }: StoredRelease): ReleaseEn
 export const PinBody = z.strictObject({ firmware: FirmwareVersion })
 
 export const PinEntry = z.object({ deviceIdentifier: DeviceIdentifier, firmware: FirmwareVersion })
+export type PinEntry = z.infer<typeof PinEntry>
 
 /**
  * The order of firmware versions. Semantic Versioning §11, which ignores build metadata.
