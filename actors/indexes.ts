@@ -7,8 +7,7 @@ import { presentIndex } from '#actors/device/status'
 import { idempotencyIndex } from '#actors/idempotency/idempotency'
 import { projectIndex, scanningIndex } from '#actors/project/state'
 import { topicIndex } from '#actors/subscriber/state'
-import { auditIndex } from '#actors/tenant/log'
-import { endingIndex } from '#actors/tenant/state'
+import { auditIndex, endingIndex } from '#actors/tenant/state'
 import { updatingIndex } from '#actors/update/state'
 
 /** All indexes of actors. Deleting a tenant removes its rows from each of them. */

@@ -1,6 +1,6 @@
 import type { DeviceCommands } from '#actors/device/commands'
 import { type AlarmState, AlarmStates, type DeviceState, neverActive, noAlarms } from '#actors/device/state'
-import { logEntry, textOfEntry } from '#actors/tenant/log'
+import { logEntry, textOfEntry } from '#actors/tenant/state'
 import type { Acknowledgement } from '#model/alarm'
 import type { AlarmAcknowledged, AlarmChanged, AlarmWaits, Entry } from '#model/entry'
 import type { JsonValue } from '#model/json-value'

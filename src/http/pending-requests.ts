@@ -1,5 +1,5 @@
 import type { Caller } from '#model/caller'
-import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
+import type { ConcurrencyLimit } from '#runtime/fair-queue'
 import type { World } from '#runtime/world'
 
 /** A waiting request: its start, whether its answer has begun, and the reaction to a timeout. */

@@ -3,10 +3,9 @@ import type { IdempotencyGuard, Reply } from '#http/call'
 import type { HttpMetrics } from '#http/http-metrics'
 import type { Cors, Forwarding } from '#http/origins'
 import type { PendingRequests } from '#http/pending-requests'
-import type { Audit } from '#http/request-audit'
-import type { RequestLog } from '#http/request-log'
+import type { Audit, RequestLog } from '#http/request-log'
 import type { Problem } from '#model/problem'
-import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
+import type { ConcurrencyLimit } from '#runtime/fair-queue'
 import type { World } from '#runtime/world'
 
 /** The state shared by all requests of one server. */

@@ -7,8 +7,7 @@ import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Activation } from '#runtime/activation'
-import type { Responder } from '#runtime/actor'
-import { QueuedResponder } from '#runtime/answer'
+import { QueuedResponder, type Responder } from '#runtime/actor'
 import type { System } from '#runtime/system'
 
 /**

@@ -13,8 +13,7 @@ import { changeMessages, type StateEvent, type StateMessage, stateMessages } fro
 import { isMatchingLevels } from '#mqtt/topic'
 import type { Position } from '#runtime/journal'
 import type { LocalTopics } from '#runtime/local-topics'
-import { readTurnsOf } from '#runtime/read-turns'
-import { Slices } from '#runtime/slices'
+import { readTurnsOf, Slices } from '#runtime/slices'
 import { type Listing, namesOf, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 

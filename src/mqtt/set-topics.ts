@@ -1,7 +1,7 @@
 import { deviceAddress } from '#actors/device/device'
 import { type DeviceState, serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'
-import { type Audit, statusOf } from '#http/request-audit'
+import { type Audit, statusOf } from '#http/request-log'
 import type { Links } from '#link/links'
 import type { Caller } from '#model/caller'
 import { formatCrn } from '#model/crn'

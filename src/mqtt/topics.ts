@@ -1,4 +1,4 @@
-import type { Audit } from '#http/request-audit'
+import type { Audit } from '#http/request-log'
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'

@@ -6,7 +6,7 @@ import {
   placeOfTime,
   textOfEntry,
   timeOfEntry,
-} from '#actors/tenant/log'
+} from '#actors/tenant/state'
 import * as api from '#api/audit'
 import { nameOfCursor } from '#api/fields'
 import { type Binding, bind, type Call, type Reply } from '#http/call'

@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { mustBeLocal } from '#routes/local-request'
-import { ReadSlices } from '#routes/read-slices'
+import { ReadSlices } from '#runtime/slices'
 
 /** Creates backups, one at a time. `turns` lets other work run in between. */
 export interface BackupMaker {

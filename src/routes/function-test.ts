@@ -15,10 +15,10 @@ import { utf8BytesOf } from '#model/text'
 import { dataOf, type RunContext } from '#notifications/mail-data'
 import { isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { ReadSlices } from '#routes/read-slices'
 import { textReply } from '#routes/replies'
 import { FunctionGraph, type RunInput, type TriggerValue } from '#rules/function-graph'
 import { ruleBudget, turnUnitsMax } from '#rules/rule-budget'
+import { ReadSlices } from '#runtime/slices'
 
 /** Limit for the mails in one answer, as JSON; mails above it are left out. */
 const mailsBytesMax = 786_432

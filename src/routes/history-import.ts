@@ -12,7 +12,7 @@ import { propertySchemaOf } from '#model/service-schema'
 import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { historyOf, propIdOf } from '#routes/history'
-import { ReadSlices } from '#routes/read-slices'
+import { ReadSlices } from '#runtime/slices'
 
 /** A value has at most `valueBytesMax` characters, of which CSV doubles the quotation marks; the rest is for other fields. */
 const rowCharactersMax = 4 * valueBytesMax

@@ -22,9 +22,9 @@ import {
   spanOf,
 } from '#routes/history'
 import { importHistory } from '#routes/history-import'
-import { ReadSlices } from '#routes/read-slices'
 import { compileFilter } from '#rules/device-filter'
-import { ConcurrencyLimit } from '#runtime/concurrency-limit'
+import { ConcurrencyLimit } from '#runtime/fair-queue'
+import { ReadSlices } from '#runtime/slices'
 import { namesOf, type Pages, pagesIn } from '#runtime/storage'
 
 /** Each import holds a batch of rows in memory. */

@@ -11,8 +11,8 @@ import { propertySchemaOf, propIdOfName, type ServiceSchema } from '#model/servi
 import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { existingDevice } from '#routes/devices'
-import { ReadSlices } from '#routes/read-slices'
 import type { Position } from '#runtime/journal'
+import { ReadSlices } from '#runtime/slices'
 
 type HistoryCall = Call<{ readonly deviceIdentifier: string; readonly serviceIdentifier: string }, api.HistoryQuery>
 

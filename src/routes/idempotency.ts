@@ -8,8 +8,8 @@ import type { Caller } from '#model/caller'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { checkCurrent } from '#routes/read-slices'
 import { type ActorAddress, addressKey } from '#runtime/actor'
+import { checkCurrent } from '#runtime/slices'
 import type { System } from '#runtime/system'
 
 /** The limit of concurrent requests with a key; further requests get 503. */

@@ -11,7 +11,7 @@ import type { RouteContext } from '#routes/context'
 import { matchesEtag, textReply } from '#routes/replies'
 import { checkProjectLimit, existingProject, mustReachAll, requireEmbeddedServer } from '#routes/update-projects'
 import type { BlobImage } from '#runtime/blobs'
-import { ConcurrencyLimit } from '#runtime/concurrency-limit'
+import { ConcurrencyLimit } from '#runtime/fair-queue'
 
 /** Shares of the 64 concurrent uploads that the image store allows. */
 const uploadLimits = { things: 'uploads', perUserMax: 8, perTenantMax: 32 }

@@ -4,8 +4,8 @@ import type { Call, Reply } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { checkCurrent, ReadSlices } from '#routes/read-slices'
 import type { TextOrParts } from '#routes/state-text'
+import { checkCurrent, ReadSlices } from '#runtime/slices'
 import { namesOf, type Pages, pagesIn } from '#runtime/storage'
 
 /** A list of objects by name: all, or one page. Contract 3.4. */

@@ -9,9 +9,9 @@ import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { readableService } from '#routes/devices'
-import { checkCurrent } from '#routes/read-slices'
 import { etagOf, notModified, pageOf, partsReply, streamHeaders, streamObjects } from '#routes/replies'
 import { formOf, fullDepth, type StateForm, StateText, type TextOrParts } from '#routes/state-text'
+import { checkCurrent } from '#runtime/slices'
 import type { Pages } from '#runtime/storage'
 
 /** Routes for services: the same state as for devices, grouped by service. */

@@ -25,8 +25,8 @@ import { devicesWithin } from '#model/scope'
 import type { UpdateQuery } from '#model/update-offer'
 import type { RouteContext } from '#routes/context'
 import { deviceNames } from '#routes/devices'
-import { checkCurrent } from '#routes/read-slices'
 import { listReply, streamHeaders, textReply } from '#routes/replies'
+import { checkCurrent } from '#runtime/slices'
 
 /** Routes for the firmware of devices, and for the hook of the update server. §4.5, contract 6. */
 export function updateRoutes(context: RouteContext): Binding[] {

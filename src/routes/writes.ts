@@ -25,9 +25,8 @@ import { propIdOfName, type ServiceSchema, withoutNames } from '#model/service-s
 import { isBindingWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { existingDevice } from '#routes/devices'
-import { ReadSlices } from '#routes/read-slices'
 import { nextLink, streamObjects, textReply } from '#routes/replies'
-import { readTurnsOf } from '#runtime/read-turns'
+import { ReadSlices, readTurnsOf } from '#runtime/slices'
 import { namesOf, type Pages } from '#runtime/storage'
 
 interface ServicePath {

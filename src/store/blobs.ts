@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { Problem } from '#model/problem'
 import { type BlobPart, type BlobReceived, type BlobStore, type OwnBlob, pieceBytesMax } from '#runtime/blobs'
 import { BlobParts, type OpenPart } from '#store/blob-parts'
-import { failureFrom } from '#store/failure'
 import { isMissing, statOf, syncFolder } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
+import { failureFrom } from '#store/level'
 
 /** Free space required in addition to the headroom, because the database grows during uploads. */
 const roomBytes = 64 * 1024 * 1024

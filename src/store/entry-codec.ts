@@ -12,8 +12,7 @@ import type {
 import type { UpdateState } from '#model/firmware'
 import type { Shape } from '#model/shape'
 import { MsgpackReader } from '#store/msgpack-reader'
-import { MsgpackWriter } from '#store/msgpack-writer'
-import { pack } from '#store/record-codec'
+import { MsgpackWriter, pack } from '#store/record-codec'
 
 /**
  * The stored form of an entry: an array whose first element is the number of the kind. It is compact because every

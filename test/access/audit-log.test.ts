@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { AuditLog } from '#access/audit-log'
 import { anonymous } from '#access/built-in-callers'
-import { auditIndex } from '#actors/tenant/log'
+import { auditIndex } from '#actors/tenant/state'
 import { IdentityFixture } from '#test/access/identity-fixture'
 
 const request = { address: '192.0.2.1', method: 'PUT', path: '/p', resourceIdentifier: undefined }

@@ -3,7 +3,7 @@ import { anonymous } from '#access/built-in-callers'
 import { ByteAllowance } from '#access/byte-allowance'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
-import { ConcurrencyLimit } from '#runtime/concurrency-limit'
+import { ConcurrencyLimit } from '#runtime/fair-queue'
 
 function caller(tenant: string, user: string): Caller {
   return { ...anonymous, tenant, user, session: { kind: 'session', tenant, id: user } }

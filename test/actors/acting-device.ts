@@ -9,7 +9,7 @@ import { propertyTypeOf } from '#model/property-type'
 import type { Shape } from '#model/shape'
 import type { Decision } from '#runtime/actor'
 import { MsgpackReader } from '#store/msgpack-reader'
-import { MsgpackWriter } from '#store/msgpack-writer'
+import { MsgpackWriter } from '#store/record-codec'
 import { Shapes } from '#store/shapes'
 import { ActingActor, startedAt } from '#test/actors/acting-actor'
 

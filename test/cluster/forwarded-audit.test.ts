@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Audit, AuditedRequest } from '#http/request-audit'
+import type { Audit, AuditedRequest } from '#http/request-log'
 import { Problem } from '#model/problem'
 import { openNode } from '#test/cluster/cluster-node'
 import { type HttpFixture, route } from '#test/http/http-fixture'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { pathTable } from '#http/paths'
+import { pathTable } from '#http/request-head'
 
 const templates: readonly [string, string][] = [
   ['GET', '/'],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { textOfEntry } from '#actors/tenant/log'
+import { textOfEntry } from '#actors/tenant/state'
 import type { Permission, RouteAccess, RouteEntry } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { type Action, actions, type Grant, type Resource, resources } from '#model/scope'

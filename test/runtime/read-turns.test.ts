@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readTurnsOf } from '#runtime/read-turns'
+import { readTurnsOf } from '#runtime/slices'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 test('long answers continue one slice per turn of the loop, in the order of their requests', async () => {

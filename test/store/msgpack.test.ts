@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MsgpackReader, textHash } from '#store/msgpack-reader'
-import { MsgpackWriter } from '#store/msgpack-writer'
-import { pack, unpack } from '#store/record-codec'
+import { MsgpackWriter, pack, unpack } from '#store/record-codec'
 import { anyText } from '#test/kit/any-text'
 import { forAll } from '#test/kit/for-all'
 

@@ -9,7 +9,7 @@ import {
   keyLifetimeMs,
 } from '#actors/idempotency/idempotency'
 import { tenantAddress } from '#actors/tenant/commands'
-import { auditIndex, logDays, logEntry, timeOfEntry } from '#actors/tenant/log'
+import { auditIndex, logDays, logEntry, timeOfEntry } from '#actors/tenant/state'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { listedRows } from '#test/workers/listed-rows'
 import { expireKeysEveryMs as expireEveryMs, expireLogs, expireLogsEveryMs } from '#workers/expiry'
